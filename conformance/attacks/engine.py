@@ -209,7 +209,7 @@ class Engine:
             axis = ", ".join(replay.changes) or "the same bytes again"
             for row in rows_of(replay, self.material):
                 if row in rows:
-                    self._case.inconclusive(row, f"{axis}: {reason}; no answer is no refusal")
+                    self._case.mark_inconclusive(row, f"{axis}: {reason}; no answer is no refusal")
         for fault in outcome.faults:
             self._case.note(f"{where}: a replay should be refused, not break the server: {fault}")
 
@@ -234,7 +234,7 @@ class Engine:
         for row in dict.fromkeys(STORED.values()):
             given = outcome.kept.get(row, [])
             if not given:
-                self._case.not_applicable(row, "no replay got such an answer")
+                self._case.mark_not_applicable(row, "no replay got such an answer")
                 continue
             worst = next((one for one in given if is_shareable(one)), given[0])
             told, here = "no leave for shared caches", {**where, "answer": f"{worst.status} to a replay"}

@@ -26,7 +26,7 @@ _MOST_TRIES = 6
 async def full_request(case: Case, operation: Operation) -> Operation:
     """Return the operation asked with a full body and with a query, as far as it takes them; found once a run."""
     name = f"a full request of {operation.path}"
-    found: Operation = await case.session.once(name, lambda: _found(case, operation))
+    found: Operation = await case.session.find_once(name, lambda: _found(case, operation))
     return found
 
 

@@ -12,7 +12,7 @@ import click
 from conformance.cli.json_output import print_json
 from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
-from conformance.engine.catalogue import catalogue
+from conformance.engine.catalogue import load_catalogue
 from conformance.ledger import Requirement, load
 from conformance.vocabulary.claims import LANES, SURFACES
 from conformance.vocabulary.lanes.families import decided_on
@@ -68,7 +68,7 @@ def selected(ids: Sequence[str]) -> tuple[Requirement, ...]:
 
 def _deciders() -> Mapping[str, tuple[str, ...]]:
     found: dict[str, list[str]] = defaultdict(list)
-    for check in catalogue():
+    for check in load_catalogue():
         for row in check.rows:
             found[row].append(check.id)
     return {row: tuple(names) for row, names in found.items()}
@@ -107,7 +107,7 @@ def _coverage(row: Requirement, deciders: Mapping[str, tuple[str, ...]]) -> str:
 
 def _show_checks(rows: Sequence[Requirement], *, as_json: bool) -> None:
     wanted = {row.id for row in rows}
-    checks = [check for check in catalogue() if wanted.intersection(check.rows)]
+    checks = [check for check in load_catalogue() if wanted.intersection(check.rows)]
     if as_json:
         print_json([check.as_json() for check in checks])
         return

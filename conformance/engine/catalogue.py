@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Final
 
-from conformance.engine.declared import CHECKS, declared
+from conformance.engine.declared import CHECKS, read_declarations
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import Quick
 from conformance.ledger.derived import Derived
@@ -23,12 +23,12 @@ CATALOGUE: Final = Derived(
         "conformance/engine/exclusive.py",
         "conformance/engine/quick.py",
     ),
-    declared,
+    read_declarations,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class CheckDescription:
     """A check as it describes itself.
 
     Attributes:
@@ -59,12 +59,15 @@ class Described:
 
 
 @cache
-def catalogue() -> tuple[Described, ...]:
+def load_catalogue() -> tuple[CheckDescription, ...]:
     """Return every check of the suite, by name."""
-    typed: dict[str, Callable[[Any], Any]] = {
+    converters: dict[str, Callable[[Any], Any]] = {
         "rows": tuple,
         "exclusive": Exclusive,
         "quick": lambda quick: Quick(**quick),
     }
     values = CATALOGUE.load()
-    return tuple(Described(**{**one, **{name: form(one[name]) for name, form in typed.items()}}) for one in values)
+    return tuple(
+        CheckDescription(**{**entry, **{name: form(entry[name]) for name, form in converters.items()}})
+        for entry in values
+    )

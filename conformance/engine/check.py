@@ -24,9 +24,9 @@ from conformance.vocabulary.lanes.registry import FACTS
 
 T = TypeVar("T")
 
-_STARTS: Final = "the check starts the program that it judges, and ends it"
+_STARTS_PROGRAM: Final = "the check starts the program that it judges, and ends it"
 # What a check does beside its requests, by the company that it runs in.
-_BESIDE: Final[Mapping[Exclusive, str | None]] = {
+_SIDE_EFFECTS: Final[Mapping[Exclusive, str | None]] = {
     Exclusive.NOTHING: None,
     Exclusive.CLOCK: "the check lets time pass before it",
     Exclusive.CHAIN: "the check does something to the chain meanwhile",
@@ -63,7 +63,7 @@ class Check:
     lane: str | None
     exclusive: Exclusive
     fix: str
-    run: Callable[..., Awaitable[None]] = field(repr=False)
+    function: Callable[..., Awaitable[None]] = field(repr=False)
     self_contained: bool = False
     quick: Quick = WHOLE
     needs_more: str | None = None
@@ -71,28 +71,28 @@ class Check:
     extra: str | None = None
 
     @property
-    def not_alone(self) -> str | None:
+    def replay_obstacle(self) -> str | None:
         """Why no single request, sent once more, shows what it finds; None where one does."""
-        return self.needs_more or (_STARTS if self.self_contained else _BESIDE[self.exclusive])
+        return self.needs_more or (_STARTS_PROGRAM if self.self_contained else _SIDE_EFFECTS[self.exclusive])
 
     @property
     def sentence(self) -> str:
         """What the check sends and expects: the docstring of its function."""
-        return inspect.getdoc(self.run) or ""
+        return inspect.getdoc(self.function) or ""
 
-    def for_lane(self, lane: str) -> Check:
+    def bind_to(self, lane: str) -> Check:
         """Return this check bound to one lane."""
         return replace(self, id=f"{self.id}[{lane}]", lane=lane)
 
-    def on(self, lanes: Iterable[str]) -> tuple[Check, ...]:
+    def expand(self, lanes: Iterable[str]) -> tuple[Check, ...]:
         """Return this check as it runs on lanes: as it is, where it needs none, else for each that it can be made on.
 
         What is bound to the first lane of a family is made on its further lanes as well.
         """
         if self.lane is None:
             return (self,)
-        fitting = (lane for lane in lanes if self.lane in {"each", lane, FACTS[lane].family})
-        return tuple(self if lane == self.lane else self.for_lane(lane) for lane in fitting)
+        bound_lanes = (lane for lane in lanes if self.lane in {"each", lane, FACTS[lane].family})
+        return tuple(self if lane == self.lane else self.bind_to(lane) for lane in bound_lanes)
 
 
 REGISTRY: dict[str, Check] = {}
@@ -134,21 +134,21 @@ def check(
         unknown = [row for row in rows if row not in load()]
         if unknown or not rows or name in REGISTRY or not inspect.getdoc(function):
             raise ValueError(f"check {name}: unknown rows {unknown}, no rows, no docstring, or registered twice")
-        chosen = quick or BY_COMPANY[exclusive]
+        policy = quick or BY_COMPANY[exclusive]
         REGISTRY[name] = Check(
-            name, rows, surface, lane, exclusive, fix, function, self_contained, chosen, needs_more, pays_rail, extra
+            name, rows, surface, lane, exclusive, fix, function, self_contained, policy, needs_more, pays_rail, extra
         )
         return function
 
     return register
 
 
-def shortened(log: EventLog, one: Check, what: str, tried: int, of: int) -> None:
+def log_shortened_part(log: EventLog, check: Check, part: str, count: int, of: int) -> None:
     """Put into the log that a part was tried of what could be: by a quick look, or where a target gets samples."""
-    log.add("check.shortened", check=one.id, rows=list(one.rows), what=what, tried=tried, of=of)
+    log.add("check.shortened", check=check.id, rows=list(check.rows), what=part, tried=count, of=of)
 
 
-def breach(row: Requirement, *, beyond: str | None = None) -> Verdict:
+def judge_breach(row: Requirement, *, beyond: str | None = None) -> Verdict:
     """Return what a breach of `row` counts as.
 
     Args:
@@ -172,10 +172,10 @@ class Case:
     log: EventLog
     rng: random.Random
     session: Session
-    judged: set[str] = field(default_factory=set)
+    judged_rows: set[str] = field(default_factory=set)
     quick: int | None = None
     holds_breaches: bool = False
-    _held: list[dict[str, Any]] = field(default_factory=list)
+    _held_breaches: list[dict[str, Any]] = field(default_factory=list)
     _parts: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
@@ -195,8 +195,8 @@ class Case:
         self,
         row_id: str,
         holds: bool,
-        expected: str,
-        found: object,
+        expectation: str,
+        observation: object,
         *,
         exchange: Recorded | None = None,
         where: Mapping[str, str] | None = None,
@@ -219,17 +219,17 @@ class Case:
         Returns:
             `holds`, so that a check can go on only when it makes sense.
         """
-        verdict = Verdict.PASS if holds else breach(self.row(row_id), beyond=beyond)
+        verdict = Verdict.PASS if holds else judge_breach(self.row(row_id), beyond=beyond)
         if not holds and beyond is not None:
             where = {**(where or {}), ONLY_WARNS: beyond}
-        self._judge(row_id, verdict, expected, found, exchange, where, hint)
+        self._judge(row_id, verdict, expectation, observation, exchange, where, hint)
         return holds
 
-    def inconclusive(self, row_id: str, reason: str, *, exchange: Recorded | None = None) -> None:
+    def mark_inconclusive(self, row_id: str, reason: str, *, exchange: Recorded | None = None) -> None:
         """Say that a row could not be decided, and why."""
         self._judge(row_id, Verdict.INCONCLUSIVE, reason, None, exchange, None, None)
 
-    def not_applicable(self, row_id: str, reason: str, *, untried: str | None = None) -> None:
+    def mark_not_applicable(self, row_id: str, reason: str, *, skipped_trial: str | None = None) -> None:
         """Say that a row does not apply by the operator's profile, and why.
 
         Args:
@@ -238,10 +238,10 @@ class Case:
             untried: What the check would have tried, and the key that lets it: whatever else is judged of the row, the
                 report says so.
         """
-        where = None if untried is None else {NOT_TRIED: untried}
+        where = None if skipped_trial is None else {NOT_TRIED: skipped_trial}
         self._judge(row_id, Verdict.NOT_APPLICABLE, reason, None, None, where, None)
 
-    def documented(self, row_id: str, reason: str) -> None:
+    def mark_documented(self, row_id: str, reason: str) -> None:
         """Say that nothing this target or its node can be made to do shows the row, and why."""
         self._judge(row_id, Verdict.DOCUMENTED, reason, None, None, None, None)
 
@@ -258,22 +258,24 @@ class Case:
         Raises:
             ValueError: The check does not say that it tries a sample: a fault of the suite.
         """
-        listed = list(items)
+        candidates = list(items)
         if self.quick is None:
-            return listed
+            return candidates
         if self.check.quick.way != "sample":
             raise ValueError(f"check {self.check.id} samples without saying so")
         alike: dict[object, list[int]] = {}
-        for place, item in enumerate(listed):
+        for place, item in enumerate(candidates):
             alike.setdefault(kind(item), []).append(place)
         # Drawn from names alone, so that the sample is the same in whatever order checks run.
-        rng = random.Random(f"{self.quick}:{self.check.id}:{len(listed)}")  # noqa: S311 - repeatable on purpose
-        chosen = sorted(place for places in alike.values() for place in rng.sample(places, min(few, len(places))))
-        if len(chosen) < len(listed):
-            shortened(self.log, self.check, self.check.quick.words, len(chosen), len(listed))
-        return [listed[place] for place in chosen]
+        rng = random.Random(f"{self.quick}:{self.check.id}:{len(candidates)}")  # noqa: S311 - repeatable on purpose
+        sample_places = sorted(
+            place for places in alike.values() for place in rng.sample(places, min(few, len(places)))
+        )
+        if len(sample_places) < len(candidates):
+            log_shortened_part(self.log, self.check, self.check.quick.words, len(sample_places), len(candidates))
+        return [candidates[place] for place in sample_places]
 
-    def some(self, items: Iterable[T], few: int, what: str) -> list[T]:
+    def draw_part(self, items: Iterable[T], few: int, description: str) -> list[T]:
         """Return `few` of the items, drawn from the check's randomness; how many in all is told when the check ends.
 
         Args:
@@ -281,17 +283,17 @@ class Case:
             few: How many of them are.
             what: What they are, and why not all of them, for a reader.
         """
-        listed = list(items)
-        chosen = self.rng.sample(listed, min(few, len(listed)))
-        tried, of = self._parts.get(what, (0, 0))
-        self._parts[what] = tried + len(chosen), of + len(listed)
-        return chosen
+        candidates = list(items)
+        selection = self.rng.sample(candidates, min(few, len(candidates)))
+        tried_count, total = self._parts.get(description, (0, 0))
+        self._parts[description] = tried_count + len(selection), total + len(candidates)
+        return selection
 
-    def tell_parts(self) -> None:
+    def log_parts(self) -> None:
         """Put into the log what was tried in part only, whatever the kind of run."""
-        for what, (tried, of) in self._parts.items():
-            if tried < of:
-                shortened(self.log, self.check, what, tried, of)
+        for description, (tried_count, total) in self._parts.items():
+            if tried_count < total:
+                log_shortened_part(self.log, self.check, description, tried_count, total)
 
     def note(self, text: str) -> None:
         """Tell the reader something that judges nothing."""
@@ -301,22 +303,22 @@ class Case:
         self,
         row_id: str,
         verdict: Verdict,
-        expected: str,
-        found: object,
+        expectation: str,
+        observation: object,
         exchange: Recorded | None,
         where: Mapping[str, str] | None,
         hint: str | None,
     ) -> None:
         self.row(row_id)
-        self.judged.add(row_id)
+        self.judged_rows.add(row_id)
         redact = self.client.names.redact_cut
         is_breach = verdict in {Verdict.FAIL, Verdict.WARN}
         members = {
             "check": self.check.id,
             "row": row_id,
             "verdict": verdict.value,
-            "expected": redact(expected),
-            "found": None if found is None else redact(str(found))[:2000],
+            "expected": redact(expectation),
+            "found": None if observation is None else redact(str(observation))[:2000],
             "exchange": None if exchange is None else exchange.n,
             "hint": (hint or self.check.fix) if is_breach else None,
             "where": {
@@ -325,19 +327,19 @@ class Case:
             },
         }
         if is_breach and self.holds_breaches:
-            self._held.append(members)
+            self._held_breaches.append(members)
         else:
             self.log.add("judgement", **members)
 
     @property
     def has_held_breaches(self) -> bool:
         """Whether breaches wait for `release`."""
-        return bool(self._held)
+        return bool(self._held_breaches)
 
     def release(self, unless: str | None = None) -> None:
         """Put the breaches that were held into the log; as inconclusive if something says that they decide nothing."""
-        held, self._held = self._held, []
-        for members in held:
+        breaches, self._held_breaches = self._held_breaches, []
+        for members in breaches:
             if unless is not None:
                 members |= {"verdict": Verdict.INCONCLUSIVE.value, "expected": unless, "hint": None}
             self.log.add("judgement", **members)

@@ -32,10 +32,10 @@ async def pass_time(case: Case, seconds: int) -> None:
                 f"the block times of this {case.lane} node cannot follow the clock: it lacks the control verb "
                 "block_time_offset, as the table of simulator control tells of real nodes (specification 9.1)"
             )
-        wanted = offset_of(offset_file) + seconds
-        async with case.session.waiting.until(wanted):
-            advance_to(offset_file, wanted)
-        await _chains_follow(case, wanted)
+        target_offset = offset_of(offset_file) + seconds
+        async with case.session.clock_barrier.wait_until(target_offset):
+            advance_to(offset_file, target_offset)
+        await _wait_for_chains(case, target_offset)
     elif seconds <= case.profile.budgets.wait_for_expiry:
         await asyncio.sleep(seconds)
     else:
@@ -61,9 +61,9 @@ def now(case: Case) -> int:
     return int(time.time() + (0.0 if offset_file is None else offset_of(offset_file)))
 
 
-async def _chains_follow(case: Case, offset: float) -> None:
+async def _wait_for_chains(case: Case, offset: float) -> None:
     deadline = time.monotonic() + _CATCH_UP_SECONDS
-    for payer in tuple(case.session.payers.opened.values()):  # asking one of its lane may make another
+    for payer in tuple(case.session.payers.open_payers.values()):  # asking one of its lane may make another
         if await stays_behind(case.session, payer.lane):
             continue
         while await payer.block_time() < time.time() + offset - _TOLERANCE:

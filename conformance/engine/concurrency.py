@@ -28,14 +28,14 @@ async def run_concurrently(parts: Iterable[Awaitable[T]], *, at_once: int = 16) 
         async with room:
             return await part
 
-    every = list(parts)
+    awaitables = list(parts)
     try:
-        done = await asyncio.gather(*map(wait_for_room, every), return_exceptions=True)
+        results = await asyncio.gather(*map(wait_for_room, awaitables), return_exceptions=True)
     finally:
-        for part in every:  # one that an interrupt ended before it began would be warned about
+        for part in awaitables:  # one that an interrupt ended before it began would be warned about
             if asyncio.iscoroutine(part):
                 part.close()
-    faults = [result for result in done if isinstance(result, BaseException)]
+    faults = [result for result in results if isinstance(result, BaseException)]
     if faults:
         raise min(faults, key=lambda fault: isinstance(fault, Inconclusive | Unreachable | JsonFault))
-    return [result for result in done if not isinstance(result, BaseException)]
+    return [result for result in results if not isinstance(result, BaseException)]

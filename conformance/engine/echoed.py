@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from conformance.engine.check import breach
+from conformance.engine.check import judge_breach
 from conformance.http.client import Answer, Heard
 from conformance.http.echoes import Echo
 from conformance.ledger import load
@@ -18,20 +18,20 @@ FIX: Final = (
 )
 
 
-def judging(log: EventLog, check: str) -> Heard:
+def make_echo_listener(log: EventLog, check: str) -> Heard:
     """Return what judges the echoes that the client of one check hears, each kind of them once."""
-    told: set[tuple[Echo, int]] = set()
+    reports: set[tuple[Echo, int]] = set()
 
-    def heard(answer: Answer, echo: Echo) -> None:
-        if (echo, answer.status) in told:
+    def report_echo(answer: Answer, echo: Echo) -> None:
+        if (echo, answer.status) in reports:
             return
-        told.add((echo, answer.status))
+        reports.add((echo, answer.status))
         where = {"secret": f"the whole {echo.what}", **({} if echo.beyond is None else {ONLY_WARNS: echo.beyond})}
         log.add(
             "judgement",
             check=check,
             row=ROW,
-            verdict=breach(load()[ROW], beyond=echo.beyond).value,
+            verdict=judge_breach(load()[ROW], beyond=echo.beyond).value,
             expected="the secret nowhere in the answer",
             found=f"{echo.shape}, status {answer.status}",
             exchange=answer.n,
@@ -39,4 +39,4 @@ def judging(log: EventLog, check: str) -> Heard:
             where=where,
         )
 
-    return heard
+    return report_echo

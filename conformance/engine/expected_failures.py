@@ -27,7 +27,7 @@ _HEAD: Final = (
 )
 
 
-def expectation(entry: ExpectedFailure, verdict: Verdict, today: dt.date) -> str | None:
+def compare_with_entry(entry: ExpectedFailure, verdict: Verdict, today: dt.date) -> str | None:
     """Return what an expected-failure entry makes of a row: a list that rots fails the run."""
     if verdict in {Verdict.FAIL, Verdict.WARN}:
         return "expired" if today > entry.expires else "expected"
@@ -36,44 +36,44 @@ def expectation(entry: ExpectedFailure, verdict: Verdict, today: dt.date) -> str
     return "unexpected_pass" if verdict is Verdict.PASS else None
 
 
-def contradictory(entries: Iterable[ExpectedFailure]) -> str | None:
+def explain_contradiction(entries: Iterable[ExpectedFailure]) -> str | None:
     """Return a sentence on rows that several entries are about, with the entry to keep of each; None where none is."""
-    listed = list(entries)
-    counts = Counter(entry.id for entry in listed)
+    entry_list = list(entries)
+    counts = Counter(entry.id for entry in entry_list)
     twice = [row for row, count in counts.items() if count > 1]
     if not twice:
         return None
-    kept = [min((one for one in listed if one.id == row), key=lambda one: one.expires) for row in twice]
-    named = ", ".join(f"{row} ({counts[row]} entries)" for row in twice)
-    return f"xfail: one row, one entry, and not {named}; keep the first to expire:\n\n{_toml(kept)}"
+    earliest_entries = [min((one for one in entry_list if one.id == row), key=lambda one: one.expires) for row in twice]
+    row_names = ", ".join(f"{row} ({counts[row]} entries)" for row in twice)
+    return f"xfail: one row, one entry, and not {row_names}; keep the first to expire:\n\n{_toml(earliest_entries)}"
 
 
-def faults(entries: Iterable[ExpectedFailure], events: Iterable[Event]) -> tuple[str, ...]:
+def list_faults(entries: Iterable[ExpectedFailure], events: Iterable[Event]) -> tuple[str, ...]:
     """Return what is the matter with each entry that does not hold against a run, a sentence each."""
-    found = _found(events)
-    listed = ((entry, FAULTS.get(found.get(entry.id, ""))) for entry in entries)
-    return tuple(fault.format(id=entry.id, expires=entry.expires) for entry, fault in listed if fault is not None)
+    expectations = _read_expectations(events)
+    entry_faults = ((entry, FAULTS.get(expectations.get(entry.id, ""))) for entry in entries)
+    return tuple(fault.format(id=entry.id, expires=entry.expires) for entry, fault in entry_faults if fault is not None)
 
 
-def proposed(entries: Sequence[ExpectedFailure], events: Iterable[Event]) -> str | None:
+def propose_list(entries: Sequence[ExpectedFailure], events: Iterable[Event]) -> str | None:
     """Return the list as TOML with the entries that do not hold as comments, None where all hold.
 
     Entries of rows that the run did not select stay as they are: nothing was learnt of them.
     """
-    listed = list(events)
-    if not faults(entries, listed):
+    event_list = list(events)
+    if not list_faults(entries, event_list):
         return None
-    found = _found(listed)
-    kept = [entry for entry in entries if found.get(entry.id) not in FAULTS]
-    text = _HEAD + (f"\n{_toml(kept)}" if kept else "")
+    expectations = _read_expectations(event_list)
+    valid_entries = [entry for entry in entries if expectations.get(entry.id) not in FAULTS]
+    text = _HEAD + (f"\n{_toml(valid_entries)}" if valid_entries else "")
     for entry in entries:
-        if entry not in kept:
-            text += f"\n# {faults([entry], listed)[0]}\n"
+        if entry not in valid_entries:
+            text += f"\n# {list_faults([entry], event_list)[0]}\n"
             text += "".join(f"# {line}\n" for line in _toml([entry]).splitlines())
     return text
 
 
-def _found(events: Iterable[Event]) -> dict[str, str]:
+def _read_expectations(events: Iterable[Event]) -> dict[str, str]:
     """Return what each row of a run says of its entry, where it has one."""
     rows = (event for event in events if event["event"] == "row")
     return {event["id"]: event["expected_failure"] for event in rows if event["expected_failure"] is not None}

@@ -19,7 +19,7 @@ class OperationCatalog:
         self._profile = profile
         self._client = client
         self._operations: tuple[Operation, ...] = ()
-        self._trouble: str | None = None
+        self._discovery_fault: str | None = None
         self._refused: dict[str, str] = {}
 
     async def discover(self, *, rehearse: bool = True) -> None:
@@ -30,11 +30,13 @@ class OperationCatalog:
         """
         try:
             self._operations = await discover(self._client, self._profile)
-            for operation in (one for one in self._operations if rehearse and not one.sure):
-                if (told := await refusal(self._client, operation)) is not None:
-                    self.refuse_body(operation, told)
+            for operation in (
+                listed_operation for listed_operation in self._operations if rehearse and not listed_operation.sure
+            ):
+                if (refusal_text := await refusal(self._client, operation)) is not None:
+                    self.refuse_body(operation, refusal_text)
         except (Unreachable, Inconclusive, JsonFault) as fault:
-            self._trouble = f"the rail's operations could not be discovered: {fault}"
+            self._discovery_fault = f"the rail's operations could not be discovered: {fault}"
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -45,43 +47,48 @@ class OperationCatalog:
         Raises:
             Inconclusive: None was found, or no body is known for any.
         """
-        bound = set((self._profile.rail_bindings.services or {}).values())
-        chosen = tuple(one for one in self.listed if not bound or one.path in bound) or self.listed
-        tried = tuple(one for one in chosen if one.path not in self._refused)
-        if not tried:
-            raise Inconclusive(self._refused[chosen[0].path])
-        return tried
+        bound_paths = set((self._profile.rail_bindings.services or {}).values())
+        candidates = (
+            tuple(operation for operation in self.listed_operations if not bound_paths or operation.path in bound_paths)
+            or self.listed_operations
+        )
+        usable_operations = tuple(operation for operation in candidates if operation.path not in self._refused)
+        if not usable_operations:
+            raise Inconclusive(self._refused[candidates[0].path])
+        return usable_operations
 
-    def refuse_body(self, operation: Operation, told: str) -> str:
+    def refuse_body(self, operation: Operation, refusal_text: str) -> str:
         """Keep in mind that an operation refuses its only known body; returns the reason for what hangs on it."""
         role = operation.role or "ROLE"
         also = "" if operation.role else f", and [rail.services] {role} = {operation.path!r}"
-        reason = f"unbound: {operation.path} refuses {operation.body!r:.200} ({told}); bind [rail.bodies] {role}{also}"
+        reason = f"unbound: {operation.path} refuses {operation.body!r:.200} ({refusal_text}); bind [rail.bodies] {role}{also}"
         self._refused.setdefault(operation.path, reason)
         return reason
 
-    def refusal_of(self, path: str) -> str | None:
+    def find_refusal(self, path: str) -> str | None:
         """Return why nothing can be judged by calls of a path, None where its body is not known to be refused."""
         return self._refused.get(path)
 
     @property
-    def listed(self) -> tuple[Operation, ...]:
+    def listed_operations(self) -> tuple[Operation, ...]:
         """Every paid operation that a published document lists, ordered by path.
 
         Raises:
             Inconclusive: None was found.
         """
         if not self._operations:
-            raise Inconclusive(self._trouble or "no paid operation was found in the catalogs, the index or OpenAPI")
+            raise Inconclusive(
+                self._discovery_fault or "no paid operation was found in the catalogs, the index or OpenAPI"
+            )
         return self._operations
 
-    def service(self, role: str) -> Operation:
+    def find_service(self, role: str) -> Operation:
         """Return the operation of a service: `receipt-verify`, `rfc9421-verify` or `compliance-receipt`.
 
         Raises:
             Inconclusive: The profile binds no path for it and none could be told from the catalog, or no body is known.
         """
-        for operation in self.listed:
+        for operation in self.listed_operations:
             if operation.role == role and operation.path in self._refused:
                 raise Inconclusive(self._refused[operation.path])
         for operation in self.operations:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.engine.trailing import Trailing
+from conformance.engine.trailing import StaleChains
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.descriptor import Payer
@@ -21,18 +21,18 @@ class Payers:
         checkouts: What pays the checkout links of a lane, as far as it was opened.
     """
 
-    def __init__(self, profile: Profile, names: Names, wallet: Wallet, trailing: Trailing) -> None:
+    def __init__(self, profile: Profile, names: Names, wallet: Wallet, stale_chains: StaleChains) -> None:
         self._profile = profile
         self._names = names
         self._wallet = wallet
-        self._trailing = trailing
+        self._stale_chains = stale_chains
         self._lock = asyncio.Lock()
-        self.opened: dict[str, Payer] = {}
-        self.checkouts: dict[str, CheckoutPayer] = {}
+        self.open_payers: dict[str, Payer] = {}
+        self.checkout_payers: dict[str, CheckoutPayer] = {}
 
     async def close(self) -> None:
         """Close the connections of every payer."""
-        for payer in self.opened.values():
+        for payer in self.open_payers.values():
             await payer.close()
 
     async def for_rail(self, lane: str) -> Payer:
@@ -41,11 +41,11 @@ class Payers:
         Raises:
             Inconclusive: The profile says no way to reach the lane's node or to fund a payer, or its chain trails.
         """
-        await self._refuse_trailing(self._profile.chains, lane)
+        await self._refuse_stale_chain(self._profile.chains, lane)
         async with self._lock:
-            if lane not in self.opened:
-                self.opened[lane] = await payer_for(lane, self._profile, self._names, wallet=self._wallet)
-            return self.opened[lane]
+            if lane not in self.open_payers:
+                self.open_payers[lane] = await payer_for(lane, self._profile, self._names, wallet=self._wallet)
+            return self.open_payers[lane]
 
     async def for_gateway(self, lane: str) -> Payer:
         """Return the funded payer of a lane on the node that checkout payments are made on, opening it at first use.
@@ -53,17 +53,17 @@ class Payers:
         Raises:
             Inconclusive: The profile says no way to reach that node or to fund a payer, or its chain trails.
         """
-        await self._refuse_trailing(self._profile.gateway_chains, lane)
+        await self._refuse_stale_chain(self._profile.gateway_chains, lane)
         place = f"gateway {lane}"
         async with self._lock:
-            if place not in self.opened:
+            if place not in self.open_payers:
                 nodes = self._profile.gateway_chains
-                self.opened[place] = await payer_for(lane, self._profile, self._names, nodes, self._wallet)
-            return self.opened[place]
+                self.open_payers[place] = await payer_for(lane, self._profile, self._names, nodes, self._wallet)
+            return self.open_payers[place]
 
-    async def _refuse_trailing(self, chains: Chains, lane: str) -> None:
+    async def _refuse_stale_chain(self, chains: Chains, lane: str) -> None:
         if (chain := chains.of(lane)) is not None:
-            await self._trailing.refuse(chain)
+            await self._stale_chains.refuse(chain)
 
     async def for_checkout(self, lane: str) -> CheckoutPayer:
         """Return what pays a lane's checkout links, from the account of `for_gateway`.
@@ -71,6 +71,6 @@ class Payers:
         Raises:
             Inconclusive: The profile says no way to reach that node or to fund a payer.
         """
-        if lane not in self.checkouts:
-            self.checkouts[lane] = checkout_payer(await self.for_gateway(lane))
-        return self.checkouts[lane]
+        if lane not in self.checkout_payers:
+            self.checkout_payers[lane] = checkout_payer(await self.for_gateway(lane))
+        return self.checkout_payers[lane]

@@ -33,14 +33,14 @@ class Quick:
 WHOLE: Final = Quick("whole")
 
 
-def sample(what: str) -> Quick:
-    """Return that a check tries a part of `what`, by `Case.sample`."""
-    return Quick("sample", what)
+def sample(subject: str) -> Quick:
+    """Return that a check tries a part of `subject`, by `Case.sample`."""
+    return Quick("sample", subject)
 
 
-def one_of_several(what: str) -> Quick:
-    """Return that of all checks that try `what` one is tried, drawn from the seed."""
-    return Quick("one of several", what)
+def one_of_several(subject: str) -> Quick:
+    """Return that of all checks that try `subject` one is tried, drawn from the seed."""
+    return Quick("one of several", subject)
 
 
 def left_out(reason: str) -> Quick:

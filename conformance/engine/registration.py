@@ -14,7 +14,7 @@ from importlib import import_module
 from pkgutil import walk_packages
 
 from conformance import extras
-from conformance.engine.catalogue import Described, catalogue
+from conformance.engine.catalogue import CheckDescription, load_catalogue
 from conformance.engine.check import REGISTRY, Case, Check
 from conformance.outcome import Inconclusive
 from conformance.vocabulary.lanes.registry import FACTS
@@ -30,7 +30,7 @@ CHECK_PACKAGES = (
 )
 
 
-def registered() -> tuple[Check, ...]:
+def load_checks() -> tuple[Check, ...]:
     """Return every check of the suite, importing them when needed."""
     for package in CHECK_PACKAGES:
         import_module(package)
@@ -38,15 +38,15 @@ def registered() -> tuple[Check, ...]:
 
 
 @asynccontextmanager
-async def brought_in() -> AsyncIterator[None]:
+async def import_meanwhile() -> AsyncIterator[None]:
     """Import the checks a package at a time while the caller waits for something else, such as its target."""
 
-    async def each() -> None:
+    async def import_packages() -> None:
         for package in CHECK_PACKAGES:
             # In a thread: a signal must not wait for an import, which takes long on a busy machine.
             await asyncio.to_thread(import_module, package)
 
-    task = asyncio.create_task(each())
+    task = asyncio.create_task(import_packages())
     try:
         yield
     finally:
@@ -73,21 +73,27 @@ def register_all(package: str, path: Iterable[str]) -> None:
             if reason is None:
                 raise
             file = f"{name.replace('.', '/')}.py"
-            for described in (one for one in catalogue() if one.file == file):
-                REGISTRY[described.id] = _standing_in(described, name, reason)
+            for description in (entry for entry in load_catalogue() if entry.file == file):
+                REGISTRY[description.id] = _make_placeholder(description, name, reason)
 
 
-def _standing_in(described: Described, module: str, reason: str) -> Check:
+def _make_placeholder(description: CheckDescription, module: str, reason: str) -> Check:
     async def not_installed(case: Case) -> None:  # noqa: ARG001 - as every check
         raise Inconclusive(reason)
 
-    not_installed.__doc__, not_installed.__name__, not_installed.__module__ = described.sentence, described.id, module
-    one = described
+    not_installed.__doc__, not_installed.__name__, not_installed.__module__ = (
+        description.sentence,
+        description.id,
+        module,
+    )
+    one = description
     return Check(one.id, one.rows, one.surface, one.lane, one.exclusive, one.fix, not_installed, quick=one.quick)
 
 
-def without_extra(checks: Iterable[Check]) -> dict[Check, str]:
+def find_missing_extras(checks: Iterable[Check]) -> dict[Check, str]:
     """Return those of the checks whose lane, or whose own extra, is not installed, each with what to install for it."""
     lanes = {name: lane.extra for name, lane in FACTS.items()}
-    wanted = ((one, extra) for one in checks for extra in (lanes.get(one.lane or ""), one.extra) if extra is not None)
-    return {one: extras.sentence(extra) for one, extra in wanted if not extras.is_installed(extra)}
+    needed_extras = (
+        (check, extra) for check in checks for extra in (lanes.get(check.lane or ""), check.extra) if extra is not None
+    )
+    return {check: extras.sentence(extra) for check, extra in needed_extras if not extras.is_installed(extra)}

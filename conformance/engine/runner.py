@@ -17,13 +17,13 @@ from typing import Any, Protocol
 
 from conformance import extras
 from conformance.engine import echoed
-from conformance.engine.check import Case, Check, shortened
-from conformance.engine.expected_failures import FAULTS, expectation
-from conformance.engine.quick_look import QuickLook
-from conformance.engine.registration import registered, without_extra
-from conformance.engine.schedule import Schedule, company
+from conformance.engine.check import Case, Check, log_shortened_part
+from conformance.engine.expected_failures import FAULTS, compare_with_entry
+from conformance.engine.quick_look import QuickSelection
+from conformance.engine.registration import find_missing_extras, load_checks
+from conformance.engine.schedule import Schedule, name_group
 from conformance.engine.session import Session
-from conformance.engine.tenants import variables
+from conformance.engine.tenants import list_variables
 from conformance.http.client import Client, Counter, JsonFault, Names, Permit, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
@@ -38,13 +38,13 @@ from conformance.vocabulary.lanes.families import decided_on
 
 # How long an interrupted run waits for the clean-up of its checks, and again of its session.
 _CLEAN_UP_SECONDS = 1.2
-_INTERRUPTED = "the run was interrupted"
-_NOTHING_THERE = (
+_INTERRUPTED_REASON = "the run was interrupted"
+_UNJUDGED_REASON = (
     "the check ended without judging this row: what it is judged by was not there, such as a second paid operation; "
     "bind all that the target has, of a rail [rail.services] and [rail.other_bodies]"
 )
-_AFTER_THE_OTHER = "run this one after it, raise [budgets] other_run, or give each run its own stack and funder"
-_DISTURBED = "each disturbs what the other judges, so repeat this one alone before you rely on it"
+_OTHER_RUN_ADVICE = "run this one after it, raise [budgets] other_run, or give each run its own stack and funder"
+_DISTURBANCE_REASON = "each disturbs what the other judges, so repeat this one alone before you rely on it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ class Plan:
     workers: int = 8
     fail_fast: bool = False
     strict: bool = False
-    expected: tuple[ExpectedFailure, ...] = ()
+    expected_failures: tuple[ExpectedFailure, ...] = ()
     lanes: tuple[str, ...] = ()
-    quick: QuickLook | None = None
-    apart: int = 0
+    quick: QuickSelection | None = None
+    amount_offset: int = 0
     today: dt.date = field(default_factory=lambda: dt.datetime.now(dt.UTC).date())
 
 
@@ -86,23 +86,23 @@ def select_checks(rows: Iterable[Requirement], profile: Profile, lanes: Sequence
         profile: The target.
         lanes: Only these lanes, when given.
     """
-    applying = {row.id: row for row in rows if absent(row, profile, lanes) is None}
-    offered = [lane for lane in profile.claims.lanes if not lanes or lane in lanes]
-    chosen: list[Check] = []
-    for candidate in registered():
-        decided = [applying[row] for row in candidate.rows if row in applying]
-        if not decided or not profile.claims_surface(candidate.surface):
+    applicable_rows = {row.id: row for row in rows if explain_absence(row, profile, lanes) is None}
+    run_lanes = [lane for lane in profile.claims.lanes if not lanes or lane in lanes]
+    selection: list[Check] = []
+    for candidate in load_checks():
+        decided_rows = [applicable_rows[row] for row in candidate.rows if row in applicable_rows]
+        if not decided_rows or not profile.claims_surface(candidate.surface):
             continue
         # A row that names a lane is decided on each of its family; only that lane's offer is on that one alone.
-        chosen += [
-            one
-            for one in candidate.on(offered)
-            if one.lane is None or any(decided_on(row, one.lane) for row in decided)
+        selection += [
+            check
+            for check in candidate.expand(run_lanes)
+            if check.lane is None or any(decided_on(row, check.lane) for row in decided_rows)
         ]
-    return tuple(chosen)
+    return tuple(selection)
 
 
-def absent(row: Requirement, profile: Profile, lanes: Sequence[str] = ()) -> str | None:
+def explain_absence(row: Requirement, profile: Profile, lanes: Sequence[str] = ()) -> str | None:
     """Return why `row` does not apply to what the profile claims, or None when it does."""
     if not profile.claims_surface(row.surface):
         return f"the profile does not claim the surface {row.surface}"
@@ -115,19 +115,19 @@ def absent(row: Requirement, profile: Profile, lanes: Sequence[str] = ()) -> str
         return reason
     if row.lane is None:
         return None
-    claimed = [lane for lane in profile.claims.lanes if decided_on(row, lane)]
-    if not claimed:
+    claimed_lanes = [lane for lane in profile.claims.lanes if decided_on(row, lane)]
+    if not claimed_lanes:
         return f"the profile does not claim the lane {row.lane}"
-    if lanes and not set(claimed).intersection(lanes):
-        return f"this run leaves out the lane{'s' if len(claimed) > 1 else ''} {' and '.join(claimed)}"
+    if lanes and not set(claimed_lanes).intersection(lanes):
+        return f"this run leaves out the lane{'s' if len(claimed_lanes) > 1 else ''} {' and '.join(claimed_lanes)}"
     return None
 
 
-class Afterwards(Protocol):
+class PostRunStep(Protocol):
     """What a run does once its checks are done, while its target can still be called; it judges no row."""
 
-    async def __call__(self, session: Session, client: Client, log: EventLog, *, stopped: bool) -> None:
-        """Do it; `stopped` says that the run stopped at a breach."""
+    async def __call__(self, session: Session, client: Client, log: EventLog, *, is_stopped: bool) -> None:
+        """Do it; `is_stopped` says that the run stopped at a breach."""
 
 
 class Run:
@@ -142,7 +142,7 @@ class Run:
         plan: Plan,
         profile: Profile,
         log: EventLog,
-        afterwards: Mapping[str, Afterwards] | None = None,
+        post_run_steps: Mapping[str, PostRunStep] | None = None,
         names: Names | None = None,
         wallet: Wallet | None = None,
         not_yours: str | None = None,
@@ -151,7 +151,7 @@ class Run:
         self.plan = plan
         self._permit = permit
         self._not_yours = not_yours
-        self._afterwards = dict(afterwards or {})
+        self._post_run_steps = dict(post_run_steps or {})
         self.profile = profile
         self.log = log
         self.names = names or Names()
@@ -160,40 +160,42 @@ class Run:
         self._started = time.perf_counter()
         self._interrupted = False
         self._stop = asyncio.Event()
-        self._without_extra = without_extra(plan.checks)
-        self._tried = tuple(one for one in plan.checks if one not in self._without_extra)
+        self._without_extra = find_missing_extras(plan.checks)
+        self._runnable_checks = tuple(check for check in plan.checks if check not in self._without_extra)
 
     async def execute(self, *, options: Mapping[str, Any] | None = None) -> Exit:
         """Run every check, judge every row, and return the exit code."""
         self._open(options or {})
         self._shorten()
-        for one, reason in self._without_extra.items():
-            for row_id in one.rows:
-                self._judge(one, row_id, Verdict.INCONCLUSIVE, reason)
+        for check, reason in self._without_extra.items():
+            for row_id in check.rows:
+                self._judge(check, row_id, Verdict.INCONCLUSIVE, reason)
         with claimed(self.profile.addresses) as taken:
             if taken:
                 self.log.add(
-                    "note", check=WHOLE_RUN, text=f"another run is under way against {', '.join(taken)}: {_DISTURBED}"
+                    "note",
+                    check=WHOLE_RUN,
+                    text=f"another run is under way against {', '.join(taken)}: {_DISTURBANCE_REASON}",
                 )
             wait = self.profile.budgets.other_run
-            async with alone_with(self.profile.shared, wait, self._waits) as busy:
+            async with alone_with(self.profile.shared, wait, self._log_waiting) as busy:
                 if busy:
                     self._leave_undecided(busy)
                     return self._close()
-                return await self._executed()
+                return await self._execute_alone()
 
-    def _waits(self, busy: Sequence[str]) -> None:
+    def _log_waiting(self, busy: Sequence[str]) -> None:
         """Say that another run has to end first."""
         self.log.add("run.waiting", shared=list(busy))
 
     def _leave_undecided(self, busy: Sequence[str]) -> None:
         """Judge no row, since another run moves the time or sends the money that this one's payments need."""
-        reason = f"another run uses {', '.join(busy)}: {_AFTER_THE_OTHER}"
-        for one in self._tried:
-            for row_id in one.rows:
-                self._judge(one, row_id, Verdict.INCONCLUSIVE, reason)
+        reason = f"another run uses {', '.join(busy)}: {_OTHER_RUN_ADVICE}"
+        for check in self._runnable_checks:
+            for row_id in check.rows:
+                self._judge(check, row_id, Verdict.INCONCLUSIVE, reason)
 
-    async def _executed(self) -> Exit:
+    async def _execute_alone(self) -> Exit:
         pace = self.profile.pace
         transport = HttpTransport(
             seconds=self.profile.budgets.request,
@@ -205,7 +207,7 @@ class Run:
         async with transport:
             first = self._client(transport, "discovery")
             session = Session(self.profile, first, self.names, self.plan.seed, wallet=self._wallet)
-            session.apart = self.plan.apart
+            session.amount_offset = self.plan.amount_offset
             work = asyncio.create_task(self._work(transport, session))
             try:
                 await asyncio.wait([work])
@@ -214,26 +216,28 @@ class Run:
                 self._interrupted = True
                 # What checks do to leave nothing behind comes to its end, or is left to whoever ends this process.
                 work.cancel()
-                await ended_within(_CLEAN_UP_SECONDS, work)
+                await finish_within(_CLEAN_UP_SECONDS, work)
             finally:
-                closing = asyncio.create_task(session.close())
+                close_task = asyncio.create_task(session.close())
                 if self._interrupted:
-                    await ended_within(_CLEAN_UP_SECONDS, closing)
+                    await finish_within(_CLEAN_UP_SECONDS, close_task)
                 else:
-                    await closing
+                    await close_task
         return self._close()
 
     async def _work(self, transport: HttpTransport, session: Session) -> None:
         """Run the checks: most side by side, those that disturb others after them, and what follows the checks."""
         await session.open()
-        if any("W" in row.needs and absent(row, self.profile, self.plan.lanes) is None for row in self.plan.rows):
+        if any(
+            "W" in row.needs and explain_absence(row, self.profile, self.plan.lanes) is None for row in self.plan.rows
+        ):
             await session.receive()
-        run = partial(self._one, transport=transport, session=session)
-        await Schedule(self._tried, session, self.plan.workers, run).execute()
-        for name, step in self._afterwards.items():
-            await step(session, self._client(transport, name), self.log, stopped=self._stop.is_set())
+        run_check = partial(self._run_check, transport=transport, session=session)
+        await Schedule(self._runnable_checks, session, self.plan.workers, run_check).execute()
+        for name, step in self._post_run_steps.items():
+            await step(session, self._client(transport, name), self.log, is_stopped=self._stop.is_set())
 
-    async def whole(self) -> None:
+    async def execute_whole(self) -> None:
         """Run every check and judge every row, for somebody who can do nothing with a part.
 
         Raises:
@@ -260,10 +264,12 @@ class Run:
             rows=[row.id for row in self.plan.rows],
             quick=self.plan.quick is not None,
             not_yours=self._not_yours,
-            checks=[(one.id, company(one, self.profile)) for one in self._tried],
+            checks=[(check.id, name_group(check, self.profile)) for check in self._runnable_checks],
             workers=self.plan.workers,
-            variables=variables(self.profile),
-            not_alone={one.id: one.not_alone for one in self._tried if one.not_alone is not None},
+            variables=list_variables(self.profile),
+            not_alone={
+                check.id: check.replay_obstacle for check in self._runnable_checks if check.replay_obstacle is not None
+            },
             options=dict(options),
         )
 
@@ -271,43 +277,43 @@ class Run:
         """Put into the log what a quick look leaves out before anything is tried."""
         if self.plan.quick is None:
             return
-        for one, reason in self.plan.quick.left_out.items():
-            for row_id in one.rows:
-                self._judge(one, row_id, Verdict.LEFT_OUT, f"left out by --quick: {reason}")
-        for one, lanes in self.plan.quick.lanes.items():
-            shortened(self.log, one, "lanes", 1, lanes)
+        for check, reason in self.plan.quick.left_out.items():
+            for row_id in check.rows:
+                self._judge(check, row_id, Verdict.LEFT_OUT, f"left out by --quick: {reason}")
+        for check, lanes in self.plan.quick.lanes.items():
+            log_shortened_part(self.log, check, "lanes", 1, lanes)
 
-    async def _one(self, one: Check, transport: HttpTransport, session: Session) -> None:
+    async def _run_check(self, check: Check, transport: HttpTransport, session: Session) -> None:
         if self._stop.is_set():
             return
-        client = self._client(transport, one.id)
-        rng = OwnRandom(f"{self.plan.seed}:{one.id}")
-        case = Case(one, self.profile, client, self.log, rng, session)
+        client = self._client(transport, check.id)
+        rng = OwnRandom(f"{self.plan.seed}:{check.id}")
+        case = Case(check, self.profile, client, self.log, rng, session)
         case.quick = None if self.plan.quick is None else self.plan.seed
         case.holds_breaches = True
-        self.log.add("check.started", check=one.id, rows=list(one.rows))
-        started, since = time.perf_counter(), time.monotonic()
+        self.log.add("check.started", check=check.id, rows=list(check.rows))
+        start, since = time.perf_counter(), time.monotonic()
         outcome, error = "done", None
         try:
-            await one.run(case)
+            await check.function(case)
         except NodeCannotShow as reason:
             outcome, error = "lacking", str(reason)
         except (Unreachable, Inconclusive, JsonFault) as reason:
             outcome, error = "unreachable", str(reason)
         except ModuleNotFoundError as fault:
-            wanted = extras.reason(fault)
-            outcome, error = self._fault(one, fault) if wanted is None else ("unreachable", wanted)
+            missing_extra = extras.reason(fault)
+            outcome, error = self._fault(check, fault) if missing_extra is None else ("unreachable", missing_extra)
         except asyncio.CancelledError:
-            outcome, error = "cancelled", _INTERRUPTED
+            outcome, error = "cancelled", _INTERRUPTED_REASON
             raise
         except Exception as fault:
             if self._interrupted:  # what the check had started may have ended before it
-                outcome, error = "cancelled", _INTERRUPTED
+                outcome, error = "cancelled", _INTERRUPTED_REASON
                 raise asyncio.CancelledError from fault
-            outcome, error = self._fault(one, fault)
+            outcome, error = self._fault(check, fault)
         finally:
-            trailing = await self._release(case, since, is_undecided=outcome == "unreachable")
-            self._finish(case, outcome, self._sentence(error, trailing), started)
+            stale_reason = await self._release(case, since, is_undecided=outcome == "unreachable")
+            self._finish(case, outcome, self._sentence(error, stale_reason), start)
 
     async def _release(self, case: Case, since: float, *, is_undecided: bool) -> str | None:
         """Judge what a check found broken: it decides nothing if a chain trailed that the check depends on.
@@ -323,7 +329,7 @@ class Run:
         reason = None
         try:
             if case.has_held_breaches or is_undecided:
-                reason = await case.session.trailing.reason_for(case.check.surface, case.check.lane, since)
+                reason = await case.session.stale_chains.find_reason_for(case.check.surface, case.check.lane, since)
         finally:
             case.release(reason)
         return reason
@@ -334,30 +340,30 @@ class Run:
             return None
         return self.names.redact_cut(error if reason is None or reason in error else f"{error}; {reason}")
 
-    def _fault(self, one: Check, fault: Exception) -> tuple[str, str]:
+    def _fault(self, check: Check, fault: Exception) -> tuple[str, str]:
         """Keep where a check broke, and return how it ended, with its fault in a line."""
-        self.log.add("note", check=one.id, text=self.names.redact(traceback.format_exc()))
+        self.log.add("note", check=check.id, text=self.names.redact(traceback.format_exc()))
         return "fault", "".join(traceback.format_exception_only(fault)).strip()
 
-    def _finish(self, case: Case, outcome: str, error: str | None, started: float) -> None:
-        rest = {"lacking": Verdict.DOCUMENTED, "fault": Verdict.ERROR}.get(outcome, Verdict.INCONCLUSIVE)
+    def _finish(self, case: Case, outcome: str, error: str | None, start: float) -> None:
+        fallback = {"lacking": Verdict.DOCUMENTED, "fault": Verdict.ERROR}.get(outcome, Verdict.INCONCLUSIVE)
         for row_id in case.check.rows:
             # What was judged before the check broke off is not the whole check: it cannot stand as a pass.
-            if outcome != "done" or row_id not in case.judged:
-                self._judge(case.check, row_id, rest, error or _NOTHING_THERE)
-        case.tell_parts()
-        seconds = round(time.perf_counter() - started, 4)
+            if outcome != "done" or row_id not in case.judged_rows:
+                self._judge(case.check, row_id, fallback, error or _UNJUDGED_REASON)
+        case.log_parts()
+        seconds = round(time.perf_counter() - start, 4)
         self.log.add("check.finished", check=case.check.id, seconds=seconds, outcome=outcome, error=error)
         if self.plan.fail_fast and any(
             event["verdict"] == Verdict.FAIL for event in self.log.of("judgement") if event["check"] == case.check.id
         ):
             self._stop.set()
 
-    def _judge(self, one: Check, row_id: str, verdict: Verdict, reason: str) -> None:
+    def _judge(self, check: Check, row_id: str, verdict: Verdict, reason: str) -> None:
         """Judge a row of a check that says nothing of it itself."""
         self.log.add(
             "judgement",
-            check=one.id,
+            check=check.id,
             row=row_id,
             verdict=verdict.value,
             expected=reason,
@@ -369,24 +375,24 @@ class Run:
 
     def _client(self, transport: HttpTransport, check_id: str) -> Client:
         client = Client(transport, self.log, check_id, self.names, self._counter)
-        client.permit, client.heard = self._permit, echoed.judging(self.log, check_id)
+        client.permit, client.heard = self._permit, echoed.make_echo_listener(self.log, check_id)
         return client
 
     def _close(self) -> Exit:
         verdicts: list[Verdict] = []
-        unexpected = 0
-        judged: dict[str, list[Event]] = defaultdict(list)
-        lacking = {event["check"] for event in self.log.of("check.finished") if event["outcome"] == "lacking"}
+        unexpected_passes = 0
+        judgements: dict[str, list[Event]] = defaultdict(list)
+        lacking_checks = {event["check"] for event in self.log.of("check.finished") if event["outcome"] == "lacking"}
         for event in self.log.of("judgement"):
             # Part of a check is no pass, even where the rest cannot be shown on this node.
-            if event["check"] not in lacking or event["verdict"] != Verdict.PASS:
-                judged[event["row"]].append(event)
+            if event["check"] not in lacking_checks or event["verdict"] != Verdict.PASS:
+                judgements[event["row"]].append(event)
         for row in self.plan.rows:
-            verdict, expected = self._row(row, judged[row.id])
+            verdict, expected = self._record_row(row, judgements[row.id])
             verdicts.append(Verdict.PASS if expected == "expected" else verdict)
-            unexpected += expected in FAULTS
+            unexpected_passes += expected in FAULTS
         code = exit_code(
-            verdicts, unexpected_passes=unexpected, is_interrupted=self._interrupted, is_strict=self.plan.strict
+            verdicts, unexpected_passes=unexpected_passes, is_interrupted=self._interrupted, is_strict=self.plan.strict
         )
         self.log.add(
             "run.finished",
@@ -397,46 +403,53 @@ class Run:
         )
         return code
 
-    def _row(self, row: Requirement, judgements: Sequence[Event]) -> tuple[Verdict, str | None]:
-        verdict, reason = self._verdict(row, judgements)
-        entry = next((known for known in self.plan.expected if known.id == row.id), None)
-        expected = None if entry is None or self._beside(row, verdict) else expectation(entry, verdict, self.plan.today)
+    def _record_row(self, row: Requirement, judgements: Sequence[Event]) -> tuple[Verdict, str | None]:
+        verdict, reason = self._decide_verdict(row, judgements)
+        entry = next((failure for failure in self.plan.expected_failures if failure.id == row.id), None)
+        expected = (
+            None
+            if entry is None or self._is_outside_run(row, verdict)
+            else compare_with_entry(entry, verdict, self.plan.today)
+        )
         checks = sorted({event["check"] for event in judgements})
         members = {"verdict": verdict.value, "reason": reason, "checks": checks, "expected_failure": expected}
         self.log.add("row", id=row.id, **members)
         return verdict, expected
 
-    def _beside(self, row: Requirement, verdict: Verdict) -> bool:
+    def _is_outside_run(self, row: Requirement, verdict: Verdict) -> bool:
         """Return whether a row was not looked at for a reason of this run's: its lanes, or what its nodes can show."""
-        here = absent(row, self.profile) is None and absent(row, self.profile, self.plan.lanes) is not None
-        return here or (verdict is Verdict.DOCUMENTED and row.documented is None)
+        is_left_out = (
+            explain_absence(row, self.profile) is None
+            and explain_absence(row, self.profile, self.plan.lanes) is not None
+        )
+        return is_left_out or (verdict is Verdict.DOCUMENTED and row.documented is None)
 
-    def _verdict(self, row: Requirement, judgements: Sequence[Event]) -> tuple[Verdict, str | None]:
+    def _decide_verdict(self, row: Requirement, judgements: Sequence[Event]) -> tuple[Verdict, str | None]:
         if row.documented is not None and not judgements:
             return Verdict.DOCUMENTED, row.documented
-        reason = absent(row, self.profile, self.plan.lanes)
+        reason = explain_absence(row, self.profile, self.plan.lanes)
         if reason is not None:
             return Verdict.NOT_APPLICABLE, reason
         verdict = worst(Verdict(event["verdict"]) for event in judgements)
         if verdict is None:
-            known = any(row.id in one.rows for one in registered())
-            text = "its checks did not run" if known else "this version of the suite has no check for it yet"
+            has_check = any(row.id in check.rows for check in load_checks())
+            text = "its checks did not run" if has_check else "this version of the suite has no check for it yet"
             return Verdict.INCONCLUSIVE, text
-        shown = next(event for event in judgements if event["verdict"] == verdict)
-        return verdict, _left_out(judgements) if verdict is Verdict.PASS else shown["expected"]
+        deciding_event = next(event for event in judgements if event["verdict"] == verdict)
+        return verdict, _explain_gaps(judgements) if verdict is Verdict.PASS else deciding_event["expected"]
 
 
-async def ended_within(seconds: float, task: asyncio.Task[None]) -> None:
+async def finish_within(seconds: float, task: asyncio.Task[None]) -> None:
     """Wait some seconds for a task's end, then cancel it; how it ends is nobody's affair any more."""
-    done, _ = await asyncio.wait([task], timeout=seconds)
-    if not done:
+    finished_tasks, _ = await asyncio.wait([task], timeout=seconds)
+    if not finished_tasks:
         task.cancel()
     elif not task.cancelled():
         task.exception()
 
 
-def _left_out(judgements: Sequence[Event]) -> str | None:
+def _explain_gaps(judgements: Sequence[Event]) -> str | None:
     """Return why a row that passes was not looked at by all of its checks, None when it was."""
     not_whole = {Verdict.DOCUMENTED, Verdict.LEFT_OUT}
-    reasons = {(one["check"], one["expected"]) for one in judgements if one["verdict"] in not_whole}
+    reasons = {(event["check"], event["expected"]) for event in judgements if event["verdict"] in not_whole}
     return "; ".join(f"{check}: {reason}" for check, reason in sorted(reasons)) or None

@@ -29,10 +29,10 @@ from conformance.ledger.typical import typical_seconds
 from conformance.target import Profile
 
 # Their answers come from no chain.
-_WITHOUT_CHAIN: Final = frozenset({"agent", "control_plane"})
+_CHAINLESS_SURFACES: Final = frozenset({"agent", "control_plane"})
 # Their payments are those of checkouts.
-_MOVING_THE_CLOCK = (Exclusive.CLOCK, Exclusive.CHAIN_AND_CLOCK)
-_OF_CHECKOUTS: Final = frozenset({"gateway", "webhooks"})
+_CLOCK_MOVERS = (Exclusive.CLOCK, Exclusive.CHAIN_AND_CLOCK)
+_CHECKOUT_SURFACES: Final = frozenset({"gateway", "webhooks"})
 # What takes so many seconds elsewhere begins before the rest of its kind, so that nobody has to wait for it in the end,
 # and what takes so many, and longer than what disturbs a chain, as if it were of every kind.
 _LONG_SECONDS: Final = 3.0
@@ -41,17 +41,19 @@ _LONGEST_SECONDS: Final = 10.0
 _FIRST_SECONDS: Final = 5.0
 
 
-def company(one: Check, profile: Profile) -> str:
+def name_group(check: Check, profile: Profile) -> str:
     """Return with what a check runs.
 
     It is `together`, what it runs one after the other with (`chain …` or `surface …`), or `alone`.
     """
-    if one.exclusive is Exclusive.NOTHING or (one.exclusive is Exclusive.LIMITS and "gateway" in profile.limited):
+    if check.exclusive is Exclusive.NOTHING or (check.exclusive is Exclusive.LIMITS and "gateway" in profile.limited):
         return "together"
-    if one.exclusive is Exclusive.CHAIN:
-        apart = one.lane is not None and one.surface in _OF_CHECKOUTS and profile.checkout_node_apart(one.lane)
-        return f"chain {one.lane or ''}{' of checkouts' if apart else ''}"
-    return f"surface {one.surface}" if one.exclusive is Exclusive.SURFACE else "alone"
+    if check.exclusive is Exclusive.CHAIN:
+        has_own_node = (
+            check.lane is not None and check.surface in _CHECKOUT_SURFACES and profile.checkout_node_apart(check.lane)
+        )
+        return f"chain {check.lane or ''}{' of checkouts' if has_own_node else ''}"
+    return f"surface {check.surface}" if check.exclusive is Exclusive.SURFACE else "alone"
 
 
 @dataclass(slots=True)
@@ -63,26 +65,26 @@ class _Queue:
         done: Set once none is left.
     """
 
-    waiting: list[Check]
-    left: int = 0
-    done: asyncio.Event = field(default_factory=asyncio.Event)
+    pending_checks: list[Check]
+    unfinished_count: int = 0
+    all_done: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.left = len(self.waiting)
+        self.unfinished_count = len(self.pending_checks)
         self._finish_if_empty()
 
-    def has_one_of(self, seconds: float) -> bool:
+    def is_next_longer(self, seconds: float) -> bool:
         """Return whether the next check takes so many seconds."""
-        return bool(self.waiting) and _length(self.waiting[-1]) >= seconds
+        return bool(self.pending_checks) and _estimate_seconds(self.pending_checks[-1]) >= seconds
 
-    def ended(self) -> None:
+    def count_finished(self) -> None:
         """Count one as over."""
-        self.left -= 1
+        self.unfinished_count -= 1
         self._finish_if_empty()
 
     def _finish_if_empty(self) -> None:
-        if not self.left:
-            self.done.set()
+        if not self.unfinished_count:
+            self.all_done.set()
 
 
 class Schedule:
@@ -96,177 +98,186 @@ class Schedule:
     """
 
     def __init__(
-        self, checks: Sequence[Check], session: Session, workers: int, run: Callable[[Check], Awaitable[None]]
+        self, checks: Sequence[Check], session: Session, workers: int, run_check: Callable[[Check], Awaitable[None]]
     ) -> None:
-        self._checks, self._session, self._workers, self._run = checks, session, max(1, workers), run
-        self._limits_apart = "gateway" in session.profile.limited
-        self._lanes_apart = frozenset(filter(session.profile.checkout_node_apart, session.profile.claims.lanes))
-        order = random.Random(session.seed)  # noqa: S311 - an order, not a secret
-        self._queues = [_Queue(sorted(order.sample(one, len(one)), key=_length)) for one in self._ordinary()]
-        limits = (one for one in reversed(checks) if one.exclusive is Exclusive.LIMITS)
-        self._limits = _Queue([*limits] if self._limits_apart else [])
-        disturbing = [checks for checks in self._by(Exclusive.CHAIN) if session.profile.controls(checks[0].lane or "")]
-        self._longest = max([_LONGEST_SECONDS, *map(_seconds, disturbing)])
-        self._in_turns = 0
-        self._room = asyncio.Condition()
+        self._checks, self._session, self._workers, self._run_check = checks, session, max(1, workers), run_check
+        self._has_separate_limits = "gateway" in session.profile.limited
+        self._separate_lanes = frozenset(filter(session.profile.checkout_node_apart, session.profile.claims.lanes))
+        seeded_random = random.Random(session.seed)  # noqa: S311 - an order, not a secret
+        self._queues = [
+            _Queue(sorted(seeded_random.sample(check, len(check)), key=_estimate_seconds))
+            for check in self._split_ordinary()
+        ]
+        limits = (check for check in reversed(checks) if check.exclusive is Exclusive.LIMITS)
+        self._limits = _Queue([*limits] if self._has_separate_limits else [])
+        chain_groups = [
+            checks for checks in self._group_by(Exclusive.CHAIN) if session.profile.controls(checks[0].lane or "")
+        ]
+        self._longest_seconds = max([_LONGEST_SECONDS, *map(_sum_seconds, chain_groups)])
+        self._busy_turns = 0
+        self._capacity = asyncio.Condition()
 
     async def execute(self) -> None:
         """Run every check."""
         try:
             async with asyncio.TaskGroup() as group:
                 for number in range(self._workers):
-                    group.create_task(self._worker(number))
-                group.create_task(self._alone())
-                group.create_task(self._limits_beside())
+                    group.create_task(self._work(number))
+                group.create_task(self._run_disturbing())
+                group.create_task(self._run_separate_limits())
         except BaseExceptionGroup as faults:
             first: BaseException = faults
             while isinstance(first, BaseExceptionGroup):
                 first = first.exceptions[0]
             raise first from None
 
-    def _ordinary(self) -> Iterable[list[Check]]:
+    def _split_ordinary(self) -> Iterable[list[Check]]:
         """Yield the checks that disturb nobody, in four parts.
 
         Nodes of the rail alone disturb the first only, the nodes of checkouts the second as well, no chain the third,
         and nothing the fourth.
         """
         parts: list[list[Check]] = [[], [], [], []]
-        for one in self._checks:
-            if one.exclusive is Exclusive.NOTHING:
-                parts[self._part(one)].append(one)
+        for check in self._checks:
+            if check.exclusive is Exclusive.NOTHING:
+                parts[self._choose_part(check)].append(check)
         return parts
 
-    def _part(self, one: Check) -> int:
-        if one.self_contained:
+    def _choose_part(self, check: Check) -> int:
+        if check.self_contained:
             return 3
-        if one.surface in _WITHOUT_CHAIN:
+        if check.surface in _CHAINLESS_SURFACES:
             return 2
-        at_other_nodes = bool(self._lanes_apart) and one.surface in _OF_CHECKOUTS and not one.pays_rail
-        return int(at_other_nodes and _length(one) < _FIRST_SECONDS)
+        at_other_nodes = bool(self._separate_lanes) and check.surface in _CHECKOUT_SURFACES and not check.pays_rail
+        return int(at_other_nodes and _estimate_seconds(check) < _FIRST_SECONDS)
 
-    async def _worker(self, number: int) -> None:
-        if 0 < number < len(self._queues) and self._queues[number].has_one_of(self._longest):
-            await self._next(self._queues[number])
+    async def _work(self, number: int) -> None:
+        if 0 < number < len(self._queues) and self._queues[number].is_next_longer(self._longest_seconds):
+            await self._run_next(self._queues[number])
         for queue in self._queues:
-            while queue.waiting:
-                async with self._room:
-                    await self._room.wait_for(lambda: number == 0 or number < self._workers - self._in_turns)
-                if queue.waiting:
-                    await self._next(queue)
+            while queue.pending_checks:
+                async with self._capacity:
+                    await self._capacity.wait_for(lambda: number == 0 or number < self._workers - self._busy_turns)
+                if queue.pending_checks:
+                    await self._run_next(queue)
 
-    async def _next(self, queue: _Queue) -> None:
+    async def _run_next(self, queue: _Queue) -> None:
         try:
-            await self._run(queue.waiting.pop())
+            await self._run_check(queue.pending_checks.pop())
         finally:
-            queue.ended()
+            queue.count_finished()
 
-    async def _alone(self) -> None:
+    async def _run_disturbing(self) -> None:
         """Run the checks that disturb others, each kind once nobody is left whom it would disturb."""
         general, of_checkouts, without_chain, _ = self._queues
-        chains = self._by(Exclusive.CHAIN)
-        await general.done.wait()
+        chains = self._group_by(Exclusive.CHAIN)
+        await general.all_done.wait()
         async with asyncio.TaskGroup() as group:
-            for checks in filter(self._of_the_rail_alone, chains):
-                group.create_task(self._in_turn(checks))
-            await of_checkouts.done.wait()
-            await self._limits.done.wait()
-            for checks in itertools.filterfalse(self._of_the_rail_alone, chains):
-                group.create_task(self._in_turn(checks))
-            await without_chain.done.wait()
-            for checks in self._by(Exclusive.SURFACE):
-                group.create_task(self._in_turn(checks))
-        if not self._limits_apart:
-            await self._in_turn(one for one in self._checks if one.exclusive is Exclusive.LIMITS)
-        await self._starting_again()
+            for checks in filter(self._spares_checkouts, chains):
+                group.create_task(self._run_in_turn(checks))
+            await of_checkouts.all_done.wait()
+            await self._limits.all_done.wait()
+            for checks in itertools.filterfalse(self._spares_checkouts, chains):
+                group.create_task(self._run_in_turn(checks))
+            await without_chain.all_done.wait()
+            for checks in self._group_by(Exclusive.SURFACE):
+                group.create_task(self._run_in_turn(checks))
+        if not self._has_separate_limits:
+            await self._run_in_turn(check for check in self._checks if check.exclusive is Exclusive.LIMITS)
+        await self._run_restarts()
         # After the clock has moved, a payment on a lane whose block times stay behind would be too old.
-        behind = await self._staying_behind()
-        await self._in_turn(
-            one for one in self._checks if one.exclusive is Exclusive.CHAIN_AND_CLOCK and one.lane in behind
+        lagging_lanes = await self._find_lagging_lanes()
+        await self._run_in_turn(
+            check
+            for check in self._checks
+            if check.exclusive is Exclusive.CHAIN_AND_CLOCK and check.lane in lagging_lanes
         )
-        await self._moving_the_clock(behind)
-        await self._in_turn(
-            one for one in self._checks if one.exclusive is Exclusive.CHAIN_AND_CLOCK and one.lane not in behind
+        await self._run_clock_movers(lagging_lanes)
+        await self._run_in_turn(
+            check
+            for check in self._checks
+            if check.exclusive is Exclusive.CHAIN_AND_CLOCK and check.lane not in lagging_lanes
         )
 
-    async def _limits_beside(self) -> None:
+    async def _run_separate_limits(self) -> None:
         """Try the limits of a service of its own: each check of them has it for itself, and nobody else is limited."""
-        while self._limits.waiting:
-            await self._next(self._limits)
+        while self._limits.pending_checks:
+            await self._run_next(self._limits)
 
-    async def _starting_again(self) -> None:
+    async def _run_restarts(self) -> None:
         """Run the checks that start a service again, all side by side: each service is started once for all of its own.
 
         A further restart would cut off the deliveries that a check which moves the clock waits for.
         """
-        again = [one for one in self._checks if one.exclusive is Exclusive.RESTART]
-        gateways = [one for one in again if one.surface in _OF_CHECKOUTS]
+        restart_checks = [check for check in self._checks if check.exclusive is Exclusive.RESTART]
+        checkout_checks = [check for check in restart_checks if check.surface in _CHECKOUT_SURFACES]
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._in_turn(one for one in again if one not in gateways))
-            for one in gateways:
-                group.create_task(self._meeting_others(one))
+            group.create_task(self._run_in_turn(check for check in restart_checks if check not in checkout_checks))
+            for check in checkout_checks:
+                group.create_task(self._run_restart_together(check))
 
-    async def _meeting_others(self, one: Check) -> None:
-        with self._session.restarting.taking_part():
-            await self._in_turn([one])
+    async def _run_restart_together(self, check: Check) -> None:
+        with self._session.restart_barrier.take_part():
+            await self._run_in_turn([check])
 
-    def _of_the_rail_alone(self, disturbing: Sequence[Check]) -> bool:
+    def _spares_checkouts(self, checks: Sequence[Check]) -> bool:
         """Return whether no checkout is paid at the node that these disturb."""
-        return disturbing[0].lane in self._lanes_apart and disturbing[0].surface not in _OF_CHECKOUTS
+        return checks[0].lane in self._separate_lanes and checks[0].surface not in _CHECKOUT_SURFACES
 
-    def _by(self, kind: Exclusive) -> list[list[Check]]:
-        found: dict[str, list[Check]] = {}
-        for one in self._checks:
-            if one.exclusive is kind:
-                found.setdefault(company(one, self._session.profile), []).append(one)
-        return list(found.values())
+    def _group_by(self, kind: Exclusive) -> list[list[Check]]:
+        groups: dict[str, list[Check]] = {}
+        for check in self._checks:
+            if check.exclusive is kind:
+                groups.setdefault(name_group(check, self._session.profile), []).append(check)
+        return list(groups.values())
 
-    async def _in_turn(self, checks: Iterable[Check]) -> None:
+    async def _run_in_turn(self, checks: Iterable[Check]) -> None:
         """Run checks one after the other, in the place of a worker but the last."""
-        self._in_turns += 1
+        self._busy_turns += 1
         try:
-            for one in checks:
-                await self._run(one)
+            for check in checks:
+                await self._run_check(check)
         finally:
-            self._in_turns -= 1
-            async with self._room:
-                self._room.notify_all()
+            self._busy_turns -= 1
+            async with self._capacity:
+                self._capacity.notify_all()
 
-    async def _staying_behind(self) -> frozenset[str]:
+    async def _find_lagging_lanes(self) -> frozenset[str]:
         """Return the lanes whose block times stay behind the clock."""
-        lanes = {one.lane for one in self._checks if one.exclusive in _MOVING_THE_CLOCK and one.lane is not None}
+        lanes = {check.lane for check in self._checks if check.exclusive in _CLOCK_MOVERS and check.lane is not None}
         return frozenset([lane for lane in sorted(lanes) if await clock.stays_behind(self._session, lane)])
 
-    async def _moving_the_clock(self, behind: frozenset[str]) -> None:
+    async def _run_clock_movers(self, lagging_lanes: frozenset[str]) -> None:
         """Run the checks that move the clock side by side, the longest first.
 
         Those of lanes whose block times will stay behind it come before the others. Events come after them: what is
         delivered again was so by then, and nobody waits for it.
         """
-        moving = [one for one in self._checks if one.exclusive is Exclusive.CLOCK]
+        clock_checks = [check for check in self._checks if check.exclusive is Exclusive.CLOCK]
 
-        def place(one: Check) -> tuple[bool, bool]:
-            return one.lane not in behind, one.surface == "webhooks"
+        def place(check: Check) -> tuple[bool, bool]:
+            return check.lane not in lagging_lanes, check.surface == "webhooks"
 
-        moving.sort(key=lambda one: (place(one), -typical_seconds().get(one.id, 0.0)))
-        for _, checks in itertools.groupby(moving, place):
-            waiting = list(checks)
+        clock_checks.sort(key=lambda check: (place(check), -typical_seconds().get(check.id, 0.0)))
+        for _, checks in itertools.groupby(clock_checks, place):
+            pending_checks = list(checks)
             async with asyncio.TaskGroup() as group:
                 # They wait most of the time, and each round of theirs takes as long as the slowest.
                 for _ in range(2 * self._workers):
-                    group.create_task(self._waiting_together(waiting))
+                    group.create_task(self._run_until_empty(pending_checks))
 
-    async def _waiting_together(self, waiting: list[Check]) -> None:
+    async def _run_until_empty(self, pending_checks: list[Check]) -> None:
         # From one check to the next, too: the time must not move for others while the next one begins.
-        with self._session.waiting.taking_part():
-            while waiting:
-                await self._run(waiting.pop(0))
+        with self._session.clock_barrier.take_part():
+            while pending_checks:
+                await self._run_check(pending_checks.pop(0))
 
 
-def _seconds(checks: Iterable[Check]) -> float:
+def _sum_seconds(checks: Iterable[Check]) -> float:
     """Return what checks take that run one after the other."""
-    return sum(typical_seconds().get(one.id, 0.0) for one in checks)
+    return sum(typical_seconds().get(check.id, 0.0) for check in checks)
 
 
-def _length(one: Check) -> float:
+def _estimate_seconds(check: Check) -> float:
     """Return the seconds that tell long checks from each other; short ones are all alike."""
-    return max(_LONG_SECONDS, typical_seconds().get(one.id, 0.0))
+    return max(_LONG_SECONDS, typical_seconds().get(check.id, 0.0))

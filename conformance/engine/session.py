@@ -12,8 +12,8 @@ from conformance.engine.operation_catalog import OperationCatalog
 from conformance.engine.payers import Payers
 from conformance.engine.stray_payments import StrayPayments
 from conformance.engine.tenants import Tenants
-from conformance.engine.trailing import Trailing
-from conformance.engine.waiting import Waiting
+from conformance.engine.trailing import StaleChains
+from conformance.engine.waiting import ClockBarrier
 from conformance.http.client import Client, Counter, Names
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
@@ -65,17 +65,17 @@ class Session:
         self.seed = seed
         self.tenants = Tenants(profile, names, prefix)
         self.catalog = OperationCatalog(profile, client)
-        self._found: dict[str, asyncio.Future[Any]] = {}
+        self._answers: dict[str, asyncio.Future[Any]] = {}
         self.limits_lock = asyncio.Lock()
-        self.waiting = Waiting()
-        self.restarting = Waiting()
+        self.clock_barrier = ClockBarrier()
+        self.restart_barrier = ClockBarrier()
         self.restarts: dict[str, asyncio.Future[str | None]] = {}
-        self.networks_told: dict[str, tuple[Any, Any]] = {}
+        self.network_spellings: dict[str, tuple[Any, Any]] = {}
         self.stray_payments = StrayPayments()
-        self.kept = AsyncExitStack()
-        self.trailing = Trailing(profile, names)
-        self.payers = Payers(profile, names, self.wallet, self.trailing)
-        self.apart = 0
+        self.exit_stack = AsyncExitStack()
+        self.stale_chains = StaleChains(profile, names)
+        self.payers = Payers(profile, names, self.wallet, self.stale_chains)
+        self.amount_offset = 0
         self.nonce = secrets.token_hex(6)
         self._count = Counter()
         whole = profile.is_reference
@@ -98,17 +98,17 @@ class Session:
     async def receive(self) -> None:
         """Receive at the webhook destinations from now on."""
         self._inbox = Inbox(self.profile, self.client, self._names)
-        self.kept.push_async_callback(self._inbox.close)
+        self.exit_stack.push_async_callback(self._inbox.close)
         await self._inbox.open()
 
     async def close(self) -> None:
         """End questions nobody waits for and what was kept; close the payers' connections and the pages' browser."""
-        for asked in self._found.values():
-            asked.cancel()
-        await asyncio.gather(*self._found.values(), return_exceptions=True)
-        await self.kept.aclose()
+        for question in self._answers.values():
+            question.cancel()
+        await asyncio.gather(*self._answers.values(), return_exceptions=True)
+        await self.exit_stack.aclose()
         await self.pages.close()
-        await self.trailing.close()
+        await self.stale_chains.close()
         await self.payers.close()
 
     @property
@@ -136,13 +136,13 @@ class Session:
         """Return the next number of this run, from 1."""
         return self._count.take()
 
-    async def once(self, name: str, find: Callable[[], Awaitable[T]]) -> T:
+    async def find_once(self, name: str, find: Callable[[], Awaitable[T]]) -> T:
         """Return what `find` finds, asked once a run and shared by all checks under its name.
 
         Raises:
             Exception: What `find` raised, for everybody who asks.
         """
-        if name not in self._found:
-            self._found[name] = asyncio.ensure_future(find())
-        found: T = await asyncio.shield(self._found[name])
-        return found
+        if name not in self._answers:
+            self._answers[name] = asyncio.ensure_future(find())
+        answer: T = await asyncio.shield(self._answers[name])
+        return answer

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from conformance.engine.catalogue import catalogue
+from conformance.engine.catalogue import load_catalogue
 from conformance.ledger import Requirement
 from conformance.ledger.typical import typical_seconds
 
@@ -19,14 +19,14 @@ _LEAST_SECONDS = 0.1
 
 
 @dataclass(slots=True)
-class _Together:
+class _RowGroup:
     """Requirements that share checks, and what these take in seconds; 0 where nothing is to be run for them."""
 
     rows: list[Requirement] = field(default_factory=list)
     seconds: float = 0.0
 
 
-def part(
+def select_part(
     rows: Sequence[Requirement],
     number: int,
     of: int,
@@ -46,7 +46,7 @@ def part(
     Raises:
         ValueError: There are not so many parts with anything to do; its text says how many there are.
     """
-    groups = sorted(_together(rows, applies, frozenset(lanes)), key=lambda group: -group.seconds)
+    groups = sorted(_group_rows(rows, applies, frozenset(lanes)), key=lambda group: -group.seconds)
     busy = sum(group.seconds > 0 for group in groups)
     if busy < of:
         raise ValueError(f"these requirements make {busy} parts with anything to do, not {of}")
@@ -58,34 +58,34 @@ def part(
     return tuple(row for row in rows if row.id in parts[number - 1])
 
 
-def _together(
+def _group_rows(
     rows: Sequence[Requirement], applies: Callable[[Requirement], bool], lanes: frozenset[str]
-) -> Iterable[_Together]:
+) -> Iterable[_RowGroup]:
     """Return the requirements by what they share, in the order of the first of each."""
-    applying = {row.id for row in rows if applies(row)}
+    applicable_ids = {row.id for row in rows if applies(row)}
     root = {row.id: row.id for row in rows}
 
-    def find(row_id: str) -> str:
+    def find_root(row_id: str) -> str:
         while root[row_id] != row_id:
             row_id = root[row_id]
         return row_id
 
     seconds = dict.fromkeys(root, 0.0)
-    for check in catalogue():
-        shared = [find(row_id) for row_id in check.rows if row_id in root]
-        for other in shared[1:]:
-            root[find(other)] = find(shared[0])
-        if applying.intersection(check.rows):
-            seconds[shared[0]] += max(_LEAST_SECONDS, _seconds(check.id, lanes))
-    found: dict[str, _Together] = {}
+    for check in load_catalogue():
+        roots = [find_root(row_id) for row_id in check.rows if row_id in root]
+        for root_id in roots[1:]:
+            root[find_root(root_id)] = find_root(roots[0])
+        if applicable_ids.intersection(check.rows):
+            seconds[roots[0]] += max(_LEAST_SECONDS, _estimate_seconds(check.id, lanes))
+    groups: dict[str, _RowGroup] = {}
     for row in rows:
-        group = found.setdefault(find(row.id), _Together())
+        group = groups.setdefault(find_root(row.id), _RowGroup())
         group.rows.append(row)
         group.seconds += seconds[row.id]
-    return found.values()
+    return groups.values()
 
 
-def _seconds(check: str, lanes: frozenset[str]) -> float:
+def _estimate_seconds(check: str, lanes: frozenset[str]) -> float:
     """Return what a check takes, on these lanes or on all."""
     typical = typical_seconds()
     on_lanes = (

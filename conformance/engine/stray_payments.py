@@ -11,24 +11,24 @@ class StrayPayments:
     """Which check made each transaction that pays no link, and which checks are about to make some."""
 
     def __init__(self) -> None:
-        self._maker: dict[str, str] = {}
-        self._begun: Counter[str] = Counter()
+        self._makers: dict[str, str] = {}
+        self._active_makers: Counter[str] = Counter()
 
     @contextmanager
-    def by(self, check: str) -> Iterator[set[str]]:
+    def collect_for(self, check: str) -> Iterator[set[str]]:
         """Let a check make some, and take their ids at the end: an event may tell of one before its id is known."""
-        made: set[str] = set()
-        self._begun[check] += 1
+        tx_ids: set[str] = set()
+        self._active_makers[check] += 1
         try:
-            yield made
+            yield tx_ids
         finally:
-            self._begun[check] -= 1
-            self._maker |= dict.fromkeys(made, check)
+            self._active_makers[check] -= 1
+            self._makers |= dict.fromkeys(tx_ids, check)
 
-    def of_others(self, check: str) -> list[str]:
+    def list_of_others(self, check: str) -> list[str]:
         """Return the ids of those that other checks made."""
-        return [tx_id for tx_id, maker in self._maker.items() if maker != check]
+        return [tx_id for tx_id, maker in self._makers.items() if maker != check]
 
-    def come_from_others(self, check: str) -> bool:
+    def may_come_from_others(self, check: str) -> bool:
         """Return whether another check is about to make one."""
-        return any(count for maker, count in self._begun.items() if maker != check)
+        return any(count for maker, count in self._active_makers.items() if maker != check)

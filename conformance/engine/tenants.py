@@ -41,50 +41,50 @@ class Tenants:
         self._profile = profile
         self._names = names
         self._prefix = prefix
-        self._known: dict[str, Credentials] = {}
-        self._limited: dict[str, Credentials] = {}
+        self._credentials: dict[str, Credentials] = {}
+        self._limited_credentials: dict[str, Credentials] = {}
 
     def open(self) -> None:
         """Read the credentials, and their secrets into the redaction table."""
-        self._known = {name: self._of(name, tenant) for name, tenant in self._profile.tenants.items()}
-        if (limited := self._profile.limited.get("gateway")) is not None:
-            self._limited = {
-                name: self._of(name, tenant, "LIMITED_", self._known.get(name))
-                for name, tenant in limited.tenants.items()
+        self._credentials = {name: self._of(name, tenant) for name, tenant in self._profile.tenants.items()}
+        if (limited_service := self._profile.limited.get("gateway")) is not None:
+            self._limited_credentials = {
+                name: self._of(name, tenant, "LIMITED_", self._credentials.get(name))
+                for name, tenant in limited_service.tenants.items()
             }
 
-    def get(self, name: str = "first", *, limited: bool = False) -> Credentials:
+    def get(self, name: str = "first", *, is_limited: bool = False) -> Credentials:
         """Return the credentials of a tenant, of the target or of the service for limit rows.
 
         Raises:
             Inconclusive: The profile has no such tenant.
         """
-        known = self._limited if limited else self._known
-        if name not in known:
-            table = f"limited.gateway.tenants.{name}" if limited else f"tenants.{name}"
+        credentials = self._limited_credentials if is_limited else self._credentials
+        if name not in credentials:
+            table = f"limited.gateway.tenants.{name}" if is_limited else f"tenants.{name}"
             raise Inconclusive(f"needs a tenant's credentials: give [{table}] with id, key and payout")
-        return known[name]
+        return credentials[name]
 
     def headers(self) -> dict[str, str]:
         """Return a tenant's header fields for calls that may or may not need them, none where there is no tenant."""
-        return next((one.headers for one in self._known.values()), {})
+        return next((one.headers for one in self._credentials.values()), {})
 
-    def first_on(self, network: str) -> Credentials:
+    def find_first_on(self, network: str) -> Credentials:
         """Return the first tenant that is paid on a network.
 
         Raises:
             Inconclusive: The profile has none.
         """
-        return self.on(network)[0]
+        return self.find_all_on(network)[0]
 
-    def on(self, network: str) -> Sequence[Credentials]:
+    def find_all_on(self, network: str) -> Sequence[Credentials]:
         """Return the tenants that are paid on a network, in the profile's order; one at least.
 
         Raises:
             Inconclusive: The profile has none.
         """
-        if found := [known for known in self._known.values() if network in known.payout]:
-            return found
+        if matches := [credentials for credentials in self._credentials.values() if network in credentials.payout]:
+            return matches
         usual = self._profile.usual_network(network)
         raise Inconclusive(
             f"needs a tenant with a payout address on {network}: give [tenants.NAME.payout] {network}, or, where the "
@@ -103,11 +103,11 @@ class Tenants:
         return Credentials(name, tenant.id, key, networks, payout)
 
 
-def variables(profile: Profile) -> list[str]:
+def list_variables(profile: Profile) -> list[str]:
     """Return the names of what the operator gave, which stand in the log in its place, in alphabetical order."""
     of_tenants = [f"TENANT_{name.upper()}_{part}" for name in profile.tenants for part in ("ID", "KEY")]
-    others = {"ADMIN_KEY": profile.gateway.admin_key, "ADMIN_TOKEN": profile.hub.token}
+    secrets_by_name = {"ADMIN_KEY": profile.gateway.admin_key, "ADMIN_TOKEN": profile.hub.token}
     if "gateway" in profile.limited:
-        others["LIMITED_ADMIN_KEY"] = profile.limited["gateway"].admin_key
-    given = [name for name, secret in others.items() if secret is not None]
-    return sorted({*of_tenants, *map(str.upper, profile.secrets), *given})
+        secrets_by_name["LIMITED_ADMIN_KEY"] = profile.limited["gateway"].admin_key
+    secret_names = [name for name, secret in secrets_by_name.items() if secret is not None]
+    return sorted({*of_tenants, *map(str.upper, profile.secrets), *secret_names})

@@ -19,22 +19,22 @@ from conformance.outcome import Inconclusive
 from conformance.target import Chain, Profile
 
 # The tolerance between a block's time and a challenge's (5.5). Ordinary chains make a block every few seconds.
-TRAILING_SECONDS: Final = 60
-_KNOWN_SECONDS: Final = 5.0
+STALE_SECONDS: Final = 60
+_ANSWER_SECONDS: Final = 5.0
 _NOTICED_SECONDS: Final = 30.0
 # What is paid on a chain, or says where it can be paid; checks of other surfaces do not depend on one.
-_SURFACES: Final = frozenset({"rail", "gateway", "webhooks"})
+_CHAIN_SURFACES: Final = frozenset({"rail", "gateway", "webhooks"})
 
 
-class Trailing:
+class StaleChains:
     """What is known of the chains of one profile; each is asked at most every few seconds."""
 
     def __init__(self, profile: Profile, names: Names) -> None:
         self._profile = profile
         self._names = names
         self._nodes: dict[str, AskedNode] = {}
-        self._known: dict[str, tuple[float, str | None]] = {}
-        self._trailed: dict[str, tuple[float, str]] = {}
+        self._last_answers: dict[str, tuple[float, str | None]] = {}
+        self._last_stale: dict[str, tuple[float, str]] = {}
 
     async def close(self) -> None:
         """Close connections."""
@@ -47,15 +47,15 @@ class Trailing:
         Raises:
             Inconclusive: It does.
         """
-        if (reason := await self.reason(chain)) is not None:
+        if (reason := await self.find_reason(chain)) is not None:
             raise Inconclusive(reason)
 
-    async def reason(self, chain: Chain) -> str | None:
+    async def find_reason(self, chain: Chain) -> str | None:
         """Return why nothing can be decided on a chain now; None where it is current or its node cannot be asked."""
         place = chain.model_dump_json()
-        known = self._known.get(place)
-        if known is not None and time.monotonic() - known[0] < _KNOWN_SECONDS:
-            return known[1]
+        answer = self._last_answers.get(place)
+        if answer is not None and time.monotonic() - answer[0] < _ANSWER_SECONDS:
+            return answer[1]
         try:
             node = self._nodes.get(place)
             if node is None:
@@ -63,13 +63,13 @@ class Trailing:
             age = time.time() - await node.next_block_time()
         except (Inconclusive, ImportError):  # without the extra of the lane nothing is paid there
             return None
-        reason = _sentence(chain.lane, age) if age > TRAILING_SECONDS else None
-        self._known[place] = time.monotonic(), reason
+        reason = _explain_age(chain.lane, age) if age > STALE_SECONDS else None
+        self._last_answers[place] = time.monotonic(), reason
         if reason is not None:
-            self._trailed[place] = time.monotonic(), reason
+            self._last_stale[place] = time.monotonic(), reason
         return reason
 
-    async def reason_for(self, surface: str, lane: str | None, since: float) -> str | None:
+    async def find_reason_for(self, surface: str, lane: str | None, since: float) -> str | None:
         """Return why a breach that a check of a surface found shows nothing; None if no chain of it trailed.
 
         Args:
@@ -79,15 +79,15 @@ class Trailing:
                 trailed for the check, and targets notice that it is current only after a while.
         """
         for chain in self._chains_of(surface, lane):
-            if (reason := await self.reason(chain)) is not None:
+            if (reason := await self.find_reason(chain)) is not None:
                 return reason
-            seen, reason = self._trailed.get(chain.model_dump_json(), (-math.inf, ""))
-            if seen > since - _NOTICED_SECONDS:
+            stale_at, reason = self._last_stale.get(chain.model_dump_json(), (-math.inf, ""))
+            if stale_at > since - _NOTICED_SECONDS:
                 return reason
         return None
 
     def _chains_of(self, surface: str, lane: str | None) -> Iterator[Chain]:
-        if lane is None and surface not in _SURFACES:
+        if lane is None and surface not in _CHAIN_SURFACES:
             return
         for name in self._profile.claims.lanes if lane is None else (lane,):
             for chains in (self._profile.chains, self._profile.gateway_chains):
@@ -95,7 +95,7 @@ class Trailing:
                     yield chain
 
 
-def _sentence(lane: str, age: float) -> str:
+def _explain_age(lane: str, age: float) -> str:
     return (
         f"the newest block of this {lane} node is {age:.0f} s old, so a correct target may refuse payments as too old, "
         "or not offer the lane: let blocks pass until the chain is current (`weldproof up` and `weldproof localnet "

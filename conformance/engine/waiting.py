@@ -13,53 +13,53 @@ from contextvars import ContextVar
 _TAKES_PART: ContextVar[frozenset[int]] = ContextVar("takes part", default=frozenset())
 
 
-class Waiting:
+class ClockBarrier:
     """The checks that take part, and the time that each of them waits for."""
 
     def __init__(self) -> None:
         """Begin with nobody."""
-        self._busy = 0
+        self._busy_count = 0
         self._turns: dict[asyncio.Future[None], float] = {}
 
     @contextmanager
-    def taking_part(self) -> Iterator[None]:
+    def take_part(self) -> Iterator[None]:
         """Hold up the time while the caller is inside and waits for none."""
-        self._busy += 1
+        self._busy_count += 1
         token = _TAKES_PART.set(_TAKES_PART.get() | {id(self)})
         try:
             yield
         finally:
             _TAKES_PART.reset(token)
-            self._busy -= 1
-            self._next()
+            self._busy_count -= 1
+            self._release_earliest()
 
     @asynccontextmanager
-    async def until(self, moment: float) -> AsyncIterator[None]:
+    async def wait_until(self, moment: float) -> AsyncIterator[None]:
         """Wait until everybody who takes part is waiting as well, and nobody for an earlier moment.
 
         Who waits for the same one goes on at the same time. Who waits without taking part does so meanwhile.
         """
-        with nullcontext() if id(self) in _TAKES_PART.get() else self.taking_part():
-            await self._turn(moment)
+        with nullcontext() if id(self) in _TAKES_PART.get() else self.take_part():
+            await self._wait_for_turn(moment)
             yield
 
-    async def _turn(self, moment: float) -> None:
+    async def _wait_for_turn(self, moment: float) -> None:
         turn = asyncio.get_running_loop().create_future()
         self._turns[turn] = moment
-        self._busy -= 1
-        self._next()
+        self._busy_count -= 1
+        self._release_earliest()
         try:
             await turn
         finally:
             if self._turns.pop(turn, None) is not None:
-                self._busy += 1  # it broke off before its turn
+                self._busy_count += 1  # it broke off before its turn
 
-    def _next(self) -> None:
-        if self._busy or not self._turns:
+    def _release_earliest(self) -> None:
+        if self._busy_count or not self._turns:
             return
         earliest = min(self._turns.values())
         for turn in [turn for turn, moment in self._turns.items() if moment <= earliest]:
             del self._turns[turn]
-            self._busy += 1
+            self._busy_count += 1
             if not turn.done():
                 turn.set_result(None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from conformance.engine.quick_look import quick_look
+from conformance.engine.quick_look import select_quick_checks
 from conformance.first_look.permit import OnlyReading, is_tried
 from conformance.first_look.recognised import Recognised, bases, recognise
 from conformance.first_look.spellings import try_spellings
@@ -168,9 +168,9 @@ async def _run(profile: Profile, permit: OnlyReading, seed: int, names: Names, s
     surfaces = {*profile.claims.surfaces, "shared"}
     rows = tuple(row for row in load() if row.surface in surfaces)
     checks = [one for one in await asyncio.to_thread(select_checks, rows, profile) if is_tried(one)]
-    tried = quick_look(checks, seed)
+    tried = select_quick_checks(checks, seed)
     log = EventLog()
-    plan = Plan(rows=rows, checks=tried.tried, quick=tried, seed=seed, workers=_WORKERS)
+    plan = Plan(rows=rows, checks=tried.checks, quick=tried, seed=seed, workers=_WORKERS)
     task = asyncio.ensure_future(Run(plan, profile, log, names=names, permit=permit).execute())
     try:
         await asyncio.wait([task], timeout=seconds)

@@ -26,7 +26,7 @@ async def may_be_missed(case: Case, hub: Hub, row: str, log: Entries) -> bool:
     try:
         await refuse_full_page(hub, log)
     except Inconclusive as reason:
-        case.inconclusive(row, str(reason))
+        case.mark_inconclusive(row, str(reason))
         return False
     return True
 

@@ -110,7 +110,7 @@ async def offered(party: Party, operation: Operation, lane: str, body: Any) -> O
     """Ask for the price of one call on a lane; an obstacle becomes the side's fault."""
     side, case = Side(party.name, operation.url), party.case("rail", lane)
     try:
-        keys = await party.session.once("beside: keys of the rail", lambda: published_keys(case))
+        keys = await party.session.find_once("beside: keys of the rail", lambda: published_keys(case))
         quote = await challenge(case, operation, body=body)
         quote.entry(lane)
     except CANNOT as reason:

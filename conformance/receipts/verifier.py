@@ -124,7 +124,7 @@ async def verifier(case: Case) -> Verifier:
     Raises:
         Inconclusive: No member that carries the receipt is bound, and none was found by trying.
     """
-    found: Verifier = await case.session.once(_FOUND, lambda: _find(case))
+    found: Verifier = await case.session.find_once(_FOUND, lambda: _find(case))
     return found
 
 

@@ -94,7 +94,7 @@ async def trial(
         checks = select_checks(chosen, profile, (lane,))
         plan = Plan(chosen, checks, seed=seed, workers=profile.pace.workers, lanes=(lane,))
         try:
-            await Run(plan, profile, log).whole()
+            await Run(plan, profile, log).execute_whole()
         finally:
             log.close()
     undecided = {row: reason for look in looks for row, reason in look["undecided"].items()}

@@ -21,12 +21,12 @@ def leave_without_restart(case: Case, surface: str) -> None:
     key = f"[surfaces.{surface}] restart"
     for row in case.check.rows:
         reason = f"the profile does not say how the {surface} is restarted ({key})"
-        case.not_applicable(row, reason, untried=f"what a restart of the {surface} forgets (bind {key})")
+        case.mark_not_applicable(row, reason, skipped_trial=f"what a restart of the {surface} forgets (bind {key})")
 
 
 async def ready_for_restart(case: Case) -> None:
     """Wait until every check beside this one that has a service started again is as far: one restart does for all."""
-    async with case.session.restarting.until(0):
+    async with case.session.restart_barrier.wait_until(0):
         pass
 
 

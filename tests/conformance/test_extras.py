@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from conformance import extras
 from conformance.cli import main
-from conformance.engine.catalogue import catalogue
-from conformance.engine.registration import without_extra
+from conformance.engine.catalogue import load_catalogue
+from conformance.engine.registration import find_missing_extras
 from conformance.engine.runner import select_checks
 from conformance.ledger import load
 from conformance.target import Claims, Profile, Surface
@@ -167,7 +167,7 @@ def test_a_row_of_each_lane_is_no_pass_where_one_lane_is_missing(monkeypatch: py
     """Of a check that runs on each lane those of the missing lanes are known, and the others are not touched."""
     monkeypatch.setattr(extras, "installed", lambda extra: extra != "solana")
     profile = Profile(surfaces={"rail": Surface(url=NOBODY)}, claims=Claims(surfaces=("rail",), lanes=LANES))
-    lacking = without_extra(select_checks(load().select(["RAIL-RCPT"]), profile))
+    lacking = find_missing_extras(select_checks(load().select(["RAIL-RCPT"]), profile))
     assert {one.lane for one in lacking} == {"solana"}
     assert {*lacking.values()} == {extras.sentence("solana")}
 
@@ -183,6 +183,6 @@ def test_a_module_that_no_extra_brings_is_the_suites_fault(monkeypatch: pytest.M
 
 def test_the_catalogue_knows_the_lane_of_what_stands_alone() -> None:
     """Checks in the words of a lane's libraries are bound to that lane, so that its absence is said of them."""
-    files = {one.file for one in catalogue() if re.search(r"checks/\w+/(base|solana)/\w+\.py$", one.file)}
+    files = {one.file for one in load_catalogue() if re.search(r"checks/\w+/(base|solana)/\w+\.py$", one.file)}
     assert files
-    assert all(one.lane in LANES for one in catalogue() if one.file in files)
+    assert all(one.lane in LANES for one in load_catalogue() if one.file in files)

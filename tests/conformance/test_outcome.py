@@ -6,8 +6,8 @@ import datetime as dt
 
 import pytest
 
-from conformance.engine.check import breach
-from conformance.engine.expected_failures import expectation
+from conformance.engine.check import judge_breach
+from conformance.engine.expected_failures import compare_with_entry
 from conformance.ledger import load
 from conformance.outcome import Exit, Verdict, exit_code, worst
 from conformance.target import ExpectedFailure
@@ -16,14 +16,14 @@ from conformance.target import ExpectedFailure
 def test_every_must_fails() -> None:
     """A breach of a MUST fails, stated (the 402) or implied (`alg: none`); one of a SHOULD warns."""
     ledger = load()
-    assert breach(ledger["RAIL-402-01"]) is Verdict.FAIL
-    assert (ledger["GW-RCPT-16"].basis, breach(ledger["GW-RCPT-16"])) == ("implied", Verdict.FAIL)
-    assert breach(ledger["RAIL-402-07"]) is Verdict.WARN
+    assert judge_breach(ledger["RAIL-402-01"]) is Verdict.FAIL
+    assert (ledger["GW-RCPT-16"].basis, judge_breach(ledger["GW-RCPT-16"])) == ("implied", Verdict.FAIL)
+    assert judge_breach(ledger["RAIL-402-07"]) is Verdict.WARN
 
 
 def test_what_goes_beyond_a_must_warns() -> None:
     """A trial of what the interface leaves open fails no target, whatever the row's level."""
-    assert breach(load()["RAIL-402-01"], beyond="its place is open") is Verdict.WARN
+    assert judge_breach(load()["RAIL-402-01"], beyond="its place is open") is Verdict.WARN
 
 
 def test_the_worst_judgement_of_a_row_counts() -> None:
@@ -62,10 +62,10 @@ def test_strict_makes_a_warning_fail() -> None:
 def test_an_expected_failure_list_cannot_rot() -> None:
     """A listed row that passes, or whose entry lapsed, fails the run."""
     entry = ExpectedFailure(id="RAIL-402-01", reason="known", owner="us", expires=dt.date(2030, 1, 31))
-    assert expectation(entry, Verdict.FAIL, dt.date(2030, 1, 31)) == "expected"
-    assert expectation(entry, Verdict.FAIL, dt.date(2030, 2, 1)) == "expired"
-    assert expectation(entry, Verdict.PASS, dt.date(2030, 1, 1)) == "unexpected_pass"
-    assert expectation(entry, Verdict.NOT_APPLICABLE, dt.date(2030, 1, 1)) == "unmatched"
-    assert expectation(entry, Verdict.DOCUMENTED, dt.date(2030, 1, 1)) == "unmatched"
-    assert expectation(entry, Verdict.INCONCLUSIVE, dt.date(2030, 1, 1)) is None
+    assert compare_with_entry(entry, Verdict.FAIL, dt.date(2030, 1, 31)) == "expected"
+    assert compare_with_entry(entry, Verdict.FAIL, dt.date(2030, 2, 1)) == "expired"
+    assert compare_with_entry(entry, Verdict.PASS, dt.date(2030, 1, 1)) == "unexpected_pass"
+    assert compare_with_entry(entry, Verdict.NOT_APPLICABLE, dt.date(2030, 1, 1)) == "unmatched"
+    assert compare_with_entry(entry, Verdict.DOCUMENTED, dt.date(2030, 1, 1)) == "unmatched"
+    assert compare_with_entry(entry, Verdict.INCONCLUSIVE, dt.date(2030, 1, 1)) is None
     assert exit_code([Verdict.PASS], unexpected_passes=1) is Exit.FAILED

@@ -65,7 +65,7 @@ async def judged(
         profile = stack.profile.model_copy(update={"budgets": budgets})
         checks = tuple(check for check in select_checks(chosen, profile) if not only or check.id in only)
         with _watched(places, negated) as found:
-            await Run(Plan(chosen, checks, seed=seed, workers=profile.pace.workers), profile, log).whole()
+            await Run(Plan(chosen, checks, seed=seed, workers=profile.pace.workers), profile, log).execute_whole()
     found.verdicts = {event["id"]: Verdict(event["verdict"]) for event in log.of("row")}
     return found
 

@@ -52,7 +52,7 @@ async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]
             session = Session(profile, client, names, seed=0)
             try:
                 await session.open(rehearse=False)
-                operation = session.catalog.service(_ROLE)
+                operation = session.catalog.find_service(_ROLE)
                 rail, found = service_pid(os.getpid(), _RAIL), {}
                 say(f"lanes: the rail takes {await _idle(rail):.0f} us a second while nothing is paid, not taken off")
                 for lane in profile.claims.lanes:
@@ -64,7 +64,7 @@ async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]
 
 
 def _case(lane: str, profile: Profile, client: Client, log: EventLog, session: Session) -> Case:
-    check = Check("bench", (), "rail", lane, exclusive=Exclusive.NOTHING, fix="", run=_judge_nothing)
+    check = Check("bench", (), "rail", lane, exclusive=Exclusive.NOTHING, fix="", function=_judge_nothing)
     return Case(check, profile, client, log, random.SystemRandom(), session)
 
 

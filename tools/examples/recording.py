@@ -141,7 +141,7 @@ class Recording:
                     plan = Plan(
                         rows, select_checks(rows, stack.profile), seed=_SEED, workers=stack.profile.pace.workers
                     )
-                    await Run(plan, stack.profile, log).whole()
+                    await Run(plan, stack.profile, log).execute_whole()
         except (StackFault, TimeoutError) as fault:
             self.tell(f"{job.kill.mutant}: {fault or 'took too long'}")
         self._keep(job, log)

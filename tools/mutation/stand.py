@@ -132,7 +132,7 @@ class Stand:
         """Run some checks in the same way and return the log, which ends early if they take longer than `seconds`."""
         log, profile = EventLog(), self.profile
         plan = RunPlan(self._rows, tuple(checks), seed=seed, workers=profile.pace.workers, fail_fast=not whole)
-        running = asyncio.create_task(Run(plan, profile, log).whole())
+        running = asyncio.create_task(Run(plan, profile, log).execute_whole())
         try:
             async with asyncio.timeout(seconds):
                 while not running.done() and (whole or not _has_failed(log)):

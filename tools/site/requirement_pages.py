@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from conformance.cli.explain.content import Explanation, company, quickly, rule_of
-from conformance.engine.catalogue import Described
+from conformance.engine.catalogue import CheckDescription
 from conformance.ledger.clause import Clause
 from conformance.ledger.examples import Example
 from conformance.report.conclusion import SURFACES
@@ -75,7 +75,7 @@ def _clauses(clauses: Sequence[Clause]) -> Iterator[str]:
         )
 
 
-def _check(check: Described) -> Iterator[str]:
+def _check(check: CheckDescription) -> Iterator[str]:
     yield f"### `{check.id}`"
     yield from (prose(part) for part in check.sentence.split("\n\n"))
     runs = company(check).lstrip(" ,")

@@ -36,7 +36,7 @@ async def bundled_services_have_their_ports(case: Case) -> None:
     at 8092, 8093 or 8095.
     """
     if not bundled_names(case):
-        case.not_applicable("CP-CONF-07", "the profile says that there are no bundled services")
+        case.mark_not_applicable("CP-CONF-07", "the profile says that there are no bundled services")
         return
     for subject in subjects(case, bundled_only=True):
         async with played_hub(case) as hub:
@@ -77,13 +77,13 @@ async def bundled_commands_follow_the_pattern(case: Case) -> None:
     first word everywhere (the operator's service word if configured), a name that identifies the service, and health.
     """
     if not bundled_names(case):
-        case.not_applicable("CP-CONF-08", "the profile says that there are no bundled services")
+        case.mark_not_applicable("CP-CONF-08", "the profile says that there are no bundled services")
         return
     word = (case.profile.service_word or "").lower()
     for subject in subjects(case, bundled_only=True):
         console = subject.addon.console
         if console is None:
-            case.inconclusive("CP-CONF-08", f"unbound: give [addons.{subject.name}] console, the command's name")
+            case.mark_inconclusive("CP-CONF-08", f"unbound: give [addons.{subject.name}] console, the command's name")
             continue
         name = Path(console).name
         fits = _COMMAND.fullmatch(name)

@@ -77,10 +77,10 @@ async def an_addon_joins_the_suites_hub(case: Case) -> None:
             await _joins(met)
     bundled = bundled_names(case)
     if not bundled:
-        case.not_applicable("CP-ADDON-08", "the profile says that there are no bundled services")
+        case.mark_not_applicable("CP-ADDON-08", "the profile says that there are no bundled services")
     for name in bundled:
         if name not in case.profile.addon_bindings:
-            case.inconclusive("CP-ADDON-08", f"needs to start {name}: give [addons.{name}] command")
+            case.mark_inconclusive("CP-ADDON-08", f"needs to start {name}: give [addons.{name}] command")
 
 
 async def _joins(met: _Met) -> None:
@@ -252,9 +252,9 @@ async def an_addon_shares_the_trust_set(case: Case) -> None:
             await _follows(met, rows)
     if not judged_bundled:
         if bundled_names(case):
-            case.inconclusive("CP-ISSUER-10", "needs a bridged service to start: give [addons.NAME] command")
+            case.mark_inconclusive("CP-ISSUER-10", "needs a bridged service to start: give [addons.NAME] command")
         else:
-            case.not_applicable("CP-ISSUER-10", "the profile says that there are no bundled services")
+            case.mark_not_applicable("CP-ISSUER-10", "the profile says that there are no bundled services")
 
 
 async def _follows(met: _Met, rows: tuple[str, ...]) -> None:
@@ -284,7 +284,7 @@ async def _follows(met: _Met, rows: tuple[str, ...]) -> None:
                 "tells how many issuers it trusts"
             )
             for row in rows:
-                case.inconclusive(row, reason)
+                case.mark_inconclusive(row, reason)
             return
         judge(True, "the trust set pulled again", "it was pulled again")
 

@@ -37,7 +37,7 @@ async def forged_receipts_are_refused(case: Case) -> None:
     names = bundled_names(case)
     claimed = [one for one in subjects(case, bundled_only=True) if _claims(one)] if names else []
     if not claimed:
-        case.not_applicable(_ROW, f"the profile claims no service that verifies {NAME}")
+        case.mark_not_applicable(_ROW, f"the profile claims no service that verifies {NAME}")
     for subject in claimed:
         async with played_hub(case) as hub:
             honest = await issued_receipt(case, "honest")

@@ -86,7 +86,7 @@ async def the_verifier_resolves_atb_keys(case: Case) -> None:
     and at a time after its end, it must not be accepted either; with its own issuer it must be.
     """
     if _VERIFIER not in bundled_names(case):
-        case.not_applicable("CP-TRUST-07", "the profile says that there is no ATB credential verifier")
+        case.mark_not_applicable("CP-TRUST-07", "the profile says that there is no ATB credential verifier")
         return
     subject = next(one for one in subjects(case, bundled_only=True) if one.name == _VERIFIER)
     async with played_hub(case) as hub:
@@ -167,13 +167,13 @@ async def bundled_services_follow_the_trust_set(case: Case) -> None:
     rows = ("CP-ISSUER-10", "CP-ISSUER-11")
     if not bundled_names(case):
         for row in rows:
-            case.not_applicable(row, "the profile says that there are no bundled services")
+            case.mark_not_applicable(row, "the profile says that there are no bundled services")
         return
     bound = ((one, one.addon.question) for one in subjects(case, bundled_only=True))
     asked = [one for one, question in bound if question is not None and question.proof_system in {None, NAME}]
     if not asked:
         for row in rows:
-            case.inconclusive(row, "unbound: give [addons.NAME.question], how a service is asked")
+            case.mark_inconclusive(row, "unbound: give [addons.NAME.question], how a service is asked")
     for subject in asked:
         async with played_hub(case) as hub:
             first = await _made(case, subject, "first")

@@ -135,7 +135,7 @@ async def _judge_long_content(case: Case, agent: Agent) -> None:
     """Judge content that is not read in one piece: valid as it was signed, and not with another last byte."""
     long = {f"{_LONG} bytes, {one}": signed(case, body=_LONG_BODY, algorithm=one) for one in ("sha-256", "sha-512")}
     if not agent.ours and (await agent.verify(next(iter(long.values())))).status == _TOO_LARGE:
-        case.not_applicable("AGENT-VERIFY-01", f"a body of {_LONG} bytes is answered 413")
+        case.mark_not_applicable("AGENT-VERIFY-01", f"a body of {_LONG} bytes is answered 413")
         return
     await judge_verdicts(case, agent, "AGENT-VERIFY-01", long, valid=True)
     changed = {f"{what}, the last one changed": one.changed(body=_LONG_BODY[:-1] + b"]") for what, one in long.items()}

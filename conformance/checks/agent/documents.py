@@ -52,7 +52,7 @@ async def openapi_describes_the_agent(case: Case) -> None:
     except LeadsElsewhere as reason:
         in_pieces = str(reason)
     if in_pieces and not faults:
-        case.inconclusive("AGENT-OAS-01", in_pieces, exchange=answer)
+        case.mark_inconclusive("AGENT-OAS-01", in_pieces, exchange=answer)
     else:
         case.expect("AGENT-OAS-01", not faults, "a valid OpenAPI 3.1.0 document", "; ".join(faults), exchange=answer)
     info = document.get("info")

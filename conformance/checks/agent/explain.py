@@ -96,7 +96,7 @@ async def explanations_say_pass_or_fail(case: Case) -> None:
 def _judge_notes(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
     notes = agent.notes(answer)
     if notes is None and not agent.ours and any(is_readable(text) for _, text in answers.texts(answer.object())):
-        case.inconclusive("AGENT-EXPLAIN-06", "unbound: which text is the fix notes; give [agent] notes_at")
+        case.mark_inconclusive("AGENT-EXPLAIN-06", "unbound: which text is the fix notes; give [agent] notes_at")
         return
     holds = any(is_readable(note) for note in notes or ())
     case.expect("AGENT-EXPLAIN-06", holds, "a note for people", notes, exchange=answer, where=where)
@@ -218,7 +218,7 @@ async def explanations_recompute_the_digest(case: Case) -> None:
     if (lost := agent.lost(subjects["binary content"].message)) is not None:
         del subjects["binary content"]
         untried = f"binary content, since [agent] verify_body cannot carry {lost}"
-        case.not_applicable("AGENT-EXPLAIN-05", "the agent's body is text", untried=untried)
+        case.mark_not_applicable("AGENT-EXPLAIN-05", "the agent's body is text", skipped_trial=untried)
     if agent.ours:
         subjects["no digest"] = signed(case, algorithm=None, fields=FIELDS, components=("@method",))
         subjects["no content"] = signed(case, body=b"", components=("@method",))

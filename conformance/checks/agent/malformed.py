@@ -118,7 +118,7 @@ async def _refused(case: Case, path: str, row_of: Mapping[str, str]) -> None:
     try:
         sound = _sound_body(await agent_of(case), path)
     except Inconclusive as reason:
-        case.inconclusive(row_of["no JSON"], str(reason))
+        case.mark_inconclusive(row_of["no JSON"], str(reason))
         return
     await run_concurrently(sent("no JSON", what, sound + junk, _JSON) for what, junk in JUNK.items())
 

@@ -33,7 +33,7 @@ async def verification_needs_no_network(case: Case) -> None:
     """
     bound = case.profile.agent_bindings.offline_url
     if bound is None:
-        case.documented("AGENT-VERIFY-20", _REASON)
+        case.mark_documented("AGENT-VERIFY-20", _REASON)
         return
     if same_address(bound, case.profile.surfaces["agent"].url):
         raise Inconclusive("[agent] offline_url is the agent's own address: give that of one that can reach no network")

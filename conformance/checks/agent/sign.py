@@ -329,7 +329,7 @@ async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[
         if agent.ours:
             case.expect("AGENT-SIGN-08", False, "a signed request", "none", exchange=demo.answer, where=where)
         else:
-            case.inconclusive("AGENT-SIGN-08", "no signed request is found, which AGENT-SIGN-04 judges")
+            case.mark_inconclusive("AGENT-SIGN-08", "no signed request is found, which AGENT-SIGN-04 judges")
         return
     one = Subject(demo.message, demo.key())
     verified = await agent.verify(one)
@@ -343,7 +343,7 @@ async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[
     mine, theirs = agent.base(demo.answer), agent.base(explained)
     told = f"the base that explain gives: {theirs!r}"
     if None in {mine, theirs} and not agent.ours:
-        case.inconclusive(
+        case.mark_inconclusive(
             "AGENT-SIGN-08", "one of the two bases is not found, which other rows judge", exchange=explained
         )
         return

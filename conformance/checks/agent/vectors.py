@@ -90,7 +90,7 @@ def _carried(case: Case, agent: Agent, vectors: Sequence[MessageVector]) -> list
         reasons = Counter(lost[one.id] for one in vectors if lost[one.id] and row in rows_of(one, ours=agent.ours))
         for reason, count in reasons.items():
             untried = f"{count} vectors, since [agent] verify_body cannot carry {reason}"
-            case.not_applicable(row, "the agent's body cannot carry these vectors", untried=untried)
+            case.mark_not_applicable(row, "the agent's body cannot carry these vectors", skipped_trial=untried)
     return [one for one in vectors if lost[one.id] is None]
 
 
@@ -132,10 +132,10 @@ async def vectors_are_judged(case: Case) -> None:
         _judge_verdict(case, agent, one)
         _judge_explanation(case, agent, one)
     _judge_notes(case, agent, everything)
-    for row in [row for row in _NAMED if young and row not in case.judged and row != _SIGNED]:
-        case.not_applicable(row, "the agent takes young signatures only; fresh messages judge it")
+    for row in [row for row in _NAMED if young and row not in case.judged_rows and row != _SIGNED]:
+        case.mark_not_applicable(row, "the agent takes young signatures only; fresh messages judge it")
     for row in () if agent.ours else (_SIGNED, _LISTED, "AGENT-EXPLAIN-05"):
-        case.not_applicable(row, "the vectors judge it on the reference only; fresh messages judge it everywhere")
+        case.mark_not_applicable(row, "the vectors judge it on the reference only; fresh messages judge it everywhere")
 
 
 async def wants_young(case: Case, agent: Agent) -> bool:
@@ -209,7 +209,7 @@ def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
         codes = agent.codes(answer)
     except Inconclusive as reason:
         if not expected.valid:  # what has no fault needs no code
-            case.inconclusive(_LISTED, str(reason), exchange=answer)
+            case.mark_inconclusive(_LISTED, str(reason), exchange=answer)
         return
     if codes is not None:
         wanted = frozenset(map(agent.own_code, expected.codes))
@@ -284,7 +284,7 @@ def _judge_notes(case: Case, agent: Agent, everything: Sequence[_Judged]) -> Non
         told = "notes that depend on the fault"
         case.expect("AGENT-EXPLAIN-06", len(kinds) >= _KINDS_OF_NOTES, told, f"{len(kinds)} different ones")
     elif not kinds:
-        case.inconclusive("AGENT-EXPLAIN-06", "unbound: no fix notes can be found; give [agent] notes_at")
+        case.mark_inconclusive("AGENT-EXPLAIN-06", "unbound: no fix notes can be found; give [agent] notes_at")
 
 
 def _said(answer: Answer, found: bool | None) -> str:

@@ -69,7 +69,7 @@ async def sound_messages_are_valid(case: Case) -> None:
     as_sent = replace(agent, lines="kept") if agent.lines == "misread" else agent
     await judge_verdicts(case, as_sent, row, unusual, valid=True, beyond=MAY_DEMAND_MORE)
     if agent.ours:
-        case.not_applicable("AGENT-VERIFY-11", "the vectors judge it on the reference")
+        case.mark_not_applicable("AGENT-VERIFY-11", "the vectors judge it on the reference")
     answers = await judge_verdicts(case, agent, "AGENT-VERIFY-01", subjects, valid=True)
     for what, answer in zip(subjects, answers, strict=True):
         _judge_list(case, agent, answer, {"message": what}, empty=True)
@@ -78,15 +78,15 @@ async def sound_messages_are_valid(case: Case) -> None:
 def _judge_list(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str], *, empty: bool) -> None:
     listed = agent.errors(answer)
     if listed is None and not agent.ours and len(lists(answer.object())) > 0 and agent.bindings.errors_at is None:
-        case.inconclusive("AGENT-VERIFY-04", "unbound: which list is that of errors; give [agent] errors_at")
+        case.mark_inconclusive("AGENT-VERIFY-04", "unbound: which list is that of errors; give [agent] errors_at")
         if empty:
-            case.inconclusive("AGENT-VERIFY-05", "unbound: which list is that of errors; give [agent] errors_at")
+            case.mark_inconclusive("AGENT-VERIFY-05", "unbound: which list is that of errors; give [agent] errors_at")
         return
     case.expect("AGENT-VERIFY-04", listed is not None, "a list of errors", listed, exchange=answer, where=where)
     if empty and is_positive(agent, answer):
         case.expect("AGENT-VERIFY-05", listed == [], "no errors", listed, exchange=answer, where=where)
     elif empty:
-        case.inconclusive("AGENT-VERIFY-05", "the message was not valid, which AGENT-VERIFY-01 judges")
+        case.mark_inconclusive("AGENT-VERIFY-05", "the message was not valid, which AGENT-VERIFY-01 judges")
 
 
 def _signature(one: Subject) -> bytes:
@@ -217,7 +217,7 @@ async def clocks_may_differ_by_the_skew(case: Case) -> None:
     skew = agent.bindings.skew
     if skew is None:
         for row in ("AGENT-VERIFY-01", "AGENT-VERIFY-11"):
-            case.not_applicable(row, "no skew is bound: give [agent] skew")
+            case.mark_not_applicable(row, "no skew is bound: give [agent] skew")
         return
     now = int(time.time())
     little, much = skew // 2, 2 * skew + 60
@@ -225,7 +225,7 @@ async def clocks_may_differ_by_the_skew(case: Case) -> None:
         within = {"created ahead": _timed(case, created=now + little), "expired": _timed(case, expires=now - little)}
         await judge_verdicts(case, agent, "AGENT-VERIFY-01", within, valid=True)
     else:
-        case.not_applicable("AGENT-VERIFY-01", "the skew is too short to be told from the time that a call takes")
+        case.mark_not_applicable("AGENT-VERIFY-01", "the skew is too short to be told from the time that a call takes")
     beyond = {"created ahead": _timed(case, created=now + much), "expired": _timed(case, expires=now - much)}
     await judge_verdicts(case, agent, "AGENT-VERIFY-11", beyond, valid=False)
 
@@ -246,7 +246,7 @@ async def only_created_shows_the_age(case: Case) -> None:
     agent = await agent_of(case)
     if not agent.ours:
         for row in ("AGENT-VERIFY-01", "AGENT-VERIFY-11"):
-            case.not_applicable(row, "the interface names no member that limits the age of a signature")
+            case.mark_not_applicable(row, "the interface names no member that limits the age of a signature")
         return
     fresh = await agent.verify(signed(case), max_age_seconds=_HOUR)
     told, found = "200, valid", verdict_of(agent, fresh)

@@ -213,7 +213,7 @@ async def the_token_opens_the_admin_operations(case: Case) -> None:
     try:
         hub = await with_service_body(hub)
     except Inconclusive as reason:
-        case.inconclusive("CP-SVC-01", str(reason))
+        case.mark_inconclusive("CP-SVC-01", str(reason))
         return
     async with AsyncExitStack() as kept:
         service = await played(case, kept, "registered")

@@ -66,7 +66,7 @@ async def changes_at_once_make_one_chain(case: Case) -> None:
         await judge_links(case, hub, revoked)
     except Inconclusive as reason:
         # What only the chain key could tell says nothing of whether the changes are in the log.
-        case.inconclusive("CP-AUDIT-04", str(reason))
+        case.mark_inconclusive("CP-AUDIT-04", str(reason))
 
 
 async def _judge_logged(

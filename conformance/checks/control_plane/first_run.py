@@ -59,7 +59,9 @@ async def the_token_is_made_on_the_first_run(case: Case) -> None:
             for row in ("CP-AUTH-08", "CP-CONF-02"):
                 case.expect(row, token is not None, named, there)
             if token is None:
-                case.inconclusive("CP-AUTH-07", f"no file {TOKEN_FILE} in the data directory, which other rows judge")
+                case.mark_inconclusive(
+                    "CP-AUTH-07", f"no file {TOKEN_FILE} in the data directory, which other rows judge"
+                )
                 return
             opens = await started.hub.call("GET", AUDIT, credential=token)
             case.expect("CP-AUTH-07", opens.status == 200, "a token that opens the log", opens.status, exchange=opens)
@@ -102,7 +104,7 @@ async def what_was_registered_survives_a_restart(case: Case) -> None:
         files = [path for path in _files(place) if _head(path) == _SQLITE]
         held = _holds(files, issuer.did)
         if files and not held:
-            case.inconclusive("CP-CONF-03", "there is a SQLite file, and nothing legible of the issuer in it")
+            case.mark_inconclusive("CP-CONF-03", "there is a SQLite file, and nothing legible of the issuer in it")
         else:
             found = f"{len(files)} SQLite files"
             case.expect("CP-CONF-03", bool(files), "a SQLite file in the data directory", found)
@@ -311,12 +313,12 @@ async def _asks_a_server(case: Case) -> None:
     expected = "the server of the DSN asked before an issuer is taken"
     if database.asked.is_set():
         case.expect("CP-CONF-04", True, expected, "asked")
-        case.documented("CP-CONF-04", _NO_SERVER)
+        case.mark_documented("CP-CONF-04", _NO_SERVER)
     elif outcome is True:
         case.expect("CP-CONF-04", False, expected, "an issuer was taken, and nobody asked the server")
     else:
         why = f": {outcome}" if isinstance(outcome, Inconclusive) else ""
-        case.inconclusive(
+        case.mark_inconclusive(
             "CP-CONF-04", f"nobody asked the server of the DSN, and no issuer was taken{why}; {_NO_SERVER}"
         )
 

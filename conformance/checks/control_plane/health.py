@@ -37,7 +37,7 @@ async def health_tells_life_and_counts(case: Case) -> None:
         place = (hub.bindings.health_counts or {}).get(what)
         number = documents.count(document, what, place)
         if number is None and place is None and documents.has_counts(document):
-            case.inconclusive(row, f"unbound: which number counts {what}? give [hub.health_counts] {what}")
+            case.mark_inconclusive(row, f"unbound: which number counts {what}? give [hub.health_counts] {what}")
             continue
         found = number if number is not None else "none"
         case.expect(row, number is not None, f"a count of {what}", found, exchange=answer)
@@ -62,7 +62,7 @@ async def counts_follow_what_is_registered(case: Case) -> None:
         for left in reversed(range(_TRIES)):
             numbers, wanted, answer = await try_it(hub)
             if None in numbers or (numbers != wanted and _is_guess(hub, what, answer)):
-                case.inconclusive(row, f"unbound: which number counts {what}? give [hub.health_counts] {what}")
+                case.mark_inconclusive(row, f"unbound: which number counts {what}? give [hub.health_counts] {what}")
                 break
             if numbers == wanted or not left:
                 case.expect(row, numbers == wanted, f"counts {wanted}", f"counts {numbers}", exchange=answer)

@@ -162,7 +162,7 @@ async def a_service_is_called_at_the_path_that_it_names(case: Case) -> None:
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - without it nothing can be registered
     if not hub.says_health_path:
-        case.not_applicable(
+        case.mark_not_applicable(
             "CP-SVC-03", "the profile binds no [hub] service_body that says where a service's health is"
         )
         return
@@ -209,7 +209,7 @@ def _judge_called(case: Case, answer: Answer, posture: Answer, found: str, expec
     """
     called = found == "called"
     if not called and answer.status in _NOT_NOW:
-        case.inconclusive("CP-SVC-03", f"the registration was answered {answer.status}", exchange=answer)
+        case.mark_inconclusive("CP-SVC-03", f"the registration was answered {answer.status}", exchange=answer)
         return
     told = found if success(answer) else f"the registration answered {answer.status}, {found}"
     case.expect("CP-SVC-03", called, expected, told, exchange=posture if success(answer) else answer)
@@ -256,7 +256,7 @@ async def a_health_path_leads_to_no_other_host(case: Case) -> None:
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - without it nothing can be registered
     if not hub.says_health_path_apart:
-        case.not_applicable("CP-CONF-06", "the profile binds no [hub] service_body with a health path of its own")
+        case.mark_not_applicable("CP-CONF-06", "the profile binds no [hub] service_body with a health path of its own")
         return
     async with AsyncExitStack() as kept:
         elsewhere = await played(case, kept, "elsewhere")
@@ -294,11 +294,11 @@ def _judge(case: Case, row: str, hub: Hub, posture: Answer, service: Played, wan
     told = hub.health(posture, service)
     if told is None and hub.listed(posture, service) and hub.bindings.posture_healthy_at is None:
         reason = "unbound: where does the posture say that a service is healthy? give [hub] posture_healthy_at"
-        case.inconclusive(row, reason, exchange=posture)
+        case.mark_inconclusive(row, reason, exchange=posture)
         return
     if wanted and told is False and posture.seconds >= _GIVEN_SECONDS:
         reason = f"the posture takes {_GIVEN_SECONDS:g} s, and every service answers at once: try on a machine at rest"
-        case.inconclusive(row, reason, exchange=posture)
+        case.mark_inconclusive(row, reason, exchange=posture)
         return
     expected = "healthy" if wanted else "not healthy"
     # A service that is not there is shown by its absence, too.

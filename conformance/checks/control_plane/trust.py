@@ -62,7 +62,9 @@ def _shape(case: Case, answer: Answer, nobody: str) -> None:
         if keys:
             case.expect(row, not odd, f"{expected} each time", odd[:5] or f"{len(keys)} issuers", exchange=answer)
         else:
-            case.inconclusive(row, nobody if isinstance(value, dict) else "the trust set is no object", exchange=answer)
+            case.mark_inconclusive(
+                row, nobody if isinstance(value, dict) else "the trust set is no object", exchange=answer
+            )
 
 
 @check(
@@ -158,7 +160,7 @@ async def _documents_agree(case: Case, hub: Hub) -> tuple[Any, Answer]:
         later = await _differences(hub, again=True)
         missing, more = missing & later.missing, more & later.more
     if hub.token is None and not found.trusted and not more:
-        case.inconclusive("CP-TRUST-06", f"nobody is trusted, and no issuer could be registered: {hub.no_token}")
+        case.mark_inconclusive("CP-TRUST-06", f"nobody is trusted, and no issuer could be registered: {hub.no_token}")
         return found.document, answer
     lacks, has = sorted(missing)[:5] or "all", sorted(more)[:5] or "none"
     case.expect("CP-TRUST-06", not missing, "every issuer of the trust set", lacks, exchange=answer)

@@ -1,4 +1,4 @@
-"""GW-LINK-13, -19, -20: amounts are exact decimals, and what is no amount is refused."""
+"""GW-LINK-13, -19, -20: amounts are exact decimals, and an invalid amount is refused."""
 
 from __future__ import annotations
 
@@ -23,38 +23,41 @@ from conformance.surfaces.gateway.calls import (
 )
 from conformance.surfaces.gateway.unbound import asked_for
 
-# Decimals with at most six digits behind the point whose product with a million a binary float gets wrong, most of them
-# by one, and other spellings of such numbers.
+# Decimals with at most six digits after the point. A binary float gets their product with a million wrong, in most
+# cases by one. The third line has other spellings of such numbers.
 EXACT = (
     *("8.41", "1.005", "0.1", "0.2", "0.3", "4.1", "8.2", "2.01", "2.03", "8.04", "8.29", "16.4", "33.3", "64.1"),
     *("1.001", "1.013", "128.2", "1.000001", "8.410001", "259.024438", "522.704629", "4103.599627", "4099.813281"),
     *("8.410", "8.4100000000", "841e-2", "0.841E1", "804e-2", "5", "5.0", "5e0"),
 )
-# What a client gets that adds 0.1 and 0.2 as floats, and other numbers that lie between two micro-units: whichever way
-# they are rounded, the result is a neighbour, and to refuse them is as good.
+# The sum of 0.1 and 0.2 as a client computes it in floats, and other numbers between two micro-units. The interface
+# names no rounding for them, so either neighbour passes, and so does a refusal.
 BETWEEN = (
     *("0.30000000000000004", "1.0049999999999999", "8.4100000000000001"),
     # Exactly in the middle, above even and odd micro-units and above none.
     *("0.0000015", "0.0000025", "0.0000005", "1.0000005", "8.4100015", "8.4100025"),
 )
-# The smallest amount, and one that a binary float still holds: a target may have bounds of its own.
+# The smallest amounts, and large ones that a binary float still represents. A target may have narrower bounds and
+# refuse them, so a refusal of these judges nothing.
 FAR = ("0.000001", "0.000003", "999999.999999", "123456.789012")
 NOT_NUMBERS = (
     *('"8.41"', '"much"', '""', "true", "false", "[]", "[8.41]", "{}", '{"value":8.41}', '"NaN"', '"1e2"'),
     *('"8,41"', '"$8.41"', '"8.41 USDC"', '"0x10"', '"1_000"', '"8.41;"'),
 )
-# Texts that say a number: whether they are one is open, as long as nothing but the number comes of them.
+# Texts of digits. The interface does not say whether a server may read them as numbers, so accepting them only warns.
 SPELLED_OUT = frozenset({'"8.41"', '"1e2"'})
 NOT_POSITIVE = ("0", "0.0", "0e9", "-1", "-0.01", "-8.41", "-0.000001", "-0", "1e999", "-1e999")
 NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _FIX = "Read the literal text of the JSON number as a decimal and multiply by 1,000,000; never go through a float."
+# A placeholder that the JSON text of the body contains only once, so that the literal can replace it.
 _MARK = 271828.125
 _MICRO = 1_000_000
+# With fewer links than this the row is inconclusive: a target that refuses nearly every amount has shown nothing.
 _SHOWN_AT_LEAST = 10
 
 
 async def post_literal(case: Case, tenant: Credentials, literal: str) -> Answer:
-    """Create a link whose amount stands in the body as this very text."""
+    """Create a link whose `amount` appears in the JSON body as exactly this text."""
     text = json.dumps(link_body(case, tenant, amount=_MARK)).replace(json.dumps(_MARK), literal)
     headers = {"content-type": "application/json", **tenant.headers}
     return named(case, await target_of(case)("POST", LINKS, body=text.encode(), headers=headers))
@@ -65,10 +68,11 @@ async def amounts_are_exact(case: Case) -> None:
     """`amount_microunits` equals amount times 1,000,000 exactly for USDC-priced links.
 
     Creates links whose amounts are decimals that binary floats get wrong (8.41, 1.005, and others in other spellings),
-    and numbers between two micro-units, such as the sum of 0.1 and 0.2 in floats. Expects the exact product, from the
-    latter one of the two neighbours or a refusal; and a JSON integer, however large. A target that claims the records
-    of links rounds to the nearest, and from the middle away from zero (P-MN-02). Amounts that a target refuses by
-    bounds of its own judge nothing.
+    and numbers between two micro-units, such as the sum of 0.1 and 0.2 in floats.
+
+    Expects a JSON integer, however large. It is the exact product, or for a number between two micro-units one of the
+    two neighbours. Such a number may also be refused. A target that claims the records of links rounds to the nearest,
+    and ties away from zero (P-MN-02). Amounts that a target refuses by its own bounds judge nothing.
     """
     tenant = case.session.tenants.get()
     literals = (*EXACT, *BETWEEN, *FAR)
@@ -80,6 +84,7 @@ async def amounts_are_exact(case: Case) -> None:
         judged += literal in EXACT
         found = answer.object().get("amount_microunits")
         where = {"amount": literal}
+        # In Python a bool is an int, so `true` in the answer would pass as the number 1 without the second test.
         whole, told = isinstance(found, int) and not isinstance(found, bool), f"{type(found).__name__} {found!r}"
         case.expect("GW-LINK-05", whole, "amount_microunits as an integer", told, exchange=answer, where=where)
         rounded = rounded_product(literal) if follows_records(case) else None
@@ -89,7 +94,7 @@ async def amounts_are_exact(case: Case) -> None:
     if judged < _SHOWN_AT_LEAST:
         asked = (asked_for(case.profile, LINKS, one) for one in answers if not is_created(case, one))
         why = next((one for one in asked if one is not None), "bind [gateway] currency")
-        case.inconclusive("GW-LINK-13", f"only {judged} of {len(EXACT)} plain amounts made a link; {why}")
+        case.mark_inconclusive("GW-LINK-13", f"only {judged} of {len(EXACT)} plain amounts made a link; {why}")
 
 
 def _expected(literal: str) -> str:
@@ -103,7 +108,7 @@ def rounded_product(literal: str) -> int:
 
 
 def is_product(literal: str, found: object) -> bool:
-    """Return whether `found` is the amount in micro-units, or a neighbour where that is no whole number."""
+    """Return whether `found` is the amount in micro-units, or one of the two neighbours if that is no integer."""
     if not isinstance(found, int) or isinstance(found, bool):
         return False
     return abs(Decimal(literal) * _MICRO - found) < 1
@@ -117,8 +122,8 @@ def is_product(literal: str, found: object) -> bool:
 async def an_amount_is_a_number(case: Case) -> None:
     """A non-numeric `amount` is rejected with a client error and the envelope.
 
-    Sends texts, booleans, arrays and objects as the amount of an otherwise good creation. Expects a client error in the
-    envelope. Texts of digits are among them; who takes those for a number gets a warning.
+    Sends texts, booleans, arrays and objects as the amount of a creation that is valid in all other members. Expects a
+    client error in the envelope. Some of the texts are digits. A server that accepts those as numbers gets a warning.
     """
     await _refused(case, "GW-LINK-19", NOT_NUMBERS, envelope=True)
 
@@ -131,14 +136,15 @@ async def an_amount_is_a_number(case: Case) -> None:
 async def an_amount_is_positive(case: Case) -> None:
     """Zero, negative and non-finite amounts are rejected.
 
-    Sends zero in several spellings, negative amounts, numbers beyond every float, and NaN and Infinity, which no JSON
-    has. Expects a client error.
+    Sends zero in several spellings, negative amounts, numbers larger than any float, and NaN and Infinity, which JSON
+    does not have. Expects a client error.
     """
     await _refused(case, "GW-LINK-20", (*NOT_POSITIVE, *NOT_FINITE), envelope=False)
 
 
 async def _refused(case: Case, row: str, literals: tuple[str, ...], *, envelope: bool) -> None:
     tenant = case.session.tenants.get()
+    # A control: if a valid creation fails as well, this raises `Inconclusive`, and the refusals below prove nothing.
     await link(case, tenant)
     answers = await run_concurrently(post_literal(case, tenant, literal) for literal in literals)
     for literal, answer in zip(literals, answers, strict=True):

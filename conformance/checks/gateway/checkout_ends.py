@@ -1,6 +1,7 @@
-"""GW-CHK-20 and GW-CHK-22: the end of a checkout, where the target claims to follow specification 3.5.
+"""GW-CHK-20 and GW-CHK-22: how a checkout ends, if the target claims to follow specification 3.5.
 
-The interface names the page alone; who claims the option `gateway.checkout` has clients that call what is beside it.
+The interface names only the page. A target that claims the option `gateway.checkout` has clients that use the further
+calls below it.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, li
 from conformance.text.times import utc_time
 
 _LIFETIME = 60
-# Well beyond what a gateway may wait for a chain's clock.
+# Seconds. Far longer than any time that a gateway waits for a chain's clock to reach the link's end.
 _OVER = 3600
-# Before a link's end, and longer than all that a check does then.
+# Seconds before a link's end. Longer than everything that the check does afterwards, so that the link is active still.
 _SHORTLY = 900
 _ROUND_SECONDS, _LOOK_SECONDS = 1.0, 0.2
-# Answers of a chain that cannot be asked, and of a payment that may be on its way (P-CK-07).
+# The answers while the chain cannot be consulted, and while a payment may be pending (P-CK-07).
 _UNAVAILABLE, _PENDING = 503, b"payment_pending"
 
 
@@ -46,15 +47,20 @@ _UNAVAILABLE, _PENDING = 503, b"payment_pending"
     "GW-CHK-20",
     surface="gateway",
     exclusive=Exclusive.LIMITS,
-    fix="Look at the chain once more when a link's time is over, end the link then, and show nothing to pay any more.",
+    fix="When a link's time is over, look at the chain once more. Then end the link, and hide address and memo.",
 )
 async def a_link_ends_in_time(case: Case) -> None:
     """An unpaid link whose time is over is expired: its page offers no payment (P-CK-03, P-CK-07).
 
-    Creates a link of a minute and one of a day, and lets an hour pass. Expects within the budget (`[budgets] paid`) the
-    status `expired` of the first; 200 for its page, with the word and without address and memo, and not Paid; and a
-    client error for cancelling, abandoning and paying it. Where a service of its own has a clock to move, lets time
-    pass until a quarter of an hour before the other's end. Expects the status `active` of that one.
+    Creates a link of a minute and one of a day, and lets an hour pass. Expects of the first within the budget
+    (`[budgets] paid`):
+
+    * the status `expired`,
+    * 200 for its page, with the word, without address and memo, and not Paid,
+    * a client error for cancelling, abandoning and paying it.
+
+    If the check has a separate service whose clock it may move, lets time pass until a quarter of an hour before the
+    other link's end. Expects the status `active` of that one.
     """
     async with limited_gateway(case) as service:
         tenant = service.lasting_tenant()
@@ -74,7 +80,9 @@ async def a_link_ends_in_time(case: Case) -> None:
             case.expect("GW-CHK-20", not faults, expected, faults, exchange=page)
             await _takes_nothing(case, service, short_)
         if await _nearly_end(service, long_):
-            await asyncio.sleep(took + _ROUND_SECONDS)  # who ends links looks at them now and then
+            # A gateway ends links in rounds. A link that is ended too early may be ended only in the next round, so the
+            # check waits as long as the first link took.
+            await asyncio.sleep(took + _ROUND_SECONDS)
         lives = await service.call("GET", f"{CHECKOUT}{_token(long_)}/status")
         held = lives.status == 200 and lives.object().get("status") == "active"
         case.expect("GW-CHK-20", held, "the other link active", brief(lives), exchange=lives)
@@ -83,7 +91,7 @@ async def a_link_ends_in_time(case: Case) -> None:
 async def _nearly_end(service: LimitedGateway, made: Answer) -> bool:
     """Let time pass until shortly before a link's end, and return whether it did.
 
-    None passes where it would pass for others, or is too long to wait.
+    No time passes if other clients would notice it, or if the wait is too long.
     """
     end = utc_time(made.object().get("expires_at"))
     left = end.timestamp() - _SHORTLY - service.now if end is not None and service.is_apart else 0.0
@@ -104,29 +112,27 @@ def _token(answer: Answer) -> str:
 async def _ended_page(
     case: Case, url: str, before: View, addresses: Iterable[str], word: str
 ) -> tuple[Sequence[str], Answer]:
-    """Return what is wrong with the page of a link that has ended, and the answer with it.
-
-    A page may be served from a replica, so it is looked at again for a while. The word "paid" is in many sentences, and
-    other texts are labelled like a memo: only a state in its bound place counts, and what was the memo before, in its
-    bound place or its QR code.
+    """Return the faults of the page of a link that has ended, and the answer that has it.
 
     Args:
         case: The check that looks.
         url: The page's address.
         before: The page while the link was active.
         addresses: Payout addresses of its tenant.
-        word: How it ended; the page has to say so, in either spelling.
+        word: How it ended; the page has to contain this word, in either spelling.
 
     Raises:
-        Inconclusive: The word is not there, and the page runs scripts that nobody ran.
+        Inconclusive: The word is missing, and the page has scripts that no browser ran.
     """
 
     def says(view: View) -> bool:
         return word in view.text.lower().replace("canceled", "cancelled")
 
     bound = before.bound("memo")
+    # Many pages label other texts like a memo. So the memo counts only if it was in its bound place, or in the QR code.
     memos = {one.memo for one in before.codes if one.memo} if bound is None else {bound.text.strip()} - {""}
     known, loop = list(addresses), asyncio.get_running_loop()
+    # The page may come from a replica that lags behind, so it is read again for some seconds.
     ends = loop.time() + REPLICA_SECONDS
     while True:
         view, answer = await case.session.pages.look(case.client, url)
@@ -135,6 +141,7 @@ async def _ended_page(
         faults = [
             *([] if answer.status == 200 else [f"status {answer.status}"]),
             *([] if says(view) else ["no word of it"]),
+            # "paid" occurs in many harmless sentences, so only a state in its bound place counts.
             *(["Paid"] if "state" in view.selectors and view.paid_lines() else []),
             *(["an address"] if any(map(replace(view, selectors={}).shows_address, known)) else []),
             *(["the memo"] if any(memo in view.text for memo in memos) else []),
@@ -167,23 +174,26 @@ async def _takes_nothing(case: Case, service: LimitedGateway, made: Answer) -> N
     "return a later payment.",
 )
 async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
-    """A payment that comes after a link's end turns nothing to paid (3.5).
+    """A payment that arrives after a link's end does not turn it to paid (3.5).
 
-    Creates a link of two minutes, lets its time pass until it is expired, and cancels another one; pays both on the
-    chain then, and a third one rightly after them. Expects that the third turns to Paid, and the two stay as they are.
+    Creates a link of two minutes, lets its time pass until it is expired, and cancels another link. Then pays both on
+    the chain, and after them makes a correct payment for a third link. Expects that the third turns to Paid, and that
+    the other two keep their state.
     """
     try:
         paying = await on_first_lane(case)
         cancelled = await opened(paying)
         late = await opened(paying, members={"expires_in_seconds": 2 * _LIFETIME})
-        await pass_time(paying, 2 * _LIFETIME + 1)  # the chain that pays has to follow
+        # The chain's clock has to pass the link's end as well: a gateway compares `expires_at` with the time of a
+        # block.
+        await pass_time(paying, 2 * _LIFETIME + 1)
     except Inconclusive as reason:
-        case.documented("GW-CHK-20", f"no link is paid after its time is over: {reason}")
+        case.mark_documented("GW-CHK-20", f"no link is paid after its time is over: {reason}")
         return
     who, url = await payer(paying), f"{case.session.gateway}{CHECKOUT}{late.order.token}/status"
     status = await status_at_end(case, lambda: case.client.call("GET", url))
     if status.object().get("status") != "expired":
-        raise Inconclusive(f"a link whose time is over is not expired, which is judged beside this: {brief(status)}")
+        raise Inconclusive(f"a link whose time is over is not expired, which another check judges: {brief(status)}")
     ended = {"expired": late}
     secret = str(cancelled.order.answer.object().get("cancel_secret"))
     case.client.names.secret(secret, "CANCEL_SECRET")
@@ -203,18 +213,20 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
 @check(
     "GW-CHK-22",
     surface="gateway",
-    # A gateway looks at the chain before it abandons a link, and would find what others paid.
+    # A gateway looks at the chain before it abandons a link, and would find payments that other checks made.
     exclusive=Exclusive.CLOCK,
     fix="Answer POST /checkout/{token}/cancel with the link's cancel_secret, and POST /checkout/{token}/abandon: end "
     "an active link there, and show nothing to pay any more.",
 )
 async def a_link_is_called_off(case: Case) -> None:
-    """An active link is cancelled by its secret and abandoned by the payer's word (P-CK-03, P-CK-07).
+    """An active link is cancelled by its secret, and abandoned without one (P-CK-03, P-CK-07).
 
     Creates three links. Abandons one with an empty object and one without a body, and cancels one with its secret.
-    Expects 200 and `cancelled` of each, `cancelled` as its status, and 200 for its page, with the word and without
-    address and memo, and not Paid. Then abandons the cancelled link and cancels it again. Expects 200 and `cancelled`
-    as before of the first, and 410 of the second. A chain that cannot be asked decides nothing.
+    Expects 200 and `cancelled` of each, `cancelled` as its status, and 200 for its page, with the word, without address
+    and memo, and not Paid.
+
+    Then abandons the cancelled link and cancels it again. Expects 200 and `cancelled` for the first call, and 410 for
+    the second. While the chain cannot be consulted, nothing is decided.
     """
     tenant = case.session.tenants.get()
     creation = Creation(LINKS, link_body(case, tenant), tenant)
@@ -240,7 +252,7 @@ async def a_link_is_called_off(case: Case) -> None:
 async def _ends_cancelled(
     case: Case, made: Answer, call: str, body: Mapping[str, Any] | None, where: Mapping[str, str], tenant: Credentials
 ) -> bool:
-    """Call an active link off and judge that it is cancelled then, by its status and its page; return whether it is."""
+    """End an active link by a call, judge that its status and page say cancelled, and return whether they do."""
     url = f"{case.session.gateway}{CHECKOUT}{_token(made)}"
     before, _ = await case.session.pages.look(case.client, url)
     answer = await _called_off(case, made, call, body)
@@ -258,14 +270,13 @@ async def _ends_cancelled(
 
 
 async def _called_off(case: Case, made: Answer, call: str, body: Mapping[str, Any] | None) -> Answer:
-    """Call a link off, and abandon it again while its chain cannot tell whether a payment is on its way.
-
-    Cancelling is not tried twice: the first call may have ended the link though it was answered otherwise.
+    """End a link by a call. Abandoning is repeated while the gateway cannot determine whether a payment is pending.
 
     Raises:
-        Inconclusive: Nobody can tell.
+        Inconclusive: The gateway could not determine it within the budget.
     """
     loop, url = asyncio.get_running_loop(), f"{case.session.gateway}{CHECKOUT}{_token(made)}/{call}"
+    # Cancelling is never repeated: a first call may have ended the link although its answer was an error.
     ends = loop.time() + (case.profile.budgets.paid if call == "abandon" else 0.0)
     retry = False
     while True:
@@ -273,7 +284,7 @@ async def _called_off(case: Case, made: Answer, call: str, body: Mapping[str, An
         if answer.status != _UNAVAILABLE and not (answer.status == 409 and _PENDING in answer.body):
             return answer
         if loop.time() >= ends:
-            raise Inconclusive(f"{call} of a link that nobody pays was answered {brief(answer)}")
+            raise Inconclusive(f"{call} of a link without any payment was answered {brief(answer)}")
         await asyncio.sleep(_ROUND_SECONDS)
         retry = True
 

@@ -1,4 +1,4 @@
-"""GW-CHK: what the hosted page shows before anything is paid."""
+"""GW-CHK-01 to -08, -17 and -18: what the hosted checkout page shows before a payment."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from conformance.surfaces.gateway.orders import Opened, Order, look, odd_amount,
 _SHORTEST_MEMO = 2
 
 
-# Odd numbers of micro-units: some hundreds of USDC, and up to a million, which people write with a mark for thousands.
+# Ranges of odd micro-units: hundreds of USDC, and up to a million USDC, where pages insert thousands separators.
 _LARGE = ((101_000_001, 999_000_001), (1_001_000_001, 999_999_000_001))
-# What the profile calls the thing that a row looks for on the page, and what that is.
+# For each row the profile's selector of the text that it looks for, and that text in words.
 _SHOWN = {
     "GW-CHK-03": ("address", "the address"),
     "GW-CHK-04": ("amount", "the exact amount"),
@@ -30,10 +30,10 @@ _SHOWN = {
 
 
 def _judge(case: Case, row: str, seen: tuple[View, Answer], holds: bool, expected: str, found: object) -> None:
-    """Judge what a page shows; what it does not show where more may be to see decides nothing."""
+    """Judge what a page shows. If the page may show more than was read, a missing text is inconclusive."""
     view, answer = seen
     if not holds and view.unseen is not None:
-        case.inconclusive(row, f"{expected} was not seen: {view.unseen}", exchange=answer)
+        case.mark_inconclusive(row, f"{expected} was not seen: {view.unseen}", exchange=answer)
         return
     hint = binding_hints.of_page(*_SHOWN[row], view.selectors, view.lacking) if row in _SHOWN else None
     case.expect(row, holds, expected, found, exchange=answer, hint=hint)
@@ -54,12 +54,18 @@ def _judge(case: Case, row: str, seen: tuple[View, Answer], holds: bool, expecte
     "that network, the exact amount and the memo as text, and must not contain the word Paid.",
 )
 async def page_of_an_unpaid_link(case: Case) -> None:
-    """The page of a fresh link shows a QR code, the receiving address, the exact amount and a memo, and not Paid.
+    """The page of a new link shows a QR code, the receiving address, the exact amount and a memo, and not Paid.
 
     Creates a link of an odd amount on the lane's network and gets its checkout_url without credentials. Expects 200
-    with a page; a QR code that can be decoded and says the address; the tenant's payout address as the profile has it;
-    the amount in any usual spelling; a memo; and no Paid. Then the exact amounts of links for hundreds and for
-    thousands of USDC.
+    with a page, and on it:
+
+    * a QR code that can be decoded and contains the address,
+    * the tenant's payout address as the profile has it,
+    * the amount in any usual spelling,
+    * a memo,
+    * and no Paid.
+
+    Then reads the exact amounts of links for hundreds and for thousands of USDC.
     """
     made = await order(case)
     plain, answer = await case.session.pages.look(case.client, made.url)
@@ -77,6 +83,7 @@ async def page_of_an_unpaid_link(case: Case) -> None:
     amount = view.shown_amount(made.microunits)
     _judge(case, "GW-CHK-04", seen, amount is not None, f"exactly {made.microunits} micro-units", _amount(view))
     _memo(case, seen, made)
+    # A sentence like "You will see Paid here" is allowed, so only lines that are a state by themselves count.
     paid = sorted(filter(is_state, view.paid_lines()))
     case.expect("GW-CHK-08", not paid, "no Paid before payment", "; ".join(paid), exchange=answer)
     _code(case, seen, made, shown)
@@ -87,7 +94,7 @@ async def page_of_an_unpaid_link(case: Case) -> None:
 
 
 async def _large(case: Case, microunits: int) -> None:
-    """Judge the amount of a link that somebody may be tempted to round; a target may have bounds of its own."""
+    """Judge the displayed amount of a link over hundreds or thousands of USDC. A target may refuse such a link."""
     try:
         made = await order(case, microunits=microunits)
     except Inconclusive as reason:
@@ -107,22 +114,22 @@ def _memo(case: Case, seen: tuple[View, Answer], made: Order) -> None:
     view, _ = seen
     memo = view.memo(made.token)
     if memo is None and "memo" not in view.selectors:
-        case.inconclusive(
-            "GW-CHK-05", "unbound: no memo can be told from the page; bind [gateway.checkout_selectors] memo"
+        case.mark_inconclusive(
+            "GW-CHK-05", "unbound: no memo can be recognised on the page; bind [gateway.checkout_selectors] memo"
         )
         return
     _judge(case, "GW-CHK-05", seen, memo is not None and len(memo) >= _SHORTEST_MEMO, "a memo", memo)
 
 
 def _code(case: Case, seen: tuple[View, Answer], made: Order, shown: tuple[str, ...]) -> None:
-    """Judge that a QR code says the address that stands beside it, whosever address that is."""
+    """Judge that a QR code contains the address that the page shows as text, also if that is the wrong address."""
     view, answer = seen
     if not view.codes:
-        case.inconclusive("GW-CHK-18", "there is no QR code to decode, which GW-CHK-02 judges", exchange=answer)
+        case.mark_inconclusive("GW-CHK-18", "there is no QR code to decode, which GW-CHK-02 judges", exchange=answer)
         return
     address = made.payout if view.shows_address(made.payout) or not shown else shown[0]
     says = any(one.holds(address) for one in view.codes)
-    expected, found = "a QR code that says the address shown", [one.text for one in view.codes]
+    expected, found = "a QR code that contains the address on the page", [one.text for one in view.codes]
     case.expect("GW-CHK-18", says, expected, found, exchange=answer)
 
 
@@ -136,19 +143,21 @@ def _code(case: Case, seen: tuple[View, Answer], made: Order, shown: tuple[str, 
 async def memos_of_several_links(case: Case) -> None:
     """Two links have different memos.
 
-    Creates three links of one tenant and one amount, and of one label where the target makes several of one, and reads
-    their pages, the first before the others. Expects three different memos, and that no page's QR code has the memo or
-    the address of another link's page.
+    Creates three links of one tenant and one amount. They also share one label, if the target creates several links
+    with one. Reads their pages, the first before the others. Expects three different memos, and that no page's QR code
+    has the memo or the address of another link's page.
     """
     made = await _three_alike(case)
+    # The first page is read before the others exist in any cache: a page that is cached for all links would show its
+    # memo again.
     links = [await _looked(case, made[0]), *await run_concurrently(_looked(case, one) for one in made[1:])]
     memos = [one.memo for one in links]
     different = len(set(memos)) == len(memos)
     if not different and not all(map(_is_sure, links)):
         reason = f"unbound: whether {memos[0]!r} is the memo is a guess; bind [gateway.checkout_selectors] memo"
-        case.inconclusive("GW-CHK-07", reason, exchange=links[-1].page)
+        case.mark_inconclusive("GW-CHK-07", reason, exchange=links[-1].page)
         return
-    case.expect("GW-CHK-07", different, "a memo of its own for each link", memos, exchange=links[-1].page)
+    case.expect("GW-CHK-07", different, "a different memo for each link", memos, exchange=links[-1].page)
     for link in (one for one in links if different and one.before.codes):
         strangers = [other for other in links if other is not link and _code_is_of(link, other)]
         found = "that of another one" if strangers else "its own"
@@ -165,19 +174,19 @@ async def _three_alike(case: Case) -> Sequence[Order]:
 
 
 async def _looked(case: Case, made: Order) -> Opened:
-    """Look at a link's page with its codes."""
+    """Read a link's page and its QR codes."""
     return opened_from_page(case, made, *await look(case, made))
 
 
 def _code_is_of(link: Opened, other: Opened) -> bool:
-    """Return whether a code on a link's page says another link's memo, or leads to the other's page instead."""
+    """Return whether a QR code on a link's page contains another link's memo, or leads to the other's page."""
     own, elsewhere = link.order.url, other.order.url
     codes = link.before.codes
     return any(one.memo == other.memo or (elsewhere in one.text and own not in one.text) for one in codes)
 
 
 def _is_sure(link: Opened) -> bool:
-    """Return whether a page's memo is no guess by its label: the place is bound, or a code has it, too."""
+    """Return whether a page's memo is certain: its place is bound, or a QR code contains it as well."""
     return "memo" in link.before.selectors or any(one.memo == link.memo for one in link.before.codes)
 
 
@@ -189,11 +198,12 @@ def _is_sure(link: Opened) -> bool:
 async def unknown_checkout_token(case: Case) -> None:
     """An unknown checkout token gives a client error, not a payable page.
 
-    Gets pages of tokens that no link has: one of usual length, a short one, and one of letters that no token has.
-    Expects a client error for each.
+    Gets pages of tokens that no link has: one of usual length, a short one, and one of characters that tokens do not
+    have. Expects a client error for each.
     """
     drawn = secrets.token_urlsafe(16)
-    # The others are no live values: what only reads alike would get the name as well.
+    # Only the random token is named. The others are constants, and naming them would replace equal words elsewhere in
+    # the report.
     case.client.names.name(drawn, "UNKNOWN_TOKEN")
     for token in (drawn, "unknown", "%F0%9F%92%B8"):
         case.client.names.name(f"{CHECKOUT}{token}", "UNKNOWN_PATH")

@@ -1,4 +1,4 @@
-"""GW-CHK and GW-LINK-24: a right payment turns the page to Paid, and its money is the tenant's alone."""
+"""GW-CHK-09, -15, -16 and GW-LINK-24: a correct payment turns the page to Paid, and the tenant receives the money."""
 
 from __future__ import annotations
 
@@ -34,7 +34,11 @@ _LIFETIME, _AFTERWARDS = 120, 5
 
 
 async def _bound(case: Case, who: CheckoutPayer, link: Opened) -> tuple[Opened, str, Flip | None]:
-    """Pay a link by the way that the profile binds, else by each usual one, a link each; the last one tried."""
+    """Pay a link and return the last link tried, its transaction, and its turn to Paid, if any.
+
+    The payment carries the memo in the way that the profile binds, else in each usual way in turn, with a new link for
+    each.
+    """
     known = way(case)
     ways = MEMO_WAYS[case.lane] if known is None else (known,)
     for place, one in enumerate(ways):
@@ -53,15 +57,15 @@ async def _bound(case: Case, who: CheckoutPayer, link: Opened) -> tuple[Opened, 
     "GW-LINK-24",
     surface="gateway",
     lane="each",
-    fix="Watch the chain for the link's memo by yourself, show Paid once the transaction is confirmed, keep it, and "
-    "have payers pay the tenant's own address.",
+    fix="Watch the chain for the link's memo without a call. Show Paid once the transaction is confirmed, and keep it. "
+    "Let payers pay to the tenant's own address.",
 )
 async def right_payment_is_paid(case: Case) -> None:
     """A confirmed transaction with the link's memo turns its page to Paid by itself, for good, and pays the tenant.
 
-    Pays a link exactly as its page says, from a fresh account, and looks at the page again and again. Expects Paid
-    within the budget and on every later look; that the transaction moved the amount from the payer to the tenant's
-    payout address and nothing to another account; and that the tenant still holds it afterwards.
+    Pays a link exactly as its page says, from a new account, and reads the page repeatedly. Expects Paid within the
+    budget and on every later read. Expects that the transaction moved the amount from the payer to the tenant's payout
+    address and nothing to another account, and that the tenant still holds it afterwards.
     """
     who, link = await payer(case), await opened(case)
     made = link.order
@@ -76,14 +80,16 @@ async def right_payment_is_paid(case: Case) -> None:
     hint = binding_hints.of_page("state", "that it is paid", link.before.selectors, link.before.lacking)
     case.expect("GW-CHK-09", done is not None, f"Paid within {budget:g} s", found, exchange=link.page, hint=hint)
     if done is None:
-        raise Inconclusive("the page did not turn to Paid, so that nothing can be said of what comes after")
+        raise Inconclusive("the page did not turn to Paid, so the rows about a paid link cannot be decided")
     await _stays(case, link, done)
     made = link.order
     credited = {_text(owner): amount for owner, amount in (await who.credits(tx_id, made.asset)).items()}
+    # Non-custodial (chapter 3): the transaction credits exactly two accounts. A third one would be a fee or a detour.
     right = sorted(credited.values()) == [-made.microunits, made.microunits]
     right = right and credited.get(_text(made.payout)) == made.microunits
-    expected = f"{made.microunits} from the payer to {made.payout}, nothing to anybody else"
+    expected = f"{made.microunits} from the payer to {made.payout}, nothing to another account"
     case.expect("GW-LINK-24", right, expected, credited, exchange=done.answer)
+    # The payout account may have received more meanwhile, so its balance is compared with "at least".
     after = await who.holding(made.payout, made.asset)
     kept = after >= before + made.microunits
     case.expect("GW-LINK-24", kept, "the tenant holds the amount", f"{after - before} more", exchange=done.answer)
@@ -98,15 +104,19 @@ async def right_payment_is_paid(case: Case) -> None:
     quick=sample("shapes"),
 )
 async def payment_in_another_shape_is_paid(case: Case) -> None:
-    """A confirmed transaction with the link's memo turns its page to Paid in each shape that honest payers make.
+    """A confirmed transaction with the link's memo turns its page to Paid in each shape that real wallets produce.
 
-    Pays one link the usual way and one for each shape. Solana: a legacy transaction, the memo after the transfer,
-    account creation in front, a compute budget and a guard program's instructions around, accounts from lookup tables,
-    and all of it. Algorand: in a group whose other transaction pays the fee or opts in. Base: by an authorization that
-    a relayer or a contract submits. Expects Paid on each page. On Algorand and Base an unpaid page is warned of.
+    Pays one link the usual way and one for each shape:
 
-    Where the target claims the checkout's calls and the lane has a further way to carry a memo, also pays a link in
-    that way. A page that stays unpaid fails if `verify` then accepts the transaction as the link's payment: the memo is
+    * Solana: a legacy transaction, the memo after the transfer, account creation in front, a compute budget and a guard
+      program's instructions around, accounts from lookup tables, and all of these together.
+    * Algorand: in a group whose other transaction pays the fee or opts in.
+    * Base: by an authorization that a relayer or a contract submits.
+
+    Expects Paid on each page. On Algorand and Base an unpaid page only warns.
+
+    If the target claims the checkout's calls, and the lane has a further way to carry a memo, also pays a link in that
+    way. A page that stays unpaid fails if `verify` then accepts the transaction as the link's payment: the memo is
     recognised, but only after a manual step.
     """
     who = await payer(case)
@@ -138,7 +148,7 @@ async def payment_in_another_shape_is_paid(case: Case) -> None:
 def _other_memo_ways(case: Case, who: CheckoutPayer) -> Sequence[Way]:
     """Return a payment for each way of the lane to carry a memo except the bound one (by default the usual one).
 
-    Only the answer of `verify` shows whether the target accepts such a way, so there are none without that call.
+    Only the answer of `verify` shows whether the target accepts such a way. So the list is empty without that call.
     """
     if "gateway.checkout" not in case.profile.claims.options:
         return []
@@ -151,11 +161,12 @@ def _other_memo_ways(case: Case, who: CheckoutPayer) -> Sequence[Way]:
 
 
 async def _judge_verified_only(case: Case, link: Opened, tx_id: str, what: str) -> None:
-    """Judge a payment that did not turn its page to Paid: a target may leave out a way, but not leave it to the payer.
+    """Judge a payment that did not turn its page to Paid.
 
-    The control was Paid meanwhile, so the target watches this chain.
+    A target may reject a way to carry the memo. It must not accept the way only after the payer called `verify`.
     """
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}/verify"
+    # The control was Paid meanwhile, so the target does watch this chain.
     answer = await case.client.call("POST", url, json_body={"tx_id": tx_id})
     if answer.status != _VERIFIED or answer.object().get("status") != "paid":
         case.note(f"{what}: the target does not accept this way, which the interface leaves open")
@@ -165,13 +176,14 @@ async def _judge_verified_only(case: Case, link: Opened, tx_id: str, what: str) 
 
 
 def _text(address: str) -> str:
-    """Return an address in the one spelling that is compared (P-NW-04)."""
+    """Return an address in the one spelling that is compared: hex in lower case, all others as they are (P-NW-04)."""
     return address.lower() if address.lower().startswith("0x") else address
 
 
 async def _stays(case: Case, link: Opened, done: Flip, where: Mapping[str, str] | None = None) -> None:
     for _ in range(_LATER_LOOKS):
         await settle_down(done)
+        # Several reads, some time apart: a server that answers Paid from a cache would return to unpaid here.
         view, answer = await again(case, link)
         paid = bool(view.turned_paid(link.before))
         case.expect("GW-CHK-16", paid, "Paid on later reads", view.text[:200], exchange=answer, where=where)
@@ -181,18 +193,18 @@ async def _stays(case: Case, link: Opened, done: Flip, where: Mapping[str, str] 
     "GW-CHK-16",
     surface="gateway",
     exclusive=Exclusive.CLOCK,
-    fix="Let the time of a link end active links only: one that is paid is paid for good.",
+    fix="Let expires_at end active links only. A paid link stays paid for ever.",
 )
 async def a_paid_link_outlives_its_time(case: Case) -> None:
     """Once Paid, the link stays Paid on later reads, also when its time is over.
 
-    Creates a link, of two minutes where the target takes `expires_in_seconds`, pays it, and lets the time pass until
-    its `expires_at`. Expects Paid on its page. Where no time can pass for the target, that cannot be shown.
+    Creates a link (of two minutes, if the target takes `expires_in_seconds`), pays it, and lets the time pass until its
+    `expires_at`. Expects Paid on its page. If the check cannot make time pass for the target, the row is documented.
     """
     paying = await on_first_lane(case)
     try:
         link = await opened(paying, members={"expires_in_seconds": _LIFETIME})
-    except Inconclusive:  # the interface knows no such member
+    except Inconclusive:  # the interface does not name this member
         link = await opened(paying)
     expires = utc_time(link.order.answer.object().get("expires_at"))
     if expires is None:
@@ -201,7 +213,7 @@ async def a_paid_link_outlives_its_time(case: Case) -> None:
     try:
         await pass_time(paying, max(0, int(expires.timestamp()) - now(case)) + _AFTERWARDS)
     except Inconclusive as reason:
-        case.documented("GW-CHK-16", f"the time of a paid link does not come to its end: {reason}")
+        case.mark_documented("GW-CHK-16", f"the time of a paid link does not come to its end: {reason}")
         return
     await _stays(case, link, done, {"time": "after expires_at"})
 
@@ -210,7 +222,7 @@ async def a_paid_link_outlives_its_time(case: Case) -> None:
     "GW-CHK-15",
     surface="gateway",
     lane="algorand",
-    fix="Look at the chain every second or so; a block of Algorand is final when it is there.",
+    fix="Look at the chain about every second. A block of Algorand is final as soon as it exists.",
 )
 async def algorand_payment_is_paid_soon(case: Case) -> None:
     """On Algorand the page turns to Paid about five seconds after the transaction.

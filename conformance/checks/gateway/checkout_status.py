@@ -1,6 +1,7 @@
-"""GW-CHK-19: the status of a checkout, where the target claims to follow specification 3.5.
+"""GW-CHK-19: the status of a checkout, if the target claims to follow specification 3.5.
 
-The interface names the page alone; who claims the option `gateway.checkout` has clients that call what is beside it.
+The interface names only the page. A target that claims the option `gateway.checkout` has clients that use the further
+calls below it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from conformance.surfaces.gateway.orders import (
 )
 
 _RETURN = "https://shop.example/thanks"
-# The type of a refusal by a tenant's own addresses (3.9).
+# The error type of the reference for a redirect_url outside of the tenant's own sites (3.9).
 _ELSEWHERE = b"return_address"
 
 
@@ -50,14 +51,20 @@ _ELSEWHERE = b"return_address"
     "every request that names the paying transaction.",
 )
 async def the_status_tells_of_the_payment(case: Case) -> None:
-    """The status of a link says active, and once it is paid its transaction and attestation (P-CK-05, P-CK-06).
+    """The status of a link is active; after the payment it has transaction and attestation (P-CK-05, P-CK-06).
 
-    Reads the status of a link, cancels it with wrong secrets, pays it, reads the status until it is paid, looks at the
-    page, and shows the paying transaction to the gateway. Expects `active` without a transaction; client errors, and
-    that it is active still; then `paid` with the transaction's id and the settlement attestation, as an object and as a
-    compact JWS that holds the same, and never `paid` without either an attestation or a page that says so; and the same
-    attestation with 200 for the transaction that is shown. Then abandons and cancels the link. Expects client errors,
-    and that it is still paid.
+    Reads the status of a link. Expects `active` without a transaction. Cancels the link with wrong secrets. Expects
+    client errors, and that it is still active.
+
+    Pays it, reads the status until it is paid, looks at the page, and shows the paying transaction to the gateway.
+    Expects:
+
+    * `paid` with the transaction's id,
+    * the settlement attestation, as an object and as a compact JWS with the same members,
+    * never `paid` without either an attestation or a page that says Paid,
+    * 200 with the same attestation for the transaction that is shown.
+
+    Then abandons and cancels the link. Expects client errors, and that it is still paid.
     """
     who, link = await payer(case), await opened(case)
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
@@ -99,9 +106,9 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
 async def the_status_tells_where_payers_return(case: Case) -> None:
     """The status of a link has the address to which its payer returns, as it was sent (P-CK-05).
 
-    Creates a plain link and one with an https address as redirect_url, and reads the status of that one. Expects the
-    address. Where the tenant's own sites refuse it (3.4), nothing is decided; the reference has to name that reason. A
-    wrong address warns where `gateway.records` is not claimed.
+    Creates a plain link and one with an https address as redirect_url, and reads the status of the second. Expects the
+    address. If the tenant's own sites refuse it (3.4), nothing is decided; the reference has to name that reason. A
+    wrong address only warns if `gateway.records` is not claimed.
     """
     tenant = case.session.tenants.get()
     await link(case, tenant)
@@ -113,7 +120,9 @@ async def the_status_tells_where_payers_return(case: Case) -> None:
             case.expect("GW-CHK-19", False, f"a link whose payer returns to {returns}", brief(made), exchange=made)
             return
         untried = "a redirect_url: give one that the tenant may name in [gateway] link_body"
-        case.not_applicable("GW-CHK-19", f"a link whose payer returns to {returns} was refused", untried=untried)
+        case.mark_not_applicable(
+            "GW-CHK-19", f"a link whose payer returns to {returns} was refused", skipped_trial=untried
+        )
         return
     token = token_of(made)
     if not is_created(case, made) or token is None:
@@ -125,9 +134,11 @@ async def the_status_tells_where_payers_return(case: Case) -> None:
 
 
 async def _wants_its_secret(case: Case, link: Opened, url: str) -> bool:
-    """Call an active link off with what is not its secret; it stays active. Returns whether it did."""
+    """Cancel an active link with wrong secrets, judge that it stays active, and return whether it did."""
     given = link.order.answer.object().get("cancel_secret")
     secret = given if isinstance(given, str) and len(given) > 1 else secrets.token_urlsafe(32)
+    # The changed character is the last but one. The last one of 43 base64url characters carries two unused bits, so two
+    # spellings of it may decode to the same secret.
     wrong = secret[:-2] + ("AA" if secret[-2] != "A" else "BB")
     case.client.names.secret(secret, "CANCEL_SECRET")
     case.client.names.secret(wrong, "WRONG_CANCEL_SECRET")
@@ -147,13 +158,12 @@ async def _wants_its_secret(case: Case, link: Opened, url: str) -> bool:
 
 
 async def _turns_paid(case: Case, link: Opened, url: str) -> bool:
-    """Wait until a link is paid, judge the first status that says so, and return whether its page does in the end.
-
-    An attestation may come a moment after it, or the page: of a payment that is not final yet, both are missing.
-    """
+    """Wait until a link is paid, judge the first status `paid`, and return whether its page turns to Paid."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + case.profile.budgets.paid
     status = await status_at_end(case, lambda: case.client.call("GET", f"{url}/status"))
+    # The attestation or the page may follow a moment later, so one of them is enough here. If both are missing, the
+    # payment was not final yet.
     early = status.object().get("status") == "paid"
     done = await flip(case, link, seconds=0 if early else max(0.0, ends - loop.time()))
     if early:
@@ -168,7 +178,7 @@ async def _turns_paid(case: Case, link: Opened, url: str) -> bool:
 
 
 async def _stays_paid(case: Case, link: Opened, url: str) -> None:
-    """Call a paid link off, as a payer and as its tenant; it stays paid."""
+    """Abandon a paid link, and cancel it with its secret. Judge that it stays paid."""
     secret = link.order.answer.object().get("cancel_secret")
     case.client.names.secret(str(secret), "CANCEL_SECRET")
     calls: Mapping[str, Mapping[str, Any]] = {"abandon": {}, "cancel": {"cancel_secret": secret}}
@@ -185,7 +195,7 @@ def _same_id(told: object, tx_id: str) -> bool:
 
 
 def _unattested(members: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with an attestation, None where it says the same as an object and as a JWS."""
+    """Return the fault of an attestation, or None if the object and the JWS have the same content."""
     told, token = (members.get(name) for name in ATTESTED)
     if not isinstance(told, dict) or not isinstance(token, str):
         return "none"

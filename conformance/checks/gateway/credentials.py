@@ -1,7 +1,7 @@
-"""GW-AUTH: a key and its tenant, both, or nothing.
+"""GW-AUTH: an authenticated call needs a key and the id of the key's tenant.
 
-Every refused creation bears an Idempotency-Key. Afterwards the tenant uses the same key honestly for another amount:
-had the refused call created or stored anything, that would come back, or the key would be in conflict.
+Every refused creation has an Idempotency-Key. Afterwards the tenant sends a valid creation of another amount with that
+key. If the refused call had created or stored anything, the gateway would return it now, or report a conflict.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from conformance.surfaces.gateway.calls import (
     target_of,
 )
 
-# A key may be remembered for a moment by whoever looked it up.
+# A server may cache a key that it has looked up, so a deleted key gets three seconds to stop working.
 _FORGOTTEN_SECONDS, _LOOK_SECONDS = 3.0, 0.2
 _FIX = (
     "On POST /v1/payment-links and /v1/resources demand `Authorization: Bearer <key>` and an X-Tenant-Id that is the "
@@ -51,7 +51,7 @@ _GRANTED = frozenset({"token", "checkout_url", "cancel_secret"})
 async def rejected(
     case: Case, row: str, path: str, headers: Mapping[str, str], owner: Credentials, how: str, *, envelope: str = ""
 ) -> None:
-    """Send a good creation with wrong credentials and judge that it is rejected and creates nothing.
+    """Send a good creation with wrong credentials, and judge that it is rejected and creates nothing.
 
     Args:
         case: The check's case.
@@ -85,8 +85,8 @@ def _describe(answer: Answer, handed: list[str]) -> str:
 
 
 def wrong_keys(key: str) -> Iterator[tuple[str, str]]:
-    """Yield (what, value) of Bearer values that are no valid key, most of them near a valid one."""
-    yield "a key that nobody has", "nobody-has-this-key-0123456789abcdef"
+    """Yield (what, value) of invalid Bearer values, most of them similar to a valid one."""
+    yield "an unknown key", "nobody-has-this-key-0123456789abcdef"
     yield "the key without its last character", key[:-1]
     yield "the key with one more character", key + "A"
     yield "the key with another last character", key[:-1] + ("A" if key[-1] != "A" else "B")
@@ -101,8 +101,9 @@ def wrong_keys(key: str) -> Iterator[tuple[str, str]]:
 
 
 def wrong_ids(own: str) -> Iterator[tuple[str, str]]:
-    """Yield (what, value) of X-Tenant-Id fields that are near a tenant's id and nobody's."""
+    """Yield (what, value) of X-Tenant-Id values that are similar to a tenant's id and belong to no tenant."""
     yield "the id with another last character", own[:-1] + ("0" if own[-1] != "0" else "1")
+    # Index 17 lies behind the UUID's version digit, so the result is still a well-formed UUID of the same version.
     yield "the id with another character in its middle", f"{own[:17]}{'0' if own[17:18] != '0' else '1'}{own[18:]}"
     yield "the id with another first character", ("0" if own[0] != "0" else "1") + own[1:]
     yield "the id up to its first hyphen", own.partition("-")[0]
@@ -111,7 +112,7 @@ def wrong_ids(own: str) -> Iterator[tuple[str, str]]:
 
 
 def wrong_schemes(key: str, tenant: str) -> Iterator[tuple[str, str]]:
-    """Yield (what, value) of Authorization fields that hold the key under no Bearer scheme."""
+    """Yield (what, value) of Authorization fields that hold the key, but not under the scheme Bearer."""
     pair = base64.b64encode(f"{tenant}:{key}".encode()).decode()
     alone = base64.b64encode(f"{key}:".encode()).decode()
     yield "Basic with tenant and key", f"Basic {pair}"
@@ -125,7 +126,7 @@ def wrong_schemes(key: str, tenant: str) -> Iterator[tuple[str, str]]:
 
 
 async def _paths(case: Case, tenant: Credentials) -> list[str]:
-    """Return the creating endpoints on which this tenant's honest call succeeds.
+    """Return the creating endpoints on which this tenant's valid call succeeds.
 
     Raises:
         Inconclusive: A plain creation fails, which other rows judge.
@@ -153,7 +154,7 @@ async def a_call_without_authorization_is_rejected(case: Case) -> None:
 
 
 async def _without_any(case: Case) -> None:
-    """What can be seen without a tenant: the rejection and its envelope, not that a good call succeeds."""
+    """Judge what can be judged without a tenant's credentials: the rejection and its envelope."""
     body = {"amount": 1.25, "currency": case.profile.gateway_bindings.currency, "label": "x"}
     for path in (LINKS, RESOURCES):
         answer = await target_of(case)("POST", path, json_body=body)
@@ -200,15 +201,15 @@ async def a_wrong_key_is_rejected(case: Case) -> None:
     fix="Look a key up at every call, or clear its cache entry when it is deleted.",
 )
 async def a_deleted_key_is_rejected(case: Case) -> None:
-    """A key that was deleted is no valid key any more, whatever its state was, and the tenant's other keys still are.
+    """A deleted key is invalid, whatever its state was before, and the tenant's other keys stay valid.
 
-    Where an administrator may, has a tenant made with two keys, and one of them deleted once a link was made with it.
-    Then has a further key rotated, and deleted while it works next to its successor. Expects a client error for each
-    deleted key, within three seconds, and a link for the key that is left and for the successor.
+    Requires an administrator's key. Creates a tenant with two keys, makes a link with one of them, and deletes that
+    key. Then rotates a further key, and deletes it while it still works next to its successor. Expects a client error
+    for each deleted key within three seconds, and a link for the remaining key and for the successor.
     """
     keys = await two_keys(case, "Weldproof keys")
     if keys is None:
-        case.not_applicable("GW-AUTH-03", "the profile names no administrator of a gateway with that option")
+        case.mark_not_applicable("GW-AUTH-03", "the profile names no administrator of a gateway with that option")
         return
     await created(case, Creation(LINKS, link_body(case, keys.other), keys.other))
     await keys.delete()
@@ -217,12 +218,13 @@ async def a_deleted_key_is_rejected(case: Case) -> None:
     rotated = await keys.rotated()
     await created(case, Creation(LINKS, link_body(case, rotated.old), rotated.old))
     await keys.delete(rotated.old_id)
+    # A rotated key stays valid for days (P-AU-04). Deleting it has to end that period, too.
     await _judge_deleted(case, rotated.old, "deleted after it was rotated")
     await _judge_valid(case, rotated.successor, "the successor of a rotated key that was deleted")
 
 
 async def _judge_deleted(case: Case, tenant: Credentials, state: str) -> None:
-    """Judge that a key is rejected within the time for which a server may remember it."""
+    """Judge that a key is rejected within the time for which a server may cache it."""
     ends = time.monotonic() + _FORGOTTEN_SECONDS
     answer = await plain_link(case, tenant)
     while not is_rejected(answer) and time.monotonic() < ends:
@@ -256,9 +258,9 @@ async def another_scheme_is_rejected(case: Case) -> None:
 
 
 def _leave_the_envelope(case: Case) -> None:
-    """Leave the envelope to the checks of keys, which decide it, where a check met no refusal that could bear one."""
-    if "GW-AUTH-08" not in case.judged:
-        case.not_applicable("GW-AUTH-08", "no call was refused here that could bear the envelope")
+    """Leave GW-AUTH-08 to other checks if this check met no refusal that could have the envelope."""
+    if "GW-AUTH-08" not in case.judged_rows:
+        case.mark_not_applicable("GW-AUTH-08", "no call was refused here, so there is no envelope to judge")
 
 
 def _with(tenant: Credentials, authorization: str) -> dict[str, str]:
@@ -280,7 +282,7 @@ async def a_key_opens_its_own_tenant_only(case: Case) -> None:
             for owner in (key_of, id_of):
                 await rejected(case, "GW-AUTH-05", path, headers, owner, how, envelope="GW-AUTH-08")
             headers = {**headers, "X-Tenant-Id": "7f5b2c1e-0000-4000-8000-000000000000"}
-            how = "an id that nobody has"
+            how = "an unknown id"
             await rejected(case, "GW-AUTH-05", path, headers, key_of, how, envelope="GW-AUTH-08")
     await run_concurrently(
         rejected(case, "GW-AUTH-05", LINKS, {**first.headers, "X-Tenant-Id": value}, first, how)
@@ -296,7 +298,7 @@ async def a_key_with_its_tenant_is_accepted(case: Case) -> None:
     """
     tenants = [case.session.tenants.get(name) for name in case.profile.tenants] or [case.session.tenants.get()]
     if case.profile.gateway_bindings.resource_body is None:
-        case.inconclusive("GW-AUTH-07", "unbound: no body creates a resource; give [gateway] resource_body")
+        case.mark_inconclusive("GW-AUTH-07", "unbound: no body creates a resource; give [gateway] resource_body")
     posts = [(tenant, path, body) for tenant in tenants for path, body in bodies(case, tenant).items()]
     answers = await run_concurrently(
         post(target_of(case), Creation(path, body, tenant)) for tenant, path, body in posts

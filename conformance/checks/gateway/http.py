@@ -42,7 +42,8 @@ OTHER_MEDIA_TYPES = (
     "application/jsonp",
     "application/vnd.api+json",
 )
-# What browsers, scripts and other clients send by default, which a framework often refuses before the service sees it.
+# The defaults of browsers, scripts and other clients. A framework often refuses them before the service sees them, and
+# so without the envelope.
 USUAL_MEDIA_TYPES = (
     "text/plain",
     "application/x-www-form-urlencoded",
@@ -51,14 +52,15 @@ USUAL_MEDIA_TYPES = (
 )
 JSON_WITH_CHARSET = ("application/json; charset=utf-8", "application/json;charset=UTF-8")
 _MANY = 12
-_FIX = "Answer 415 to every request content type but application/json, before the body is looked at."
-_EVERY = "Set X-Request-Id in one place that every answer passes, including errors of the framework and the page."
+_FIX = "Answer 415 to every request content type but application/json, before the body is parsed."
+_EVERY = "Set X-Request-Id in one place for every answer, including framework errors and the checkout page."
 
 
 async def _refused_media_types(case: Case, row: str, path: str, body: Mapping[str, Any], headers: Any) -> None:
     text = json.dumps(body).encode()
 
     async def sent(media_type: str) -> None:
+        # A new Idempotency-Key each, so that a server which answers by key first cannot return an earlier answer.
         further = {"Idempotency-Key": fresh(case)} if path in {LINKS, RESOURCES} else {}
         answer = await target_of(case)(
             "POST", path, body=text, headers={"content-type": media_type, **headers, **further}
@@ -152,11 +154,11 @@ async def a_wrong_media_type_gets_the_envelope(case: Case) -> None:
 
 @check("GW-HTTP-07", "GW-HTTP-09", "GW-HTTP-10", surface="gateway", fix=_EVERY)
 async def successes_have_a_request_id(case: Case) -> None:
-    """Every successful answer, the checkout page too, carries X-Request-Id, another one each time.
+    """Every successful answer, including the checkout page, carries X-Request-Id, with a new value each time.
 
-    Creates links and a resource, screens, verifies, opens the page and reads the key document and the OpenAPI document;
-    and reads the resources and the links' statuses where the target claims them. Much of it several times, some at
-    once. Expects a request id on all, and no id twice.
+    Creates links and a resource, screens, verifies, opens the page, and reads the key document and the OpenAPI
+    document. Also reads the resources and the links' statuses if the target claims them. Repeats many of these calls,
+    some concurrently. Expects a request id on all, and no id twice.
     """
     answers = await _successes(case)
     good = [(name, answer) for name, answer in answers if 200 <= answer.status < 300]
@@ -167,7 +169,7 @@ async def successes_have_a_request_id(case: Case) -> None:
         has = bool(answer.headers.get(REQUEST_ID, "").strip())
         case.expect(row, has, "X-Request-Id", "one" if has else "none", exchange=answer, where={"path": name})
     if not any(name == CHECKOUT for name, _ in good):
-        case.inconclusive("GW-HTTP-09", "no checkout page could be opened: give [tenants.first] with payout")
+        case.mark_inconclusive("GW-HTTP-09", "no checkout page could be opened: give [tenants.first] with payout")
     _differ(case, [answer for _, answer in good])
 
 
@@ -192,7 +194,7 @@ async def _successes(case: Case) -> list[tuple[str, Answer]]:
 async def _reads(
     case: Case, tokens: Sequence[str], posts: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> list[tuple[str, Answer]]:
-    """Return the answers of what is read: documents that are bound, and what the target claims to show."""
+    """Return the answers of the reading calls: the bound documents, and the records that the target claims to serve."""
     call, bindings, claimed = target_of(case), case.profile.gateway_bindings, case.profile.claims.options
     documents = [path for path in (bindings.jwks_path, bindings.openapi_path) if path]
     answers = [(path, await call("GET", path)) for path in documents]
@@ -208,19 +210,19 @@ async def _reads(
 def _differ(case: Case, answers: list[Answer]) -> None:
     ids = [value for answer in answers if (value := answer.headers.get(REQUEST_ID, "").strip())]
     if len(ids) < 2:
-        case.inconclusive("GW-HTTP-10", "fewer than two request ids were seen")
+        case.mark_inconclusive("GW-HTTP-10", "fewer than two request ids were seen")
         return
     found = f"{len(set(ids))} different ones in {len(ids)} answers"
-    case.expect("GW-HTTP-10", len(set(ids)) == len(ids), "a request id of its own for each answer", found)
+    case.expect("GW-HTTP-10", len(set(ids)) == len(ids), "a different request id for each answer", found)
 
 
 @check("GW-HTTP-08", "GW-HTTP-10", surface="gateway", fix=_EVERY)
 async def errors_have_a_request_id(case: Case) -> None:
-    """Every error answer carries X-Request-Id, another one each time.
+    """Every error answer carries X-Request-Id, with a new value each time.
 
     Provokes 404, 405, 415, 400, 422, 401 and 403, on several endpoints, each twice. Expects a request id on every
-    error, and no id twice. (429 is shown by the limit checks.) Sends large bodies, a long path and a long header field,
-    too: what is refused as too large (413, 414, 431) without an id only warns.
+    error, and no id twice. (The limit checks cover 429.) Also sends large bodies, a long path and a long header field:
+    a refusal as too large (413, 414, 431) without an id only warns.
     """
     answers = [one for _ in range(2) for one in await provoked(case)]
     large = [(*one, OF_THE_FRONT) for one in await refused_as_too_large(case)]

@@ -1,4 +1,4 @@
-"""GW-IDEM: one Idempotency-Key, one thing."""
+"""GW-IDEM: calls with the same Idempotency-Key create one link or resource."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from conformance.surfaces.gateway.calls import (
 )
 
 _FIX = (
-    "Store the answer of a creating call under (tenant, path, Idempotency-Key) in the statement that creates the thing "
-    "and answer a repeat with it."
+    "Store the answer of a creating call under (tenant, path, Idempotency-Key) in the statement that creates the link "
+    "or resource, and answer a repeat with it."
 )
 _REPEATS = 3
-# Amounts from which on a service may be tempted to demand more of its callers.
+# Amounts at which a service may begin to require an Idempotency-Key.
 _LARGER = (250.5, 5000.5, 75000.5)
 _AT_ONCE = 20
 _ROUNDS = 3
 _A_SECOND = 1.05
-# Lengths at which a service may cut a key off.
+# One more than usual column widths (36, 64, 128, 200), and the longest valid key: a service may cut a key off there.
 _LONG_KEYS = (37, 65, 129, 201, 255)
-# Keys that differ in more than letter case.
+# The first four keys of the list below differ in more than letter case, which the interface leaves open.
 _EXACT_KEYS = 4
-_ALL_ALIKE = "unbound: no member of a resource's answer tells it from another"
+_ALL_ALIKE = "unbound: no member of a resource's answer distinguishes it from another"
 
 
 def _body(case: Case, path: str, tenant: Credentials, amount: float = 1.25) -> dict[str, Any]:
@@ -61,11 +61,11 @@ async def the_key_is_optional(case: Case) -> None:
     """Idempotency-Key is optional on POST /v1/payment-links and on POST /v1/resources.
 
     Creates one of each without a key, with a short one and with a long one. Expects success each time. Creates links
-    for larger amounts without a key. Expects a link wherever the same call with a key gets one.
+    for larger amounts without a key. Expects a link if the same call with a key gets one.
     """
     tenant = case.session.tenants.get()
     if case.profile.gateway_bindings.resource_body is None:
-        case.inconclusive("GW-IDEM-02", "unbound: no body creates a resource; give [gateway] resource_body")
+        case.mark_inconclusive("GW-IDEM-02", "unbound: no body creates a resource; give [gateway] resource_body")
     for path in bodies(case, tenant):
         row = "GW-IDEM-01" if path == LINKS else "GW-IDEM-02"
         for key in (None, fresh(case), fresh(case, "key-" + "long-" * 8 + "key")):
@@ -76,7 +76,10 @@ async def the_key_is_optional(case: Case) -> None:
 
 
 async def _for_an_amount(case: Case, tenant: Credentials, amount: float) -> None:
-    """Judge a link of a larger amount without a key; one that is refused with a key as well has another fault."""
+    """Judge a link of a larger amount without a key.
+
+    If the call is refused with a key as well, the missing key is not the reason.
+    """
     body, where = _body(case, LINKS, tenant, amount), {"amount": f"{amount}"}
     answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
     if is_refused(answer):
@@ -89,10 +92,10 @@ async def _for_an_amount(case: Case, tenant: Credentials, amount: float) -> None
 
 @check("GW-IDEM-03", "GW-IDEM-11", surface="gateway", fix=_FIX)
 async def a_repeat_returns_the_original_link(case: Case) -> None:
-    """Repeating POST /v1/payment-links with the same key returns the original link, under a request id of its own.
+    """Repeating POST /v1/payment-links with the same key returns the original link, under a new request id.
 
-    Creates a link with a key, another link without one, and repeats the first call three times, once when a second has
-    passed. Expects token, URL, amount and expiry of the first, and another X-Request-Id.
+    Creates a link with a key, another link without one, and repeats the first call three times, the last time in
+    another second. Expects token, URL, amount and expiry of the first, and another X-Request-Id.
     """
     await _repeated(case, "GW-IDEM-03", LINKS)
 
@@ -115,7 +118,7 @@ async def _repeated(case: Case, row: str, path: str) -> None:
     ids = [original.headers.get(REQUEST_ID)]
     for number in range(_REPEATS):
         if number == _REPEATS - 1:
-            # Times are told in whole seconds: one that was told anew shows only in another second.
+            # Times have whole seconds. An expiry that the server computes again differs only in another second.
             await asyncio.sleep(_A_SECOND)
         answer = named(case, await post(target_of(case), creation))
         judge_original(case, row, creation, original, answer)
@@ -129,10 +132,12 @@ async def _repeated(case: Case, row: str, path: str) -> None:
 async def other_keys_are_other_things(case: Case) -> None:
     """Different keys give different resources.
 
-    Creates with several keys that are nearly alike (one character more, a common beginning) and, for links, the same
-    body. Expects as many things as keys; also of keys in another letter case, where a breach warns. Then creates links
-    with pairs of keys that a server may confuse: long ones that differ in their last character, a letter and its
-    escape, a number written in two ways, other punctuation. Expects two links wherever both keys are taken.
+    Creates with several keys that are nearly alike (one more character, a common beginning) and, for links, the same
+    body. Expects as many links or resources as keys. Keys that differ only in letter case are included, where a breach
+    warns.
+
+    Then creates links with pairs of keys that a server may confuse: long ones that differ in their last character, a
+    letter and its escape, a number written in two ways, other punctuation. Expects two links if both keys are accepted.
     """
     tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
@@ -142,7 +147,7 @@ async def other_keys_are_other_things(case: Case) -> None:
         answers = await run_concurrently(created(case, one) for one in creations)
         seen = [repr(identity(path, answer, one.body)) for one, answer in zip(creations, answers, strict=True)]
         if len({*seen}) < len(keys) and not await _are_distinguishable(case, path, tenant):
-            case.inconclusive("GW-IDEM-05", _ALL_ALIKE)
+            case.mark_inconclusive("GW-IDEM-05", _ALL_ALIKE)
             continue
         for few, beyond in ((seen[:_EXACT_KEYS], None), (seen, "whether letter case matters in a key is open")):
             found, where = f"{len({*few})} different ones for {len(few)} keys", {"path": path}
@@ -151,7 +156,7 @@ async def other_keys_are_other_things(case: Case) -> None:
 
 
 def _pairs(case: Case) -> dict[str, tuple[str, str]]:
-    """Return pairs of keys by what tells the two apart."""
+    """Return pairs of keys by the property in which the two differ."""
     stem = fresh(case)
     digits = str(int.from_bytes(hashlib.sha256(stem.encode()).digest()[:6]) + 10**14)
     pairs = {f"the last of {length} characters": _ending(stem, length) for length in _LONG_KEYS}
@@ -173,7 +178,7 @@ async def _pair(case: Case, tenant: Credentials, what: str, pair: tuple[str, str
     creations = [Creation(LINKS, _body(case, LINKS, tenant), tenant, key) for key in pair]
     first, second = [named(case, await post(target_of(case), one)) for one in creations]
     if not is_created(case, first) or is_refused(second):
-        case.note(f"of two keys that differ in {what} one is not taken: {first.status} and {second.status}")
+        case.note(f"of two keys that differ in {what} one is not accepted: {first.status} and {second.status}")
         return
     apart = is_created(case, second) and first.object().get("token") != second.object().get("token")
     found = f"{second.status} with {'another' if apart else 'the same'} token"
@@ -182,7 +187,10 @@ async def _pair(case: Case, tenant: Credentials, what: str, pair: tuple[str, str
 
 
 async def _are_distinguishable(case: Case, path: str, tenant: Credentials) -> bool:
-    """Return whether answers tell what they created: a link's have a token, a resource's perhaps nothing of its own."""
+    """Return whether answers identify what they created.
+
+    A link has a token, but a resource may have no distinct member.
+    """
     if path == LINKS:
         return True
     plain = [Creation(path, _body(case, path, tenant), tenant) for _ in range(2)]
@@ -195,8 +203,8 @@ async def a_changed_body_creates_nothing(case: Case) -> None:
     """The same key with a changed body never creates a second resource.
 
     Creates with a key and sends other bodies under it (another amount, another label). Expects the original or a
-    refusal, that the first body still gets the original, that the link's page still shows its amount where it did
-    before, and that the name of a refused resource is still free.
+    refusal. Expects that the first body still gets the original, that the link's page still shows the same amount, and
+    that the name of a refused resource is still free.
     """
     tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
@@ -217,7 +225,7 @@ async def a_changed_body_creates_nothing(case: Case) -> None:
 
 
 async def _shown_amount(case: Case, original: Answer) -> str | None:
-    """Return how a link's page writes the amount that the link was made for; None where it does not show that."""
+    """Return how a link's page writes the amount of the link, or None if the page does not show it."""
     url, microunits = (original.object().get(name) for name in ("checkout_url", "amount_microunits"))
     if not isinstance(url, str) or not isinstance(microunits, int):
         return None
@@ -230,6 +238,7 @@ def _changed(case: Case, creation: Creation) -> list[dict[str, Any]]:
     if creation.path == LINKS:
         bindings = case.profile.gateway_bindings
         other, near = (payable(bindings, amount) for amount in (2.5, 1.250001))
+        # The last change is one micro-unit: a server that hashes a rounded amount takes it for the same body.
         changes = ({"amount": other}, {"label": label_of(bindings, "Weldproof order, changed")}, {"amount": near})
         return [{**body, **change} for change in changes]
     return [{**body, **resource_body(case)}] if has_unique(case.profile.gateway_bindings) else []
@@ -249,8 +258,8 @@ async def _second(case: Case, creation: Creation, original: Answer, changed: dic
 async def concurrent_calls_create_one(case: Case) -> None:
     """Concurrent requests with the same key create at most one resource.
 
-    Sends the same creation 20 times at once on connections of their own, three times on each endpoint, and once more
-    afterwards. Expects the same object in all answers that succeed; the others may be refused or deferred.
+    Sends the same creation 20 times concurrently on separate connections, three times on each endpoint, and once more
+    afterwards. Expects the same object in all answers that succeed. The others may be refused or deferred.
     """
     tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
@@ -259,6 +268,8 @@ async def concurrent_calls_create_one(case: Case) -> None:
             answers = await run_concurrently(
                 (post(target_of(case), creation) for _ in range(_AT_ONCE)), at_once=_AT_ONCE
             )
+            # The race attacks servers that look the key up before they insert it. The late call sees the winner that
+            # was stored.
             answers.append(await post(target_of(case), creation))
             good = [named(case, answer) for answer in answers if is_created(case, answer)]
             if not good:
@@ -272,8 +283,8 @@ async def concurrent_calls_create_one(case: Case) -> None:
 async def a_key_belongs_to_its_tenant(case: Case) -> None:
     """The same key used by two tenants never returns one tenant's resource to the other.
 
-    Creates as one tenant with a key, and as the other with the same key and the same body: resources, and links whose
-    network alone differs where the tenants' do. Expects a thing of its own for each, whichever comes first.
+    Creates as one tenant with a key, and as the other with the same key and the same body. The network of a link
+    differs if the tenants' networks do. Expects a separate link or resource for each tenant, whichever comes first.
     """
     first, second = case.session.tenants.get("first"), case.session.tenants.get("second")
     for owner, other in ((first, second), (second, first)):
@@ -287,11 +298,11 @@ async def a_key_belongs_to_its_tenant(case: Case) -> None:
             shared = sorted(name for name in mine if mine[name] is not None and mine[name] == found.get(name))
             apart = not set(shared) & {"token", "checkout_url"} if path == LINKS else not (mine and mine == found)
             if not apart and not await _are_distinguishable(case, path, owner):
-                case.inconclusive("GW-IDEM-08", _ALL_ALIKE, exchange=answer)
+                case.mark_inconclusive("GW-IDEM-08", _ALL_ALIKE, exchange=answer)
                 continue
             sharing = f"{answer.status}, sharing {', '.join(shared) or 'nothing'}"
             where = {"path": path, "owner": owner.name}
-            case.expect("GW-IDEM-08", apart, "a thing of its own", sharing, exchange=answer, where=where)
+            case.expect("GW-IDEM-08", apart, "a separate one for each tenant", sharing, exchange=answer, where=where)
 
 
 def _network_of(case: Case, tenant: Credentials) -> dict[str, str]:

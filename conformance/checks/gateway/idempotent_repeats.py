@@ -1,4 +1,4 @@
-"""GW-IDEM-03 and -04 beyond the plain repeat: sent by other clients, in other spellings, after the link has ended."""
+"""GW-IDEM-03 and -04 beyond the plain repeat: by other clients, in other spellings, and after the link has ended."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ _OTHER_CLIENT = "order-service/2.0 (retry)"
 async def a_repeat_by_another_client_returns_the_original(case: Case) -> None:
     """A repeat returns the original link to every client of the tenant, and under a key of any length.
 
-    Creates a link with a key and repeats the call with another User-Agent, with the tenant's id in capitals, and, where
-    an administrator may make one, with another API key of the tenant. Creates one with a key of 255 characters and
-    repeats it. Expects the original each time; a target may refuse the id in capitals and the long key.
+    Creates a link with a key and repeats the call with another User-Agent, with the tenant's id in capitals, and with
+    another API key of the tenant, if an administrator may create one. Creates a link with a key of 255 characters and
+    repeats it. Expects the original each time. A target may refuse the id in capitals and the long key.
     """
     tenant = case.session.tenants.get()
     creation = Creation(LINKS, link_body(case, tenant), tenant, fresh(case))
@@ -99,17 +99,17 @@ def _long_key(case: Case) -> str:
     fix="Hash the RFC 8785 form of a body and not its bytes: clients may write the same JSON differently in a repeat.",
 )
 async def a_repeat_in_another_spelling_returns_the_original(case: Case) -> None:
-    """A repeat whose body is the same JSON returns the original, however that is spelled (P-ID-03).
+    """A repeat whose body is the same JSON returns the original, in whatever spelling (P-ID-03).
 
-    Creates a link and a resource with a key and repeats the calls with the same JSON in other bytes: with spaces,
-    with its members in reverse order, with its texts in escapes, with a zero more at the end of a fraction. Expects the
-    originals, and never another thing. A refusal of such a repeat is a breach only where the target claims the records
-    of links and resources: the interface leaves open which bodies are the same. Others get a warning.
+    Creates a link and a resource with a key and repeats the calls with the same JSON in other bytes: with spaces, with
+    its members in reverse order, with its texts in escapes, with one more zero at the end of a fraction. Expects the
+    originals, and never a new link or resource. The interface leaves open which bodies are the same. So a refusal of
+    such a repeat is a breach only if the target claims the records of links and resources, and else a warning.
     """
     tenant = case.session.tenants.get()
     known = bodies(case, tenant)
     if RESOURCES not in known:
-        case.inconclusive("GW-IDEM-04", "unbound: no body creates a resource; give [gateway] resource_body")
+        case.mark_inconclusive("GW-IDEM-04", "unbound: no body creates a resource; give [gateway] resource_body")
     for path, body in known.items():
         row = "GW-IDEM-03" if path == LINKS else "GW-IDEM-04"
         creation = Creation(path, body, tenant, fresh(case))
@@ -124,14 +124,14 @@ async def a_repeat_in_another_spelling_returns_the_original(case: Case) -> None:
 @check(
     "GW-IDEM-03",
     surface="gateway",
-    fix="Keep the answer under an Idempotency-Key for 24 hours, whatever became of the link: who repeats the call for "
-    "an order that is paid must not get another one to pay.",
+    fix="Keep the answer under an Idempotency-Key for 24 hours, whatever the state of the link. A client that repeats "
+    "the call for a paid order must not get a second link to pay.",
 )
 async def a_repeat_returns_a_link_that_has_ended(case: Case) -> None:
-    """A repeat returns the original link also when that is paid or cancelled by then.
+    """A repeat returns the original link also if that is paid or cancelled by then.
 
-    Creates links with a key. Pays one on the first lane that can be paid, and, where the target claims the calls of a
-    checkout, cancels one. Repeats both calls. Expects the originals.
+    Creates links with a key. Pays one on the first lane that can be paid. If the target claims the calls of a checkout,
+    cancels one. Repeats both calls. Expects the originals.
     """
     tenant = case.session.tenants.get()
     creation = Creation(LINKS, link_body(case, tenant), tenant, fresh(case))
@@ -144,7 +144,7 @@ async def a_repeat_returns_a_link_that_has_ended(case: Case) -> None:
 
 
 async def _ended(case: Case, creation: Creation, original: Answer) -> AsyncIterator[tuple[str, Creation, Answer]]:
-    """Yield links that have ended, by what ended them; none where nothing here ends one."""
+    """Yield links that have ended, with the state; none if nothing here can end a link."""
     secret = original.object().get("cancel_secret")
     if "gateway.checkout" in case.profile.claims.options and isinstance(secret, str):
         case.client.names.secret(secret, "CANCEL_SECRET")
@@ -155,7 +155,7 @@ async def _ended(case: Case, creation: Creation, original: Answer) -> AsyncItera
     try:
         paying = await on_first_lane(case)
         network = network_of(paying)
-        tenant = paying.session.tenants.first_on(network)
+        tenant = paying.session.tenants.find_first_on(network)
         body = link_body(case, tenant, preferred_network=network)
         paid = Creation(LINKS, body, tenant, fresh(case))
         first = await created(case, paid)

@@ -1,6 +1,6 @@
 """GW-RATE: a tenant's rate, 300 a minute with a burst of 60.
 
-Whether that is a bucket or a window is open (C-09): what both share is that 60 at once pass from rest, and that more
+Whether that is a bucket or a window is open (C-09). Under both readings 60 concurrent calls pass from rest, and more
 than 360 in any minute do not.
 """
 
@@ -38,31 +38,31 @@ from conformance.surfaces.gateway.calls import (
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 
 BURST, IN_A_MINUTE = 60, 361
-# A burst and then as many, evenly spread, as make more than 360 a minute: 366 calls in 54 seconds, all of which pass
-# where 5.67 a second or more are refilled.
+# A burst and nine rounds of 34 calls, six seconds apart: 366 calls in 54 seconds. A limiter that lets all of them pass
+# refills at least 5.67 calls a second, and so more than the 5 that are allowed.
 _ROUNDS, _A_ROUND, _APART = 9, 34, 6.0
 _AT_ONCE = 60
 _LOOKED_AT = 3
 _A_WHILE = 3600.0
-# What a tenant may do in any minute, sustained.
+# Calls that a tenant may make in any minute, sustained (P-RL-01).
 _SUSTAINED = 300
-# Networks of addresses that nobody has (RFC 5737).
+# Networks that are reserved for documentation (RFC 5737), so that no real client is named.
 _EXAMPLES = ("198.51.100", "203.0.113", "192.0.2")
-# A date is told in whole seconds, and by the target's own clock.
+# Seconds that are added to a wait: an HTTP date has whole seconds, and is by the target's own clock.
 _CLOCKS_APART = 1.0
 _FIX = (
     "Count every authenticated call of a tenant together, whatever its key, endpoint and headers: 60 at once, 300 a "
-    "minute; answer 429 with Retry-After and the envelope beyond."
+    "minute. Answer further calls 429 with Retry-After and the envelope."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Guises:
-    """What a tenant's calls may differ in and are its calls still: its keys, and whose calls a proxy says they are.
+    """The variations of a tenant's calls that must still count for it: its keys, and proxies' header fields.
 
     Attributes:
         keys: The tenant with each of its keys, over and over.
-        clients: Numbers of clients whose calls are passed on, one for each call; none when None.
+        clients: Numbers of the clients that the forwarding fields name, one for each call; None if they are not sent.
         what: These in words, for the reader.
     """
 
@@ -74,9 +74,9 @@ class Guises:
 async def burst(
     case: Case, service: LimitedGateway, tenant: Credentials, count: int, guises: Guises | None = None
 ) -> list[Answer]:
-    """Send `count` calls of a tenant at once, over the endpoints in turn, and return the answers.
+    """Send `count` concurrent calls of a tenant, over the endpoints in turn, and return the answers.
 
-    Most are plain creations; so nothing but the limit may refuse them.
+    They are plain creations, so that only the limit may refuse them.
     """
     creations = _creations(case, tenant, count, keyed=False)
     if guises is not None:
@@ -88,7 +88,7 @@ async def burst(
 
 @asynccontextmanager
 async def _guises(case: Case, service: LimitedGateway) -> AsyncIterator[Guises]:
-    """Yield what the first tenant's calls may differ in, as far as plain calls succeed with it; delete a key made here.
+    """Yield the variations of the first tenant's calls with which plain calls succeed; delete a key made here.
 
     Raises:
         Inconclusive: A plain call does not succeed.
@@ -105,11 +105,11 @@ async def _guises(case: Case, service: LimitedGateway) -> AsyncIterator[Guises]:
 
 @asynccontextmanager
 async def _keys(case: Case, service: LimitedGateway, plain: Creation) -> AsyncIterator[Sequence[Credentials]]:
-    """Yield the tenant with its key, and with one made for this, where one can be had and plain calls take it."""
+    """Yield the tenant with its key, and with a second key if one can be created and plain calls succeed with it."""
     try:
         other = await service.another_key(plain.tenant)
     except Inconclusive as reason:
-        case.note(f"the rate is looked at with one key of the tenant: {reason}")
+        case.note(f"the rate is judged with one key of the tenant: {reason}")
         other = None
     if other is None:
         yield [plain.tenant]
@@ -123,8 +123,9 @@ async def _keys(case: Case, service: LimitedGateway, plain: Creation) -> AsyncIt
 
 
 def _forwarded(service: LimitedGateway, client: int) -> Caller:
-    """Return what calls with fields by which a proxy names the client whose call it passes on."""
+    """Return a caller that sends the fields by which a proxy names the client whose call it forwards."""
     address = f"{_EXAMPLES[client // 250 % len(_EXAMPLES)]}.{client % 250 + 1}"
+    # A limiter that counts by such a field counts each of these calls for another client, and so never refuses one.
     fields = {"X-Forwarded-For": address, "X-Real-IP": address, "Forwarded": f"for={address}"}
 
     async def call(method: str, path: str, *, headers: Any = None, **named_: Any) -> Answer:
@@ -164,11 +165,15 @@ async def exhausted(case: Case, service: LimitedGateway, tenant: Credentials) ->
 async def a_sustained_rate_is_throttled(case: Case) -> None:
     """A tenant that sustains more than 300 requests per minute gets 429.
 
-    Sends 361 calls at once; then, after rest, a burst of 60 and 34 more every six seconds, which are 366 in less than a
-    minute, each forwarded for another client, and with two keys of the tenant in turn where a second one can be had;
-    then, after rest, 361 calls that fail by their body and 60 good ones. Expects at least one 429 each time. (Which
-    fault of a faulty call wins is open, so that only the good ones may be answered 429. Where a call that says for whom
-    it is forwarded is refused, none says so.)
+    Sends three loads, with a rest between them. Expects at least one 429 of each:
+
+    * 361 concurrent calls.
+    * A burst of 60, and 34 more every six seconds, which are 366 in less than a minute. Each names another client in
+      its forwarding fields, and two keys of the tenant take turns if a second one can be created.
+    * 361 calls with an invalid body, and 60 valid ones.
+
+    Which fault of a faulty call wins is open, so only the valid calls of the last load have to be answered 429. If the
+    target refuses calls with forwarding fields, none has them.
     """
     async with limited_gateway(case) as service, _guises(case, service) as guises:
         tenant = service.tenant("first")
@@ -188,9 +193,10 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
 
 
 async def _sustained(case: Case, service: LimitedGateway, tenant: Credentials, guises: Guises) -> None:
-    """Send a burst and calls evenly spread after it, with other keys and headers; judge that some meet the limit."""
+    """Send a burst and then calls evenly spread, with other keys and header fields; judge that some are throttled."""
     started, answers = service.now, await burst(case, service, tenant, BURST, guises)
-    # From here a bucket fills up: until the burst was answered it may have been full, and lost what ran into it.
+    # The refill counts from this moment. Until the burst was answered the bucket may have been full, and then it gained
+    # nothing.
     answered = service.now
     for number in range(1, _ROUNDS + 1):
         await service.advance_to(answered + number * _APART)
@@ -198,9 +204,10 @@ async def _sustained(case: Case, service: LimitedGateway, tenant: Credentials, g
     what, refused = f"{len(answers)} calls in {_ROUNDS * _APART:.0f} seconds{guises.what}", throttled(answers)
     quick_enough(service, started, refused, f"{len(answers)} calls")
     taken = sum(is_created(case, one) for one in answers)
-    # Who is asked for whom it is forwarded may refuse some by that, which is no limit and needs none.
+    # A target may refuse some of the calls for their forwarding fields. If it accepted no more than the limit allows,
+    # the absence of a 429 proves nothing.
     if not refused and taken <= _SUSTAINED:
-        case.inconclusive("GW-RATE-01", f"no 429, and {taken} accepted, of {what}", exchange=answers[-1])
+        case.mark_inconclusive("GW-RATE-01", f"no 429, and only {taken} accepted, of {what}", exchange=answers[-1])
         return
     _judge_met(case, refused, what)
 
@@ -264,7 +271,7 @@ async def a_call_succeeds_after_the_wait(case: Case) -> None:
 async def a_tenant_is_throttled_alone(case: Case) -> None:
     """One tenant's exhaustion does not throttle another tenant.
 
-    Exhausts each tenant's rate in turn and then sends ten creations as the other. Expects no 429.
+    Exhausts each tenant's rate in turn and then sends ten creations as the other tenant. Expects no 429.
     """
     async with limited_gateway(case) as service:
         first, second = service.tenant("first"), service.tenant("second")
@@ -282,16 +289,16 @@ async def a_tenant_is_throttled_alone(case: Case) -> None:
 async def a_throttled_creation_creates_nothing(case: Case) -> None:
     """A throttled creating call creates nothing.
 
-    Sends 361 creations at once, each with an Idempotency-Key of its own, and takes some that were answered 429, of
-    which there must be one. After rest their keys create with another amount, and the resources' names once more.
-    Expects all of that to be free.
+    Sends 361 concurrent creations, each with a separate Idempotency-Key, of which at least one must be answered 429.
+    After a rest takes some of those, creates another amount with their keys, and creates resources of their names.
+    Expects that all keys and names are free.
     """
     async with limited_gateway(case) as service:
         creations = _creations(case, service.tenant("first"), IN_A_MINUTE, keyed=True)
         started = service.now
         answers = await run_concurrently((post(service.call, one) for one in creations), at_once=_AT_ONCE)
         refused = [pair for pair in zip(creations, answers, strict=True) if pair[1].status == 429]
-        calls = f"{IN_A_MINUTE} calls, each with a key of its own"
+        calls = f"{IN_A_MINUTE} calls, each with a separate key"
         quick_enough(service, started, throttled(answers), calls)
         _judge_met(case, throttled(answers), calls)
         if not refused:

@@ -1,4 +1,4 @@
-"""GW-LINK: what creating a payment link gives."""
+"""GW-LINK-01 to -16 and -18: the answer to the creation of a payment link."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from conformance.engine.check import Case, check, shortened
+from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.clock import now
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenants import Credentials
@@ -37,7 +37,7 @@ from conformance.text.times import utc_time
 from conformance.vocabulary.claims import TENANTS
 
 _AT_ONCE = 10
-# Fewer networks have one order only.
+# With fewer networks there is only one order, and the default network cannot be wrong.
 _NETWORKS_WITH_AN_ORDER = 2
 _HYPHENATED = re.compile(r"[^-\s:]+(-[^-\s:]+)+")
 
@@ -56,9 +56,9 @@ _HYPHENATED = re.compile(r"[^-\s:]+(-[^-\s:]+)+")
 async def a_link_has_its_members(case: Case) -> None:
     """POST /v1/payment-links with amount, currency, label and preferred_network succeeds with a JSON object.
 
-    Creates a link on each network that the tenant is paid on, and one for a whole number. Expects an object with the
-    five members in their types from at least one and from every one that is created, and the whole number accepted
-    where a fraction is.
+    Creates a link on each network that the tenant is paid on, and one for a whole number. Expects that at least one
+    creation succeeds. Expects an object with the five members in their types from every one that does, and that a whole
+    number is accepted if a fraction is.
     """
     made = await _on_each_network(case)
     found = "; ".join(f"{network}: {answer.status} {short(answer)}" for network, answer in made)[:300]
@@ -85,7 +85,10 @@ async def a_link_has_its_members(case: Case) -> None:
 
 
 async def _for_a_whole_number(case: Case) -> Answer:
-    """Return the answer of a link whose amount has no fraction; it is judged where one with a fraction is created."""
+    """Return the answer of a link whose amount has no fraction.
+
+    A refusal is judged if the same link with a fraction is created.
+    """
     tenant, bindings = case.session.tenants.get(), case.profile.gateway_bindings
     amount = max(2, math.ceil(float(bindings.smallest_amount or 0)))
     answer = named(case, await post(target_of(case), Creation(LINKS, link_body(case, tenant, amount=amount), tenant)))
@@ -103,7 +106,7 @@ def _shown(body: Mapping[str, Any], member: str) -> str:
 
 
 async def _on_each_network(case: Case) -> list[tuple[str, Answer]]:
-    """Return (network, answer) of one creation on each network of each tenant; networks out of a key's reach fail."""
+    """Return (network, answer) of one creation on each network of each tenant. A key may not reach all of them."""
     tenants = [case.session.tenants.get(name) for name in case.profile.tenants] or [case.session.tenants.get()]
     wanted = [(tenant, network) for tenant in tenants for network in tenant.networks or ("",)]
     answers = await run_concurrently(
@@ -127,8 +130,8 @@ def _network(network: str) -> dict[str, str]:
 async def the_checkout_address_ends_with_the_token(case: Case) -> None:
     """`checkout_url` lies under the gateway's address, has the path /checkout/<token>, and ends with `token`.
 
-    Creates two links, and one on each network that the tenants are paid on. Expects the address, the path and the token
-    to fit each other in every one that is created.
+    Creates two links, and one on each network that the tenants are paid on. Expects that address, path and token fit
+    each other in every link that is created.
     """
     made = [await link(case) for _ in range(2)]
     made += [answer for _, answer in await _on_each_network(case) if is_created(case, answer)]
@@ -144,7 +147,7 @@ async def the_checkout_address_ends_with_the_token(case: Case) -> None:
 
 
 def address_parts(base: str, url: str) -> tuple[bool, str | None]:
-    """Return whether `url` lies under `base`, and what follows it there, else its own path."""
+    """Return whether `url` is below `base`, and the path that follows, else the path of `url`."""
     try:
         ours, theirs = urlsplit(base), urlsplit(url)
         same = (ours.scheme, ours.hostname, ours.port or _port(ours.scheme)) == (
@@ -158,6 +161,8 @@ def address_parts(base: str, url: str) -> tuple[bool, str | None]:
     rest = (
         theirs.path + (f"?{theirs.query}" if theirs.query else "") + (f"#{theirs.fragment}" if theirs.fragment else "")
     )
+    # User information in an address (`https://gateway.example@elsewhere/`) shows one host to a reader and leads to
+    # another.
     under = same and (theirs.path + "/").startswith(prefix + "/") and theirs.username is None
     return under, rest.removeprefix(prefix) if under else rest
 
@@ -175,11 +180,11 @@ def _port(scheme: str) -> int:
     fix="Accept the underscore name of every network that is offered; write the same network with a hyphen in chain.",
 )
 async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
-    """`chain` is the network that `preferred_network` asked for with underscores, written with a hyphen.
+    """`chain` is the network that `preferred_network` requested with underscores, written with a hyphen.
 
     Creates a link on each network that the tenants are paid on, twice. Expects the hyphen form of that network each
-    time, one form for each network, and at least two different chains among them; and of a network that is refused to
-    all of them, that its hyphen form is not accepted instead.
+    time, one form for each network, and at least two different chains. If a network is refused to all tenants, expects
+    that its hyphen form is not accepted instead.
     """
     made = [*await _on_each_network(case), *await _on_each_network(case)]
     await _refused_for_its_underscores(case, made)
@@ -217,17 +222,19 @@ async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
 async def a_link_without_a_network_is_on_the_first(case: Case) -> None:
     """A link that names no network is on the first one that its tenant configured (3.4).
 
-    Where an administrator may, has tenants made with the same networks in the order of their names and in the reverse
-    order. Creates links for each without `preferred_network` and with null. Expects the `chain` that a link has which
-    asks for the first network by name. Without such an administrator the default network is left open.
+    Requires an administrator's key. Creates tenants with the same networks in the order of their names and in the
+    reverse order. Creates links for each without `preferred_network` and with null. Expects the `chain` of a link that
+    requests the first network by name. Without an administrator's key the default network is left open.
     """
     if TENANTS not in case.profile.claims.options or case.profile.gateway.admin_key is None:
-        case.not_applicable("GW-LINK-11", "the profile names no administrator of a gateway with that option")
+        case.mark_not_applicable("GW-LINK-11", "the profile names no administrator of a gateway with that option")
         return
     admin, payout = administrator(case), case.session.tenants.get().payout
     chains = await _chains(case, await admin.tenant("Weldproof networks", payout))
     if len(chains) < _NETWORKS_WITH_AN_ORDER:
-        case.not_applicable("GW-LINK-11", "a new tenant has links on one network alone, so that no other can be first")
+        case.mark_not_applicable(
+            "GW-LINK-11", "a new tenant has links on one network only, so no other can be the first"
+        )
         return
     for order in (sorted(chains), sorted(chains, reverse=True)):
         tenant = await admin.tenant("Weldproof order of networks", {network: payout[network] for network in order})
@@ -252,7 +259,7 @@ async def _chains(case: Case, tenant: Credentials) -> dict[str, object]:
 
 
 async def _refused_for_its_underscores(case: Case, made: Sequence[tuple[str, Answer]]) -> None:
-    """Judge networks that no tenant gets a link on: where the hyphen form gets one, the spelling was the reason."""
+    """Judge networks on which no tenant gets a link: if the hyphen form gets one, the spelling was the reason."""
     accepted = {network for network, answer in made if is_created(case, answer)}
     for network in dict.fromkeys(network for network, _ in made if "_" in network and network not in accepted):
         hyphens = case.profile.network_label(network) or network.replace("_", "-")
@@ -268,11 +275,11 @@ async def _refused_for_its_underscores(case: Case, made: Sequence[tuple[str, Ans
 
 def _one_chain_only(case: Case) -> None:
     if len(case.profile.claims.lanes) == 1:
-        case.not_applicable("GW-LINK-18", f"the profile claims one lane only, {case.profile.claims.lanes[0]}")
+        case.mark_not_applicable("GW-LINK-18", f"the profile claims one lane only, {case.profile.claims.lanes[0]}")
         what = "chains: the profile claims one lane, and a gateway must offer links on two (GW-LINK-18)"
-        shortened(case.log, replace(case.check, rows=("GW-LINK-18",)), what, 1, 2)
+        log_shortened_part(case.log, replace(case.check, rows=("GW-LINK-18",)), what, 1, 2)
     else:
-        case.inconclusive(
+        case.mark_inconclusive(
             "GW-LINK-18", "the profile names networks of one chain; give more in [tenants.first] networks"
         )
 
@@ -284,7 +291,7 @@ def _one_chain_only(case: Case) -> None:
     fix="Write expires_at as an ISO 8601 time in UTC with Z, later than the creation.",
 )
 async def a_link_tells_when_it_expires(case: Case) -> None:
-    """`expires_at` is an ISO 8601 time in UTC that lies in the future.
+    """`expires_at` is an ISO 8601 time in UTC in the future.
 
     Creates a link. Expects a date and a time with Z or +00:00, later than now by the target's clock.
     """
@@ -293,7 +300,7 @@ async def a_link_tells_when_it_expires(case: Case) -> None:
     expires = utc_time(text)
     case.expect("GW-LINK-14", expires is not None, "an ISO 8601 time in UTC", text, exchange=answer)
     if expires is None:
-        case.inconclusive("GW-LINK-15", "expires_at cannot be read, which GW-LINK-14 judges")
+        case.mark_inconclusive("GW-LINK-15", "expires_at cannot be read, which GW-LINK-14 judges")
         return
     future = expires.timestamp() > now(case)
     case.expect("GW-LINK-15", future, "in the future", f"{text}, now {now(case)}", exchange=answer)
@@ -307,7 +314,7 @@ async def a_link_tells_when_it_expires(case: Case) -> None:
 async def two_creations_are_two_links(case: Case) -> None:
     """Two creations without an Idempotency-Key give two different tokens.
 
-    Creates a link twice with the same body, one after the other, and then ten at once. Expects as many tokens.
+    Creates a link twice with the same body, one after the other, and then ten concurrently. Expects as many tokens.
     """
     tenant = case.session.tenants.get()
     answers = [await link(case, tenant), await link(case, tenant)]

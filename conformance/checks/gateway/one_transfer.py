@@ -1,7 +1,7 @@
-"""GW-CHK-13 beside a rail: where both are paid to one address, one transfer does not buy a call and pay a link as well.
+"""GW-CHK-13 with a rail: if both are paid to one address, one transfer does not both buy a call and pay a link.
 
-The interface asks an exact amount for a link and a price for a call. Of one transfer of as much as either, one of them
-was not paid. Which of the two the operator gives is open, and so a breach only warns.
+The interface demands an exact amount for a link and a price for a call. Of one transfer of that amount, one of them was
+not paid. Which of the two the operator gives is open, so a breach only warns.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # imported when that lane is paid on, since its libraries com
     from conformance.lanes.solana.instructions import TokenTransfer
 
 _ROW = "GW-CHK-13"
-_APART = "no tenant of the profile is paid to the address that the rail is paid to on this lane"
+_APART = "no tenant of the profile has the payout address that the rail has on this lane"
 Send = Callable[[Case, Challenge, Opened], Awaitable[str]]
 
 
@@ -39,31 +39,40 @@ Send = Callable[[Case, Challenge, Opened], Awaitable[str]]
     surface="gateway",
     lane="each",
     fix="Count each transfer once per operator. If rail and gateway share a database, keep one table of used "
-    "transfers. If not, let the rail refuse a transfer with a link's memo, and the gateway a transfer that is "
-    "welded to a call.",
+    "transfers. If not, let the rail refuse a transfer that has a link's memo, and let the gateway refuse a transfer "
+    "that is welded to a call.",
     pays_rail=True,
 )
 async def one_transfer_for_a_call_and_a_link(case: Case) -> None:
     """One transfer to an address that rail and tenant share buys a call or pays a link, and not both.
 
-    Asks for a call and creates a link of its price, and makes one transfer that carries the weld of one and the memo of
-    the other: on Solana the reference in the transfer and the memo beside it, the memo behind it, the link's own
-    reference named too, a transfer of one unit beside it; on Algorand both in one note. Presents it to the rail first,
-    and last. Expects that not both are given, while a call and a link that are paid apart are. On Base a transfer has
-    one authorization, whose nonce is of one of them. Not applicable where no tenant is paid to the rail's address.
+    Asks for a call and creates a link of its price. Makes one transfer that carries the weld of the call and the memo
+    of the link:
+
+    * Solana: the reference is in the transfer, and the memo is before or after it. In further cases the transfer also
+      names the link's own reference, or is followed by a transfer of one unit.
+    * Algorand: both are in one note, in either order.
+    * Base: not applicable, because a transfer by authorization has one nonce, which belongs to one of them.
+
+    Presents some transfers to the rail before the gateway has credited its links, and some after. Expects that never
+    both are given, while a call and a link that are paid separately are. Not applicable if no tenant has the rail's
+    payout address.
     """
     if not case.profile.claims_surface("rail"):
-        case.not_applicable(_ROW, "the profile does not claim the surface rail")
+        case.mark_not_applicable(_ROW, "the profile does not claim the surface rail")
         return
     ways = _WAYS.get(FACTS[case.lane].family)
     if ways is None:
-        case.not_applicable(_ROW, "a transfer of an authorization has one nonce, of a challenge or of a link")
+        case.mark_not_applicable(
+            _ROW, "a transfer by authorization has one nonce, which belongs to a challenge or to a link"
+        )
         return
     operation = case.session.catalog.operations[0]
     where = await _shared(case, operation)
     if where is None:
-        case.not_applicable(_ROW, _APART)
+        case.mark_not_applicable(_ROW, _APART)
         return
+    # A control for the rail: without it a rail that refuses every payment would pass.
     await honest_payment_is_served(case, operation)
     tried = [(what, send, first) for what, send in ways.items() for first in ("the call", "the link")]
     pairs = await run_concurrently(_Pair.made(case, operation, where, *one) for one in tried)
@@ -84,7 +93,7 @@ class _Where:
 
 
 async def _shared(case: Case, operation: Operation) -> _Where | None:
-    """Return where a tenant is paid to the address that the rail names; None where none is."""
+    """Return the tenant whose payout address is the rail's, with network and price; None if there is none."""
     chain = case.profile.chains.of(case.lane)
     entry = (await challenge(case, operation)).entry(case.lane)
     price = atomic_amount(entry.get("maxAmountRequired"))
@@ -101,10 +110,10 @@ async def _link(case: Case, where: _Where) -> Opened:
 
 
 async def _paid_apart(case: Case, where: _Where) -> None:
-    """Pay a link of the same address rightly and give the target as long again for those that were not.
+    """Pay a link of the same address correctly, and give the target as long again for the links of the pairs.
 
     Raises:
-        Inconclusive: It is not paid.
+        Inconclusive: The link does not turn to Paid.
     """
     link = await _link(case, where)
     await checkout_payer(await case.session.payers.for_rail(case.lane)).settle(link.bill, way(case))
@@ -119,12 +128,12 @@ class _Pair:
     """A call and a link, and the one transfer that was made for both.
 
     Attributes:
-        what: How it was made.
-        first: Which of them is looked at first.
+        what: How the transfer was made.
+        first: Which of the two is credited first.
         quote: The call.
         link: The link.
         tx_id: The transfer.
-        answer: What the rail answered.
+        answer: The rail's answer.
     """
 
     what: str
@@ -153,13 +162,13 @@ class _Pair:
         paid = view.turned_paid(self.link.before)
         both = self.answer.status == 200 and bool(paid)
         found = f"the call was answered {brief(self.answer)} and the page says {sorted(paid)}"
-        where = {"payment": self.what, "looked at first": self.first}
+        where = {"payment": self.what, "credited first": self.first}
         case.expect(_ROW, not both, "a call or a paid link", found, exchange=page, where=where)
 
 
 def _on_solana(around: Callable[[Quoted, Opened, TokenTransfer], list[Any]], *, named: bool = False) -> Send:
     async def send(case: Case, quote: Challenge, link: Opened) -> str:
-        from conformance.judging.rail.solana.orders import Quoted  # noqa: PLC0415 - it brings the lane's libraries along
+        from conformance.judging.rail.solana.orders import Quoted  # noqa: PLC0415 - it imports the lane's libraries
         from conformance.lanes.solana.instructions import pubkey  # noqa: PLC0415 - as above
 
         quoted = await Quoted.of(case, quote)
@@ -201,7 +210,7 @@ _WAYS: Mapping[str, Mapping[str, Send]] = {
         "the link's reference named, too": _on_solana(
             lambda quoted, link, made: [_memo(quoted, link), made.instruction()], named=True
         ),
-        "a transfer of one unit beside": _on_solana(
+        "followed by a transfer of one unit": _on_solana(
             lambda quoted, link, made: [_memo(quoted, link), made.instruction(), _a_unit(made)]
         ),
     },

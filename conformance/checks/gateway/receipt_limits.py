@@ -1,4 +1,4 @@
-"""GW-RCPT-31 and -32: 120 receipt verifications a minute."""
+"""GW-RCPT-31 and -32: the limit of 120 receipt verifications a minute."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, receipt_body
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 
 _RATE = 120
-# A bucket that is 120 deep lets as many again pass within its minute; no reading lets through more than that.
+# A bucket of depth 120 lets 120 calls pass at once and refills 120 within the minute. No reading of the rate lets more
+# than 240 pass, so 35 calls beyond that must meet a 429.
 _BEYOND, _AT_ONCE = 2 * _RATE + 35, 40
 _BATCH, _APART = 25, 5.0
 _SECONDS, _EACH_SECOND = 61, 2
 MINUTE = 60.0
 _OF_EVERY_429 = ("GW-RATE-03", "GW-RATE-04", "GW-HTTP-08")
-_FIX = "Count receipt verifications of a caller separately from all other calls: at most 120 in any minute, 429 beyond."
+_FIX = "Count a caller's receipt verifications separately. Accept at most 120 in any minute, and answer others 429."
 
 
 async def _prepared(case: Case, service: LimitedGateway) -> tuple[dict[str, str], dict[str, str]]:
-    """Return body and header fields of a verification that has no fault of its own, where a receipt can be had."""
+    """Return body and header fields of a verification; the receipt is valid if one is available."""
     try:
         headers = service.tenant("first").headers
     except Inconclusive:
@@ -40,19 +41,19 @@ async def _verify(service: LimitedGateway, call: tuple[dict[str, str], dict[str,
 async def verification_is_throttled(case: Case) -> None:
     """More than 120 receipt verifications per minute are answered 429.
 
-    Sends 275 verifications at once; then, after rest, as many in batches of 25, five seconds apart. Expects at least
-    one 429 each time: no reading of the rate, bucket or window, lets that many through; and from every 429 Retry-After,
-    the error envelope and a request id, as from those of a tenant's rate.
+    Sends 275 verifications concurrently. After a rest, sends as many in batches of 25, five seconds apart. Expects at
+    least one 429 each time, because no reading of the rate, bucket or window, lets that many pass. Expects from every
+    429 Retry-After, the error envelope and a request id, as from those of a tenant's rate.
     """
     async with limited_gateway(case) as service:
         call = await _prepared(case, service)
         try:
             await _exhaust(case, service, call)
         except Inconclusive as reason:
-            case.inconclusive("GW-RCPT-31", str(reason))
-        for row in (one for one in _OF_EVERY_429 if one not in case.judged):
-            # What every 429 carries is decided by those of a tenant's rate where no verification was answered one.
-            case.not_applicable(row, "no verification was answered 429")
+            case.mark_inconclusive("GW-RCPT-31", str(reason))
+        for row in (one for one in _OF_EVERY_429 if one not in case.judged_rows):
+            # The checks of a tenant's rate decide what a 429 has to carry if no verification was answered 429.
+            case.mark_not_applicable(row, "no verification was answered 429")
 
 
 async def _exhaust(case: Case, service: LimitedGateway, call: tuple[dict[str, str], dict[str, str]]) -> None:
@@ -83,7 +84,7 @@ def _judge(case: Case, service: LimitedGateway, answers: list[Answer], how: str)
 async def spaced_verifications_pass(case: Case) -> None:
     """Up to 120 well-spaced receipt verifications per minute are not answered 429.
 
-    After rest sends two verifications a second for a minute. Expects no 429.
+    After a rest sends two verifications a second for a minute. Expects no 429.
     """
     async with limited_gateway(case) as service:
         call = await _prepared(case, service)

@@ -1,4 +1,4 @@
-"""GW-RCPT and X-DIFF-02: receipts at the hosted verifier, over the suite's whole vector set."""
+"""GW-RCPT and X-DIFF-02: the suite's whole set of receipt vectors at the hosted verifier."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from conformance.receipts.verifier import Verifier, describe, verifier
 Outcome = tuple[Vector, Answer]
 _PASSED, _FAILED = 200, 422
 _NINE, _EIGHT = 9, 8
-# Rows whose sentence names 422; the others say that a receipt fails or is rejected.
+# Rows whose sentence names 422. The others require only that a receipt fails or is rejected, so 400 passes as well.
 _STRICTLY_422 = frozenset({"GW-RCPT-02", "GW-RCPT-03", "GW-RCPT-04", "GW-RCPT-19"})
-# Wrong ways to send a receipt, for which an error of the request itself is as good as a report.
+# Here the request itself is faulty (a key set without a usable key), so an error without a report passes.
 _NO_REPORT_DUE = frozenset({"GW-RCPT-29"})
 _HINTS: Mapping[str, str] = {
     "GW-RCPT-06": "Verify under the supplied key set when there is one.",
     "GW-RCPT-07": "Without a supplied key set only the platform's keys count.",
-    "GW-RCPT-08": "The supplied key set replaces the platform's keys; do not try those as well.",
-    "GW-RCPT-09": "Select the key by the header's kid, wherever it stands in the set.",
+    "GW-RCPT-08": "The supplied key set replaces the platform's keys; never try both.",
+    "GW-RCPT-09": "Select the key by the header's kid, at any position in the set.",
     "GW-RCPT-10": "Without a match of kid, use the first key of the set.",
     "GW-RCPT-11": "Without a match of kid, use the first key only.",
     "GW-RCPT-12": "Without a kid, use the first key of the set.",
-    "GW-RCPT-13": "A kid that matches selects its key for good: do not try another when it fails.",
-    "GW-RCPT-16": "Take EdDSA and nothing else; never read from the token that it needs no signature.",
+    "GW-RCPT-13": "A matching kid selects its key. If that key fails, do not try another one.",
+    "GW-RCPT-16": "Accept only EdDSA; never let the token decide that it needs no signature.",
     "GW-RCPT-17": "Take the algorithm from the key, which is Ed25519, never from the token.",
     "GW-RCPT-18": "Refuse keys that are not kty OKP, crv Ed25519, and headers without alg.",
-    "GW-RCPT-19": "After the signature, look whether the payload is a JSON object with the members of a receipt.",
-    "GW-RCPT-23": "A receipt is three non-empty segments with dots between, and its header is a JSON object.",
-    "GW-RCPT-24": "Decode base64url strictly: its own alphabet, no white space, no spare bits.",
+    "GW-RCPT-19": "After the signature, check that the payload is a JSON object with the members of a receipt.",
+    "GW-RCPT-23": "A receipt is three non-empty segments separated by dots, and its header is a JSON object.",
+    "GW-RCPT-24": "Decode base64url strictly: only its alphabet, no white space, and zero in the unused bits.",
     "GW-RCPT-25": "Refuse S not below the group order, and keys of small order or in a non-canonical encoding.",
-    "GW-RCPT-26": "Refuse a header whose crit names what you do not understand.",
+    "GW-RCPT-26": "Refuse a header whose crit names a parameter that you do not implement.",
     "GW-RCPT-29": "A supplied key set without a usable key is a failure; never fall back to the platform's keys.",
 }
 
@@ -72,16 +72,17 @@ _HINTS: Mapping[str, str] = {
     "one typed code.",
 )
 async def receipt_vectors(case: Case) -> None:
-    """True receipts pass, forged ones fail, each with one typed code, and as a standalone verifier says.
+    """Valid receipts pass, forged ones fail, each with one typed code, and with a standalone verifier's verdict.
 
-    Presents the platform's own receipt and third parties' of each kind with their key sets, and some 185 receipts that
-    are wrong in one thing: signature, payload, header, key, algorithm, structure, form, encoding, critical parameters,
-    key set; some miss by a letter's case, a space, an end that is cut or one letter of a kid. The payload of one is a
-    thousand arrays in each other, others hold a number that is not written as RFC 8785 writes it. The third parties'
-    bear the very payload of the platform's, but for payable receipts and settlement attestations. Expects 200 with a
-    report for the true ones, 422 with a report for the others; a member that distinguishes the two; one typed code in
-    each fail report and nine at most in all; and the verdict of the suite's own verifier for every one. Where no true
-    receipt passes, nothing is decided.
+    Presents the platform's own receipt, third parties' receipts of each kind with their key sets, and about 185
+    receipts with one fault each. The faults are in signature, payload, header, key, algorithm, structure, form,
+    encoding, critical parameters and key set. Some are a letter's case, a space, a cut end or one letter of a kid. One
+    payload is a thousand nested arrays, others hold a number that RFC 8785 writes differently. The third parties'
+    receipts have the platform's own payload, except payable receipts and settlement attestations.
+
+    Expects 200 with a report for the valid ones, and 422 with a report for the others. Expects a member that
+    distinguishes the two, one typed code in each fail report, and nine at most in all. Expects the verdict of the
+    suite's own verifier for every one. If no valid receipt passes, nothing is decided.
     """
     hosted = await verifier(case)
     chosen = hosted.wanted(vectors(hosted.material))
@@ -98,10 +99,10 @@ async def receipt_vectors(case: Case) -> None:
 
 
 def _needs_a_pass(hosted: Verifier, outcomes: Sequence[Outcome]) -> None:
-    """Go on only where a true receipt passes: a verifier that refuses everything has shown nothing.
+    """Continue only if a valid receipt passes: a verifier that refuses everything has proved nothing.
 
     Raises:
-        Inconclusive: None does, and none is known to be right in structure.
+        Inconclusive: None passes, and no receipt is known to have the right structure.
     """
     if hosted.material.platform is None and not any(one.valid and answer.status == _PASSED for one, answer in outcomes):
         raise Inconclusive(
@@ -111,10 +112,10 @@ def _needs_a_pass(hosted: Verifier, outcomes: Sequence[Outcome]) -> None:
 
 
 def _unbound(hosted: Verifier) -> str:
-    """Return what is likelier than a fault of cryptography where no true receipt passes at all."""
+    """Return the likely reason if no valid receipt passes at all: a wrong binding, not a fault of cryptography."""
     return (
-        f"No true receipt passes: is {hosted.member} the member that carries it ([gateway] receipt_member), and are "
-        "your own receipts of the profile's form? If both are so, verify them as the interface says"
+        f"No valid receipt passes: is {hosted.member} the member that carries it ([gateway] receipt_member), and are "
+        "your own receipts of the profile's form? If so, verify them as the interface says"
     )
 
 
@@ -138,13 +139,12 @@ def _judge(case: Case, vector: Vector, answer: Answer, unbound: str | None) -> N
 
 
 def _standalone(case: Case, hosted: Verifier, vector: Vector, answer: Answer) -> None:
-    """Judge that the suite's own verifier, given the same key set, says the same; a fault of the service says nothing.
-
-    Without the nine codes the structure of a receipt is the target's, so that only what its signature says is compared.
-    """
+    """Judge that the suite's own verifier, with the same key set, has the same verdict."""
     keys = hosted.material.jwks if vector.jwks is None else vector.jwks
+    # A fault of the service is no verdict.
     if keys is None or answer.status >= 500:
         return
+    # Without the nine bound codes the structure of a receipt is the target's own, so only its signature is compared.
     verified = _verdict(vector, keys) if hosted.judges_structure else vector.valid
     case.expect(
         "X-DIFF-02",
@@ -168,7 +168,7 @@ def _verdict(vector: Vector, keys: Any) -> bool:
 def _without_platform(case: Case, hosted: Verifier) -> None:
     if hosted.material.platform is None:
         for row in ("GW-RCPT-08", "GW-RCPT-29"):
-            case.inconclusive(row, "needs a receipt signed by the platform's key: bind [gateway] screen_body")
+            case.mark_inconclusive(row, "needs a receipt signed by the platform's key: bind [gateway] screen_body")
 
 
 def _reports(case: Case, outcomes: Sequence[Outcome]) -> None:
@@ -180,12 +180,12 @@ def _reports(case: Case, outcomes: Sequence[Outcome]) -> None:
         expected = "a member that differs between pass and fail reports"
         case.expect("GW-RCPT-05", member is not None, expected, member or "none", exchange=passes[0])
     else:
-        case.inconclusive("GW-RCPT-05", "there is no pass report and fail report to compare, which other rows judge")
+        case.mark_inconclusive("GW-RCPT-05", "a pass report or a fail report is missing, which other rows judge")
     _codes(case, fails)
 
 
 def _is_report(vector: Vector, answer: Answer) -> bool:
-    """Return whether an answer is a fail report: one about a receipt, not about a member of another type."""
+    """Return whether an answer is a fail report about a receipt, and not about a member of a wrong type."""
     return not vector.valid and answer.status == _FAILED and isinstance(vector.jws, str) and bool(answer.object())
 
 
@@ -200,7 +200,7 @@ def _codes(case: Case, fails: Sequence[Outcome]) -> None:
         return
     if member is None:
         for row in ("GW-RCPT-20", "GW-RCPT-21"):
-            case.inconclusive(row, "unbound: no member of the fail reports looks like a typed code")
+            case.mark_inconclusive(row, "unbound: no member of the fail reports looks like a typed code")
         return
     found: dict[str, Answer] = {}
     for vector, answer in fails:
@@ -224,8 +224,9 @@ def _codes(case: Case, fails: Sequence[Outcome]) -> None:
 async def eight_codes(case: Case) -> None:
     """The eight invalid cross-validation vectors give eight distinct codes.
 
-    Presents eight receipts, each wrong by another step of verification. Expects eight different codes. The vectors
-    themselves are not in the interface: a target that does not bind the nine codes is not failed by ours.
+    Presents eight receipts, each with a fault in another step of verification. Expects eight different codes. The
+    interface does not contain the vectors themselves, so the suite's eight fail only a target that binds the nine
+    codes.
     """
     hosted = await verifier(case)
     chosen = cross_validation(hosted.material)
@@ -238,15 +239,15 @@ async def eight_codes(case: Case) -> None:
     if distinct < _EIGHT and known is None:
         keys = ["receipt_codes"] + ["receipt_hash_member"] * (case.profile.gateway_bindings.receipt_hash_member is None)
         reason = (
-            f"unbound: our eight vectors gave {distinct} codes; the interface does not show its own; "
+            f"unbound: the suite's eight vectors gave {distinct} codes; the interface does not contain its own; "
             f"bind [gateway] {' and '.join(keys)}"
         )
-        case.inconclusive("GW-RCPT-22", reason, exchange=answers[-1])
+        case.mark_inconclusive("GW-RCPT-22", reason, exchange=answers[-1])
         return
     asked = [value for one, value in zip(chosen, told_, strict=True) if hosted.can_ask(one)]
     if distinct < _EIGHT and len(asked) < _EIGHT and len(set(filter(None, asked))) == len(asked):
-        reason = "unbound: how a caller tells which payment he expects; give [gateway] receipt_hash_member"
-        case.inconclusive("GW-RCPT-22", reason, exchange=answers[-1])
+        reason = "unbound: the member that names the expected payment; give [gateway] receipt_hash_member"
+        case.mark_inconclusive("GW-RCPT-22", reason, exchange=answers[-1])
         return
     found = ", ".join(f"{one.name}: {value}" for one, value in zip(chosen, told_, strict=True))
     case.expect("GW-RCPT-22", distinct == _EIGHT, "eight distinct codes", found, exchange=answers[-1])

@@ -1,8 +1,9 @@
-"""GW-IDEM, GW-CHK, GW-AUTH and GW-RCPT over a restart.
+"""GW-IDEM, GW-CHK, GW-AUTH and GW-RCPT: what a restart of the gateway must not change.
 
-A key is bound, a link lives and is paid, a revoked key stays revoked, and what the platform signed verifies.
+An Idempotency-Key stays bound, a link stays open and can be paid, a revoked key stays revoked, and an earlier signature
+of the platform still verifies.
 
-The interface bounds the window of a key by 24 hours and by nothing else (P-ID-02), and gives a link no end but those of
+The interface limits the window of an Idempotency-Key to 24 hours and by nothing else (P-ID-02). It ends a link only by
 its states (3.5).
 """
 
@@ -67,9 +68,10 @@ _REVOKED = "GW-AUTH-03"
 _READ = "GW-RES-05"
 _AMOUNT, _ADDRESS, _ACCEPTED = "GW-CHK-04", "GW-CHK-06", "GW-AUTH-06"
 _PASSES, _PUBLISHED = "GW-RCPT-01", "GW-RCPT-14"
-# Seconds from one payment to the next while the gateway is started again, which may take a second or a minute.
+# Seconds from one payment to the next during the restart, which may take a second or a minute. They double, so that
+# some payments fall into either.
 _PAUSES: Final = (0.3, 0.6, 1.2, 2.4)
-# Odd micro-units, which take 27 bits.
+# An amount of odd micro-units that needs 27 bits. A 32-bit float has 24, so a store in that type changes the amount.
 _LARGE: Final = 100_663_297
 
 
@@ -89,22 +91,28 @@ _LARGE: Final = 100_663_297
     _PUBLISHED,
     surface="gateway",
     exclusive=Exclusive.RESTART,
-    fix="Keep links, payments, keys, the signing key and the answers under an Idempotency-Key on the disk; watch every "
-    "active link after a start, and look for payments from where the last look ended.",
+    fix="Keep links, payments, keys, the signing key and the answers under an Idempotency-Key on disk. After a start "
+    "watch every active link, and search the chain from where the last search ended.",
     quick=OWN_PROCESSES,
 )
 async def a_restart_forgets_no_link(case: Case) -> None:
-    """After a restart a key brings the original, a paid link is Paid, an open one gets Paid, a deleted key stays so.
+    """After a restart keys return the original, links stay as they were, and deleted keys stay deleted.
 
-    Creates two links and a resource, each with an Idempotency-Key; pays one link, and opens another; where an
-    administrator may, has two API keys made and one of them deleted. Has the gateway started again by the profile's
-    command, and pays further links until it answers again. Repeats the first call and that of the resource, sends
-    another body under the key of the second, reads the resource where the target claims that, looks at the paid page
-    and its status, pays the open link, calls with the two keys, and presents a receipt that the platform signed before.
-    Expects the originals, a refusal or the original for the other body, Paid with the same transaction and attestation,
-    Paid for the open link and for those that were paid meanwhile within the budget (`[budgets] paid`), a client error
-    for the deleted key and a link for the other, and that the receipt, and the attestation where it did before,
-    verifies with the published keys.
+    Creates two links and a resource, each with an Idempotency-Key. Pays one link and opens another. If the profile has
+    an administrator's key, creates two API keys and deletes one of them. Restarts the gateway by the profile's command,
+    and pays further links until it answers again.
+
+    Then repeats the first call and the resource's, sends another body under the key of the second, and reads the
+    resource if the target claims that. Looks at the paid page and its status, pays the open link, calls with the two
+    API keys, and presents a receipt that the platform signed before.
+
+    Expects:
+
+    * the originals, and for the other body a refusal or the original,
+    * Paid, with the same transaction and attestation,
+    * Paid for the open link, and for those that were paid during the restart, within the budget (`[budgets] paid`),
+    * a client error for the deleted key, and a link for the other,
+    * that the receipt verifies with the published keys, and the attestation too if it did before.
     """
     words = restart_command(case, "gateway")
     if words is None:
@@ -122,7 +130,7 @@ async def a_restart_forgets_no_link(case: Case) -> None:
             then.append(await prepare(case))
         except Inconclusive as reason:
             for row in rows:
-                case.inconclusive(row, str(reason))
+                case.mark_inconclusive(row, str(reason))
     then.append(await _meanwhile(case, words))
     for judge in then:
         await judge()
@@ -159,7 +167,7 @@ async def _resource(case: Case) -> After:
 
 
 async def _record(case: Case, creation: Creation) -> Answer | None:
-    """Read a resource; None where the target does not claim to have such a call, or names it otherwise."""
+    """Read a resource. None if the target does not claim such a call, or has another name for it."""
     name = creation.body.get("resource_id")
     if "gateway.records" not in case.profile.claims.options or not isinstance(name, str):
         return None
@@ -169,14 +177,16 @@ async def _record(case: Case, creation: Creation) -> Answer | None:
 async def _same_record(case: Case, creation: Creation, before: Answer | None) -> None:
     after = await _record(case, creation)
     if before is None or after is None or before.status != 200:
-        case.not_applicable(_READ, "the profile does not claim the option gateway.records, or a resource is not read")
+        case.mark_not_applicable(
+            _READ, "the profile does not claim the option gateway.records, or a resource is not read"
+        )
         return
     held, where = after.status == 200 and after.object() == before.object(), {"restart": "after it was created"}
     case.expect(_READ, held, "the record as before", brief(after), exchange=after, where=where)
 
 
 async def _paid(case: Case) -> After:
-    """Pay one link, which shows that links are paid in this way, and open another."""
+    """Pay one link, which proves that links can be paid in this way, and open another."""
     paying = await on_first_lane(case)
     who = await payer(paying)
     paid, waiting = await opened(paying), await opened(paying)
@@ -207,8 +217,8 @@ async def _paid(case: Case) -> After:
 
 
 async def _large(case: Case) -> list[Opened]:
-    """Open a link of the last tenant on the network, else of the first, of an amount that no short float holds."""
-    tenants = case.session.tenants.on(network_of(case))
+    """Open a link of an amount that no short float holds, of the last tenant on the network, else of the first."""
+    tenants = case.session.tenants.find_all_on(network_of(case))
     for tenant in dict.fromkeys((tenants[-1].name, tenants[0].name)):
         with contextlib.suppress(Inconclusive):
             return [await opened(case, tenant=case.session.tenants.get(tenant), microunits=_LARGE)]
@@ -216,7 +226,7 @@ async def _large(case: Case) -> list[Opened]:
 
 
 async def _same_page(case: Case, link: Opened) -> None:
-    """Judge that an open link's page asks for what it asked for before, of that which it showed."""
+    """Judge that an open link's page still shows amount and address, as far as it did before."""
     made, before = link.order, link.before
     view, answer = await look(case, made, whole=True)
     where = {"restart": "before the payment"}
@@ -230,15 +240,16 @@ async def _same_page(case: Case, link: Opened) -> None:
 
 
 async def _meanwhile(case: Case, words: Sequence[str]) -> After:
-    """Have the gateway started again, and pay links until it answers: some of them while it is away."""
+    """Restart the gateway, and pay links until it answers again, some of them while it is down."""
     try:
         paying = await on_first_lane(case)
         who, links = await payer(paying), [await opened(paying) for _ in range(1 + len(_PAUSES))]
     except Inconclusive as reason:
         await ready_for_restart(case)
         await start_again(case, words, case.session.gateway + ANYBODYS)
-        case.inconclusive(_PAYS, str(reason))
+        case.mark_inconclusive(_PAYS, str(reason))
         return _nothing
+    # Nothing can be paid, but the gateway has to restart all the same: the other rows of this check are about it.
     await ready_for_restart(case)
     payments = [asyncio.create_task(who.settle(links[0].bill, way(paying)))]
 
@@ -258,8 +269,8 @@ async def _meanwhile(case: Case, words: Sequence[str]) -> After:
     async def judge() -> None:
         if not paid:
             reason = next((str(one) for one in done if isinstance(one, Inconclusive)), "no payment was made")
-            case.inconclusive(_PAYS, f"while the gateway was started again: {reason}")
-        budget, where = paying.profile.budgets.paid, {"restart": "beside the payment"}
+            case.mark_inconclusive(_PAYS, f"during the restart of the gateway: {reason}")
+        budget, where = paying.profile.budgets.paid, {"restart": "during the payment"}
         for link, turned in zip(paid, await run_concurrently(flip(paying, one) for one in paid), strict=True):
             found = "not Paid" if turned is None else "Paid"
             expected = f"Paid within {budget:g} s"
@@ -275,7 +286,7 @@ def _attests(status: Answer, document: Any) -> bool:
 
 
 async def _signed(case: Case) -> After:
-    """Have a receipt that the platform signed, and the key set that verifies it."""
+    """Obtain a receipt that the platform signed, and the key set that verifies it."""
     hosted = await verifier(case)
     token, where = needs_platform(hosted), {"receipt": "signed before a restart"}
     verified = jose.fault_of(token, keys_of_jwks(await published(case))) is None
@@ -285,7 +296,7 @@ async def _signed(case: Case) -> After:
         held = answer.status == 200 and bool(answer.object())
         case.expect(_PASSES, held, "200 with a report", describe(answer), exchange=answer, where=where)
         if not verified:
-            case.inconclusive(_PUBLISHED, "no published key verified the receipt before the restart")
+            case.mark_inconclusive(_PUBLISHED, "no published key verified the receipt before the restart")
             return
         fault = jose.fault_of(token, keys_of_jwks(await published(case)))
         case.expect(_PUBLISHED, fault is None, "verifies with the published key set", fault, where=where)
@@ -294,11 +305,13 @@ async def _signed(case: Case) -> After:
 
 
 async def _revoked(case: Case) -> After:
-    """Have a tenant made with a second key, that key deleted, and a third one made."""
+    """Create a tenant with a second key, delete that key, and create a third one."""
     keys = await two_keys(case, "Weldproof restart")
     if keys is None:
         for row in (_REVOKED, _ACCEPTED):
-            case.not_applicable(row, "the profile names no administrator of a gateway with the option gateway.tenants")
+            case.mark_not_applicable(
+                row, "the profile names no administrator of a gateway with the option gateway.tenants"
+            )
         return _nothing
     await keys.delete()
     if not is_rejected(early := await plain_link(case, keys.other)):

@@ -1,4 +1,4 @@
-"""GW-SCR: compliance screening, as far as the interface shows it: a signed receipt comes out."""
+"""GW-SCR: compliance screening, as far as the interface describes it: the answer contains a signed receipt."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ _NOT_THERE = frozenset({404, 405, 501})
     "GW-SCR-04",
     "GW-SCR-05",
     surface="gateway",
-    fix="Answer POST /compliance/screen with a compact JWS signed with the published Ed25519 key, for every verdict.",
+    fix="Answer POST /compliance/screen with a compact JWS, signed with the published Ed25519 key, for every verdict.",
 )
 async def screening_emits_a_receipt(case: Case) -> None:
     """POST /compliance/screen emits a compact JWS, signed with Ed25519, that verifies hosted and offline.
 
-    Screens by the bound body, and by each bound fixture. Expects at that very path an answer with three base64url
-    segments whose header says EdDSA, 200 from the hosted verifier, and a signature that holds under the published keys.
+    Screens by the bound body, and by each bound fixture. Expects an answer at exactly that path, with three base64url
+    segments whose header says EdDSA. Expects 200 from the hosted verifier, and a signature that is valid under the
+    published keys.
     """
     bindings = case.profile.gateway_bindings
     bodies = {"a screening": bindings.screen_body, **(bindings.screen_fixtures or {})}
@@ -42,7 +43,7 @@ async def screening_emits_a_receipt(case: Case) -> None:
 
 async def _judge(case: Case, answer: Answer, what: str, keys: list[Ed25519Key]) -> None:
     where = {"screened": what}
-    # A redirect says that what is asked for is at another path.
+    # A redirect means that the endpoint is at another path, but the interface names this one.
     there = answer.status not in _NOT_THERE and not 300 <= answer.status < 400
     case.expect("GW-SCR-05", there, f"an answer of POST {SCREEN}", answer.status, exchange=answer, where=where)
     token = _token(case, answer)
@@ -58,14 +59,14 @@ async def _judge(case: Case, answer: Answer, what: str, keys: list[Ed25519Key]) 
     expected = "200 from the hosted verifier"
     case.expect("GW-SCR-03", shown.status == 200, expected, shown.status, exchange=shown, where=where)
     if not keys:
-        case.inconclusive("GW-SCR-04", "unbound: no key document is found; bind [gateway] jwks_path")
+        case.mark_inconclusive("GW-SCR-04", "unbound: no key document at the usual paths; bind [gateway] jwks_path")
         return
     fault = jose.fault_of(token, keys)
-    case.expect("GW-SCR-04", fault is None, "holds under the published keys", fault, exchange=answer, where=where)
+    case.expect("GW-SCR-04", fault is None, "valid under the published keys", fault, exchange=answer, where=where)
 
 
 def _token(case: Case, answer: Answer) -> str | None:
-    """Return the receipt of an answer: a token that can be read, else whatever the bound member holds."""
+    """Return the receipt of an answer: a token that can be parsed, else the text of the bound member."""
     found = receipt_in(case, answer)
     if found is not None:
         return found[1]

@@ -1,7 +1,7 @@
-"""GW-TEN: what a tenant may do on trial and after it, where the target claims to follow specification 3.9 and 3.10.
+"""GW-TEN: the limits of a tenant on trial and after it, if the target claims to follow specification 3.9 and 3.10.
 
-The interface states the terms and leaves open how they are enforced; who claims the option `gateway.tenants` enforces
-them at the creation of links, by the key's mode, the decision about the tenant and the sum of its paid links.
+The interface states the terms and leaves open how they are enforced. A target that claims the option `gateway.tenants`
+enforces them when a link is created, by the key's mode, the decision about the tenant and the sum of its paid links.
 """
 
 from __future__ import annotations
@@ -31,18 +31,21 @@ _CENT = 0.01
     pays_rail=True,
 )
 async def a_tenant_pays_its_way(case: Case) -> None:
-    """A tenant that is not approved has test networks alone; another one mainnet by a live key, up to the allowance.
+    """An unapproved tenant has test networks only; an approved one has mainnet with a live key, up to the allowance.
 
-    Has a tenant made and asks for links on a test network and on mainnet, and for a live key, and with its own key for
-    its approval and for a live key. Has it approved with the plan trial, and asks again with either key. Pays one
-    mainnet link, and asks for one of the whole allowance before and after. At last has the approval taken back. Expects
-    client errors for mainnet, for a live key and for what it asks with its own key while it is not approved; while it
-    is, the test network for the test key alone and mainnet for the live key alone; and a link of the whole allowance
-    only while nothing was paid.
+    Creates a tenant. Requests links on a test network and on mainnet, and a live key. With the tenant's own key
+    requests its approval and a live key. Approves it with the plan trial, and requests links with either key. Pays one
+    mainnet link, and requests a link of the whole allowance before and after. Finally takes the approval back.
+
+    Expects:
+
+    * while it is not approved: client errors for mainnet, for a live key, and for its own requests of approval and key,
+    * while it is approved: the test network with the test key only, and mainnet with the live key only,
+    * a link of the whole allowance only as long as nothing was paid.
     """
     admin, networks = administrator(case), _networks(case)
     test, main = networks
-    payout = {name: case.session.tenants.first_on(name).payout[name] for name in networks}
+    payout = {name: case.session.tenants.find_first_on(name).payout[name] for name in networks}
     tenant = await admin.tenant("Weldproof trial", payout)
     await _expect(case, "GW-TEN-01", tenant, test, allowed=True, when="on trial")
     await _expect(case, "GW-TEN-01", tenant, main, allowed=False, when="on trial")
@@ -59,7 +62,7 @@ async def a_tenant_pays_its_way(case: Case) -> None:
 
 
 async def _approves_itself(case: Case, tenant: Credentials, network: str) -> None:
-    """Have a tenant call with its own key what an administrator may; it is refused, and is not approved."""
+    """Make the administrator's calls with the tenant's own key; judge that they are refused and do not approve it."""
     calls = {"kyc": {"status": "approved", "plan": "trial"}, "api-keys": {"mode": "live"}}
     for path, body in calls.items():
         answer = await Administrator(case, tenant.key).call("POST", tenant.id, path, body=body)

@@ -49,14 +49,14 @@ async def orders_ask_for_payment(case: Case) -> None:
         if not task.asks_for_payment and case.profile.rail_bindings.a2a_request is None and _is_unclear(task):
             reason = "unbound: no message is known that orders a paid service; give [rail] a2a_request"
             for row in ("RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05"):
-                case.inconclusive(row, reason, exchange=task.answer)
+                case.mark_inconclusive(row, reason, exchange=task.answer)
             continue
         expected = "a task in the payment-required state"
         holds = task.asks_for_payment and task.id is not None
         case.expect("RAIL-A2A-03", holds, expected, task.describe(), exchange=task.answer, where=where)
         if task.id is None:
             case.expect("RAIL-A2A-05", False, "a task with an id", task.describe(), exchange=task.answer, where=where)
-            case.inconclusive(
+            case.mark_inconclusive(
                 "RAIL-A2A-04", "there is no task to ask for, which RAIL-A2A-03 judges", exchange=task.answer
             )
             continue

@@ -34,7 +34,7 @@ def _has_no_door(case: Case) -> bool:
     """Return whether the profile claims no A2A door; then say so of each row."""
     absent = "rail.a2a" not in case.profile.claims.options
     for row in case.check.rows if absent else ():
-        case.not_applicable(row, _NO_DOOR)
+        case.mark_not_applicable(row, _NO_DOOR)
     return absent
 
 
@@ -168,7 +168,7 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     bindings = case.profile.rail_bindings
     chosen = next((one for one in case.session.catalog.operations if one.other_bodies and not one.guessed), None)
     if chosen is None or bindings.request_hash is None or "{body}" not in json.dumps(bindings.a2a_request):
-        case.not_applicable(_BOUND, "what an order holds, and how a receipt binds it, is not bound in the profile")
+        case.mark_not_applicable(_BOUND, "what an order holds, and how a receipt binds it, is not bound in the profile")
         return
     ordered = replace(chosen, body=chosen.other_bodies[0])
     task, quote = await quoted_task(case, ordered)

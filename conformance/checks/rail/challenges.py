@@ -249,13 +249,13 @@ async def every_listed_operation_costs_something(case: Case) -> None:
     calls |= {(path, "POST") for url in urls if (path := path_of(rail, url)) not in declared}
     if not calls:
         raise Inconclusive("no address of a paid operation was found in the catalogs, the index or OpenAPI")
-    bodies = {operation.path: operation.body for operation in case.session.catalog.listed}
+    bodies = {operation.path: operation.body for operation in case.session.catalog.listed_operations}
     for path, method in sorted(calls):
         body = None if method == "GET" else bodies.get(path, {})
         answer = await case.client.call(method, rail + path, json_body=body)
         where = {"operation": path, "method": method}
-        if (unsure := case.session.catalog.refusal_of(path)) is not None and answer.status in {400, 422}:
-            case.inconclusive("RAIL-402-19", unsure, exchange=answer)
+        if (unsure := case.session.catalog.find_refusal(path)) is not None and answer.status in {400, 422}:
+            case.mark_inconclusive("RAIL-402-19", unsure, exchange=answer)
             continue
         case.expect("RAIL-402-19", answer.status == 402, "402", answer.status, exchange=answer, where=where)
 

@@ -63,13 +63,15 @@ async def catalogs_agree(case: Case) -> None:
         ("RAIL-DISC-05", listing_answer, in_listing),
     ):
         if answer.status == 200 and found is None and answer.object():
-            case.inconclusive(row, "unbound: no list of operations can be read in the catalog", exchange=answer)
+            case.mark_inconclusive(row, "unbound: no list of operations can be read in the catalog", exchange=answer)
         else:
             told = f"{answer.status}, {len(found or ())} operations"
             case.expect(row, answer.status == 200 and bool(found), "200 with operations", told, exchange=answer)
     case.expect("RAIL-DISC-05", bare_answer.status == 200, "200", bare_answer.status, exchange=bare_answer)
     if in_catalog is None or in_listing is None:
-        case.inconclusive("RAIL-DISC-06", "unbound: one of the catalogs has no list of operations that can be read")
+        case.mark_inconclusive(
+            "RAIL-DISC-06", "unbound: one of the catalogs has no list of operations that can be read"
+        )
     else:
         differ = sorted(in_catalog ^ in_listing)
         same = "the same operations in both catalogs"
@@ -112,9 +114,9 @@ async def openapi_says_what_costs(case: Case) -> None:
         faults = faults_of_openapi(openapi) if answer.status == 200 else [f"answered {answer.status}"]
         case.expect("RAIL-DISC-08", not faults, "a valid OpenAPI document", "; ".join(faults), exchange=answer)
     except LeadsElsewhere as reason:
-        case.inconclusive("RAIL-DISC-08", str(reason), exchange=answer)
+        case.mark_inconclusive("RAIL-DISC-08", str(reason), exchange=answer)
     declared = _object(at_their_paths(_object(openapi), case.session.rail).get("paths"))
-    for path in (operation.path for operation in case.session.catalog.listed):
+    for path in (operation.path for operation in case.session.catalog.listed_operations):
         operations = [one for one in _object(declared.get(path)).values() if isinstance(one, dict)]
         paid = [one for one in operations if rail.is_paid(one)]
         where = {"operation": path}

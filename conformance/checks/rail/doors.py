@@ -28,17 +28,17 @@ async def a_proof_spent_at_rest_is_dead_over_a2a(case: Case) -> None:
     """
     if "rail.a2a" not in case.profile.claims.options:
         for row in (_OTHER, _SAME):
-            case.not_applicable(row, _NO_DOOR)
+            case.mark_not_applicable(row, _NO_DOOR)
         return
     operations = case.session.catalog.operations
     bought = await purchase(case, operations[0], case.lane)
     for row, operation in ((_OTHER, operations[-1]), (_SAME, operations[0])):
         if row == _OTHER and len(operations) < 2:
-            case.not_applicable(row, "there is one operation only")
+            case.mark_not_applicable(row, "there is one operation only")
             continue
         task = await a2a.ordered(case, operation)
         if task.id is None or not task.asks_for_payment:
-            case.inconclusive(row, "no task over A2A asked for payment, which RAIL-A2A-03 judges")
+            case.mark_inconclusive(row, "no task over A2A asked for payment, which RAIL-A2A-03 judges")
             continue
         became = await a2a.paid(case, task.id, bought.proof)
         _judge(case, row, operation, bought, became)
@@ -62,13 +62,13 @@ async def a_proof_spent_over_a2a_is_dead_at_rest(case: Case) -> None:
     """
     if "rail.a2a" not in case.profile.claims.options:
         for row in (_OTHER, _SAME):
-            case.not_applicable(row, _NO_DOOR)
+            case.mark_not_applicable(row, _NO_DOOR)
         return
     operations = case.session.catalog.operations
     task, proof = await _bought(case, operations[0])
     if task is None:
         for row in (_OTHER, _SAME):
-            case.inconclusive(row, "no task over A2A could be bought: the form of its payment is open")
+            case.mark_inconclusive(row, "no task over A2A could be bought: the form of its payment is open")
         return
     for row, operation in ((_OTHER, operations[-1]), (_SAME, operations[0])):
         answer = await present(case, operation, proof)

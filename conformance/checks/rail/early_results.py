@@ -56,7 +56,7 @@ async def _early(case: Case, operation: Operation) -> None:
         except Inconclusive as reason:
             if guessed:
                 continue
-            case.not_applicable(_ROW, f"nothing was bought to compare a 402 with: {reason}")
+            case.mark_not_applicable(_ROW, f"nothing was bought to compare a 402 with: {reason}")
             return
         held = [
             place

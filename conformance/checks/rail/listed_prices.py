@@ -57,7 +57,7 @@ async def listed_prices_are_those_of_the_402(case: Case) -> None:
         answer, content = await document(case, path)
         found = list(_differences(case, row, content, live)) if isinstance(content, Mapping) else []
         if not found:
-            case.not_applicable(row, "the document lists no price that can be read, or no operation asks one")
+            case.mark_not_applicable(row, "the document lists no price that can be read, or no operation asks one")
         _judge(case, row, found, answer)
 
 

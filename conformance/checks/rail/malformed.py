@@ -256,8 +256,8 @@ async def a_refusal_is_a_whole_challenge(case: Case) -> None:
             if answer.status == later.status == unpaid.status == _PAYMENT_REQUIRED:
                 _judge_form(case, answer, (unpaid, later), where)
     for row in case.check.rows:
-        if row not in case.judged:
-            case.not_applicable(row, "no proof was refused with 402, which other checks judge")
+        if row not in case.judged_rows:
+            case.mark_not_applicable(row, "no proof was refused with 402, which other checks judge")
 
 
 def _judge_form(case: Case, answer: Answer, beside: Sequence[Answer], where: Mapping[str, str]) -> None:

@@ -51,23 +51,23 @@ async def sold_messages_are_verified(case: Case) -> None:
     day ago (P-AG-05), which warns. Where the service has names of its own for a message nothing is judged; what another
     target than the reference says of a sound one warns, and what it refuses is left out.
     """
-    operation, lanes = case.session.catalog.service("rfc9421-verify"), case.profile.claims.lanes
+    operation, lanes = case.session.catalog.find_service("rfc9421-verify"), case.profile.claims.lanes
     if not dict(_members(operation)).keys() >= FAMILY or not operation.sure or not lanes:
-        case.not_applicable(_ROW, "how this service takes a message is not known, and so not what it verifies")
+        case.mark_not_applicable(_ROW, "how this service takes a message is not known, and so not what it verifies")
         return
     owner = signer(case)
     sound = signed(case, owner)
     spellings = {"its key in hex": sound, "its key as did:key": sound.expecting(sound.key, "did")}
     told = await run_concurrently(_sound(case, operation, *spelling) for spelling in spellings.items())
     if True not in told:
-        case.not_applicable(_ROW, _OPEN)
+        case.mark_not_applicable(_ROW, _OPEN)
         return
     form = sound if told[0] is True else spellings["its key as did:key"]
     trials = dict(forged(case, owner, form))
     if not await _takes_content(case, operation):
         del trials["another content"]
         reason = f"nobody says that {operation.path} is given the content of a message as {_CONTENT}"
-        case.documented(_ROW, f"{reason}; bind [rail.bodies] {operation.role} with it")
+        case.mark_documented(_ROW, f"{reason}; bind [rail.bodies] {operation.role} with it")
     tried = case.sample(list(trials.items()), few=2)
     await run_concurrently(_refused(case, operation, *trial) for trial in tried)
 

@@ -56,7 +56,7 @@ async def no_spelling_of_a_paid_call_is_free(case: Case) -> None:
         spellings = list(call_spellings("POST", urlsplit(operation.url).path, origin))
         if number and pace > 0:
             what = "spellings of further operations, since the pace is bounded"
-            spellings = case.some(spellings, _FEW, what)
+            spellings = case.draw_part(spellings, _FEW, what)
         await run_concurrently(map(judged.judge, spellings), at_once=_AT_ONCE)
 
 

@@ -157,7 +157,7 @@ class _Seen:
                 others = "; ".join(f"{name} is found at {', '.join(sorted(paths))}" for name, paths in usual.items())
                 also = "".join(f" ({text})" for text in (others, encoding) if text)
                 reason = f"unbound: {one.reason}{also}; bind {_KEYS[one.row]}"
-                self.case.inconclusive(one.row, reason, exchange=one.served.answer)
+                self.case.mark_inconclusive(one.row, reason, exchange=one.served.answer)
 
     def _usual(self, unknown: _Unknown) -> dict[str, set[str]]:
         """Return the recipes of other receipts that this one could have held, with the paths where they are.
@@ -199,9 +199,9 @@ async def _bindings(seen: _Seen, operation: Operation) -> None:
         await _with_query(seen, operation, first.recipe)
     await _with_unusual_values(seen, operation)
     if len(hashes) < 2:
-        case.inconclusive("RAIL-RCPT-07", "unbound: no second request is known; bind [rail.other_bodies]")
+        case.mark_inconclusive("RAIL-RCPT-07", "unbound: no second request is known; bind [rail.other_bodies]")
     elif None in hashes:
-        case.inconclusive(
+        case.mark_inconclusive(
             "RAIL-RCPT-07", "unbound: which claim is the request's hash cannot be told; bind [rail] request_hash"
         )
     else:
@@ -215,7 +215,7 @@ async def _with_query(seen: _Seen, operation: Operation, recipe: str | None) -> 
         return
     if recipe in hashing.OF_THE_BODY:
         reason = f"recipe {recipe} hashes the body alone, so that no query is in the receipt of {operation.path}"
-        case.documented("RAIL-RCPT-04", reason)
+        case.mark_documented("RAIL-RCPT-04", reason)
     asked = operation.asked_with(_QUERY)
     with suppress(Inconclusive):  # that it is not sold so, others judge
         if await refusal(case.client, asked) is None:
@@ -230,13 +230,13 @@ async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
     # Quotes show what an operation refuses, whatever lane pays: they are asked for once, not for each lane.
     session, name = case.session, f"unusual bodies of {operation.path}"
     sure = replace(operation, sure=True)
-    for body in await session.once(name, lambda: unusual_bodies(session.client, operation)):
+    for body in await session.find_once(name, lambda: unusual_bodies(session.client, operation)):
         with suppress(Inconclusive):  # it refused the body behind the payment
             await _bound(seen, *await bought(case, sure, body=body))
             break
     # Most unusual texts are in the request alone. The hash of a result shows its encoding where the result has some.
     name = f"repeated body of {operation.path}"
-    repeated = await session.once(name, lambda: repeated_body(session.client, operation))
+    repeated = await session.find_once(name, lambda: repeated_body(session.client, operation))
     if repeated is not None:
         with suppress(Inconclusive):
             await _bound(seen, *await bought(case, sure, body=repeated))
@@ -286,7 +286,7 @@ async def _judge_payment(seen: _Seen, claims: Mapping[str, Any], served: Purchas
         where = {"operation": served.operation.path}
         case.expect(row, False, expected, found, exchange=served.answer, where=where)
     elif settled.tx_id is None and (bound or "") not in {"", *paid}:
-        case.inconclusive(row, "no transaction on the chain uses the authorization, and no header tells one")
+        case.mark_inconclusive(row, "no transaction on the chain uses the authorization, and no header tells one")
     else:
         _judge(seen, row, claims, _Hashed(paid), bound, served, {} if settled.by_chain else {ON_WORD: ON_ITS_WORD})
     seen.references.add(served, settled, claims)
@@ -311,7 +311,7 @@ def _judge(
     case, path, recipes = seen.case, served.operation.path, hashed.recipes
     where = {"operation": path, **({"query": served.operation.query} if served.operation.query else {}), **said}
     if bound is not None and bound not in recipes:
-        case.inconclusive(row, f"unbound: the suite knows no recipe {bound}; it knows {', '.join(recipes)}")
+        case.mark_inconclusive(row, f"unbound: the suite knows no recipe {bound}; it knows {', '.join(recipes)}")
         return None, None
     held = seen.fitting.get((row, path), set()).intersection(name for name, values in recipes.items() if values)
     tried = {name: recipes[name] for name in recipes if (name in held if held else bound in {None, name})}
@@ -350,7 +350,7 @@ def _judge_unfitting(
     as_sent = {} if hashed.encoded is None else hashed.encoded(AS_SENT)
     if declared is None and any(hashing.find_claim(claims, as_sent.get(name, set())) is not None for name in tried):
         reason = f"unbound: it is a recipe over JSON in the order that was sent, and no recipe is; bind {_KEYS[row]}"
-        case.inconclusive(row, reason, exchange=served.answer)
+        case.mark_inconclusive(row, reason, exchange=served.answer)
         return
     encoding = _encoding(hashed, claims, tried)
     others = "" if declared is not None else ", as for other requests of the operation"

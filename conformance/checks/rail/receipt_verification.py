@@ -110,7 +110,7 @@ async def receipts_are_verified(case: Case) -> None:
     only the first, and the stranger's under his own keys, are verified. If no document states how the service accepts
     receipts, or if it verifies no receipt of the rail (only the reference must), the row is not judged.
     """
-    operation = case.session.catalog.service("receipt-verify")
+    operation = case.session.catalog.find_service("receipt-verify")
     member = member_for(operation.body)
     if member is None or not operation.sure or not case.profile.claims.lanes:
         _leave_open(case, "how this service takes a receipt is not known, and so not what it verifies")
@@ -167,14 +167,16 @@ async def _members(case: Case, operation: Operation) -> frozenset[str]:
 def _leave_open(case: Case, reason: str) -> None:
     """Say that this trial does not apply, so that the rows stand as others judge them."""
     for row in ("RAIL-SVC-01", "RAIL-RCPT-09"):
-        case.not_applicable(row, reason)
+        case.mark_not_applicable(row, reason)
 
 
 async def _judge(case: Case, operation: Operation, trial: Trial) -> None:
     """Judge what is made of one receipt; an answer that is no word on the receipt decides nothing."""
     answer, verified = await _verified(case, operation, {**operation.body, **trial.members})
     if answer.status in _NO_WORD:
-        case.inconclusive(trial.row, f"{trial.what}: a paid verification was answered {brief(answer)}", exchange=answer)
+        case.mark_inconclusive(
+            trial.row, f"{trial.what}: a paid verification was answered {brief(answer)}", exchange=answer
+        )
         return
     if trial.sound and trial.beyond is not None and answer.status in _BAD_REQUEST:
         case.note(f"{operation.path} refuses {trial.what}: {brief(answer)}; {trial.beyond}")

@@ -125,7 +125,7 @@ async def late_replay_buys_nothing(case: Case) -> None:
         await clock.pass_time(case, ttl + 61)
     except Inconclusive as reason:
         for row in case.check.rows:
-            case.documented(row, f"the late axis was left out: {reason}")
+            case.mark_documented(row, f"the late axis was left out: {reason}")
         return
     again = await present(case, operation, dict(bought.proof))
     same = again.status != 200 or receipts(again) == receipts(bought.answer)
@@ -199,7 +199,9 @@ async def _on_other_requests(case: Case, operation: Operation, asked: Operation,
     key = f"[rail.other_bodies] {operation.role}" if operation.role else "[rail.other_bodies]"
     if operation.guessed and operation.drawn is None:
         told = f"no document describes the members of {operation.path}, so none of its optional ones was tried"
-        case.documented("RAIL-WELD-09", f"{told}; bind {key}")
+        case.mark_documented("RAIL-WELD-09", f"{told}; bind {key}")
     if operation.guessed and not understood:
         # A body that is refused for itself says nothing of whether the payment would have bought it.
-        case.inconclusive("RAIL-WELD-09", f"unbound: {operation.path} refused every other body for itself; bind {key}")
+        case.mark_inconclusive(
+            "RAIL-WELD-09", f"unbound: {operation.path} refused every other body for itself; bind {key}"
+        )

@@ -74,7 +74,7 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
     lanes = [lane for row in _SERVED for lane in _claimed(case, row)]
     for row in _SERVED:
         if not _claimed(case, row):
-            case.not_applicable(row, f"the profile does not claim the lane {load()[row].lane}")
+            case.mark_not_applicable(row, f"the profile does not claim the lane {load()[row].lane}")
     before = await run_concurrently(_paid(case, lane) for lane in lanes)
     settled = await _started_again(case, words)
     in_set, in_did = await published_keys(case)
@@ -91,7 +91,7 @@ async def _started_again(case: Case, words: Sequence[str]) -> Callable[[], Await
     """Have the rail started again, with a settlement on its way where it settles; return what judges that, if any."""
     url, settling = case.session.rail + INDEX, _claimed(case, _SETTLED)
     if not settling:
-        case.not_applicable(_CHARGED, f"the profile does not claim the lane {load()[_SETTLED].lane}")
+        case.mark_not_applicable(_CHARGED, f"the profile does not claim the lane {load()[_SETTLED].lane}")
         await start_again(case, words, url)
         return None
     # What it needs comes with that lane's extra alone.
@@ -132,7 +132,7 @@ async def _judged(case: Case, before: _Before, keys: Mapping[str, list[Ed25519Ke
     row = next(row for row in _SERVED if decided_on(load()[row], before.lane))
     case.expect(row, served.status == 200, "200", brief(served), exchange=served, where=where)
     if served.status != 200:
-        case.inconclusive(_IN_DID, "no call was served after the restart", exchange=served)
+        case.mark_inconclusive(_IN_DID, "no call was served after the restart", exchange=served)
     else:
         last = await present(case, operation, dict(before.proof), body=before.quote.body)
         same = last.status != 200 or receipts(last) == receipts(served)
@@ -147,7 +147,7 @@ def _verified(case: Case, served: Purchase, keys: Mapping[str, list[Ed25519Key]]
         try:
             fault = jose.fault_of(receipt_of(case, served)[1], published)
         except Inconclusive as reason:
-            case.inconclusive(row, str(reason), exchange=served.answer)
+            case.mark_inconclusive(row, str(reason), exchange=served.answer)
             continue
         expected = "verifies with the keys that are published after the restart"
         case.expect(row, fault is None, expected, fault, exchange=served.answer, where=where)

@@ -45,7 +45,7 @@ async def receipt_verification_is_sold(case: Case) -> None:
 
     Asks the service's operation for its price. Expects 402 with accepts, and the declared price on every lane.
     """
-    operation = case.session.catalog.service("receipt-verify")
+    operation = case.session.catalog.find_service("receipt-verify")
     answer = await case.client.call("POST", operation.url, json_body=operation.body)
     offered = answer.status == 402 and bool(entries(answer))
     case.expect("RAIL-SVC-01", offered, "402 with accepts", answer.status, exchange=answer)
@@ -69,7 +69,7 @@ async def message_verification_is_sold(case: Case) -> None:
 
     Buys one verification. Expects a result, and a signed token beside it.
     """
-    operation = case.session.catalog.service("rfc9421-verify")
+    operation = case.session.catalog.find_service("rfc9421-verify")
     if not await _is_there(case, "RAIL-SVC-02", operation):
         return
     served = await purchase(case, operation, case.lane)
@@ -96,7 +96,7 @@ async def screening_is_sold(case: Case) -> None:
     specification's examples where the known one screens the allowed one and the service takes them. Expects a signed
     token with a verdict in each answer, and no verdict outside the set, there or in the result.
     """
-    operation = case.session.catalog.service("compliance-receipt")
+    operation = case.session.catalog.find_service("compliance-receipt")
     if not await _is_there(case, "RAIL-SVC-03", operation):
         return
     await run_concurrently(_screened(case, operation, body) for body in screening_bodies(case, operation))
@@ -104,7 +104,7 @@ async def screening_is_sold(case: Case) -> None:
         tried = await run_concurrently(_screened_too(case, operation, body) for body in screened_otherwise(operation))
         if operation.guessed and not any(tried):
             told = f"nobody named an address that {operation.path} flags or blocks, so its other verdicts were not seen"
-            case.documented("RAIL-SVC-04", f"{told}; bind [rail.other_bodies] {operation.role}")
+            case.mark_documented("RAIL-SVC-04", f"{told}; bind [rail.other_bodies] {operation.role}")
 
 
 @check(
@@ -119,18 +119,18 @@ async def letters_of_an_address_change_no_verdict(case: Case) -> None:
     once in upper case, neither of which is a checksum; on the reference of one that it flags. Expects one verdict.
     Bodies without such an address judge nothing, and another target than the reference is only warned.
     """
-    operation, lanes = case.session.catalog.service("compliance-receipt"), case.profile.claims.lanes
+    operation, lanes = case.session.catalog.find_service("compliance-receipt"), case.profile.claims.lanes
     ours = case.profile.is_reference
     known = [operation.body, *(() if operation.guessed else operation.other_bodies), *((_BY_BYTES,) if ours else ())]
     body = next((one for one in known if respelled(one, str.lower) != respelled(one, str.upper)), None)
     if body is None or not operation.sure or not lanes:
-        case.not_applicable("RAIL-SVC-03", "no known request of the screening names a hexadecimal address")
+        case.mark_not_applicable("RAIL-SVC-03", "no known request of the screening names a hexadecimal address")
         return
     bodies = [respelled(body, str.lower), respelled(body, str.upper)]
     try:
         served = await run_concurrently(purchase(case, operation, lanes[0], body=one) for one in bodies)
     except Inconclusive as refusal:
-        case.not_applicable("RAIL-SVC-03", f"not every spelling of an address is screened: {refusal}")
+        case.mark_not_applicable("RAIL-SVC-03", f"not every spelling of an address is screened: {refusal}")
         return
     told = [verdicts_of(one.answer, result_of(case, one.answer))[1] for one in served]
     beyond = None if ours else "that addresses are compared by their bytes is this suite's default"

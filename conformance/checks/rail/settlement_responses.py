@@ -58,7 +58,7 @@ async def refused_payment_is_told_of(case: Case) -> None:
             case.client.names.name(next(iter(headers.values())), "REFUSED_PAYMENT")
             answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
             if not is_challenged(answer):
-                case.inconclusive(ROW, f"{what} is not answered 402 with accepts, which other rows judge")
+                case.mark_inconclusive(ROW, f"{what} is not answered 402 with accepts, which other rows judge")
                 continue
             fault = _fault(answer)
             where = {"operation": operation.path, "payment": what}
@@ -83,7 +83,7 @@ async def _judge_networks(case: Case, operation: Operation, unpaid: Answer) -> N
             headers = {"X-PAYMENT": value}
             answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
             if not is_challenged(answer):
-                case.inconclusive(ROW, f"{what} is not answered 402 with accepts, which other rows judge")
+                case.mark_inconclusive(ROW, f"{what} is not answered 402 with accepts, which other rows judge")
                 continue
             fault = _fault(answer, of=network)
             where = {"operation": operation.path, "payment": what, "network": str(network)}

@@ -46,7 +46,7 @@ async def verification_over_a2a_verifies(case: Case) -> None:
     absent = _absent(case)
     if absent is not None:
         for row in (_RECEIPTS, _MESSAGES):
-            case.not_applicable(row, absent)
+            case.mark_not_applicable(row, absent)
         return
     became = await _messages(case)
     await _receipts(case, [] if became is None else [one for one in receipts(became.answer) if looks_payable(one)])
@@ -63,9 +63,11 @@ def _absent(case: Case) -> str | None:
 
 async def _messages(case: Case) -> Task | None:
     """Judge what is made of messages; return the task of the sound one, None where nothing is known of the service."""
-    operation = case.session.catalog.service("rfc9421-verify")
+    operation = case.session.catalog.find_service("rfc9421-verify")
     if not isinstance(operation.body, Mapping) or not operation.body.keys() >= FAMILY or not operation.sure:
-        case.not_applicable(_MESSAGES, "how this service takes a message is not known, and so not what it verifies")
+        case.mark_not_applicable(
+            _MESSAGES, "how this service takes a message is not known, and so not what it verifies"
+        )
         return None
     agent, one = Agent(case, "", REFERENCE_AGENT, ours=True), signed(case)
     forged = one.expecting(raw_public(signer(case)))
@@ -73,16 +75,16 @@ async def _messages(case: Case) -> Task | None:
     if sound is True:
         await _judge_forged(case, _MESSAGES, operation, agent.verify_body(forged), "signed by another key")
     else:
-        case.not_applicable(_MESSAGES, _UNREAD)
+        case.mark_not_applicable(_MESSAGES, _UNREAD)
     return became
 
 
 async def _receipts(case: Case, tokens: list[str]) -> None:
     """Judge what is made of receipts, the first of the tokens as the sound one."""
-    operation = case.session.catalog.service("receipt-verify")
+    operation = case.session.catalog.find_service("receipt-verify")
     member = member_for(operation.body)
     if member is None or not operation.sure or not tokens:
-        case.not_applicable(_RECEIPTS, "how this service takes a receipt is not known, or no order brought one")
+        case.mark_not_applicable(_RECEIPTS, "how this service takes a receipt is not known, or no order brought one")
         return
     token = tokens[0]
     case.client.names.name(token, "RECEIPT")
@@ -91,7 +93,7 @@ async def _receipts(case: Case, tokens: list[str]) -> None:
     case.client.names.name(forged, "RECEIPT_WITH_ALG_NONE")
     sound, _ = await _verified(case, operation, {**operation.body, member: token})
     if sound is not True:
-        case.not_applicable(_RECEIPTS, _UNREAD)
+        case.mark_not_applicable(_RECEIPTS, _UNREAD)
         return
     await _judge_forged(case, _RECEIPTS, operation, {**operation.body, member: forged}, "alg none")
 

@@ -60,7 +60,7 @@ async def agent_and_rail_judge_alike(case: Case) -> None:
     Expects the same validity from both.
     """
     agent = await agent_of(case)
-    operation = case.session.catalog.service("rfc9421-verify")
+    operation = case.session.catalog.find_service("rfc9421-verify")
     lanes = case.profile.claims.lanes
     if not lanes:
         raise Inconclusive("the profile claims no lane to pay on")

@@ -46,7 +46,7 @@ async def a_network_has_three_spellings(case: Case) -> None:
 def _one_to_one(case: Case, key: str, spellings: tuple[Any, Any]) -> None:
     """Judge that this network keeps its spellings, and shares none with another network of this run."""
     # The session remembers spellings across lanes, because the check on one lane sees only that lane's network.
-    known: dict[str, tuple[Any, Any]] = case.session.networks_told
+    known: dict[str, tuple[Any, Any]] = case.session.network_spellings
     first = known.setdefault(key, spellings)
     case.expect("X-NET-01", first == spellings, f"always {first}", spellings, where={"network": key})
     for other, theirs in known.items():
@@ -90,7 +90,7 @@ def _on_page(case: Case, sale: Sale) -> None:
     microunits, before, page = sale.link.order.microunits, sale.link.before, sale.link.page
     shown = before.shown_amount(microunits)
     if shown is None and before.unseen is not None:
-        case.inconclusive("X-AMT-01", f"the amount on the page could not be read: {before.unseen}", exchange=page)
+        case.mark_inconclusive("X-AMT-01", f"the amount on the page could not be read: {before.unseen}", exchange=page)
         return
     values = sorted({value for values in before.amounts() for value in values})
     found = f"the numbers on it mean {', '.join(map(str, values[:20])) or 'nothing'}"

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from conformance.discovery.recognising import says_later
-from conformance.engine.check import Case, check, shortened
+from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.quick import one_of_several
 from conformance.fuzz.driving import Outcome, drive
 from conformance.fuzz.wire import End, Order, Request, Skipped
@@ -107,12 +107,12 @@ class _Calls:
         document = await published_document(self.case, self.surface)
         if document is None:
             for row in _ROWS:
-                self.case.not_applicable(row, f"the {self.surface} publishes no OpenAPI document at a known place")
+                self.case.mark_not_applicable(row, f"the {self.surface} publishes no OpenAPI document at a known place")
             return
         self.base = self.case.profile.surfaces[self.surface].url.rstrip("/")
         seconds = self.case.profile.budgets.fuzz
         if self.case.quick is not None and seconds < NORMAL_SECONDS:
-            shortened(self.case.log, self.case.check, "seconds", int(seconds), int(NORMAL_SECONDS))
+            log_shortened_part(self.case.log, self.case.check, "seconds", int(seconds), int(NORMAL_SECONDS))
         started = time.monotonic()
         most = seconds * _PATIENCE if seconds == NORMAL_SECONDS else seconds
         self.ends = started + most

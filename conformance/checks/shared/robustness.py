@@ -65,9 +65,9 @@ class Barrage:
         """Return the inputs to send: all, or a sample if the pace is bounded or only a document names the endpoint."""
         chosen = list(inputs)
         if not endpoint.stated:
-            chosen = self.case.some(chosen, _FEW, "hostile inputs, at operations that only a document names")
+            chosen = self.case.draw_part(chosen, _FEW, "hostile inputs, at operations that only a document names")
         elif self.case.profile.pace.requests_per_second > 0:
-            chosen = self.case.some(chosen, _FEW, "hostile inputs, since the pace is bounded")
+            chosen = self.case.draw_part(chosen, _FEW, "hostile inputs, since the pace is bounded")
         return self.case.sample(chosen, few=_QUICK_FEW)
 
     async def send(

@@ -156,7 +156,7 @@ async def keys_never_come_back(case: Case) -> None:
         found = [call for what, key in keys for call in _credential_calls(endpoint, what, key)]
         if endpoint.body is not None:
             found += _body_calls(endpoint, *keys[-1])
-        calls += found if endpoint.stated else case.some(found, _FEW, _UNSTATED)
+        calls += found if endpoint.stated else case.draw_part(found, _FEW, _UNSTATED)
     await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
 
 
@@ -171,7 +171,7 @@ async def cancel_secrets_never_come_back(case: Case) -> None:
     secret = created.object().get("cancel_secret")
     token = checkout_token_of(created)
     if not isinstance(secret, str) or token is None:
-        case.not_applicable(ROW, "links have no cancel secret")
+        case.mark_not_applicable(ROW, "links have no cancel secret")
         return
     base = case.session.gateway
     cancel = f"{CHECKOUT}{quote(token, safe='')}/cancel"
@@ -219,7 +219,7 @@ def _made_up_calls(case: Case, endpoint: Endpoint, key: str) -> Sequence[_Call]:
     found = list(_credential_calls(endpoint, "a made-up key", key))
     if endpoint.body is not None:
         found += _body_calls(endpoint, "a made-up key", key)
-    return found if endpoint.stated else case.some(found, _FEW, _UNSTATED)
+    return found if endpoint.stated else case.draw_part(found, _FEW, _UNSTATED)
 
 
 @check(ROW, surface="agent", fix=FIX, quick=_QUICK)
@@ -257,4 +257,4 @@ async def the_admin_token_never_comes_back(case: Case) -> None:
     # A profile that names a token which cannot be read has a fault. Without a name, a made-up token is all there is to
     # test.
     if token is None and case.profile.hub.token is not None:
-        case.inconclusive(ROW, reason)
+        case.mark_inconclusive(ROW, reason)

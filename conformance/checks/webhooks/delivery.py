@@ -58,7 +58,7 @@ async def a_confirmed_payment_is_delivered(case: Case) -> None:
 
 def _need_two(case: Case, sale: Sale) -> None:
     if len(sale.places) == 1:
-        case.inconclusive(
+        case.mark_inconclusive(
             "WH-DELIV-08",
             f"the tenant {sale.link.order.tenant.name} has one destination that is known: configure another one at the "
             "target and give [webhook.destinations.NAME]",
@@ -177,12 +177,12 @@ async def a_restart_silences_no_payment(case: Case) -> None:
     _emitted(paying, sale, where)
     heard_of = sale.confirmed(case.session.inbox)
     if not heard_of:
-        case.inconclusive("WH-SIG-04", "no event of the payment came, which WH-DELIV-02 judges")
+        case.mark_inconclusive("WH-SIG-04", "no event of the payment came, which WH-DELIV-02 judges")
     for one in heard_of:
         try:
             done = verification(case, one)
         except Inconclusive as reason:
-            case.inconclusive("WH-SIG-04", str(reason), exchange=one)
+            case.mark_inconclusive("WH-SIG-04", str(reason), exchange=one)
             continue
         expected = f"v1 over {done.string!r} with the destination's secret, as before"
         case.expect("WH-SIG-04", done.holds, expected, None, exchange=one, hint=done.hint, where=where)
@@ -191,17 +191,17 @@ async def a_restart_silences_no_payment(case: Case) -> None:
 async def _deleted_stays_so(case: Case, deleted: Deleted | None) -> None:
     """Judge WH-DELIV-10 on a destination that was deleted before a restart."""
     if deleted is None:
-        case.not_applicable("WH-DELIV-10", "no destination could be made and deleted before the restart")
+        case.mark_not_applicable("WH-DELIV-10", "no destination could be made and deleted before the restart")
         return
     try:
         await (await payer(case)).settle(deleted.waiting.bill, way(case))
         came = await deleted.kept_hears(deleted.waiting, seconds=case.profile.budgets.paid)
     except Inconclusive as reason:
-        case.inconclusive("WH-DELIV-10", str(reason))
+        case.mark_inconclusive("WH-DELIV-10", str(reason))
         return
     if not came:
         untold = "after the restart no event came to the destination that stays, which WH-DELIV-02 judges"
-        case.inconclusive("WH-DELIV-10", untold)
+        case.mark_inconclusive("WH-DELIV-10", untold)
         return
     late, where = await deleted.late(deleted.waiting), {"restart": "after the deletion"}
     case.expect("WH-DELIV-10", late == 0, "nothing at the deleted one", f"{late} deliveries", where=where)

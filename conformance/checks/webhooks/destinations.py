@@ -88,7 +88,7 @@ async def some_destinations_get_nothing(case: Case) -> None:
     async with AsyncExitStack() as exits:
         kept, gone = [await exits.enter_async_context(await Receiver().start(bound(HOST, 0))) for _ in range(2)]
         untrusted = await exits.enter_async_context(untrusted_listener())
-        payout = case.session.tenants.first_on(network).payout[network]
+        payout = case.session.tenants.find_first_on(network).payout[network]
         tenant = await admin.tenant("Weldproof destinations", {network: payout})
         path, ids = new_path(case), list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
@@ -125,7 +125,7 @@ async def each_of_many_destinations_hears(case: Case) -> None:
         except Inconclusive as fault:
             reason = f"no tenant with many destinations on this machine could be tried: {fault}"
     for row in () if reason is None else case.check.rows:
-        case.not_applicable(row, reason or "")
+        case.mark_not_applicable(row, reason or "")
 
 
 async def _many(case: Case) -> None:
@@ -138,7 +138,7 @@ async def _many(case: Case) -> None:
     network = network_of(paying)
     async with AsyncExitStack() as exits:
         receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
-        payout = case.session.tenants.first_on(network).payout[network]
+        payout = case.session.tenants.find_first_on(network).payout[network]
         tenant = await admin.tenant("Weldproof many destinations", {network: payout})
         path, ids = new_path(case), list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
@@ -241,7 +241,9 @@ async def _unvouched(case: Case, scene: _Scene) -> None:
     await asyncio.sleep(_SETTLE_SECONDS)
     found = f"{scene.untrusted.sent} bytes"
     if not scene.untrusted.met:
-        case.inconclusive("WH-DELIV-11", "nobody connected to the destination, so that no certificate was looked at")
+        case.mark_inconclusive(
+            "WH-DELIV-11", "nobody connected to the destination, so that no certificate was looked at"
+        )
         return
     case.expect("WH-DELIV-11", scene.untrusted.sent == 0, "nothing is sent inside of TLS", found)
 

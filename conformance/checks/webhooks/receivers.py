@@ -231,7 +231,7 @@ async def _no_effects(
     """
     answers = await run_concurrently((sending.attempt(one) for one in made.values()), at_once=4)
     if not await sending.settle():
-        sending.case.inconclusive(row, "after these deliveries the receiver takes no genuine one either")
+        sending.case.mark_inconclusive(row, "after these deliveries the receiver takes no genuine one either")
         return
     for (how, delivery), (answer, happened) in zip(made.items(), answers, strict=True):
         where, beyond = {"delivery": how}, (open_points or {}).get(how)
@@ -241,7 +241,7 @@ async def _no_effects(
             _judge(sending, row, True, "refused with a client error", happened, answer, where)
         else:
             reason = f"{how}: {happened}, which does not tell whether it had an effect; {UNBOUND_EFFECTS}"
-            sending.case.inconclusive(row, reason, exchange=answer)
+            sending.case.mark_inconclusive(row, reason, exchange=answer)
 
 
 async def _taken(

@@ -127,8 +127,8 @@ async def a_failed_delivery_is_made_again(case: Case) -> None:
             repeated += _came_again(case, came, one.where)
     undecided = stuck or "nothing was delivered again, which the interface allows and WH-DELIV-05 judges"
     for row in () if repeated else _OF_REDELIVERIES:
-        if row not in case.judged:
-            case.inconclusive(row, undecided)
+        if row not in case.judged_rows:
+            case.mark_inconclusive(row, undecided)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +186,13 @@ def _signed(case: Case, came: Sequence[Received], where: Mapping[str, str], *, o
         judge_time(case, came[0])
     except Inconclusive as reason:
         for row in ("WH-SIG-06", "WH-SIG-07"):
-            case.inconclusive(row, str(reason), exchange=came[0])
+            case.mark_inconclusive(row, str(reason), exchange=came[0])
         return
     for later in came[1:] if over else ():
         try:
             _signed_again(case, later, where)
         except Inconclusive as reason:
-            case.inconclusive("WH-SIG-07", str(reason), exchange=later)
+            case.mark_inconclusive("WH-SIG-07", str(reason), exchange=later)
 
 
 def _signed_again(case: Case, later: Received, where: Mapping[str, str]) -> None:
@@ -219,8 +219,8 @@ def _need_come_again(case: Case, came: Sequence[Received], where: Mapping[str, s
         expected = "the event again" + (f" after {schedule[0]:g} s" if schedule else "")
         found = f"it came {len(came)} times" if len(came) > 1 else "it came once"
         case.expect("WH-DELIV-05", len(came) > 1, expected, found, exchange=came[-1], where=where)
-    elif "WH-DELIV-05" not in case.judged:
-        case.not_applicable("WH-DELIV-05", "the event did not come again, which the interface allows")
+    elif "WH-DELIV-05" not in case.judged_rows:
+        case.mark_not_applicable("WH-DELIV-05", "the event did not come again, which the interface allows")
 
 
 def _same(case: Case, first: Received, later: Received, where: Mapping[str, str]) -> None:
@@ -244,9 +244,9 @@ def _changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
 async def _dropped(case: Case, deleted: Deleted | None) -> None:
     """Judge WH-DELIV-10 on what was to be delivered again to a destination that was deleted meanwhile."""
     if deleted is None:
-        case.not_applicable("WH-DELIV-10", "no destination could be made and deleted between two attempts")
+        case.mark_not_applicable("WH-DELIV-10", "no destination could be made and deleted between two attempts")
     elif not await deleted.kept_hears(deleted.sold, seconds=0):
-        case.not_applicable("WH-DELIV-10", "the event did not come again to the destination that stays either")
+        case.mark_not_applicable("WH-DELIV-10", "the event did not come again to the destination that stays either")
     else:
         late, where = await deleted.late(deleted.sold), {"first attempt": "answered with 500 before the deletion"}
         case.expect("WH-DELIV-10", late == 0, "nothing at the deleted one", f"{late} deliveries", where=where)

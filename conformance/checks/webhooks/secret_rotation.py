@@ -51,7 +51,7 @@ async def a_rotated_secret_signs_no_more(case: Case) -> None:
         except Inconclusive as fault:
             reason = f"no secret of a destination on this machine could be rotated: {fault}"
     if reason is not None:
-        case.not_applicable("WH-SIG-04", reason)
+        case.mark_not_applicable("WH-SIG-04", reason)
 
 
 async def _rotated(case: Case) -> None:
@@ -75,11 +75,13 @@ async def _rotated(case: Case) -> None:
                 one = await _event(paying, receiver, tenant)
                 header, body = usable_header(case, one), one.arrival.body
             except Inconclusive as fault:
-                case.inconclusive("WH-SIG-04", f"after the rotation of a secret: {fault}")
+                case.mark_inconclusive("WH-SIG-04", f"after the rotation of a secret: {fault}")
                 return
             held = _verifies(case, header, secret, string, body)
             if not held and not _verifies(case, header, before, string, body):
-                case.inconclusive("WH-SIG-04", "after the rotation of a secret, v1 verifies with neither of the two")
+                case.mark_inconclusive(
+                    "WH-SIG-04", "after the rotation of a secret, v1 verifies with neither of the two"
+                )
                 return
             found = "it verifies" if held else "it verifies with the secret before the rotation"
             where = {"destination": "one whose secret was rotated", "rotation": str(rotation)}

@@ -89,7 +89,7 @@ async def a_signature_verifies(case: Case) -> None:
             expected = "v1 over the bytes that were delivered"
             case.expect("WH-SIG-08", False, expected, "v1 over other bytes", exchange=one, hint=done.hint, where=where)
         elif done.is_raw is None:
-            case.inconclusive(
+            case.mark_inconclusive(
                 "WH-SIG-08", "v1 fits nothing that is known, so what it covers cannot be told", exchange=one
             )
         else:

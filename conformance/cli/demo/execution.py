@@ -10,7 +10,7 @@ import click
 
 from conformance import extras
 from conformance.cli.usage import UsageFault
-from conformance.engine.registration import brought_in
+from conformance.engine.registration import import_meanwhile
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import load
 from conformance.log.events import LOG, EventLog
@@ -84,7 +84,7 @@ def _run(log: EventLog) -> Exit | None:
 
 async def _body(log: EventLog) -> Exit:
     rows = load().select(ROWS)
-    async with brought_in(), own_stack(("--chains", "sim", "--surface", "rail", "--mutant", MUTANT)) as stack:
+    async with import_meanwhile(), own_stack(("--chains", "sim", "--surface", "rail", "--mutant", MUTANT)) as stack:
         checks = select_checks(rows, stack.profile, (LANE,))
         plan = Plan(rows=rows, checks=checks, seed=_SEED, lanes=(LANE,))
         return await Run(plan, stack.profile, log, not_yours=stack.profile.target.name).execute(

@@ -13,7 +13,7 @@ from conformance.cli.explain.content import NEEDS, Explanation, company, explana
 from conformance.cli.json_output import print_json
 from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
-from conformance.engine.catalogue import Described, catalogue
+from conformance.engine.catalogue import CheckDescription, load_catalogue
 from conformance.ledger import Requirement, load
 from conformance.ledger.examples import Example
 from conformance.ledger.rules import place
@@ -69,7 +69,7 @@ def _lines_of_rule(rule: Rule) -> Iterator[str]:
 
 
 def _rows(text: str) -> tuple[Requirement, ...]:
-    ledger, checks = load(), {check.id: check for check in catalogue()}
+    ledger, checks = load(), {check.id: check for check in load_catalogue()}
     name = text.partition("[")[0]
     if name in checks:
         return tuple(ledger[row] for row in checks[name].rows)
@@ -128,7 +128,7 @@ def _lines(one: Explanation) -> Iterator[str]:
     yield from _mutants(one)
 
 
-def _check(check: Described) -> Iterator[str]:
+def _check(check: CheckDescription) -> Iterator[str]:
     yield f"\n  check {click.style(check.id, bold=True)}{company(check)}"
     yield f"    at {place(check.file, check.id)}"
     yield "\n".join(_filled(part, "    ") for part in check.sentence.split("\n\n"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from conformance.engine.catalogue import Described, catalogue
+from conformance.engine.catalogue import CheckDescription, load_catalogue
 from conformance.engine.exclusive import Exclusive
 from conformance.ledger import Requirement
 from conformance.ledger.clause import Clause
@@ -68,7 +68,7 @@ class Explanation:
     why: str | None
     clauses: tuple[Clause, ...]
     rules: tuple[str, ...]
-    checks: tuple[Described, ...]
+    checks: tuple[CheckDescription, ...]
     example: Example | None
     shown_by: tuple[KillList, ...]
     seen_with: tuple[tuple[KillList, str], ...]
@@ -101,7 +101,7 @@ class Explanation:
 
 def explanation(row: Requirement) -> Explanation:
     """Return what is known of a requirement."""
-    checks = tuple(check for check in catalogue() if row.id in check.rows)
+    checks = tuple(check for check in load_catalogue() if row.id in check.rows)
     return Explanation(
         row=row,
         why=why(row.id),
@@ -119,13 +119,13 @@ def rule_of(mutant: str) -> str:
     return next(one.rule for one in _kill_lists() if one.mutant == mutant)
 
 
-def company(check: Described) -> str:
+def company(check: CheckDescription) -> str:
     """Return how often and in what company a check runs: ` once for each claimed lane, alone on its lane`."""
     once = " once for each claimed lane" if check.lane == "each" else f" lane {check.lane}" if check.lane else ""
     return f"{once}{_WITH[check.exclusive]}"
 
 
-def quickly(check: Described) -> str:
+def quickly(check: CheckDescription) -> str:
     """Return what `run --quick` makes of a check, in words."""
     lane = "on one claimed lane, drawn from the seed" if check.lane == "each" else ""
     ways = {
@@ -142,7 +142,7 @@ def _kill_lists() -> tuple[KillList, ...]:
     return load_kill_lists()
 
 
-def _clauses(row: Requirement, checks: Sequence[Described]) -> tuple[Clause, ...]:
+def _clauses(row: Requirement, checks: Sequence[CheckDescription]) -> tuple[Clause, ...]:
     texts = (row.sentence, *(f"{check.sentence}\n{check.fix}" for check in checks))
     named = (clause for text in texts for clause in cited_clauses(text))
     return tuple(dict.fromkeys((*rests_on(row.id), *named)))

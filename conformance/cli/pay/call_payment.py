@@ -294,9 +294,9 @@ def operation_at(session: Session, address: PaidAddress, body: Any) -> Operation
         PaymentRefused: The rail lists none there.
         Inconclusive: It lists none at all.
     """
-    known = next((one for one in session.catalog.listed if one.url == address.bare), None)
+    known = next((one for one in session.catalog.listed_operations if one.url == address.bare), None)
     if known is None:
-        listed = ", ".join(one.path for one in session.catalog.listed)
+        listed = ", ".join(one.path for one in session.catalog.listed_operations)
         raise PaymentRefused(f"{address.bare} is not a paid operation of the rail: {listed}. Nothing was paid")
     return Operation(known.role, address.url, known.path, known.body if body is None else body, ())
 

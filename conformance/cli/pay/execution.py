@@ -314,7 +314,7 @@ def _agreeing(attempt: Attempt) -> Any:
 
 
 def _case(session: Session, client: Client, log: EventLog, lane: str) -> Case:
-    check = Check("pay", ("RAIL-PAY-05",), "rail", lane, exclusive=Exclusive.NOTHING, fix="", run=_no_check)
+    check = Check("pay", ("RAIL-PAY-05",), "rail", lane, exclusive=Exclusive.NOTHING, fix="", function=_no_check)
     return Case(check, session.profile, client, log, random.SystemRandom(), session)
 
 

@@ -16,8 +16,8 @@ from conformance.cli.target_options import TargetOptions
 from conformance.cli.targets import chain_file, checked_nodes, named_profile, opened, with_nodes
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
-from conformance.engine.quick_look import QuickLook
-from conformance.engine.registration import registered
+from conformance.engine.quick_look import QuickSelection
+from conformance.engine.registration import load_checks
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.http.recorded import curl_line
 from conformance.lanes.spending import Wallet
@@ -152,12 +152,12 @@ async def _again(recorded: Record, profile: Profile, wallet: Wallet) -> EventLog
         raise UsageFault(f"the target does not claim what the check {check.id} needs")
     checks = tuple(one for one in checks if one.id in chosen)
     # A quick look tries samples: the exchange is found again only where the same ones are drawn.
-    quick = QuickLook(checks) if recorded.quick else None
+    quick = QuickSelection(checks) if recorded.quick else None
     # A target that credits by the amount alone would credit links that the run has left unpaid. Even: odd stays odd.
     apart = 2 * (1 + secrets.randbelow(500))
-    plan = Plan(rows, checks, seed=recorded.seed, quick=quick, apart=apart)
+    plan = Plan(rows, checks, seed=recorded.seed, quick=quick, amount_offset=apart)
     log = EventLog()
-    await Run(plan, profile, log, wallet=wallet).whole()
+    await Run(plan, profile, log, wallet=wallet).execute_whole()
     return log
 
 
@@ -183,8 +183,8 @@ def _check(check_id: str, lanes: tuple[str, ...]) -> Check:
         raise UsageFault(
             "that exchange compared two targets and belongs to no check: repeat the run with --compare-with"
         )
-    for candidate in registered():
-        for one in (candidate, *candidate.on(lanes)):
+    for candidate in load_checks():
+        for one in (candidate, *candidate.expand(lanes)):
             if one.id == check_id:
                 return one
     raise UsageFault(f"this version of the suite has no check {check_id}")

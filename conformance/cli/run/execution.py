@@ -26,11 +26,11 @@ from conformance.cli.targets import (
 )
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
-from conformance.engine.expected_failures import contradictory
+from conformance.engine.expected_failures import explain_contradiction
 from conformance.engine.quick import FUZZ_SECONDS
-from conformance.engine.quick_look import quick_look
-from conformance.engine.registration import brought_in, without_extra
-from conformance.engine.runner import Afterwards, Plan, Run, absent, select_checks
+from conformance.engine.quick_look import select_quick_checks
+from conformance.engine.registration import find_missing_extras, import_meanwhile
+from conformance.engine.runner import Plan, PostRunStep, Run, explain_absence, select_checks
 from conformance.http.client import Names
 from conformance.lanes.spending import Wallet
 from conformance.ledger import Requirement, load
@@ -77,7 +77,7 @@ def run(ctx: click.Context, options: RunOptions) -> None:
 
     async def body(log: EventLog) -> Exit:
         async with (
-            brought_in(),
+            import_meanwhile(),
             opened(asked.profile, asked.stack) as started,
             with_receiver(started, options.mutant) as profile,
         ):
@@ -147,18 +147,20 @@ def _planned(asked: Asked, opened_profile: Profile, log: EventLog, names: Names,
     seconds = options.fuzz_seconds or (FUZZ_SECONDS if options.quick else None)
     profile = with_fuzz(opened_profile, seconds)
     checks = wanted(select_checks(asked.rows, profile, options.lanes), options.ids)
-    lacking = without_extra(checks)
+    lacking = find_missing_extras(checks)
     _say_lacking(lacking, asked.rows)
-    look = quick_look([check for check in checks if check not in lacking], asked.seed) if options.quick else None
+    look = (
+        select_quick_checks([check for check in checks if check not in lacking], asked.seed) if options.quick else None
+    )
     plan = Plan(
         rows=asked.rows,
-        checks=checks if look is None else (*look.tried, *lacking),
+        checks=checks if look is None else (*look.checks, *lacking),
         quick=look,
         seed=asked.seed,
         workers=options.workers or profile.pace.workers,
         fail_fast=options.fail_fast,
         strict=options.strict,
-        expected=(*profile.xfail, *asked.expected),
+        expected_failures=(*profile.xfail, *asked.expected),
         lanes=options.lanes,
     )
     not_yours = profile.target.name if asked.profile is None else only_our_own(asked.rows, profile)
@@ -196,7 +198,7 @@ def _connected(profile: Profile | None, options: RunOptions) -> Profile | None:
     return None
 
 
-def _afterwards(other: Profile | None, plan: Plan, found: Profile) -> Mapping[str, Afterwards]:
+def _afterwards(other: Profile | None, plan: Plan, found: Profile) -> Mapping[str, PostRunStep]:
     """Return what follows the checks: the comparison with another target, where one is given."""
     if other is None:
         return {}
@@ -211,7 +213,7 @@ def _afterwards(other: Profile | None, plan: Plan, found: Profile) -> Mapping[st
 
 def only_our_own(rows: Sequence[Requirement], profile: Profile) -> str | None:
     """Return what of the suite's own these rows judge on a target, where they judge nothing of the operator's."""
-    applicable = [row for row in rows if row.documented is None and absent(row, profile) is None]
+    applicable = [row for row in rows if row.documented is None and explain_absence(row, profile) is None]
     receivers = bool(applicable) and all("R" in row.needs for row in applicable)
     return OUR_LISTENER if receivers and profile.webhook_bindings.receiver is None else None
 
@@ -240,6 +242,6 @@ def _expected(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailu
     for entry in (*entries, *extra):
         if entry.id not in load():
             raise UsageFault(f"xfail: no requirement {entry.id}")
-    if (trouble := contradictory((*entries, *extra))) is not None:
+    if (trouble := explain_contradiction((*entries, *extra))) is not None:
         raise UsageFault(trouble)
     return extra

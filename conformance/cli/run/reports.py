@@ -15,7 +15,7 @@ import click
 from conformance import extras
 from conformance.cli.closed_stdout import unread
 from conformance.cli.usage import UsageFault
-from conformance.engine.expected_failures import FILE, faults, proposed
+from conformance.engine.expected_failures import FILE, list_faults, propose_list
 from conformance.http.client import Names
 from conformance.log.events import LOG, EventLog
 from conformance.outcome import Exit
@@ -97,11 +97,11 @@ def _write(
 
 def _propose(log: EventLog, directory: Path, known: Sequence[ExpectedFailure]) -> None:
     """Write the list of known breaches without the entries that do not hold, and say what is the matter with them."""
-    path, text = directory / FILE, proposed(known, log.events)
+    path, text = directory / FILE, propose_list(known, log.events)
     if text is None:
         return
     replace_file(path, text.encode("utf-8", "backslashreplace"))
-    for trouble in faults(known, log.events):
+    for trouble in list_faults(known, log.events):
         click.echo(f"weldproof run: xfail: {trouble}", err=True)
     click.echo(f"weldproof run: a list without these entries: {path}", err=True)
 

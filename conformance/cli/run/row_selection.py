@@ -9,8 +9,8 @@ from conformance.cli.run.shards import part_of
 from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
-from conformance.engine.runner import absent
-from conformance.engine.sharding import part
+from conformance.engine.runner import explain_absence
+from conformance.engine.sharding import select_part
 from conformance.ledger import NEWEST, Requirement, load
 from conformance.target import Profile
 from conformance.vocabulary.lanes.families import decided_on
@@ -95,8 +95,12 @@ def shared_out(rows: tuple[Requirement, ...], options: RunOptions, profile: Prof
         raise UsageFault("--shard needs --seed, because all parts of a run share one seed")
     lanes = tuple(options.lanes)
     try:
-        return part(
-            rows, number, of, applies=lambda row: profile is None or absent(row, profile, lanes) is None, lanes=lanes
+        return select_part(
+            rows,
+            number,
+            of,
+            applies=lambda row: profile is None or explain_absence(row, profile, lanes) is None,
+            lanes=lanes,
         )
     except ValueError as few:
         raise UsageFault(f"--shard {options.shard}: {few}") from few

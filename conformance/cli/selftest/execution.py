@@ -131,5 +131,5 @@ async def verdicts_against(
         profile = with_short_budgets(stack.profile, generated=any(row.id == "X-OAS-01" for row in rows))
         async with with_receiver(profile, mutant) as judged:
             plan = Plan(rows, select_checks(rows, judged), seed=seed, workers=judged.pace.workers)
-            await Run(plan, judged, log).whole()
+            await Run(plan, judged, log).execute_whole()
     return {event["id"]: Verdict(event["verdict"]) for event in log.of("row")}

@@ -22,8 +22,8 @@ from conformance.cli.targets import checked_nodes, named_profile
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
 from conformance.engine.quick import FUZZ_SECONDS
-from conformance.engine.quick_look import QuickLook, quick_look
-from conformance.engine.registration import brought_in
+from conformance.engine.quick_look import QuickSelection, select_quick_checks
+from conformance.engine.registration import import_meanwhile
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
 from conformance.live.following import Following
@@ -50,7 +50,7 @@ class Again:
 
     rows: tuple[Requirement, ...]
     checks: tuple[Check, ...]
-    quick: QuickLook | None
+    quick: QuickSelection | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ class Rounds:
         if failed:
             rows = tuple(row for row in self._now.rows if row.id in failed)
             checks = tuple(one for one in self._now.checks if failed.intersection(one.rows))
-            self._now = Again(rows, checks, None if self._now.quick is None else QuickLook(checks))
+            self._now = Again(rows, checks, None if self._now.quick is None else QuickSelection(checks))
             ids = [row.id for row in rows]
             more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
             following = f"Next: {', '.join(ids[:_SHOWN_IDS])}{more}."
@@ -166,7 +166,7 @@ async def _watched(profile: Profile, rows: tuple[Requirement, ...], options: Wat
     following = Following()
     async with serving(following, options.port) as address:
         click.echo(f"{address} shows each round; the reports are in {options.report_dir}")
-        async with brought_in():
+        async with import_meanwhile():
             whole, found = await asyncio.to_thread(_planned, profile, rows, options)
         rounds = Rounds(found, whole, options.seed, options.lanes, options.report_dir, following)
         while True:
@@ -180,8 +180,8 @@ def _planned(profile: Profile, rows: tuple[Requirement, ...], options: WatchOpti
     """Return what the first round tries, and the profile with what a quick look may take."""
     found = profile if options.whole else with_fuzz(profile, FUZZ_SECONDS)
     checks = wanted(select_checks(rows, found, options.lanes), options.ids)
-    look = None if options.whole else quick_look(checks, options.seed)
-    return Again(rows, checks if look is None else look.tried, look), found
+    look = None if options.whole else select_quick_checks(checks, options.seed)
+    return Again(rows, checks if look is None else look.checks, look), found
 
 
 async def _restart_or_enter(profile: Profile) -> None:

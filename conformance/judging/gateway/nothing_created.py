@@ -50,7 +50,7 @@ async def nothing_created(
     named(case, answer)
     open_point = None if is_created(case, answer) else asked_for(case.profile, refused.path, answer)
     if open_point is not None:
-        case.inconclusive(row, open_point, exchange=answer)
+        case.mark_inconclusive(row, open_point, exchange=answer)
         return
     fresh_one = is_created(case, answer) and _is_of(answer, body)
     found = brief(answer)

@@ -54,10 +54,10 @@ async def status_at_end(case: Case, status: Callable[[], Awaitable[Answer]]) -> 
 async def judge_same_status(case: Case, link: Opened, before: Answer | None, where: Mapping[str, str]) -> None:
     """Judge that the status of a paid link is as it was: its transaction and attestation, too."""
     if before is None:
-        case.not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
+        case.mark_not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
         return
     if not _is_paid(before):
-        case.inconclusive(_ROW, "the page of a link says Paid, and its status does not", exchange=before)
+        case.mark_inconclusive(_ROW, "the page of a link says Paid, and its status does not", exchange=before)
         return
     after = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
     first, second = before.object(), after.object()
@@ -74,7 +74,7 @@ async def judge_abandoned(case: Case, link: Opened, tx_id: str) -> None:
     and of a transaction that is nowhere something else.
     """
     if "gateway.checkout" not in case.profile.claims.options:
-        case.not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
+        case.mark_not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
         return
     case.client.names.name(tx_id, "TX_ID")
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
@@ -84,7 +84,7 @@ async def judge_abandoned(case: Case, link: Opened, tx_id: str) -> None:
         await case.client.call("POST", f"{url}/verify", json_body={"tx_id": one}) for one in (nowhere, tx_id)
     ]
     if _ON_ITS_WAY not in shown.body or _ON_ITS_WAY in other.body:
-        case.not_applicable(_ROW, "the target does not know of a payment that is in no block yet")
+        case.mark_not_applicable(_ROW, "the target does not know of a payment that is in no block yet")
         return
     called = await case.client.call("POST", f"{url}/abandon", json_body={})
     status = await case.client.call("GET", f"{url}/status")

@@ -24,9 +24,9 @@ async def faults_to_show(case: Case, node: Controlled) -> list[str]:
     """
     names = [name for name in await node.fault_names() if name not in SUBMISSION_FAULTS]
     if AWAY not in names:
-        case.documented("RAIL-WELD-16", "this node has no control verb that takes it away")
+        case.mark_documented("RAIL-WELD-16", "this node has no control verb that takes it away")
     if not names:
-        case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
+        case.mark_documented("RAIL-WELD-13", "this node has no control verb that takes it away")
     return names
 
 

@@ -53,7 +53,9 @@ async def owner_is_served(case: Case, row: str, invent: Callable[[bytes], str], 
     answer = await present(case, operation, proof, body=quote.body)
     served = [claim for claim in answers if claim.status == 200]
     if served:
-        case.inconclusive(row, f"{len(served)} wrong claims were served, so the payment is spent", exchange=served[0])
+        case.mark_inconclusive(
+            row, f"{len(served)} wrong claims were served, so the payment is spent", exchange=served[0]
+        )
         return
     where = {"payment": f"after {len(claims)} wrong claims"}
     case.expect(row, answer.status == 200, "200", brief(answer), exchange=answer, where=where)

@@ -17,7 +17,7 @@ async def lane_is_offered(case: Case, row: str) -> None:
     assert main is not None  # noqa: S101 - every lane has one
     chain = case.profile.chains.of(case.lane)
     if chain is not None and chain.network != main.key:
-        case.not_applicable(row, f"the profile binds {chain.network}, where that asset is none")
+        case.mark_not_applicable(row, f"the profile binds {chain.network}, where that asset is none")
         return
     usdc = _spelled(main.asset_id)
     for operation in case.session.catalog.operations:

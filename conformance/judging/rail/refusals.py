@@ -103,7 +103,7 @@ def _judge_refusal(
     """
     if answer.status >= 500 and answer.status not in case.profile.rail_bindings.chain_down_status and not given:
         what = ", ".join(where.values())
-        case.inconclusive(row, f"{what}: answered {answer.status}; a server error is no refusal", exchange=answer)
+        case.mark_inconclusive(row, f"{what}: answered {answer.status}; a server error is no refusal", exchange=answer)
         return
     if row == "RAIL-PAY-06" and answer.status >= 500 and not given:
         what = where.get("payment", "it")

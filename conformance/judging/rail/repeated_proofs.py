@@ -16,7 +16,7 @@ async def judge_paid_proofs(case: Case, row: str) -> None:
             raise Inconclusive("nothing can be bought by this profile")
         served = await purchase(case, operations[0], lanes[0])
     except Inconclusive as reason:
-        case.documented(row, f"no answer to a proof that pays was seen: {reason}")
+        case.mark_documented(row, f"no answer to a proof that pays was seen: {reason}")
         return
     body, other = served.challenge.body, operations[-1]
     # A request of its own that is in order, for a fault in it would be told before what is wrong with the proof.

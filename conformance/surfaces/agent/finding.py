@@ -220,7 +220,7 @@ async def agent_of(case: Case) -> Agent:
     agent = Agent(case, profile.surfaces["agent"].url.rstrip("/"), profile.agent_bindings, profile.is_reference)
     if agent.ours:
         return agent
-    found: Agent = await case.session.once("the agent's names", lambda: _found(agent))
+    found: Agent = await case.session.find_once("the agent's names", lambda: _found(agent))
     return replace(agent, bindings=found.bindings, unbound=found.unbound, lines=found.lines)
 
 

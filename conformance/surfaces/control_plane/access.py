@@ -120,7 +120,7 @@ class Hub:
     def leave_to_reads(self, row: str) -> None:
         """Say that a check needs the token, and that one of its rows stands as those judge it that read alone."""
         for each in self.case.check.rows:
-            judge = self.case.not_applicable if each == row else self.case.inconclusive
+            judge = self.case.mark_not_applicable if each == row else self.case.mark_inconclusive
             judge(each, self.no_token)
 
     # Issuers.
@@ -339,7 +339,7 @@ async def with_service_body(hub: Hub) -> Hub:
     """
     if hub.bindings.service_body is not None or hub.token is None:
         return hub
-    body = await hub.case.session.once("the control plane's service body", lambda: _found_body(hub))
+    body = await hub.case.session.find_once("the control plane's service body", lambda: _found_body(hub))
     return replace(hub, bindings=hub.bindings.model_copy(update={"service_body": body}))
 
 

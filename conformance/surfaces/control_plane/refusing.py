@@ -26,7 +26,7 @@ def refused(case: Case, row: str, answer: Answer, *, taken: bool, word: str, whe
     """
     if answer.status >= _SERVER_FAULT and not taken:
         about = ", ".join(where.values())
-        case.inconclusive(
+        case.mark_inconclusive(
             row, f"the answer {answer.status} is no verdict ({about}): refuse it in words", exchange=answer
         )
         return

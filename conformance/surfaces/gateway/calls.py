@@ -185,7 +185,7 @@ def expect_created(
     """Judge that a plain creation succeeded, or say which key of the profile its refusal asks for."""
     open_point = None if is_created(case, answer) else asked_for(case.profile, path, answer)
     if open_point is not None:
-        case.inconclusive(row, open_point, exchange=answer)
+        case.mark_inconclusive(row, open_point, exchange=answer)
         return
     found = brief(answer)
     hint = binding_hints.of_credentials(answer)

@@ -105,7 +105,7 @@ async def order(
         Inconclusive: It was not created, or the answer lacks what GW-LINK rows judge.
     """
     network = network or network_of(case)
-    tenant = tenant or case.session.tenants.first_on(network)
+    tenant = tenant or case.session.tenants.find_first_on(network)
     wanted = microunits or odd_amount(case)
     # The float's shortest decimal text, which is what is sent, is exactly this decimal.
     amount = float(Decimal(wanted).scaleb(-6))
@@ -171,7 +171,7 @@ def odd_amount(case: Case) -> int:
 
 def _above_the_least(case: Case, microunits: int) -> int:
     least = int(Decimal(case.profile.gateway_bindings.smallest_amount or "0") * 1_000_000)
-    return microunits + case.session.apart + (least if least > _LEAST else 0)
+    return microunits + case.session.amount_offset + (least if least > _LEAST else 0)
 
 
 def _name(case: Case, url: str, token: str) -> None:
@@ -272,7 +272,7 @@ async def on_first_lane(case: Case) -> Case:
     for lane in case.profile.claims.lanes:
         found = on_lane(case, lane)
         try:
-            case.session.tenants.first_on(network_of(found))
+            case.session.tenants.find_first_on(network_of(found))
             await payer(found)
         except Inconclusive as reason:
             reasons.append(f"{lane}: {reason}")

@@ -50,7 +50,7 @@ class LimitedGateway:
         Raises:
             Inconclusive: The profile has none of that name.
         """
-        credentials: Credentials = self._case.session.tenants.get(name, limited=self._own is not None)
+        credentials: Credentials = self._case.session.tenants.get(name, is_limited=self._own is not None)
         return credentials
 
     async def another_key(self, tenant: Credentials) -> TwoKeys | None:

@@ -52,7 +52,7 @@ async def over_restart(case: Case) -> OverRestart | None:
     words = restart_command(case, "gateway")
     if words is None:
         return None
-    found: OverRestart = await case.session.once(_NAME, lambda: _started_again(drawing(case, _NAME), words))
+    found: OverRestart = await case.session.find_once(_NAME, lambda: _started_again(drawing(case, _NAME), words))
     return found
 
 

@@ -105,7 +105,7 @@ async def own_destination(
     admin = administrator(case)
     async with AsyncExitStack() as exits:
         receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
-        tenant = await admin.tenant(name, {network: case.session.tenants.first_on(network).payout[network]})
+        tenant = await admin.tenant(name, {network: case.session.tenants.find_first_on(network).payout[network]})
         ids = list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
         body = {"url": address_of(case, receiver) + new_path(case), **(members or {})}
@@ -153,7 +153,7 @@ class Deleted:
 
 async def deleted_destination(case: Case) -> Deleted | None:
     """Return the two destinations, made once in this run on the case's lane; None where they cannot be had."""
-    found: Deleted | None = await case.session.once(_NAME, lambda: _made(drawing(case, _NAME)))
+    found: Deleted | None = await case.session.find_once(_NAME, lambda: _made(drawing(case, _NAME)))
     return found
 
 
@@ -171,11 +171,11 @@ async def _made(case: Case) -> Deleted | None:
 async def _deleted(case: Case) -> Deleted:
     admin, network, path = administrator(case), network_of(case), new_path(case)
     receiver = await Receiver().start(bound(HOST, 0))
-    case.session.kept.push_async_callback(receiver.close)
-    payout = case.session.tenants.first_on(network).payout[network]
+    case.session.exit_stack.push_async_callback(receiver.close)
+    payout = case.session.tenants.find_first_on(network).payout[network]
     tenant = await admin.tenant("Weldproof deleted destination", {network: payout})
     made: list[str] = []
-    case.session.kept.push_async_callback(delete_quietly, admin, tenant, made)
+    case.session.exit_stack.push_async_callback(delete_quietly, admin, tenant, made)
     paths = gone, kept = f"{path}/gone", f"{path}/kept"
     for one in paths:
         made += [await made_destination(admin, tenant, f"{address_of(case, receiver)}{one}")]

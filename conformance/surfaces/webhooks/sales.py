@@ -96,7 +96,7 @@ async def sales(case: Case) -> tuple[Sale, Sale]:
         Inconclusive: A link could not be made or paid, or nobody can receive.
     """
     name = f"webhook sales {case.lane}"
-    first, far = await case.session.once(name, lambda: _sales(drawing(case, name)))
+    first, far = await case.session.find_once(name, lambda: _sales(drawing(case, name)))
     return first, far
 
 
@@ -205,7 +205,7 @@ async def overpaid(case: Case) -> Sale | None:
     None where no event tells of it: whether an over-payment pays a link is left open.
     """
     name = f"webhook overpaid {case.lane}"
-    found: Sale | None = await case.session.once(name, lambda: _overpaid(drawing(case, name)))
+    found: Sale | None = await case.session.find_once(name, lambda: _overpaid(drawing(case, name)))
     return found
 
 
@@ -277,7 +277,7 @@ async def failures(case: Case) -> Failed:
         Inconclusive: No lane can be, or nobody can receive.
     """
     name = "webhook failures"
-    found: Failed = await case.session.once(name, lambda: _failures(drawing(case, name)))
+    found: Failed = await case.session.find_once(name, lambda: _failures(drawing(case, name)))
     return found
 
 

@@ -43,18 +43,20 @@ async def judge_silence(case: Case, honest: Opened, unpaid: Iterable[Unpaid]) ->
     with its other rows.
     """
     if not case.profile.claims_surface("webhooks"):
-        case.not_applicable(ROW, "the profile does not claim the surface webhooks")
+        case.mark_not_applicable(ROW, "the profile does not claim the surface webhooks")
         return
     try:
         inbox = case.session.inbox
         inbox.of_tenant(honest.order.tenant.name)
     except Inconclusive as reason:
-        case.inconclusive(ROW, str(reason))
+        case.mark_inconclusive(ROW, str(reason))
         return
     words = (honest.order.mark, honest.order.token)
     came = await inbox.wait(lambda one: one.confirms and one.tells_of(words), seconds=case.profile.budgets.paid)
     if not came:
-        case.inconclusive(ROW, "the event of the control, an honest payment, did not come, which WH-DELIV-02 judges")
+        case.mark_inconclusive(
+            ROW, "the event of the control, an honest payment, did not come, which WH-DELIV-02 judges"
+        )
         return
     for one in unpaid:
         spurious = await _false_confirmations(case, inbox, one)
@@ -77,7 +79,7 @@ async def _false_confirmations(case: Case, inbox: Inbox, unpaid: Unpaid) -> list
     strays = case.session.stray_payments
     while True:
         events = [one for one in inbox.received if one.confirms and one.tells_of(unpaid.words)]
-        spurious = [one for one in events if not one.tells_of(strays.of_others(case.check.id))]
-        if not (spurious and strays.come_from_others(case.check.id)):
+        spurious = [one for one in events if not one.tells_of(strays.list_of_others(case.check.id))]
+        if not (spurious and strays.may_come_from_others(case.check.id)):
             return spurious
         await asyncio.sleep(_LOOK_SECONDS)

@@ -221,7 +221,7 @@ async def sender(case: Case, *, by_effects: bool = False) -> Sender:
     Raises:
         Inconclusive: The receiver takes no honest delivery, or cannot be asked for effects where those decide.
     """
-    receiver: UnderTest = await case.session.once("receiver under test", lambda: _found(case))
+    receiver: UnderTest = await case.session.find_once("receiver under test", lambda: _found(case))
     if receiver.effects is None and by_effects:
         raise Inconclusive(UNBOUND_EFFECTS)
     return Sender(case, receiver)
@@ -249,11 +249,11 @@ async def _opened(case: Case) -> UnderTest:
     agent = f"{profile.service_word or 'Weldproof'}/1"
     tls = context_of(profile.tls)
     transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=32, tls=tls)
-    at_once = await case.session.kept.enter_async_context(transport)
+    at_once = await case.session.exit_stack.enter_async_context(transport)
     if bindings.receiver is None:
         header = bindings.header or f"X-{profile.service_word or 'Weldproof'}-Signature"
         covered = bindings.signed_string or "{t}.{body}"
-        started = await case.session.kept.enter_async_context(own_listener(header, covered, bindings.tolerance))
+        started = await case.session.exit_stack.enter_async_context(own_listener(header, covered, bindings.tolerance))
         case.client.names.secret(started.secret, "WEBHOOK_RECEIVER_SECRET")
         signer = Signer(started.secret, covered)
         return UnderTest(

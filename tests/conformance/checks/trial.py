@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names, Transport
 from conformance.log.events import EventLog
@@ -32,8 +32,8 @@ async def tried(
         ready: Called with the open session before the check, to give it payers.
         log: Takes its events.
     """
-    found = next(one for one in registered() if one.id == name)
-    check = found.for_lane("algorand") if found.lane == "each" else found
+    found = next(one for one in load_checks() if one.id == name)
+    check = found.bind_to("algorand") if found.lane == "each" else found
     names, log = Names(), EventLog() if log is None else log
     client = Client(transport, log, name, names, Counter())
     read = target.parse(profile)
@@ -42,7 +42,7 @@ async def tried(
     verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
     try:
         ready(session)
-        await check.run(Case(check, read, client, log, random.Random(1), session))
+        await check.function(Case(check, read, client, log, random.Random(1), session))
     except Inconclusive:
         for row in check.rows:
             verdicts[row].append(Verdict.INCONCLUSIVE)

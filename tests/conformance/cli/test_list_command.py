@@ -12,10 +12,10 @@ from conformance.cli import explain
 from conformance.cli import list as list_command
 from conformance.cli.explain import content
 from conformance.cli.suggestion import nearest
-from conformance.engine.catalogue import Described, catalogue
+from conformance.engine.catalogue import CheckDescription, load_catalogue
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import WHOLE
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.ledger import load
 from tests.conformance.described_checks import described
 
@@ -32,7 +32,7 @@ def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
     """Add a check to the catalogue for the time of one test."""
     sentence = "A challenge costs something.\n\nAsks unpaid and expects an amount."
     fix = "Put an amount into each entry."
-    added = Described(
+    added = CheckDescription(
         "sample_check_of_a_test",
         ("RAIL-402-09",),
         "rail",
@@ -44,13 +44,13 @@ def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
         "nowhere.py",
     )
     for module in (list_command, explain, content):
-        monkeypatch.setattr(module, "catalogue", lambda: (*catalogue(), added))
+        monkeypatch.setattr(module, "catalogue", lambda: (*load_catalogue(), added))
     return added.id
 
 
 def test_the_catalogue_is_what_the_checks_say_of_themselves() -> None:
     """Each check that registers when it is imported is read from its source, with the same members."""
-    assert described(registered()) == catalogue()
+    assert described(load_checks()) == load_catalogue()
 
 
 def test_list_shows_every_requirement() -> None:

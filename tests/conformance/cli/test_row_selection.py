@@ -8,7 +8,7 @@ import pytest
 
 from conformance.cli.run.options import RunOptions
 from conformance.cli.run.row_selection import asked_for, chosen, wanted
-from conformance.engine.runner import absent, select_checks
+from conformance.engine.runner import explain_absence, select_checks
 from conformance.ledger import load
 from conformance.processes.own_stack import surface_options
 from conformance.target import Claims, Profile, Surface
@@ -45,10 +45,10 @@ def test_the_first_ledger_is_judged_as_before() -> None:
 def test_what_nobody_claims_applies_to_nobody() -> None:
     """A gateway that claims no option of the second ledger is judged by the first one."""
     profile = Profile(surfaces={name: Surface(url="http://127.0.0.1:9") for name in SURFACES}, claims=CLAIMS)
-    assert {row.id for row in load() if row.since > 1 and absent(row, profile) is None} == set()
+    assert {row.id for row in load() if row.since > 1 and explain_absence(row, profile) is None} == set()
     every = CLAIMS.model_copy(update={"lanes": LANES, "options": tuple(one for one in OPTIONS if one != RECEIPTS_ONLY)})
     claimed = profile.model_copy(update={"claims": every})
-    assert not [row.id for row in load() if row.since > 1 and absent(row, claimed) is not None]
+    assert not [row.id for row in load() if row.since > 1 and explain_absence(row, claimed) is not None]
 
 
 def test_webhooks_bring_the_gateway_up() -> None:
@@ -113,14 +113,14 @@ def test_a_row_that_names_a_lane_is_of_its_family(monkeypatch: pytest.MonkeyPatc
     """It applies where any lane of the family is offered and run; a row of that very lane's offer does not."""
     further = further_lanes(monkeypatch)
     rows = [row for row in load() if row.lane is not None]
-    assert {row.id for row in rows if absent(row, further) is not None} == OFFERS
+    assert {row.id for row in rows if explain_absence(row, further) is not None} == OFFERS
     weld, offer = load()["RAIL-WELD-01"], load()["RAIL-LANE-01"]
     both = beside(further, "algorand")
-    assert absent(weld, further, ("algorand-2",)) is absent(weld, both, ("algorand-2",)) is None
-    assert absent(weld, both, ("base-2",)) == "this run leaves out the lanes algorand and algorand-2"
-    assert absent(offer, both) is None
-    assert absent(offer, both, ("algorand-2",)) == "this run leaves out the lane algorand"
-    assert absent(offer, further) == "the profile does not claim the lane algorand"
+    assert explain_absence(weld, further, ("algorand-2",)) is explain_absence(weld, both, ("algorand-2",)) is None
+    assert explain_absence(weld, both, ("base-2",)) == "this run leaves out the lanes algorand and algorand-2"
+    assert explain_absence(offer, both) is None
+    assert explain_absence(offer, both, ("algorand-2",)) == "this run leaves out the lane algorand"
+    assert explain_absence(offer, further) == "the profile does not claim the lane algorand"
     options = RunOptions(ids=("RAIL-WELD", "RAIL-LANE"), ledger=1, lanes=("algorand-2",))
     asked = {row.id for row in asked_for(options)}
     assert {"RAIL-WELD-01", "RAIL-WELD-02", "RAIL-WELD-05"} <= asked

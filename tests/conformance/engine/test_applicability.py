@@ -10,7 +10,7 @@ import pytest
 
 from conformance.engine.check import Case, Check
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.runner import Plan, Run, absent
+from conformance.engine.runner import Plan, Run, explain_absence
 from conformance.ledger import load
 from conformance.log.events import EventLog
 from conformance.target import Claims, LimitedService, Profile, Surface
@@ -44,7 +44,7 @@ def claiming(*surfaces: str) -> Profile:
 )
 def test_a_row_applies_where_all_it_needs_is_claimed(row: str, surfaces: tuple[str, ...], applies: bool) -> None:
     """Events need webhooks, shared rows any surface, comparisons both sides; the reason names what is missing."""
-    reason = absent(load()[row], claiming(*surfaces))
+    reason = explain_absence(load()[row], claiming(*surfaces))
     assert applies is (reason is None)
     assert applies or "claim" in str(reason)
 
@@ -61,7 +61,7 @@ def test_a_gateway_that_verifies_receipts_alone_has_the_rows_of_that(row: str, a
     """The profile claims so; a rail beside it is judged as ever."""
     surfaces = {name: Surface(url=NOBODY) for name in ("gateway", "rail", "webhooks")}
     claims = Claims(surfaces=tuple(surfaces), options=("gateway.receipts_only",))
-    reason = absent(load()[row], Profile(surfaces=surfaces, claims=claims))
+    reason = explain_absence(load()[row], Profile(surfaces=surfaces, claims=claims))
     assert applies is (reason is None), reason
     assert applies or "gateway.receipts_only" in str(reason)
 
@@ -69,7 +69,7 @@ def test_a_gateway_that_verifies_receipts_alone_has_the_rows_of_that(row: str, a
 async def verdict_of(row: str, *bodies: Any) -> dict[str, Any]:
     """Return how a run judges a row that some checks decide."""
     checks = tuple(
-        Check(f"check_{place}", (row,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", run=body)
+        Check(f"check_{place}", (row,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", function=body)
         for place, body in enumerate(bodies)
     )
     log = EventLog()
@@ -85,7 +85,7 @@ async def test_a_row_that_is_read_is_judged_where_a_check_can() -> None:
         case.expect("GW-DOC-02", False, "not served", "201")
 
     async def nothing_to_ask(case: Case) -> None:
-        case.documented("GW-DOC-02", "no edge host")
+        case.mark_documented("GW-DOC-02", "no edge host")
 
     assert (await verdict_of("GW-DOC-02"))["verdict"] == "documented"
     assert (await verdict_of("GW-DOC-02", breach))["verdict"] == "fail"
@@ -112,8 +112,8 @@ async def test_limits_are_exhausted_alone_where_they_are_shared(apart: bool, tmp
         case.expect("GW-RATE-02", True, "", "")
 
     checks = (
-        Check("a_limit", ("GW-RATE-02",), "gateway", None, exclusive=Exclusive.LIMITS, fix="", run=limit),
-        Check("b_other", ("GW-RATE-02",), "gateway", None, exclusive=Exclusive.NOTHING, fix="", run=slow),
+        Check("a_limit", ("GW-RATE-02",), "gateway", None, exclusive=Exclusive.LIMITS, fix="", function=limit),
+        Check("b_other", ("GW-RATE-02",), "gateway", None, exclusive=Exclusive.NOTHING, fix="", function=slow),
     )
     profile = claiming("gateway")
     if apart:

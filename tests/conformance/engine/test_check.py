@@ -49,7 +49,7 @@ async def test_a_judgement_names_the_exchange_that_shows_it() -> None:
     case = case_of()
     answers = [await case.client.call("GET", "http://rail.test/") for _ in range(2)]
     case.expect(MUST, False, "200", "404", exchange=answers[1])
-    case.inconclusive(MUST, "it is unknown", exchange=answers[0])
+    case.mark_inconclusive(MUST, "it is unknown", exchange=answers[0])
     case.expect(MUST, True, "200", "200")
     assert [event["exchange"] for event in case.log.of("judgement")] == [2, 1, None]
 
@@ -76,16 +76,16 @@ def test_what_goes_beyond_a_row_warns_and_says_why() -> None:
 def test_what_does_not_judge_says_why() -> None:
     """Rows that are open, do not apply or are documented have a verdict of that name, the reason, and no fix."""
     case = case_of()
-    case.inconclusive(MUST, "it is unknown")
-    case.not_applicable(MUST, "it is claimed absent")
-    case.documented(MUST, "no node shows it")
+    case.mark_inconclusive(MUST, "it is unknown")
+    case.mark_not_applicable(MUST, "it is claimed absent")
+    case.mark_documented(MUST, "no node shows it")
     told = [(event["verdict"], event["expected"], event["hint"]) for event in case.log.of("judgement")]
     assert told == [
         ("inconclusive", "it is unknown", None),
         ("not_applicable", "it is claimed absent", None),
         ("documented", "no node shows it", None),
     ]
-    assert case.judged == {MUST}
+    assert case.judged_rows == {MUST}
 
 
 def test_live_values_and_lanes() -> None:
@@ -104,9 +104,9 @@ def test_live_values_and_lanes() -> None:
 def test_a_sample_is_told_once_with_its_size() -> None:
     """In every kind of run: samples from several places are one sum; complete trials are not mentioned."""
     case = case_of(None)
-    assert len(case.some(range(30), 10, "inputs")) == len(case.some(range(40), 10, "inputs")) == 10
-    assert sorted(case.some(range(5), 10, "others")) == list(range(5))
-    case.tell_parts()
+    assert len(case.draw_part(range(30), 10, "inputs")) == len(case.draw_part(range(40), 10, "inputs")) == 10
+    assert sorted(case.draw_part(range(5), 10, "others")) == list(range(5))
+    case.log_parts()
     (told,) = case.log.of("check.shortened")
     assert (told["what"], told["tried"], told["of"], told["rows"]) == ("inputs", 20, 70, [MUST, SHOULD])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.engine.declared import Unreadable, declared
+from conformance.engine.declared import UnreadableArgument, read_declarations
 
 _HEAD = """\
 from conformance.checks.other import FIX as _FIX
@@ -30,7 +30,7 @@ def read(tmp_path: Path, decorator: str) -> list[dict[str, object]]:
     folder.mkdir(parents=True)
     (folder.parent / "other.py").write_text('FIX: str = "Do " "this."\n', "utf-8")
     (folder / "one.py").write_text(f"{_HEAD}{decorator}{_BODY}", "utf-8")
-    return declared(tmp_path)
+    return read_declarations(tmp_path)
 
 
 def test_names_tuples_and_imports_have_their_values(tmp_path: Path) -> None:
@@ -58,5 +58,5 @@ def test_a_check_that_says_nothing_of_quick_looks_follows_its_company(tmp_path: 
 @pytest.mark.parametrize("rows", ['*(f"X-A-{n}" for n in (1, 2))', "_UNKNOWN", "_BOTH[0]"])
 def test_what_must_be_computed_is_refused(tmp_path: Path, rows: str) -> None:
     """The error names the file and the expression."""
-    with pytest.raises(Unreadable, match=r"rail/one\.py.*no constant"):
+    with pytest.raises(UnreadableArgument, match=r"rail/one\.py.*no constant"):
         read(tmp_path, f'@check({rows}, surface="rail", fix=_FIX)')

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.engine.echoed import ROW, judging
+from conformance.engine.echoed import ROW, make_echo_listener
 from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog
 from conformance.surfaces.rail.purchase import header_value
@@ -33,7 +33,7 @@ async def judgements(transport: Repeating, *, over: bool = False) -> list[tuple[
     """Return check, verdict and exchange of what is judged of three calls."""
     log = EventLog()
     client = Client(transport, log, "late_replay_buys_nothing", Names(), Counter())
-    client.heard = judging(log, "late_replay_buys_nothing")
+    client.heard = make_echo_listener(log, "late_replay_buys_nothing")
     asking = client.over(transport) if over else client
     for _ in range(3):
         await asking.call("POST", "http://rail.test/pay", json_body={}, headers={"X-PAYMENT": VALUE}, patient=False)
@@ -53,7 +53,7 @@ async def test_a_request_that_is_no_text_is_sent_all_the_same() -> None:
     """Hostile requests have such paths and headers."""
     log = EventLog()
     client = Client(Repeating(400, repeats=False), log, "x", Names(), Counter())
-    client.heard = judging(log, "x")
+    client.heard = make_echo_listener(log, "x")
     odd = "\udc80\ud800"
     await client.call("POST", f"http://rail.test/{odd}", headers={"X-PAYMENT": VALUE, "X-Odd": odd}, body=b"\xff")
     assert not list(log.of("judgement"))

@@ -14,7 +14,7 @@ from junitparser import Failure, JUnitXml
 
 from conformance.cli.run import command
 from conformance.engine.check import Check
-from conformance.engine.expected_failures import contradictory, faults, proposed
+from conformance.engine.expected_failures import explain_contradiction, list_faults, propose_list
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.log.events import Event, EventLog
@@ -44,7 +44,7 @@ def run() -> tuple[Event, ...]:
 def test_each_fault_is_named() -> None:
     """Stale, unmatched and expired entries have a sentence each, one that holds or was not selected none."""
     entries = [*map(entry, ROWS[:3]), entry(ROWS[3], PAST), entry("GW-LINK-01")]
-    assert faults(entries, run()) == (
+    assert list_faults(entries, run()) == (
         "stale: RAIL-402-02 passes",
         "unmatched: RAIL-402-03 does not apply to this target",
         "expired on 2020-01-01, and RAIL-402-07 is still broken",
@@ -54,7 +54,7 @@ def test_each_fault_is_named() -> None:
 def test_the_list_without_what_does_not_hold_is_proposed() -> None:
     """It is a list that `--xfail` takes, with the entries that hold; those that do not are comments in it."""
     entries = [*map(entry, ROWS[:3]), entry(ROWS[3], PAST), entry("GW-LINK-01")]
-    text = proposed(entries, run())
+    text = propose_list(entries, run())
     assert text is not None
     assert parse(text, source="proposed").xfail == (entries[0], entries[4])
     left_out = "\n".join(line[2:] for line in text.splitlines() if line.startswith(("# [[", "# id", "# reason")))
@@ -64,8 +64,8 @@ def test_the_list_without_what_does_not_hold_is_proposed() -> None:
 
 def test_nothing_is_proposed_where_all_hold() -> None:
     """Neither an empty list nor one that holds is touched."""
-    assert proposed([], run()) is None
-    assert proposed([entry(ROWS[0]), entry("GW-LINK-01")], run()) is None
+    assert propose_list([], run()) is None
+    assert propose_list([entry(ROWS[0]), entry("GW-LINK-01")], run()) is None
 
 
 def test_an_entry_that_matches_nothing_fails_every_report() -> None:
@@ -93,7 +93,7 @@ async def test_a_lane_that_only_this_run_leaves_out_matches_as_before(
     claims = f'[claims]\nsurfaces = ["rail"]\nlanes = {json.dumps(claimed)}\n'
     profile = parse(f'[surfaces.rail]\nurl = "http://127.0.0.1:9"\n{claims}', source="test")
     log = EventLog()
-    await Run(Plan((row,), NO_CHECKS, seed=1, lanes=lanes, expected=(entry(row.id),)), profile, log).execute()
+    await Run(Plan((row,), NO_CHECKS, seed=1, lanes=lanes, expected_failures=(entry(row.id),)), profile, log).execute()
     (judged,) = log.of("row")
     assert (judged["verdict"], judged["expected_failure"]) == ("not_applicable", found)
 
@@ -101,10 +101,10 @@ async def test_a_lane_that_only_this_run_leaves_out_matches_as_before(
 def test_two_entries_of_one_row_are_refused(tmp_path: Path) -> None:
     """They contradict each other: exit code 2 before anything runs, with the entry to keep."""
     entries = [entry(ROWS[0]), entry(ROWS[1]), entry(ROWS[0], PAST)]
-    said = contradictory(entries)
+    said = explain_contradiction(entries)
     assert said is not None
     assert parse(said.partition("\n\n")[2], source="said").xfail == (entries[2],)
-    assert contradictory(entries[:2]) is None
+    assert explain_contradiction(entries[:2]) is None
     written = 'id = "RAIL-402-01"\nreason = "x"\nowner = "us"\nexpires = 2099-01-01\n'
     for name in ("weldproof.toml", "more.toml"):
         head = '[surfaces.rail]\nurl = "http://127.0.0.1:9"\n' if name == "weldproof.toml" else ""

@@ -32,8 +32,8 @@ async def test_a_check_whose_program_ended_before_it_was_interrupted() -> None:
 
     profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
     checks = (
-        Check("breaks", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", run=breaks),
-        Check("never", (ANOTHER,), "gateway", None, exclusive=Exclusive.SURFACE, fix="", run=never),
+        Check("breaks", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", function=breaks),
+        Check("never", (ANOTHER,), "gateway", None, exclusive=Exclusive.SURFACE, fix="", function=never),
     )
     log = EventLog()
     run = asyncio.create_task(
@@ -64,7 +64,7 @@ async def test_a_check_that_ends_after_the_run_adds_nothing_to_it() -> None:
             ended.set()
 
     profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
-    check = Check("lingers", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", run=lingers)
+    check = Check("lingers", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", function=lingers)
     log = EventLog()
     run = asyncio.create_task(Run(Plan((load()[ROW],), (check,), seed=1, workers=1), profile, log).execute())
     async with asyncio.timeout(600):
@@ -89,10 +89,10 @@ async def test_a_shared_question_ends_with_the_run() -> None:
             raise EOFError("the connection is closed")
 
     async def asks(case: Case) -> None:
-        await case.session.once("question", question)
+        await case.session.find_once("question", question)
 
     profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
-    check = Check("asks", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", run=asks)
+    check = Check("asks", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", function=asks)
     run = asyncio.create_task(Run(Plan((load()[ROW],), (check,), seed=1, workers=1), profile, EventLog()).execute())
     async with asyncio.timeout(600):
         await began.wait()

@@ -83,7 +83,7 @@ async def test_a_node_without_a_control_address_lacks_every_verb() -> None:
 async def verdict_of(*bodies: Callable[[Case], Awaitable[None]]) -> Event:
     """Return how a run judges the row that some checks decide."""
     checks = tuple(
-        Check(f"check_{place}", (ROW,), "rail", None, exclusive=Exclusive.NOTHING, fix="", run=body)
+        Check(f"check_{place}", (ROW,), "rail", None, exclusive=Exclusive.NOTHING, fix="", function=body)
         for place, body in enumerate(bodies)
     )
     log = EventLog()
@@ -151,7 +151,7 @@ async def test_a_check_that_lacks_an_extra_passes_nothing() -> None:
 async def test_a_check_of_a_lane_that_is_not_installed_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of it is sent: its row is inconclusive beside others that pass, and it is not among what was tried."""
     monkeypatch.setattr(extras, "installed", lambda extra: extra != "solana")
-    checks = [Check("whole", (ROW,), "rail", None, exclusive=Exclusive.NOTHING, fix="", run=passes)]
+    checks = [Check("whole", (ROW,), "rail", None, exclusive=Exclusive.NOTHING, fix="", function=passes)]
     checks += [replace(checks[0], id=f"paid[{lane}]", lane=lane) for lane in ("base", "solana")]
     log = EventLog()
     code = await Run(Plan((load()[ROW],), tuple(checks), seed=1, workers=1), PROFILE, log).execute()

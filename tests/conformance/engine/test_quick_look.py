@@ -10,8 +10,8 @@ import pytest
 from conformance.engine.check import Case, Check
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import WHOLE, Quick, left_out, one_of_several, sample
-from conformance.engine.quick_look import quick_look
-from conformance.engine.registration import registered
+from conformance.engine.quick_look import select_quick_checks
+from conformance.engine.registration import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog
@@ -32,7 +32,7 @@ def check(name: str, quick: Quick = WHOLE, lane: str | None = None) -> Check:
 
 def on_each(one: Check) -> list[Check]:
     """Return it on every lane."""
-    return [one.for_lane(lane) for lane in LANES]
+    return [one.bind_to(lane) for lane in LANES]
 
 
 def case(one: Check, log: EventLog, seed: int | None) -> Case:
@@ -44,19 +44,19 @@ def case(one: Check, log: EventLog, seed: int | None) -> Case:
 def test_a_check_that_runs_on_every_lane_is_tried_on_one() -> None:
     """The seed draws the lane for each check by itself, so that every lane is met by some."""
     checks = [bound for number in range(30) for bound in on_each(check(f"on_each_{number}", lane="each"))]
-    look = quick_look(checks, 7)
-    assert len(look.tried) == 30
-    assert {one.lane for one in look.tried} == set(LANES)
+    look = select_quick_checks(checks, 7)
+    assert len(look.checks) == 30
+    assert {one.lane for one in look.checks} == set(LANES)
     assert set(look.lanes.values()) == {3}
-    assert quick_look(reversed(checks), 7).tried[::-1] == look.tried
-    assert quick_look(checks, 8).tried != look.tried
+    assert select_quick_checks(reversed(checks), 7).checks[::-1] == look.checks
+    assert select_quick_checks(checks, 8).checks != look.checks
 
 
 def test_a_check_may_be_left_out_and_says_why() -> None:
     """It is not tried on any lane, and its reason stays."""
     out = check("slow", left_out("waits for an hour"), lane="each")
-    look = quick_look([check("kept"), *on_each(out)], 7)
-    assert [one.id for one in look.tried] == ["kept"]
+    look = select_quick_checks([check("kept"), *on_each(out)], 7)
+    assert [one.id for one in look.checks] == ["kept"]
     assert [(one.id, reason) for one, reason in look.left_out.items()] == [
         (f"slow[{lane}]", "waits for an hour") for lane in LANES
     ]
@@ -65,8 +65,8 @@ def test_a_check_may_be_left_out_and_says_why() -> None:
 def test_of_checks_that_try_alike_one_is_tried() -> None:
     """The others name the one that is."""
     names = {"first", "second", "third"}
-    look = quick_look([check(name, one_of_several("calls")) for name in sorted(names)], 7)
-    (tried,) = look.tried
+    look = select_quick_checks([check(name, one_of_several("calls")) for name in sorted(names)], 7)
+    (tried,) = look.checks
     assert {one.id for one in look.left_out} == names - {tried.id}
     assert set(look.left_out.values()) == {f"of calls {tried.id} is tried"}
 
@@ -111,7 +111,7 @@ def test_who_samples_without_saying_so_is_at_fault() -> None:
 
 def test_what_disturbs_the_others_is_left_out_by_default() -> None:
     """A check that moves the clock, disturbs a chain or uses a limit up would run after all others."""
-    for one in registered():
+    for one in load_checks():
         if one.exclusive is not Exclusive.NOTHING:
             assert one.quick.way == "left out", one.id
         if one.quick.way != "whole":

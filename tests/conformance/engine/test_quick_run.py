@@ -7,7 +7,7 @@ import pytest
 from conformance.engine.check import Case, Check
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import WHOLE, Quick, left_out, sample
-from conformance.engine.quick_look import quick_look
+from conformance.engine.quick_look import select_quick_checks
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.log.events import EventLog
@@ -40,8 +40,8 @@ def check(name: str, rows: tuple[str, ...], quick: Quick = WHOLE) -> Check:
 async def looked(*checks: Check) -> tuple[Exit, EventLog]:
     """Run a quick look of these checks against nothing."""
     log = EventLog()
-    look = quick_look(checks, 5)
-    plan = Plan((load()[ROW], load()[OTHER]), look.tried, seed=5, quick=look)
+    look = select_quick_checks(checks, 5)
+    plan = Plan((load()[ROW], load()[OTHER]), look.checks, seed=5, quick=look)
     return await Run(plan, PROFILE, log).execute(), log
 
 
@@ -63,7 +63,7 @@ async def test_a_sample_and_a_single_lane_are_in_the_summary() -> None:
     """How many of how many, for every check that tried a part."""
     laned = check("on_each", (ROW,))
     numbers = check("numbers", (OTHER,), sample("numbers"))
-    _, log = await looked(*(laned.for_lane(lane) for lane in LANES), numbers)
+    _, log = await looked(*(laned.bind_to(lane) for lane in LANES), numbers)
     lane, many = sorted(summarise(log.events).shortened, key=lambda one: one.of)
     assert (lane.what, lane.tried, lane.of) == ("lanes", 1, 2)
     assert many == Shortened("numbers", (OTHER,), "numbers", 3, 100)

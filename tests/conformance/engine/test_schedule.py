@@ -13,7 +13,7 @@ import pytest
 from conformance.engine import clock
 from conformance.engine.check import Case, Check
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.ledger.typical import typical_seconds
@@ -356,9 +356,9 @@ async def test_checkouts_go_on_beside_the_rails_nodes_where_theirs_are_others(
 
 def test_checks_of_checkouts_that_pay_at_nodes_of_the_rail_say_so() -> None:
     """Whose module asks for what the rail sells, or for a payer of it, pays there."""
-    for one in registered():
+    for one in load_checks():
         if one.surface in {"gateway", "webhooks"}:
-            source = inspect.getsource(inspect.getmodule(one.run) or one.run)
+            source = inspect.getsource(inspect.getmodule(one.function) or one.function)
             asks = any(name in source for name in ("session.catalog.operations", "session.payers.for_rail("))
             assert one.pays_rail is asks, one.id
 

@@ -14,7 +14,7 @@ from conformance.engine import trailing
 from conformance.engine.check import Case, Check
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.runner import Plan, Run
-from conformance.engine.trailing import TRAILING_SECONDS, Trailing
+from conformance.engine.trailing import STALE_SECONDS, StaleChains
 from conformance.http.client import Names
 from conformance.lanes.base.node import BaseNode
 from conformance.ledger import load
@@ -82,7 +82,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Nodes:
 async def judged(surface: str, body: Callable[[Case], Awaitable[None]], lane: str | None = None) -> Event:
     """Return how a run with one check of a surface judges the check's row."""
     row = ROWS[surface]
-    check = Check("check", (row,), surface, lane, exclusive=Exclusive.NOTHING, fix="", run=body)
+    check = Check("check", (row,), surface, lane, exclusive=Exclusive.NOTHING, fix="", function=body)
     log = EventLog()
     await Run(Plan((load()[row],), (check,), seed=1, workers=1), PROFILE, log).execute()
     (event,) = log.of("row")
@@ -117,7 +117,7 @@ async def test_the_report_has_the_reason_in_place_of_a_breach(nodes: Nodes) -> N
     nodes.ages["algorand"] = 444.0
     log = EventLog()
     check = Check(
-        "check", (ROWS["rail"],), "rail", None, exclusive=Exclusive.NOTHING, fix="Serve it.", run=finds(False)
+        "check", (ROWS["rail"],), "rail", None, exclusive=Exclusive.NOTHING, fix="Serve it.", function=finds(False)
     )
     await Run(Plan((load()[ROWS["rail"]],), (check,), seed=1, workers=1), PROFILE, log).execute()
     (judgement,) = log.of("judgement")
@@ -136,7 +136,7 @@ async def test_what_no_chain_is_asked_about_is_judged(nodes: Nodes) -> None:
     assert nodes.asked == 0
 
 
-@pytest.mark.parametrize("age", [None, -7200.0, 0.0, TRAILING_SECONDS - 2.0])
+@pytest.mark.parametrize("age", [None, -7200.0, 0.0, STALE_SECONDS - 2.0])
 async def test_other_nodes_excuse_nothing(nodes: Nodes, age: float | None) -> None:
     """One that does not answer, one whose clock a test moved forward, and one with a recent block."""
     nodes.ages = dict.fromkeys(CHAINS, age)
@@ -174,19 +174,19 @@ async def test_another_reason_does_not_hide_that_a_chain_trails(nodes: Nodes) ->
 async def test_a_chain_that_became_current_during_the_check_excuses_it_still(nodes: Nodes) -> None:
     """The check may have met the chain before, and a target notices only after a while that it is current."""
     nodes.ages["algorand"] = 100.0
-    seen = Trailing(PROFILE, Names())
+    seen = StaleChains(PROFILE, Names())
     began = time.monotonic()
-    assert await seen.reason_for("rail", "algorand", began)
+    assert await seen.find_reason_for("rail", "algorand", began)
     nodes.ages["algorand"] = 1.0
     seen._known.clear()
-    assert await seen.reason_for("rail", "algorand", began)
-    assert await seen.reason_for("rail", "algorand", began + 1000) is None
+    assert await seen.find_reason_for("rail", "algorand", began)
+    assert await seen.find_reason_for("rail", "algorand", began + 1000) is None
     await seen.close()
 
 
 async def test_a_node_is_asked_once_in_a_few_seconds(nodes: Nodes) -> None:
     """However many checks want to know."""
-    seen = Trailing(PROFILE, Names())
+    seen = StaleChains(PROFILE, Names())
     nodes.ages["base"] = 90.0
     for _ in range(50):
         with pytest.raises(Inconclusive, match=REASON.format("base")):

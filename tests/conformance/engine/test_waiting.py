@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from conformance.engine.waiting import Waiting
+from conformance.engine.waiting import ClockBarrier
 
 
 async def turns(times: int = 50) -> None:
@@ -19,19 +19,19 @@ class Trip:
     """Notes who does what, in order."""
 
     def __init__(self) -> None:
-        self.waiting = Waiting()
+        self.waiting = ClockBarrier()
         self.done: list[str] = []
         self.held = asyncio.Event()
 
     async def lets_pass(self, name: str, *moments: float) -> None:
-        with self.waiting.taking_part():
+        with self.waiting.take_part():
             await turns()
             for moment in moments:
-                async with self.waiting.until(moment):
+                async with self.waiting.wait_until(moment):
                     self.done.append(f"{name} {moment:g}")
 
     async def is_busy(self) -> None:
-        with self.waiting.taking_part():
+        with self.waiting.take_part():
             await self.held.wait()
             self.done.append("busy")
 
@@ -73,13 +73,13 @@ async def test_one_that_is_cancelled_holds_up_nobody(when: str) -> None:
 
 async def test_one_that_takes_no_part_waits_for_those_who_do() -> None:
     trip = Trip()
-    async with trip.waiting.until(7):
+    async with trip.waiting.wait_until(7):
         pass
     busy = asyncio.create_task(trip.is_busy())
     await turns()
 
     async def outside() -> None:
-        async with trip.waiting.until(8):
+        async with trip.waiting.wait_until(8):
             trip.done.append("outside")
 
     other = asyncio.create_task(outside())

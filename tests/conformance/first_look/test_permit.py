@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.first_look.permit import NotSent, OnlyReading, is_tried
 from conformance.ledger import load
 
@@ -65,7 +65,7 @@ def test_what_the_server_itself_sells_is_asked_for() -> None:
 
 def test_the_checks_are_those_whose_rows_need_nothing() -> None:
     """The list follows from the registry: no row of a tried check needs a payment, credential, receiver or program."""
-    tried = [one for one in registered() if is_tried(one)]
+    tried = [one for one in load_checks() if is_tried(one)]
     needs = {need for one in tried for row in one.rows for need in load()[row].needs}
     assert needs <= {"B", "V"}
     assert not [one.id for one in tried if one.exclusive is not Exclusive.NOTHING or one.self_contained]

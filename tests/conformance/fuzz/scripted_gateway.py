@@ -14,7 +14,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names, Unreachable
 from conformance.log.events import EventLog
@@ -200,14 +200,14 @@ class Judged:
 
 async def judged(name: str, gateway: Gateway, read: target.Profile, seed: int = 1) -> Judged:
     """Run one check against a gateway."""
-    found = next(one for one in registered() if one.id == name)
+    found = next(one for one in load_checks() if one.id == name)
     names, log = Names(), EventLog()
     client = Client(gateway, log, name, names, Counter())
     session = Session(read, client, names, seed)
     await session.open()
     case = Case(found, read, client, log, random.Random(seed), session)
     try:
-        await found.run(case)
+        await found.function(case)
     except (Inconclusive, Unreachable):
         return Judged(dict.fromkeys(found.rows, Verdict.INCONCLUSIVE), log)
     rows = {event["row"] for event in log.of("judgement")}

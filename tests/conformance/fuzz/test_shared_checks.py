@@ -15,7 +15,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Answer, Client, Counter, Names, Unreachable
 from conformance.http.leaks import comes_back
@@ -49,7 +49,7 @@ async def test_every_documented_operation_is_known(tmp_path: Path) -> None:
     client = Client(gateway, log, "x", names, Counter())
     session = Session(read, client, names, 1)
     await session.open()
-    found = next(one for one in registered() if one.id == BODIES)
+    found = next(one for one in load_checks() if one.id == BODIES)
     known = await endpoints(Case(found, read, client, log, random.Random(1), session), "gateway")
     labels = {one.label for one in known}
     assert labels == {

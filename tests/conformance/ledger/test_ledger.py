@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.ledger import NEWEST, VERSIONS, load
 from conformance.vocabulary.claims import CHECKOUT, PAYMENT_RESPONSE, RECORDS, TENANTS
 from conformance.vocabulary.lanes.families import OFFERS
@@ -56,7 +56,7 @@ def test_rows_without_a_wire_say_why() -> None:
 def test_a_row_that_one_lane_shows_is_of_that_lane() -> None:
     """A run of other lanes, or a target without that lane, is not left without a verdict for want of it (GW-CHK-15)."""
     lanes: defaultdict[str, set[str | None]] = defaultdict(set)
-    for one in registered():
+    for one in load_checks():
         for row in one.rows:
             lanes[row].add(one.lane)
     alone = {row: found.pop() for row, found in lanes.items() if len(found) == 1 and found.isdisjoint({None, "each"})}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance import target
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.http.client import Counter, Names
 from conformance.ledger import load
@@ -94,7 +94,7 @@ def torn() -> Iterator[None]:
 @pytest.mark.usefixtures("torn")
 async def test_a_check_that_makes_proofs_beside_redaction() -> None:
     """A check whose proofs are made in threads does not disturb checks that write to the log meanwhile."""
-    check = next(one for one in registered() if one.id == "bundled_services_follow_the_trust_set")
+    check = next(one for one in load_checks() if one.id == "bundled_services_follow_the_trust_set")
     log = EventLog()
     run = Run(Plan(load().select(check.rows), (check,), seed=1, workers=1), target.parse(PROFILE), log)
     for number in range(MANY):

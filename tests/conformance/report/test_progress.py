@@ -19,7 +19,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.ledger.typical import typical_seconds
 from conformance.log.events import WHOLE_RUN, EventLog
 from conformance.outcome import Verdict
@@ -190,7 +190,7 @@ def test_the_time_left_claims_no_more_than_an_estimate_can(seconds: float, words
 
 def test_the_recorded_seconds_are_of_checks_that_exist() -> None:
     """A check that was renamed has no time of its own any more; most have one."""
-    names = {one.id for one in registered()}
+    names = {one.id for one in load_checks()}
     known = {name.partition("[")[0] for name in typical_seconds()}
     assert len(names & known) > 0.8 * len(names)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.engine.catalogue import catalogue
+from conformance.engine.catalogue import load_catalogue
 from tools.requests_parsed import table
 from tools.requests_parsed.judged import Parsed, lines, parsed
 
@@ -29,7 +29,7 @@ def test_several_faults_have_a_reason() -> None:
 
 def test_every_check_of_the_table_exists() -> None:
     """A check that has gone leaves nothing behind; beside checks stands what is asked before them."""
-    known = {"discovery", *(check.id for check in catalogue())}
+    known = {"discovery", *(check.id for check in load_catalogue())}
     assert [check for check in table.read()["checks"] if check not in known] == []
 
 

@@ -29,7 +29,7 @@ async def _verdicts(profile: Profile, ids: Sequence[str], *, generated: bool) ->
     rows = ledger.load().select(list(ids))
     checks = tuple(one for one in select_checks(rows, profile) if generated or not one.id.startswith(_GENERATED))
     log = EventLog()
-    plan = Plan(rows, checks, seed=_SEED, workers=profile.pace.workers, expected=profile.xfail)
+    plan = Plan(rows, checks, seed=_SEED, workers=profile.pace.workers, expected_failures=profile.xfail)
     await Run(plan, profile, log).execute()
     expected = {one.id for one in profile.xfail}
     return {

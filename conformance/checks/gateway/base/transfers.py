@@ -33,11 +33,13 @@ _ROW = "GW-CHK-19"
 async def one_transaction_pays_two_links(case: Case) -> None:
     """Each of two links is paid by its own transfer of one transaction (P-CK-08).
 
-    Creates two links and pays both in one transaction of a contract, each by an authorization whose nonce is of its
-    memo. Then pays a third one alone. Expects the status `paid` of each, with the transaction that paid it.
+    Creates two links and pays both in one transaction of a contract, each by an authorization whose nonce is derived
+    from its memo. Then pays a third link alone. Expects the status `paid` of each, with the transaction that paid it.
     """
     if way(case) not in {None, "eip3009"}:
-        case.not_applicable(_ROW, "the memo is in a transaction's call data, which is of one transfer")
+        case.mark_not_applicable(
+            _ROW, "the memo is in the transaction's call data, so a transaction can pay one link only"
+        )
         return
     who, pair = await payer(case), await several(case, 2)
     if not isinstance(who, BaseCheckout):
@@ -49,6 +51,7 @@ async def one_transaction_pays_two_links(case: Case) -> None:
     for place, link in enumerate(pair):
         status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
         told = status.object()
+        # Hex ids are compared without regard to case, because nodes and wallets spell them in either.
         held = told.get("status") == "paid" and str(told.get("tx_id")).lower() == tx_id.lower()
         where = {"transfer": ("the first of two", "the second of two")[place]}
         found = brief(status)
@@ -64,12 +67,14 @@ async def one_transaction_pays_two_links(case: Case) -> None:
 async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
     """A link whose payer is its payout address stays active, however that address is spelled (P-CK-06, P-NW-04).
 
-    Where an administrator may, has tenants made that are paid at the suite's paying address, once spelled with its
-    checksum and once in lower case. Pays a link of each from that address, and then a link of another tenant. Shows
-    each of the first to the gateway. Expects a client error, and the status `active`.
+    Requires an administrator's key. Creates tenants whose payout address is the suite's paying address, once spelled
+    with its checksum and once in lower case. Pays a link of each from that address, and then a link of another tenant.
+    Shows each of the first payments to the gateway. Expects a client error, and the status `active`.
     """
     if TENANTS not in case.profile.claims.options or case.profile.gateway.admin_key is None:
-        case.not_applicable(_ROW, "the profile names no administrator of a gateway with the option gateway.tenants")
+        case.mark_not_applicable(
+            _ROW, "the profile names no administrator of a gateway with the option gateway.tenants"
+        )
         return
     who, admin, network = await payer(case), administrator(case), network_of(case)
     if not isinstance(who, BaseCheckout):
@@ -79,6 +84,7 @@ async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
         tenant = await admin.tenant("Weldproof payer and payee", {network: payout})
         links[spelling] = await opened(case, network=network, tenant=tenant)
     sent = {spelling: await _pay_oneself(case, who, link) for spelling, link in links.items()}
+    # A control, paid after the others: once it shows as Paid, the target has seen the earlier payments as well.
     await settle_down(await paid_rightly(case, who, await opened(case)))
     for spelling, link in links.items():
         url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
@@ -90,8 +96,9 @@ async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
 
 
 async def _pay_oneself(case: Case, who: BaseCheckout, link: Opened) -> str:
-    """Pay a link whose payout address is the payer's, and return the transaction, which is no payment of the link."""
-    with case.session.stray_payments.by(case.check.id) as made:
+    """Pay a link whose payout address is the payer's own, and return the transaction, which must not pay the link."""
+    # The id is registered as a stray payment: if an event reports it, this check has to judge that, and no other check.
+    with case.session.stray_payments.collect_for(case.check.id) as made:
         tx_id = await who.settle(link.bill, way(case))
         made.update(who.together(tx_id))
     case.client.names.name(tx_id, "TX_ID")

@@ -85,7 +85,7 @@ async def a_refused_payment_leaves_the_task_unpaid(case: Case) -> None:
 
 def _leave(case: Case, reason: str) -> None:
     for row in case.check.rows:
-        case.not_applicable(row, reason)
+        case.mark_not_applicable(row, reason)
 
 
 def _drawn(case: Case) -> bytes:

@@ -146,7 +146,9 @@ async def unconfirmed_transaction(case: Case) -> None:
     await payer.confirmed(proof["tx_id"])
     answer = await present(case, operation, proof)
     if answer.status != 200:
-        case.inconclusive("RAIL-PAY-07", f"once confirmed it was answered {brief(answer)}, not 200", exchange=answer)
+        case.mark_inconclusive(
+            "RAIL-PAY-07", f"once confirmed it was answered {brief(answer)}, not 200", exchange=answer
+        )
 
 
 async def _waiting_for_its_round(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
@@ -167,9 +169,9 @@ async def _waiting_for_its_round(case: Case, payer: AlgorandPayer, operation: Op
             answer = await redeem(case, operation, proof)
             if answer.status != 200:
                 reason = f"once confirmed it was answered {brief(answer)}, not 200"
-                case.inconclusive("RAIL-PAY-07", reason, exchange=answer)
+                case.mark_inconclusive("RAIL-PAY-07", reason, exchange=answer)
             return
-    case.documented(
+    case.mark_documented(
         "RAIL-PAY-07",
         "this node confirms a payment before it can be presented, and cannot be made to hold a transaction back "
         "(no control verb `withhold`)",

@@ -269,7 +269,7 @@ async def settlement_whose_log_comes_late(case: Case) -> None:
     """
     payer = await base_payer(case)
     if not payer.has_control:
-        case.documented("RAIL-PAY-07", "this node's searches cannot be made to trail (no control verb `lag`)")
+        case.mark_documented("RAIL-PAY-07", "this node's searches cannot be made to trail (no control verb `lag`)")
         return
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)

@@ -181,7 +181,7 @@ async def payer_that_is_a_contract(case: Case) -> None:
     """
     payer = await base_payer(case)
     if not payer.has_control:
-        case.documented("RAIL-PAY-12", "money that is given to a contract wallet could not be given back")
+        case.mark_documented("RAIL-PAY-12", "money that is given to a contract wallet could not be given back")
         return
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]

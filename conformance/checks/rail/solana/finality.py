@@ -52,7 +52,7 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     if "withhold" not in await payer.fault_names():
-        case.documented(
+        case.mark_documented(
             "RAIL-PAY-07", "this node cannot be made to hold a transaction back (no control verb `withhold`)"
         )
         return
@@ -68,7 +68,7 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
     await payer.node.succeeded(tx_id, FINALIZED)
     answer = await quoted.present(tx_id)
     if answer.status != 200:
-        case.inconclusive("RAIL-PAY-07", f"once final it was answered {brief(answer)}, not 200", exchange=answer)
+        case.mark_inconclusive("RAIL-PAY-07", f"once final it was answered {brief(answer)}, not 200", exchange=answer)
 
 
 @check(
@@ -88,7 +88,7 @@ async def solana_payment_that_is_taken_back(case: Case) -> None:
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     if not payer.has_control:
-        case.documented("RAIL-PAY-07", "this node has no control verb that takes a transaction back")
+        case.mark_documented("RAIL-PAY-07", "this node has no control verb that takes a transaction back")
         return
     await honest_payment_is_served(case, operation)
     gone = await Quoted.ask(case, operation)
@@ -122,7 +122,7 @@ async def solana_chain_that_lies_about_finality(case: Case) -> None:
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     if "early_finality" not in await payer.fault_names():
-        case.documented("RAIL-WELD-11", "this node cannot be made to lie about finality (no `early_finality`)")
+        case.mark_documented("RAIL-WELD-11", "this node cannot be made to lie about finality (no `early_finality`)")
         return
     await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)

@@ -44,7 +44,7 @@ async def reference_account_is_told(case: Case) -> None:
         found = references(entry)
         if len(found) != 1 and accounts(entry):
             reason = f"unbound: the interface gives the reference no name, and extra has {', '.join(accounts(entry))}"
-            case.inconclusive("RAIL-LANE-05", reason, exchange=quote.answer)
+            case.mark_inconclusive("RAIL-LANE-05", reason, exchange=quote.answer)
             return
         where = {"operation": operation.path}
         expected = "one reference account in extra"

@@ -12,7 +12,7 @@ from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 
 from conformance.discovery.rail import Operation
-from conformance.engine.check import Case, check, shortened
+from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.refusals import honest_payment_is_served, refused
@@ -109,7 +109,7 @@ async def solana_payment_as_wallets_make_it(case: Case) -> None:
     shapes, unguarded = await shapes_of(payer)
     if unguarded:
         what = "shapes of a wallet's transaction: this node has no guard program (Lighthouse)"
-        shortened(case.log, case.check, what, len(shapes), len(shapes) + len(unguarded))
+        log_shortened_part(case.log, case.check, what, len(shapes), len(shapes) + len(unguarded))
     drawn = case.sample(shapes)
     quotes = [await Quoted.ask(case, operation) for _ in drawn]
 

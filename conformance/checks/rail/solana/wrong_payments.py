@@ -232,7 +232,7 @@ async def dropped_solana_transaction(case: Case) -> None:
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     if "reject_late" not in await payer.fault_names():
-        case.documented("RAIL-PAY-11", "this node cannot be made to drop a transaction (no fault `reject_late`)")
+        case.mark_documented("RAIL-PAY-11", "this node cannot be made to drop a transaction (no fault `reject_late`)")
         return
     await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)

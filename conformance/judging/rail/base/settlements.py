@@ -78,7 +78,7 @@ async def can_show(case: Case, payer: BasePayer, *names: str, rows: Sequence[str
     if set(names) <= set(await payer.fault_names()):
         return True
     for row in rows or case.check.rows:
-        case.documented(row, f"this node cannot be made to do it (no control verbs {', '.join(names)})")
+        case.mark_documented(row, f"this node cannot be made to do it (no control verbs {', '.join(names)})")
     return False
 
 

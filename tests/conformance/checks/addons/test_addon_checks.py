@@ -14,7 +14,7 @@ import pytest
 
 from conformance import target
 from conformance.checks.addons import bundled
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.log.events import EventLog
@@ -43,7 +43,7 @@ issuers_at = "issuers"
 question = {path = "/verify", body = {credential = "{credential}"}, valid_at = "valid"}
 """
 LIKE_THE_REFERENCE = PROFILE.replace('name = "an addon"', 'name = "an addon"\ndefaults = "reference"')
-CHECKS = {one.id: one for one in registered() if one.run.__module__.startswith("conformance.checks.addons.")}
+CHECKS = {one.id: one for one in load_checks() if one.function.__module__.startswith("conformance.checks.addons.")}
 JOINS, LISTED, SHARES = (
     "an_addon_joins_the_suites_hub",
     "an_addon_is_listed_by_the_hub",

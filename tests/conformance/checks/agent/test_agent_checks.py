@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDictProxy
 
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.http.client import Unreachable
 from conformance.log.events import EventLog
 from conformance.oracles.message_signatures import judgement, keys, members, signing
@@ -43,7 +43,7 @@ from tests.conformance.checks.trial import breached, tried
 
 CHECKS = sorted(
     one.id
-    for one in registered()
+    for one in load_checks()
     if one.surface == "agent" and all(row.startswith("AGENT-") for row in one.rows) and one.id != "vectors_are_judged"
 )
 # Skills over A2A are of the reference only; the scripted agent has none.
@@ -65,7 +65,7 @@ async def test_an_honest_agent_of_other_names_breaks_no_row(name: str) -> None:
     """Names that are not bound are discovered: rows pass, and no row is broken."""
     found = await judged(name, Agent(look=Foreign()), FOREIGN)
     assert breached(found) == set()
-    assert set(found) == set(next(one for one in registered() if one.id == name).rows)
+    assert set(found) == set(next(one for one in load_checks() if one.id == name).rows)
     assert set(found.values()) <= {Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE}
 
 
@@ -454,7 +454,7 @@ async def test_vectors_that_the_profile_decides_are_not_sent_to_others() -> None
     """A target of other names is judged by what the standards say alone."""
     found = await judged("vectors_are_judged", Agent(look=Foreign()), FOREIGN)
     assert breached(found) == set()
-    assert set(found) == set(next(one for one in registered() if one.id == "vectors_are_judged").rows)
+    assert set(found) == set(next(one for one in load_checks() if one.id == "vectors_are_judged").rows)
     assert Verdict.INCONCLUSIVE not in found.values()
 
 

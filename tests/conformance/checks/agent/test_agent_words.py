@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.checks.agent.vectors import code_is_open
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.message import Message
 from conformance.outcome import Inconclusive, Verdict
@@ -146,7 +146,7 @@ async def test_a_signed_answer_of_another_shape_decides_nothing(name: str) -> No
 async def test_a_sign_operation_that_is_bound_is_judged(name: str) -> None:
     """Body and places bound, every row passes."""
     found = await judged(name, Agent(look=Signing()), bound(f"{SIGN_BODY}\n{SIGNED_FIELDS}"))
-    assert set(found) == set(next(one for one in registered() if one.id == name).rows)
+    assert set(found) == set(next(one for one in load_checks() if one.id == name).rows)
     assert set(found.values()) == {Verdict.PASS}
 
 
@@ -226,7 +226,7 @@ async def test_a_verifier_that_wants_young_signatures_is_not_held_to_old_ones() 
     codes = 'codes_at = "error_codes"\nerror_codes = { signature_mismatch = "signature_mismatch" }'
     found = await judged("vectors_are_judged", Agent(look=Young()), bound(codes))
     assert breached(found) == set()
-    assert set(found) == set(next(one for one in registered() if one.id == "vectors_are_judged").rows)
+    assert set(found) == set(next(one for one in load_checks() if one.id == "vectors_are_judged").rows)
 
 
 async def test_a_verifier_that_takes_old_signatures_is_held_to_them() -> None:

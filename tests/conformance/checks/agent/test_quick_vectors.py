@@ -6,7 +6,7 @@ import random
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog
@@ -16,12 +16,12 @@ from tests.conformance.checks.agent.scripted_agent import PROFILE, Agent
 
 async def sent(seed: int) -> set[str]:
     """Return the vectors that a quick look sends."""
-    one = next(one for one in registered() if one.id == "vectors_are_judged")
+    one = next(one for one in load_checks() if one.id == "vectors_are_judged")
     names, log, profile = Names(), EventLog(), target.parse(PROFILE)
     client = Client(Agent(), log, one.id, names, Counter())
     session = Session(profile, client, names, seed)
     await session.open()
-    await one.run(Case(one, profile, client, log, random.Random(seed), session, quick=seed))
+    await one.function(Case(one, profile, client, log, random.Random(seed), session, quick=seed))
     await session.close()
     return {event["where"]["vector"] for event in log.of("judgement") if "vector" in event["where"]}
 

@@ -11,7 +11,7 @@ import pytest
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.http.recorded import template
@@ -20,7 +20,7 @@ from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreig
 
 CHECKS = [
     one
-    for one in registered()
+    for one in load_checks()
     if one.surface == "agent" and all(row.startswith("AGENT-") for row in one.rows) and one.id != "vectors_are_judged"
 ]
 
@@ -33,7 +33,7 @@ async def sent(look: Look, profile: str, *, backwards: bool) -> Tally[str]:
     await session.open()
     for one in CHECKS[::-1] if backwards else CHECKS:
         rng = random.Random(f"1:{one.id}")
-        await one.run(Case(one, read, Client(agent, log, one.id, names, counter), log, rng, session))
+        await one.function(Case(one, read, Client(agent, log, one.id, names, counter), log, rng, session))
     return Tally(json.dumps(template(event["request"])) for event in log.of("exchange"))
 
 

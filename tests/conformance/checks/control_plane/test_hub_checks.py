@@ -14,7 +14,7 @@ import pytest
 
 from conformance import target
 from conformance.checks.control_plane import health, services
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.http.recorded import template
 from conformance.ledger import load
@@ -41,8 +41,8 @@ propagation_budget = BUDGET
 FOREIGN = PROFILE.replace('"reference"', '"none"')
 CHECKS = {
     one.id: one
-    for one in registered()
-    if one.run.__module__
+    for one in load_checks()
+    if one.function.__module__
     in {
         f"conformance.checks.control_plane.{name}"
         for name in ("access", "audit", "concurrent_changes", "health", "issuers", "path_bypass", "services", "trust")

@@ -12,7 +12,7 @@ import pytest
 
 from conformance import target
 from conformance.checks.control_plane import defaults
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.log.events import EventLog
@@ -37,8 +37,8 @@ propagation_budget = BUDGET
 """
 CHECKS = {
     one.id: one
-    for one in registered()
-    if one.run.__module__
+    for one in load_checks()
+    if one.function.__module__
     in {f"conformance.checks.control_plane.{name}" for name in ("first_run", "defaults", "restarts")}
 }
 STORE = "a_postgresql_dsn_moves_the_store"

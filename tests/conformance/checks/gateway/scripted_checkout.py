@@ -322,10 +322,10 @@ async def judged(
     """
 
     def ready(session: Session) -> None:
-        session.payers.checkouts["algorand"] = Payer(checkout, skims=skims)
+        session.payers.checkout_payers["algorand"] = Payer(checkout, skims=skims)
         if other_network is not None:
             payer: Any = Payer(checkout, network=other_network)
-            session.payers.opened["algorand"] = payer
+            session.payers.open_payers["algorand"] = payer
 
     text = PROFILE.format(defaults=defaults, payout=PAYOUT).replace(f"{NETWORK} = ", f"{payout_on} = ")
     text = text.replace('lanes = ["algorand"]', f'lanes = ["algorand"]\noptions = [{options}]')

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.outcome import Verdict
 from conformance.target import clock_file
 from tests.conformance.checks.trial import tried
@@ -395,7 +395,7 @@ async def judged(
     """Run one check against a gateway with flaws and return the verdict of each row it judged."""
     clock_file = folder / "clock"
     clock_file.write_text("0")
-    found = next(one for one in registered() if one.id == name)
+    found = next(one for one in load_checks() if one.id == name)
     offset_file = clock_file if found.exclusive is Exclusive.LIMITS else None
     gateway = Gateway(*flaws, offset_file=offset_file, slow=slow)
     return await tried(name, gateway, profile or profile_text(folder))

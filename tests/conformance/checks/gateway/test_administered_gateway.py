@@ -13,7 +13,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.gateway import credentials
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_gateway import Gateway, Refusal, profile_text
 from tests.conformance.checks.trial import tried
@@ -89,7 +89,7 @@ class Administered(Gateway):
 
 async def verdict(name: str, folder: Path, *flaws: str, claims: bool = True) -> Verdict:
     """Return what a check makes of a gateway with flaws."""
-    registered()
+    load_checks()
     (folder / "admin").write_text("weldc_an-administrators-key")
     text = profile_text(folder).replace("[gateway]\n", f'[gateway]\nadmin_key = {{ file = "{folder / "admin"}" }}\n')
     options = 'lanes = ["algorand"]\noptions = ["gateway.tenants"]'

@@ -653,6 +653,6 @@ def test_a_missing_payout_address_names_the_keys_that_may_settle_it() -> None:
     """The payout itself, another key for the network, or another node: an operator reads which ones there are."""
     session = Session(parse(PROFILE.format(defaults="none", payout=PAYOUT)), _nobodys_client(), Names(), 1)
     with pytest.raises(Inconclusive) as told:
-        session.tenants.first_on("base_sepolia")
+        session.tenants.find_first_on("base_sepolia")
     for key in ("[tenants.NAME.payout]", '[networks.KEY] network = "base_sepolia"', "[gateway.chains.base]"):
         assert key in str(told.value)

@@ -17,7 +17,7 @@ from conformance.checks.gateway.amounts import EXACT, is_product
 from conformance.checks.gateway.links import address_parts
 from conformance.checks.gateway.tokens import counts_up, observed_bits
 from conformance.engine.check import REGISTRY
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.http.client import Answer
 from conformance.judging.gateway.limits import retry_after
 from conformance.judging.gateway.originals import identity
@@ -130,7 +130,7 @@ CHECKS = sorted({check for _, check, _ in FLAWS} | {"errors_may_tell_more", "two
 @pytest.mark.parametrize("name", CHECKS)
 async def test_an_honest_gateway_passes(name: str, tmp_path: Path) -> None:
     """Every check judges each of its rows, and finds no fault with a gateway that has none."""
-    registered()
+    load_checks()
     verdicts = await judged(name, tmp_path)
     assert dict.fromkeys(REGISTRY[name].rows, Verdict.PASS) == verdicts
 

@@ -141,7 +141,7 @@ async def judged_checkout(done: Path, checkout: Checkout, forget: Callable[[], N
     """Return the verdicts of a checkout that forgets something at its restart."""
 
     def ready(session: Session) -> None:
-        session.payers.checkouts["algorand"] = Payer(checkout)
+        session.payers.checkout_payers["algorand"] = Payer(checkout)
 
     text = restarted(PROFILE.format(defaults="reference", payout=PAYOUT), done)
     return await tried(CHECK, Forgetful(checkout, done, forget), text, ready=ready)

@@ -212,7 +212,7 @@ async def judged(name: str, rail: Rail, profile: str = PROFILE, log: EventLog | 
     """Run one check against a rail and return the verdict of each row it judged."""
 
     def ready(session: Session) -> None:
-        session.payers.opened["algorand"] = Payer(rail)
+        session.payers.open_payers["algorand"] = Payer(rail)
         rail.calls.clear()
 
     return await tried(name, rail, profile, ready=ready, log=log)

@@ -47,7 +47,7 @@ async def _judged(away: Reply, profile: str = PROFILE) -> dict[str, Verdict]:
 
     def ready(session: Session) -> None:
         payers.append(FalteringPayer(rail))
-        session.payers.opened["algorand"] = payers[0]
+        session.payers.open_payers["algorand"] = payers[0]
 
     return await tried(OUTAGE, rail, profile, ready=ready)
 

@@ -99,7 +99,7 @@ async def judged(
     rail = SettlingRail(named)
 
     def ready(session: Session) -> None:
-        session.payers.opened["algorand"] = SettledPayer(rail, shown)
+        session.payers.open_payers["algorand"] = SettledPayer(rail, shown)
 
     return await tried(CHECK, rail, profile, ready=ready, log=log)
 

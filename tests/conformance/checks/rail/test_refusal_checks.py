@@ -306,7 +306,7 @@ async def test_who_pays_what_a_refusal_asks_for_is_served(body: bytes | None, ve
     client, profile = Client(rail, log, row.id, names, Counter()), target.parse(PROFILE)
     session = Session(profile, client, names, 1)
     await session.open()
-    session.payers.opened["algorand"] = Payer(rail)
+    session.payers.open_payers["algorand"] = Payer(rail)
     try:
         await run(Case(row, profile, client, log, random.Random(1), session))
     finally:

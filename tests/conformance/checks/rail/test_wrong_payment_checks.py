@@ -55,7 +55,7 @@ async def _judged(counts: Counts) -> dict[str, Verdict]:
     rail = Rail()
 
     def ready(session: Session) -> None:
-        session.payers.opened["algorand"] = SendingPayer(rail, counts)
+        session.payers.open_payers["algorand"] = SendingPayer(rail, counts)
 
     verdicts = await tried(OTHERWISE, rail, PROFILE, ready=ready)
     return {row: verdict for row, verdict in verdicts.items() if verdict is not Verdict.PASS}

@@ -22,7 +22,7 @@ from multidict import CIMultiDictProxy
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.lanes.checkout_request import USDC
@@ -339,13 +339,13 @@ async def judged(
 
 
 async def _judged(name: str, one: Shop, profile: Profile) -> tuple[dict[str, Verdict], EventLog]:
-    found = next(check for check in registered() if check.id == name)
-    checked = found.for_lane("algorand") if found.lane == "each" else found
+    found = next(check for check in load_checks() if check.id == name)
+    checked = found.bind_to("algorand") if found.lane == "each" else found
     table, log = Names(), EventLog()
     client = Client(one, log, name, table, Counter())
     session = Session(profile, client, table, 1)
-    session.payers.checkouts["algorand"] = Telling(one)
-    session.payers.opened["gateway algorand"] = Below()  # type: ignore[assignment]
+    session.payers.checkout_payers["algorand"] = Telling(one)
+    session.payers.open_payers["gateway algorand"] = Below()  # type: ignore[assignment]
     await session.open()
     await session.receive()
     session.inbox.wait = partial(_heard_out, one, session.inbox)  # type: ignore[method-assign]
@@ -353,7 +353,7 @@ async def _judged(name: str, one: Shop, profile: Profile) -> tuple[dict[str, Ver
     case = Case(checked, profile, client, log, random.Random(1), session)
     verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
     try:
-        await checked.run(case)
+        await checked.function(case)
     except Inconclusive as reason:
         log.add("note", check=name, text=str(reason))
         for row in checked.rows:

@@ -12,7 +12,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.registration import registered
+from conformance.engine.registration import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.http.recorded import template
@@ -54,7 +54,7 @@ async def settled(calls: int, before: int, proof: Mapping[str, Any] = PROOF) -> 
     session = Session(profile, client, names, 1)
     for _ in range(before):
         session.count()
-    case = Case(registered()[0], profile, client, log, random.Random(1), session)
+    case = Case(load_checks()[0], profile, client, log, random.Random(1), session)
     name_live_values(case, proof)
     assert (await a2a.settled(case, "task-1", proof)).state == "completed"
     return door, log

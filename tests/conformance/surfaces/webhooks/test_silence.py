@@ -72,9 +72,9 @@ async def test_an_event_of_a_link_that_nobody_paid_fails_at_once() -> None:
 
 async def test_an_event_of_another_checks_wrong_payment_is_not_judged_here() -> None:
     strays = StrayPayments()
-    with strays.by(THEIRS) as made:
+    with strays.collect_for(THEIRS) as made:
         made.add("their tx")
-    with strays.by(OURS) as made:
+    with strays.collect_for(OURS) as made:
         made.add("our tx")
     assert await judged(strays, Delivery(["idle", "their tx"]))
     assert not await judged(strays, Delivery(["idle", "our tx"]))
@@ -84,7 +84,7 @@ async def test_a_wrong_payment_that_is_still_under_way_is_waited_for() -> None:
     """Its event may come before its maker knows what it became; another event is judged then as well."""
     strays = StrayPayments()
     for told, kept in (("their tx", True), ("another tx", False)):
-        with strays.by(THEIRS) as made:
+        with strays.collect_for(THEIRS) as made:
             judging = asyncio.create_task(judged(strays, Delivery(["idle", told])))
             await asyncio.sleep(0.5)
             assert not judging.done()
