@@ -51,7 +51,7 @@ ALLOWED: dict[str, str] = {
     "reference/protocol/*.py": "pure rules by family of networks, which are the specification's own terms",
     "reference/*/settings.py": "WP_EVM_CONFIRMATIONS, WP_EVM_SUFFIX_BIND and WP_SOLANA_COMMITMENT (9)",
     "reference/*/runtime.py": "reads those settings",
-    "reference/gateway/checkout/settling.py": "reads one of them",
+    "reference/gateway/checkout/link_settlement.py": "reads one of them",
     "reference/variants/*": "a broken or disguised variant is of the lane that it breaks",
 }
 

@@ -20,7 +20,7 @@ from reference.protocol.audit_chain import (
     decode_entry,
     follow,
 )
-from reference.store.audit import Audit, TrustChange
+from reference.store.audit_log import Audit, TrustChange
 from reference.store.database import Change, DatabaseUnavailable
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger

@@ -15,7 +15,7 @@ from reference.protocol.falcon import public_key_of
 from reference.protocol.keys import falcon_kid
 from reference.protocol.times import utc_text
 from reference.protocol.trust_set import is_did, key_document, meant_by, trust_set
-from reference.store.audit import Audit
+from reference.store.audit_log import Audit
 from reference.store.database import Change
 from reference.store.issuers import Issuer, Issuers
 from reference.web.http.cached_document import Document

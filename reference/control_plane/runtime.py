@@ -19,11 +19,11 @@ from reference.control_plane.registering import Registering
 from reference.control_plane.request_guard import ControlPlaneGuard
 from reference.control_plane.services import ServiceRegister
 from reference.control_plane.settings import ControlPlaneSettings
-from reference.store.audit import Audit
+from reference.store.audit_log import Audit
 from reference.store.database import DatabaseUnavailable
+from reference.store.database_url import open_database
 from reference.store.issuers import Issuers
 from reference.store.known_keys import KnownKeys
-from reference.store.opening import open_database
 from reference.store.services import Services
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck

@@ -11,7 +11,7 @@ from sqlalchemy.exc import ArgumentError
 
 from reference.protocol.destination_address import LOOPBACK, Network
 from reference.protocol.trust_set import is_did
-from reference.store.opening import sqlite_dsn
+from reference.store.database_url import sqlite_dsn
 from reference.web.settings import CommaList, CommonSettings, Switch
 
 

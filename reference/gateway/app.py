@@ -8,12 +8,12 @@ from typing import cast
 from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
+from reference.gateway.admin_api import Decision, Internal, NewDestination, NewKey, NewTenant, Payouts
 from reference.gateway.calls import Access, Calls, Operation, reader
 from reference.gateway.documents import Documents
-from reference.gateway.faults import fault_reply
-from reference.gateway.internal import Decision, Internal, NewDestination, NewKey, NewTenant, Payouts
-from reference.gateway.links import PaymentLinks
-from reference.gateway.receipts import ReceiptVerification
+from reference.gateway.error_replies import fault_reply
+from reference.gateway.payment_links import PaymentLinks
+from reference.gateway.receipt_verification import ReceiptVerification
 from reference.gateway.resources import ResourceRecords, ResourceRequest
 from reference.gateway.screening import Screening
 from reference.protocol.receipt_verification import ReceiptVerifyRequest

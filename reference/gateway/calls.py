@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from reference.gateway import refusals
 from reference.gateway.credentials import Caller, Credentials
-from reference.gateway.limits import Limits
+from reference.gateway.rate_limits import Limits
 from reference.protocol.canonical_json import JsonValue, NotCanonical, NotJson, canonicalise, parse, whole_numbers
 from reference.web.errors import Refused, Unprocessable
 from reference.web.http.envelope import Scope

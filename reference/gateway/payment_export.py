@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from io import StringIO
 from typing import Final
 
-from reference.gateway.takings import Receipts
+from reference.gateway.received_payments import Receipts
 from reference.gateway.tenancy import Tenancy
-from reference.gateway.uncounted import described
+from reference.gateway.unmatched_payments import described
 from reference.protocol.money import MICRO_DIGITS
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
@@ -22,7 +22,7 @@ from reference.protocol.times import utc_text
 from reference.store.links import Link
 from reference.store.payment_search import PaymentSearch
 from reference.store.payments import Payment, UnmatchedPayment
-from reference.store.takings import ReceivedPayment
+from reference.store.received_payments import ReceivedPayment
 
 MOST_ROWS: Final = 10_000
 COLUMNS: Final = (

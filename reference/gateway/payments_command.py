@@ -10,11 +10,11 @@ import click
 
 from reference.gateway.runtime import database_dsn
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.uncounted import UncountedPayments, amount_text, described
+from reference.gateway.unmatched_payments import UncountedPayments, amount_text, described
 from reference.protocol.times import utc_text
 from reference.store.database import DatabaseUnavailable
+from reference.store.database_url import open_database
 from reference.store.links import Links
-from reference.store.opening import open_database
 from reference.store.payments import Payments, UnmatchedPayment
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable

@@ -9,7 +9,7 @@ from werkzeug.routing import Map, RequestRedirect
 
 from reference.gateway import refusals
 from reference.gateway.calls import Access, Operation
-from reference.gateway.limits import Limits
+from reference.gateway.rate_limits import Limits
 from reference.web.http.envelope import Scope
 
 _READS = frozenset({"GET", "HEAD"})

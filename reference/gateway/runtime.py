@@ -10,26 +10,26 @@ from typing import Any, Protocol, cast
 
 import aiohttp
 
+from reference.gateway.admin_api import Internal
 from reference.gateway.app import build_app, operations
 from reference.gateway.calls import Calls, Operation
 from reference.gateway.checkout import Checkout
-from reference.gateway.checkout.attesting import Attesting
+from reference.gateway.checkout.settlement_attestations import Attesting
 from reference.gateway.credentials import SCOPES, Credentials, digest_of, fresh_secret
 from reference.gateway.dashboard import Dashboard
 from reference.gateway.documents import Documents
+from reference.gateway.gateway_metrics import GatewayMeasures
 from reference.gateway.idempotency import Idempotency
-from reference.gateway.internal import Internal
-from reference.gateway.limits import Limits
-from reference.gateway.links import PaymentLinks
-from reference.gateway.measures import GatewayMeasures
-from reference.gateway.receipts import ReceiptVerification
-from reference.gateway.recency import Recency
+from reference.gateway.network_recency import Recency
+from reference.gateway.payment_links import PaymentLinks
+from reference.gateway.rate_limits import Limits
+from reference.gateway.receipt_verification import ReceiptVerification
+from reference.gateway.received_payments import Receipts
 from reference.gateway.request_guard import RequestGuard
 from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
-from reference.gateway.takings import Receipts
 from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.lanes.descriptor import LaneRules
@@ -42,17 +42,17 @@ from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
 from reference.store.attestations import Attestations
 from reference.store.database import Database, DatabaseUnavailable
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.deliveries import Deliveries
 from reference.store.destinations import Destinations
-from reference.store.facts import SharedFacts
 from reference.store.known_keys import KnownKeys
 from reference.store.links import Links
 from reference.store.merchants import Merchants
-from reference.store.opening import open_database, sqlite_dsn
 from reference.store.payments import Payments
+from reference.store.received_payments import ReceivedPayments
 from reference.store.resources import Resources
 from reference.store.sessions import Sessions
-from reference.store.takings import ReceivedPayments
+from reference.store.shared_facts import SharedFacts
 from reference.store.tenant_tables import facts
 from reference.store.tenants import Tenants
 from reference.web.chain_time import ChainTime

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from reference.gateway import refusals
 from reference.gateway.calls import Call
-from reference.gateway.faults import json_reply
+from reference.gateway.error_replies import json_reply
 from reference.protocol import screening
 from reference.web.clock import WpClock
 from reference.web.http.exchange import Reply

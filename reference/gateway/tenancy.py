@@ -11,7 +11,7 @@ from reference.gateway import refusals
 from reference.gateway.credentials import fresh_key
 from reference.gateway.idempotency import Keep, dropped
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.uncounted import UncountedPayments, listed
+from reference.gateway.unmatched_payments import UncountedPayments, listed
 from reference.gateway.webhooks import Webhooks
 from reference.lanes.lane import Lane
 from reference.protocol.networks import NETWORKS

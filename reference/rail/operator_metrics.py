@@ -10,7 +10,7 @@ from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.settlement.settler import FAILURES_REMEMBERED
 from reference.store.database import DatabaseUnavailable
 from reference.store.settlements import Settlements
-from reference.store.unserved import UnservedPayments, UnservedState
+from reference.store.unserved_payments import UnservedPayments, UnservedState
 from reference.web.clock import WpClock
 from reference.web.http.metrics import Gauge
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from reference.store.database import Database, DuplicateKey
-from reference.store.tables import absences
+from reference.store.rail_tables import absences
 
 ALL_LANES = "*"
 _BEAT = "beat"

@@ -31,7 +31,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.webhook_delivery import DELIVERY, DeliveryMove, DeliveryState, EventType, Outcome
 from reference.store.database import Change, Database, Row
-from reference.store.notes import GroupCommit
+from reference.store.group_commit import GroupCommit
 from reference.store.paging import is_behind
 from reference.store.webhook_tables import attempts, deliveries, destinations, events, subscriptions
 

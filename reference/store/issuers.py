@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
+from reference.store.control_plane_tables import issuers
 from reference.store.database import Change, Database
-from reference.store.trust_tables import issuers
 
 
 @dataclass(frozen=True, slots=True)

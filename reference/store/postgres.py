@@ -14,7 +14,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.base import Executable
 
 from reference.store.database import Change, DatabaseUnavailable, DuplicateKey, Row, RowNotFound
-from reference.store.patience import PREPARING_SECONDS, STATEMENT_SECONDS, limit_time
+from reference.store.statement_timeout import PREPARING_SECONDS, STATEMENT_SECONDS, limit_time
 
 # PostgreSQL's "if not exists" is no protection against another session that creates the same table now.
 _CREATION_LOCK_ID = 0x7765_6C64

@@ -10,7 +10,7 @@ from sqlalchemy import Delete, Update, and_, bindparam, delete, or_, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.redemption import REDEMPTION, RedemptionEvent, State
-from reference.store.tables import redemptions
+from reference.store.rail_tables import redemptions
 
 _ROW = redemptions.c
 IS_IT = _ROW.id == bindparam("row_id")

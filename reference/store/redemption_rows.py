@@ -7,7 +7,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.redemption import State
 from reference.records import record
-from reference.store.tables import kept_claims, redemptions, refunds, unfetched_answers
+from reference.store.rail_tables import kept_claims, redemptions, refunds, unfetched_answers
 
 
 @record

@@ -13,11 +13,11 @@ from sqlalchemy import String, and_, bindparam, cast, delete, exists, insert, li
 
 from reference.protocol.redemption import RedemptionEvent
 from reference.protocol.weld import Payment
-from reference.store import orders, used_transfers
+from reference.store import kept_requests, used_transfers
 from reference.store.database import Change, Database, DuplicateKey, RowNotFound
+from reference.store.rail_tables import METADATA, kept_claims, redemptions, settlements, unfetched_answers
 from reference.store.redemption_moves import IS_IT, IS_UNPAID, build_drop, build_move, build_stay
 from reference.store.redemption_rows import MARKS, SELECT, Answer, NewClaim, Redemption
-from reference.store.tables import METADATA, kept_claims, redemptions, settlements, unfetched_answers
 from reference.store.used_transfers import UsedBy
 
 _ROW = redemptions.c
@@ -229,7 +229,7 @@ class Redemptions:
         Args:
             row: The claim.
             payment: What the chain shows.
-            beside: Further changes of the transaction.
+            further: Further changes of the transaction.
             worker: The worker that holds the claim's lease.
             now: Unix seconds.
             request: The request, if it is available; it is kept until it is served.
@@ -327,13 +327,13 @@ class Redemptions:
             Change(_FORGET_UNPAID, {"before": unpaid_before}),
             Change(_FORGET_ANSWERS, {"before": answers_before}),
             Change(_LET_GO_ORPHANS),
-            orders.build_forget(),
+            kept_requests.build_forget(),
         )
 
     async def keep_order(self, row_id: int, request: bytes) -> None:
         """Keep the request of a claim, unless it is kept already, until the claim is served or deleted."""
         with suppress(DuplicateKey):
-            await self._database.change_all(orders.build_keep(row_id, request))
+            await self._database.change_all(kept_requests.build_keep(row_id, request))
 
     async def keep(self, row: Redemption, *, now: int) -> None:
         """Keep a claim from lapsing until the next check of it that reaches a node (5.8)."""
@@ -377,7 +377,7 @@ class Redemptions:
 
 
 def _build_keep(row_id: int, request: bytes | None) -> list[Change]:
-    return [] if request is None else [orders.build_keep(row_id, request)]
+    return [] if request is None else [kept_requests.build_keep(row_id, request)]
 
 
 def build_hold(row_id: int, *, until: int) -> Change:

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, delete, insert
 
 from reference.protocol.weld import Payment
 from reference.store.database import Change, Database, DuplicateKey
-from reference.store.tables import refused_payments
+from reference.store.rail_tables import refused_payments
 
 # How long what has no claim is listed.
 LISTED_SECONDS = 30 * 86_400
@@ -46,7 +46,7 @@ class RefusedPayments:
             payment_key: What makes it unique (P-ST-03).
             network: Network key.
             service_id: The service that was asked.
-            asked: The price in atomic units, which is what it moved where `payment` does not say.
+            price: The price in atomic units, which is what it moved where `payment` does not say.
             pay_to: The payee.
             code: Why its proof was refused.
             now: Unix seconds.

@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import bindparam, func, insert, or_, select, update
 
 from reference.store.database import Change, Database, DuplicateKey, Row
-from reference.store.tables import settlements
+from reference.store.rail_tables import settlements
 
 
 class Fate(StrEnum):

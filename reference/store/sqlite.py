@@ -31,7 +31,7 @@ from sqlalchemy.sql.elements import CompilerElement
 
 from reference.deadlines import Deadlines
 from reference.store.database import Change, DatabaseUnavailable, DuplicateKey, Row, RowNotFound
-from reference.store.patience import PREPARING_SECONDS, STATEMENT_SECONDS, build_timeout
+from reference.store.statement_timeout import PREPARING_SECONDS, STATEMENT_SECONDS, build_timeout
 
 _RETRY_SECONDS = 0.02
 # SQLite gives up at the end of the time; only a disk that hangs takes longer.

@@ -21,7 +21,7 @@ from reference.store.deliveries import Attempt, AttemptInFlight, ClaimedAttempt,
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 from reference.web.sealing import Seal, SealBroken, webhook_place
-from reference.webhooks.sending import Sender, Sent
+from reference.webhooks.sender import Sender, Sent
 
 _log = get_logger()
 # At once where one destination waits for nothing, and still a pool that a thousand hanging ones do not exhaust.

@@ -8,9 +8,9 @@ from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
 from reference.web.sealing import Seal
 from reference.web.webhook_settings import WebhookSettings
-from reference.webhooks.connecting import open_session
+from reference.webhooks.checked_session import open_session
 from reference.webhooks.dispatcher import Dispatcher, Pace
-from reference.webhooks.sending import Sender
+from reference.webhooks.sender import Sender
 
 # A claim that nobody ends is taken back this long after the attempt must have been over.
 _LEASE_BEYOND_TIMEOUT = 5.0

@@ -14,8 +14,8 @@ from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import Outcome
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
-from reference.webhooks.connecting import open_session
-from reference.webhooks.sending import Sender
+from reference.webhooks.checked_session import open_session
+from reference.webhooks.sender import Sender
 
 SECRET = "weldw_sender-to-listener"
 WORD = ServiceWord("Acme")

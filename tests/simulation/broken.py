@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from reference.gateway.checkout.settling import Settling
+from reference.gateway.checkout.link_settlement import Settling
 from reference.gateway.checkout.watcher import Look, Watcher
 from reference.lanes.base.lane import BaseLane
 from reference.protocol import a2a_x402, challenge, checkout, eip3009, weld
@@ -34,10 +34,10 @@ from reference.rail.settlement import settler
 from reference.store.database import Change, DuplicateKey
 from reference.store.deliveries import ClaimedAttempt
 from reference.store.links import Link
+from reference.store.rail_tables import refunds
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions, build_hold
-from reference.store.tables import refunds
-from reference.store.unserved import UnservedPayments
+from reference.store.unserved_payments import UnservedPayments
 from reference.variants.seams import Rule, table_with
 from reference.web import clock
 from reference.web.a2a.methods import A2aServer

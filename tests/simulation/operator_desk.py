@@ -15,7 +15,7 @@ from typing import TypeVar
 from reference.rail.payments_command import open_payment_operations
 from reference.rail.settlement.unserved_payments import PaymentOperations
 from reference.store.database import DatabaseUnavailable
-from reference.store.unserved import UnservedState
+from reference.store.unserved_payments import UnservedState
 from reference.web.operator_commands import NotDone
 from reference.web.settings import Misconfigured
 from tests.simulation.judging import content

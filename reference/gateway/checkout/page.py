@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from reference.gateway.checkout.settling import Settling, Status
+from reference.gateway.checkout.link_settlement import Settling, Status
 from reference.gateway.page_parts import ICON, Asset, asset, atomic_pretty, environment, icon, network_name
 from reference.gateway.return_addresses import host_of, is_at_shop
 from reference.gateway.settings import GatewaySettings

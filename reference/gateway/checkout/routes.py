@@ -11,12 +11,12 @@ from quart import Quart, Response, request
 from reference.gateway import refusals
 from reference.gateway.calls import Body, body_of, fitted
 from reference.gateway.checkout import qr
-from reference.gateway.checkout.actions import AbandonRequest, Actions, CancelRequest, VerifyRequest
-from reference.gateway.checkout.announcements import Announcements
-from reference.gateway.checkout.events import statuses
+from reference.gateway.checkout.link_actions import AbandonRequest, Actions, CancelRequest, VerifyRequest
+from reference.gateway.checkout.link_announcements import Announcements
+from reference.gateway.checkout.link_settlement import Settling
 from reference.gateway.checkout.page import SECURITY, Page, assets
-from reference.gateway.checkout.settling import Settling
-from reference.gateway.limits import Limits
+from reference.gateway.checkout.status_events import statuses
+from reference.gateway.rate_limits import Limits
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
 from reference.protocol.checkout import LinkState

@@ -8,15 +8,15 @@ from functools import partial
 
 from quart import Quart
 
-from reference.gateway.checkout.actions import Actions
-from reference.gateway.checkout.announcements import Announcements
-from reference.gateway.checkout.attesting import Attesting
+from reference.gateway.checkout.link_actions import Actions
+from reference.gateway.checkout.link_announcements import Announcements
+from reference.gateway.checkout.link_settlement import Settling
 from reference.gateway.checkout.page import Page
 from reference.gateway.checkout.routes import Routes
-from reference.gateway.checkout.settling import Settling
+from reference.gateway.checkout.settlement_attestations import Attesting
 from reference.gateway.checkout.watcher import Watcher
-from reference.gateway.limits import Limits
-from reference.gateway.recency import Recency
+from reference.gateway.network_recency import Recency
+from reference.gateway.rate_limits import Limits
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
 from reference.lanes.lane import ChainUnavailable, Lane

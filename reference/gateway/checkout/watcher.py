@@ -11,8 +11,8 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from reference.gateway.checkout.misdirected import Misdirected
-from reference.gateway.checkout.settling import LinkEnded, Settling, TransferUsed
+from reference.gateway.checkout.link_settlement import LinkEnded, Settling, TransferUsed
+from reference.gateway.checkout.misdirected_payments import Misdirected
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.finding import LEAST_LOOK_BACK, Candidate, Head
 from reference.lanes.lane import ChainUnavailable, Lane

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from reference.gateway import refusals
+from reference.gateway.admin_api import NewKey
 from reference.gateway.calls import fitted
-from reference.gateway.dashboard.desk import OPENS, ScreenContext, Secret, found, path_of
 from reference.gateway.dashboard.pages import readable_time
-from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
-from reference.gateway.internal import NewKey
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, Secret, found, path_of
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
 from reference.protocol.times import utc_text
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Reply

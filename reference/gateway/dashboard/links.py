@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
-from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, path_of
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
 from reference.gateway.tenancy import Page
-from reference.gateway.uncounted import amount_text
+from reference.gateway.unmatched_payments import amount_text
 from reference.store.payments import PaymentState
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Reply

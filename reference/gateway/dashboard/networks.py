@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reference.gateway.admin_api import Payouts
 from reference.gateway.calls import fitted
-from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
 from reference.gateway.dashboard.forms import Form
-from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
-from reference.gateway.internal import Payouts
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, path_of
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
 from reference.gateway.page_parts import network_name
 from reference.protocol.networks import NETWORKS
 from reference.web.errors import Unprocessable

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reference.gateway.admin_api import NewDestination
 from reference.gateway.calls import fitted
-from reference.gateway.dashboard.desk import OPENS, ScreenContext, Secret, found, path_of
-from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
-from reference.gateway.internal import NewDestination
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, Secret, found, path_of
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
 from reference.protocol.webhook_delivery import DEFAULT_TYPES, MOST_DESTINATIONS, EventType
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Reply

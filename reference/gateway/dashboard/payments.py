@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from reference.gateway import refusals
-from reference.gateway.dashboard.desk import OPENS, ScreenContext
 from reference.gateway.dashboard.links import late_rows
 from reference.gateway.dashboard.pages import SECURITY
 from reference.gateway.dashboard.payment_filter import LONGEST_TEXT, PaymentFilter, read_filter
-from reference.gateway.dashboard.visits import Route, SignedInRequest
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest
 from reference.gateway.payment_export import MOST_ROWS, PaymentExport, TooManyPayments
-from reference.gateway.takings import Receipts
+from reference.gateway.received_payments import Receipts
 from reference.gateway.tenancy import Page
 from reference.protocol.service_word import ServiceWord
 from reference.web.http.exchange import Reply

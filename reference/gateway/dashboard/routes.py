@@ -12,9 +12,9 @@ from reference.gateway import refusals
 from reference.gateway.dashboard.forms import Form, check_csrf, csrf_token, foreign_form, read_form, read_upload
 from reference.gateway.dashboard.pages import Pages, assets
 from reference.gateway.dashboard.sign_in import ROOT, SHOP, SignIn, Visitor
-from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
-from reference.gateway.faults import refusal_of
-from reference.gateway.limits import Limits
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
+from reference.gateway.error_replies import refusal_of
+from reference.gateway.rate_limits import Limits
 from reference.web.errors import Refused
 from reference.web.http.envelope import REQUEST_ID, Scope
 from reference.web.http.exchange import Reply, Request, asked

@@ -8,7 +8,6 @@ from quart import Quart
 
 from reference.gateway.credentials import Credentials
 from reference.gateway.dashboard.deliveries import DeliveryScreen
-from reference.gateway.dashboard.desk import ScreenContext
 from reference.gateway.dashboard.keys import KeyScreens
 from reference.gateway.dashboard.links import LinkScreen
 from reference.gateway.dashboard.networks import NetworkScreen
@@ -16,17 +15,18 @@ from reference.gateway.dashboard.notifications import NotificationScreens
 from reference.gateway.dashboard.pages import Pages
 from reference.gateway.dashboard.payments import PaymentScreens
 from reference.gateway.dashboard.routes import Routes
+from reference.gateway.dashboard.screen_context import ScreenContext
 from reference.gateway.dashboard.shop_home import ShopHome
 from reference.gateway.dashboard.shop_links import ShopLinks
 from reference.gateway.dashboard.sign_in import SignIn
 from reference.gateway.dashboard.storefront import StorefrontScreen
 from reference.gateway.dashboard.tenants import TenantScreens
 from reference.gateway.dashboard.trial import TrialScreen
-from reference.gateway.limits import Limits
-from reference.gateway.links import PaymentLinks
+from reference.gateway.payment_links import PaymentLinks
+from reference.gateway.rate_limits import Limits
+from reference.gateway.received_payments import Receipts
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
-from reference.gateway.takings import Receipts
 from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.store.sessions import Sessions

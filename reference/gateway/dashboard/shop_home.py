@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from reference.gateway.dashboard.desk import ScreenContext
-from reference.gateway.dashboard.visits import Route, SignedInRequest
+from reference.gateway.dashboard.screen_context import ScreenContext
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest
+from reference.gateway.received_payments import Receipts
 from reference.gateway.storefront import Storefronts
-from reference.gateway.takings import Receipts
 from reference.protocol.networks import NETWORKS
 from reference.web.http.exchange import Reply
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from reference.gateway.credentials import Caller
-from reference.gateway.dashboard.desk import ScreenContext
-from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
-from reference.gateway.links import PaymentLinkRequest, PaymentLinks
+from reference.gateway.dashboard.screen_context import ScreenContext
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
+from reference.gateway.payment_links import PaymentLinkRequest, PaymentLinks
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
 from reference.protocol.canonical_json import NumberText

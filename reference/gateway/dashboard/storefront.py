@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
-from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, path_of
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
 from reference.gateway.storefront import (
     LOGO_BYTES,
     LOGO_PIXELS,

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 
 from reference.gateway import refusals
+from reference.gateway.admin_api import NewTenant
 from reference.gateway.calls import fitted
-from reference.gateway.dashboard.desk import SCREENS, ScreenContext, Secret
 from reference.gateway.dashboard.forms import fresh_form_id
+from reference.gateway.dashboard.screen_context import SCREENS, ScreenContext, Secret
 from reference.gateway.dashboard.sign_in import ROOT
-from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
-from reference.gateway.internal import NewTenant
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Reply
 

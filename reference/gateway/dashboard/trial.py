@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reference.gateway.admin_api import Decision
 from reference.gateway.calls import fitted
-from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
-from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
-from reference.gateway.internal import Decision
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, path_of
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Reply
 

@@ -9,8 +9,8 @@ from reference.protocol.a2a import Task
 from reference.protocol.a2a_x402 import PAYLOAD
 from reference.rail.a2a.conversation import Conversation
 from reference.rail.paid_endpoint import PaidEndpoint
+from reference.store.a2a_tasks import Tasks
 from reference.store.database import DatabaseUnavailable
-from reference.store.tasks import Tasks
 from reference.web.a2a.methods import A2aServer
 from reference.web.a2a.tasks import OPENER
 from reference.web.clock import WpClock

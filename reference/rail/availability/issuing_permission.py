@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from reference.protocol.challenge import Terms
-from reference.store.generations import Generations
+from reference.store.terms_history import Generations
 from reference.web.clock import WpClock, boot_time
 from reference.web.errors import Refused
 from reference.web.logs import get_logger

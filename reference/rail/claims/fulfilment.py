@@ -30,7 +30,7 @@ from reference.rail.claims.refusal_notes import RefusalNotes, is_second_payment
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
 from reference.records import record
-from reference.store.orders import MOST_UNPAID_BYTES
+from reference.store.kept_requests import MOST_UNPAID_BYTES
 from reference.store.redemption_rows import Answer, Redemption
 from reference.store.redemptions import Redemptions
 from reference.web.clock import WpClock

@@ -26,9 +26,9 @@ from reference.rail.claims.refusal_notes import OF_THE_WINDOW, RefusalNotes, is_
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
 from reference.store.absences import Absences
-from reference.store.generations import Generations
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
+from reference.store.terms_history import Generations
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 

@@ -21,7 +21,7 @@ from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
 from reference.store.redemption_rows import Answer, Redemption
 from reference.store.redemptions import Redemptions
-from reference.store.unserved import Unserved, UnservedPayments, UnservedState
+from reference.store.unserved_payments import Unserved, UnservedPayments, UnservedState
 from reference.web.clock import WpClock
 from reference.web.operator_commands import NotDone
 

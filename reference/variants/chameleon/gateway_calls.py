@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as changed
 from typing import Any
 
-from reference.gateway import calls, links
+from reference.gateway import calls
 from reference.gateway.calls import Access, Calls, Operation
 from reference.gateway.idempotency import Idempotency
-from reference.gateway.limits import Limits
+from reference.gateway.rate_limits import Limits
 from reference.gateway.resources import ResourceRequest
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.receipt_verification import ReceiptVerifyRequest
@@ -54,13 +54,13 @@ def label_of(network: str) -> str:
 def install(shape: Shape) -> None:
     """Put the look of calls into the service."""
     replace(calls, "fitted", lambda fitted: lambda model, value: fitted(model, _own(shape, model, value)))
-    replace(links, "fitted", lambda fitted: lambda model, value: fitted(model, _with_wanted(shape, value)))
+    replace(payment_links, "fitted", lambda fitted: lambda model, value: fitted(model, _with_wanted(shape, value)))
     forms: Mapping[str, Callable[[bytes], str]] = {
         "hex": lambda raw: raw.hex(),
         "uuid": lambda raw: str(uuid.UUID(bytes=raw)),
     }
     if shape.link_token in forms:
-        replace(links, "base64url", lambda _: forms[shape.link_token])
+        replace(payment_links, "base64url", lambda _: forms[shape.link_token])
     if shape.conflict == "original":
         replace(Idempotency, "_replay", _original)
     if shape.tenant_limit == "window":

@@ -19,7 +19,7 @@ from reference.store.deliveries import ClaimedAttempt
 from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import encoder
 from reference.variants.seams import replace
-from reference.webhooks import sending, service
+from reference.webhooks import service
 from reference.webhooks.dispatcher import Dispatcher
 
 Members = dict[str, Any]
@@ -50,9 +50,9 @@ def install(shape: Shape) -> None:
     write = encoder(shape.event_json)
     replace(outbox, "event_body", lambda make: lambda *g, **n: write(_changed(shape, orjson.loads(make(*g, **n)))))
     if shape.event_header:
-        replace(sending, "header_name", lambda named: lambda word: _header(shape.event_header, named(word)))
+        replace(sender, "header_name", lambda named: lambda word: _header(shape.event_header, named(word)))
     replace(webhook_signature, "v1", lambda _: lambda secret, body, *, t: _v1(shape, secret, body, t))
-    replace(sending, "header_value", lambda made: lambda *g, **n: made(*g, **n) + shape.event_signature_more)
+    replace(sender, "header_value", lambda made: lambda *g, **n: made(*g, **n) + shape.event_signature_more)
     replace(service, "open_session", lambda made: lambda *g, **n: _Session(made(*g, **n), shape))
     replace(Dispatcher, "_sent", lambda send: _sending(shape, send))
 

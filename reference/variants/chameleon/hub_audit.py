@@ -20,7 +20,7 @@ from reference.protocol import audit_chain
 from reference.protocol.audit_chain import NO_MAC, Entry, Head, StoredEntry, decode_entry
 from reference.protocol.canonical_json import canonicalise
 from reference.protocol.times import utc_text
-from reference.store.audit import TrustChange
+from reference.store.audit_log import TrustChange
 from reference.store.database import DuplicateKey, RowNotFound
 from reference.variants.chameleon.hub_audit_points import NAMES
 from reference.variants.chameleon.shape import Shape

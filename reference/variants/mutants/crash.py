@@ -16,9 +16,9 @@ from typing import Any
 from reference.lanes.base.lane import BaseLane
 from reference.protocol import eip3009, weld
 from reference.rail.claims.prepared_answer import PreparedAnswer
+from reference.store.a2a_tasks import Tasks
 from reference.store.redemptions import Redemptions
 from reference.store.settlements import Settlements
-from reference.store.tasks import Tasks
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 

@@ -18,8 +18,8 @@ from reference.control_plane.audit_log import AuditLog
 from reference.control_plane.head_file import HeadFile
 from reference.control_plane.settings import ControlPlaneSettings
 from reference.protocol.audit_chain import Break, Flaw
-from reference.store.audit import Audit
-from reference.store.opening import open_database
+from reference.store.audit_log import Audit
+from reference.store.database_url import open_database
 from reference.web.clock import WpClock
 from tests.reference.control_plane.hub_stack import AUDIT, DID, Hub, alter, falcon_key, hub, kid_of
 

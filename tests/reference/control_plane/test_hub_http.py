@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reference.store.audit import Audit
+from reference.store.audit_log import Audit
 from reference.store.database import DatabaseUnavailable
 from reference.store.services import Services
 from tests.reference.control_plane.hub_stack import DID, Hub, falcon_key, hub

@@ -14,10 +14,10 @@ import pytest
 from pydantic import BaseModel
 from quart import Quart
 
-from reference.gateway import links
+from reference.gateway import payment_links
 from reference.gateway.app import operations
 from reference.gateway.calls import Operation, body_of, fitted
-from reference.gateway.checkout.actions import AbandonRequest, CancelRequest, VerifyRequest
+from reference.gateway.checkout.link_actions import AbandonRequest, CancelRequest, VerifyRequest
 from reference.gateway.runtime import opened
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.error_codes import GATEWAY
@@ -54,9 +54,9 @@ def resolved(value: Any) -> Any:
     return value
 
 
-def link_maker(settings: GatewaySettings) -> links.PaymentLinks:
+def link_maker(settings: GatewaySettings) -> payment_links.PaymentLinks:
     """Return what reads the bodies of links."""
-    return links.PaymentLinks(settings, Mock(), Mock(), Mock(), Mock(), frozenset(), Mock())
+    return payment_links.PaymentLinks(settings, Mock(), Mock(), Mock(), Mock(), frozenset(), Mock())
 
 
 def offered() -> dict[tuple[str, str], Operation]:

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from reference.gateway.credentials import SCOPES, digest_of
-from reference.store.opening import open_database, sqlite_dsn
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.tenants import Tenants
 from tests.reference.gateway.gateway_stack import LINK, LINKS, RESOURCES, Gateway, Tenant, refused
 

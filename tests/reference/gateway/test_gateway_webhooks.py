@@ -15,9 +15,9 @@ from reference.gateway import webhooks
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.webhooks import Webhooks
 from reference.protocol.webhook_delivery import EventType
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.deliveries import Deliveries, Event
 from reference.store.destinations import Destinations
-from reference.store.opening import open_database, sqlite_dsn
 from reference.store.webhook_tables import events
 from reference.web.clock import WpClock
 from tests.reference.gateway.gateway_stack import Gateway, Tenant, gateway, refused

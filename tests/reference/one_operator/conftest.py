@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from reference.store.opening import sqlite_dsn
+from reference.store.database_url import sqlite_dsn
 from tests.reference.one_operator.selling import Operator
 from tests.reference.postgres_cluster import own_database
 from tests.reference.rail.base_stack import SimulatedBase

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from sqlalchemy import delete, select
 
-from reference.store import tables
+from reference.store import rail_tables
 from reference.store.database import Database
-from reference.store.opening import open_database, sqlite_dsn
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.settlements import Fate, Settlement, Settlements
@@ -34,7 +34,7 @@ def rows_of(rail: Rail) -> list[Redemption]:
     """Return every row of a rail's ledger."""
 
     async def reading(database: Database) -> list[Redemption]:
-        ids = await database.rows(select(tables.redemptions.c.id))
+        ids = await database.rows(select(rail_tables.redemptions.c.id))
         return [row for (row_id,) in ids if (row := await Redemptions(database).get(row_id)) is not None]
 
     return _read(rail, reading)
@@ -44,7 +44,7 @@ def settlements_of(rail: Rail) -> list[Settlement]:
     """Return everything a rail sent or meant to send, by account, in the order of nonces."""
 
     async def reading(database: Database) -> list[Settlement]:
-        columns = (tables.settlements.c.caip2, tables.settlements.c.settler)
+        columns = (rail_tables.settlements.c.caip2, rail_tables.settlements.c.settler)
         accounts = await database.rows(select(*columns).distinct())
         found = [await Settlements(database).between(str(chain), str(settler), 0, 2**40) for chain, settler in accounts]
         return [one for some in found for one in some]
@@ -56,7 +56,7 @@ def drop_claims(rail: Rail) -> None:
     """Take every claim that is not paid out of a rail's ledger, as if it had been dropped."""
 
     async def dropping(database: Database) -> None:
-        await database.change(delete(tables.redemptions).where(tables.redemptions.c.paid_at.is_(None)))
+        await database.change(delete(rail_tables.redemptions).where(rail_tables.redemptions.c.paid_at.is_(None)))
 
     _read(rail, dropping)
 

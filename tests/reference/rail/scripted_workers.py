@@ -33,11 +33,11 @@ from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
 from reference.store.database import Database
-from reference.store.generations import Generations
-from reference.store.opening import open_database
+from reference.store.database_url import open_database
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import RefusedPayments
+from reference.store.terms_history import Generations
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 from reference.web.keyring import Keyring

@@ -13,10 +13,10 @@ import pytest
 from sqlalchemy import select
 
 from reference.protocol.redemption import State
-from reference.store.opening import open_database, sqlite_dsn
+from reference.store.database_url import open_database, sqlite_dsn
+from reference.store.rail_tables import redemptions
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
-from reference.store.tables import redemptions
 from tests.reference.rail.rail_stack import USDC, Payer, Rail, proof_of
 
 POINTS = {

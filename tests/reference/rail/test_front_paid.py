@@ -20,9 +20,9 @@ from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, T
 from reference.rail.paid_fast_path import PaidFastPath
 from reference.rail.signing import Signer
 from reference.store.database import DatabaseUnavailable
-from reference.store.opening import open_database, sqlite_dsn
+from reference.store.database_url import open_database, sqlite_dsn
+from reference.store.rail_tables import redemptions
 from reference.store.redemptions import Redemptions
-from reference.store.tables import redemptions
 from reference.store.used_transfers import used_transfers
 from tests.reference.rail.two_doors import (
     JSON,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from reference.store.opening import open_database, sqlite_dsn
-from reference.store.tables import redemptions
+from reference.store.database_url import open_database, sqlite_dsn
+from reference.store.rail_tables import redemptions
 from tests.reference.rail.rail_answers import code_of
 from tests.reference.rail.rail_stack import COMPLIANCE_BODY, Payer, Rail, SimulatedChain, payload_of, proof_of
 

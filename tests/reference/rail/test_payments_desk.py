@@ -15,10 +15,10 @@ from reference.lanes.lane import ChainUnavailable
 from reference.protocol.redemption import State
 from reference.rail.settlement.unserved_payments import PaymentOperations
 from reference.rail.signing import Signer
-from reference.store.opening import sqlite_dsn
+from reference.store.database_url import sqlite_dsn
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
-from reference.store.unserved import UnservedPayments, UnservedState
+from reference.store.unserved_payments import UnservedPayments, UnservedState
 from reference.web.clock import WpClock
 from reference.web.operator_commands import NotDone
 from tests.reference.rail.scripted_workers import BODY, NETWORK, SERVICE, Bench, opened_bench, seen_later, tx_id

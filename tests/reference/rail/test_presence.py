@@ -20,7 +20,7 @@ from reference.rail.availability.uptime import Uptime
 from reference.rail.settings import RailSettings
 from reference.store.absences import ALL_LANES, Absences
 from reference.store.database import DatabaseUnavailable
-from reference.store.opening import open_database, sqlite_dsn
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
 from reference.web.clock import WpClock
 

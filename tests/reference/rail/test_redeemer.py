@@ -23,10 +23,10 @@ from reference.rail.claims import redemption
 from reference.rail.claims.fulfilment import PaidAnswer
 from reference.rail.claims.leases import LeaseWatch
 from reference.rail.claims.presented_proof import MinedPaymentSource, PresentedProof
-from reference.store.generations import Generations
-from reference.store.opening import sqlite_dsn
+from reference.store.database_url import sqlite_dsn
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
+from reference.store.terms_history import Generations
 from reference.web.clock import WpClock
 from tests.reference.rail.scripted_workers import (
     BODY,

@@ -13,8 +13,8 @@ from reference.protocol.observed import TxStatus
 from reference.protocol.redemption import State
 from reference.rail.settlement.unserved_payments import PaymentOperations
 from reference.rail.signing import Signer
-from reference.store.opening import sqlite_dsn
-from reference.store.unserved import UnservedPayments, UnservedState
+from reference.store.database_url import sqlite_dsn
+from reference.store.unserved_payments import UnservedPayments, UnservedState
 from reference.web.clock import WpClock
 from reference.web.operator_commands import NotDone
 from tests.reference.rail.scripted_workers import NETWORK, SERVICE, TERMS, Bench, opened_bench, tx_id

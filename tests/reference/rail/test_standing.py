@@ -9,9 +9,9 @@ import pytest
 
 from reference.protocol.challenge import Terms
 from reference.rail.availability.issuing_permission import UNSURE_SECONDS, IssuingPermission
-from reference.store.generations import Generations
-from reference.store.opening import open_database, sqlite_dsn
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
+from reference.store.terms_history import Generations
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reference.store.database import Database
-from reference.store.opening import open_database, sqlite_dsn
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
 
 

@@ -12,7 +12,7 @@ from psycopg.sql import SQL, Identifier
 from sqlalchemy import Column, Index, Integer, MetaData, Table, Text, bindparam, insert, make_url, select, update
 
 from reference.store.database import Change, Database, DatabaseUnavailable, DuplicateKey
-from reference.store.opening import open_database
+from reference.store.database_url import open_database
 
 THINGS = Table("things", MetaData(), Column("key", Integer, primary_key=True), Column("count", Integer))
 ADD = insert(THINGS).values(key=bindparam("thing"), count=bindparam("number"))

@@ -11,8 +11,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from reference.store import redemptions as statements
 from reference.store.database import Database
 from reference.store.postgres import PostgresDatabase
+from reference.store.rail_tables import redemptions
 from reference.store.redemptions import Redemptions
-from reference.store.tables import redemptions
 
 SERVED, UNPAID = 5_000, 50
 UNIQUE = {"token": "t", "payment_key": "k", "tx_id": "x"}

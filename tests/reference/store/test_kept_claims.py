@@ -10,8 +10,8 @@ import pytest
 from reference.protocol.weld import Payment
 from reference.store.absences import ALL_LANES, Absences
 from reference.store.database import Database
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.known_keys import KnownKeys
-from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemption_rows import NewClaim, Redemption
 from reference.store.redemptions import Redemptions
 

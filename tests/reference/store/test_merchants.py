@@ -11,7 +11,7 @@ from reference.store.database import Database
 from reference.store.links import Link, Links, Price
 from reference.store.merchants import Merchant, Merchants
 from reference.store.payments import Payment, Payments, PaymentState
-from reference.store.takings import ReceivedPayments, Total
+from reference.store.received_payments import ReceivedPayments, Total
 from reference.store.tenants import ApiKey, Tenant, Tenants
 
 NOW = 1_800_000_000

@@ -9,12 +9,12 @@ import pytest
 
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.service_word import ServiceWord
-from reference.store import takings as takings_module
+from reference.store import received_payments as takings_module
 from reference.store.database import Database
 from reference.store.links import Link, Links
 from reference.store.payment_search import PaymentSearch
 from reference.store.payments import Payment, Payments, PaymentState
-from reference.store.takings import ReceivedPayments
+from reference.store.received_payments import ReceivedPayments
 
 NOW = 1_800_000_000
 LINK = Link("l", "t-1", "t", "base_sepolia", 8_410_000, "0x1", "Order", None, "0" * 64, NOW, NOW + 60)
@@ -124,4 +124,6 @@ async def test_a_search_reads_a_limited_part_and_continues(stocked: Database, mo
     (one,) = await takings.list_page("t-1", most=50, after=last, search=search)
     assert one.payment.id == "pay-t-1-0"
     assert await takings.last_scanned("t-1", after=last, search=search) is None
-    assert list(await takings.list_page("t-2", most=50, after=last, search=PaymentSearch(text="link-t-1", memo="x"))) == []
+    assert (
+        list(await takings.list_page("t-2", most=50, after=last, search=PaymentSearch(text="link-t-1", memo="x"))) == []
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
 from reference.store.database import Database
-from reference.store.opening import open_database
+from reference.store.database_url import open_database
 from reference.store.redemption_rows import Answer, NewClaim, Redemption
 from reference.store.redemptions import Redemptions
 

@@ -10,8 +10,8 @@ import pytest
 
 from reference.protocol.weld import Payment
 from reference.store.database import Database
-from reference.store.opening import open_database
-from reference.store.orders import request_of
+from reference.store.database_url import open_database
+from reference.store.kept_requests import request_of
 from reference.store.redemption_rows import Answer, NewClaim, Redemption
 from reference.store.redemptions import Redemptions, build_hold
 from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken, build_close

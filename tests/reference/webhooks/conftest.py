@@ -16,15 +16,15 @@ import pytest
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import DEFAULT_SCHEDULE, EventType
 from reference.store.database import Database
+from reference.store.database_url import open_database
 from reference.store.deliveries import Deliveries, Delivery, Event
 from reference.store.destinations import Destination, Destinations
-from reference.store.opening import open_database
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
 from reference.web.sealing import Seal, webhook_place
-from reference.webhooks.connecting import open_session
+from reference.webhooks.checked_session import open_session
 from reference.webhooks.dispatcher import Dispatcher, Pace
-from reference.webhooks.sending import Sender
+from reference.webhooks.sender import Sender
 from tests.reference.webhooks.receiver import Receiver
 
 START = 1_800_000_000

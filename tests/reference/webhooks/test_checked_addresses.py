@@ -18,8 +18,8 @@ from reference.protocol.destination_address import BadDestination
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import Outcome
 from reference.web.destination_dns import AddressCheck
-from reference.webhooks.connecting import open_session
-from reference.webhooks.sending import Sender
+from reference.webhooks.checked_session import open_session
+from reference.webhooks.sender import Sender
 from tests.reference.webhooks.conftest import Desk
 from tests.reference.webhooks.receiver import Receiver
 

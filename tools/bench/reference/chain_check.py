@@ -21,8 +21,8 @@ import psycopg
 from reference.control_plane.audit_log import AuditLog
 from reference.control_plane.head_file import HeadFile
 from reference.protocol.audit_chain import Action, ChainCheck, Head, StoredEntry, encode_entry, follow
-from reference.store.audit import Audit
-from reference.store.opening import open_database, sqlite_dsn
+from reference.store.audit_log import Audit
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.web.clock import WpClock
 
 _KEY = bytes(range(32))

@@ -18,15 +18,15 @@ from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import DEFAULT_SCHEDULE, DEFAULT_TYPES, EventType, Outcome
 from reference.protocol.webhook_event import EventLink, LinkPayment, event_body
 from reference.protocol.webhook_signature import header_name, header_value
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.deliveries import Attempt, Deliveries, Event
 from reference.store.destinations import Destination, Destinations
-from reference.store.opening import open_database, sqlite_dsn
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
 from reference.web.sealing import Seal, webhook_place
-from reference.webhooks.connecting import open_session
+from reference.webhooks.checked_session import open_session
 from reference.webhooks.dispatcher import WIDTH, Dispatcher
-from reference.webhooks.sending import Sender
+from reference.webhooks.sender import Sender
 from tools.bench.reference.jobs import Contenders, must, together
 from tools.bench.reference.receiving import receiver
 from tools.bench.reference.rounds import Contender

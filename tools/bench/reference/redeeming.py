@@ -11,7 +11,7 @@ from pathlib import Path
 
 from reference.protocol.weld import Payment
 from reference.store.database import Database
-from reference.store.opening import open_database, sqlite_dsn
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.redemption_rows import Answer, NewClaim
 from reference.store.redemptions import Redemptions
 from tools.bench.reference.jobs import Contenders, WrongAnswer, must, together

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from reference.gateway.checkout.announcements import Announcements
-from reference.gateway.checkout.settling import Settling
+from reference.gateway.checkout.link_announcements import Announcements
+from reference.gateway.checkout.link_settlement import Settling
 from reference.gateway.checkout.watcher import Watcher
-from reference.gateway.recency import Recency
+from reference.gateway.network_recency import Recency
 from reference.gateway.settings import GatewaySettings
 from reference.store.database import Database
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.destinations import Destinations
 from reference.store.links import Link
-from reference.store.opening import open_database, sqlite_dsn
 from reference.store.payments import Payment
 from reference.web.clock import WpClock
 from tests.reference.gateway.checkout.scripted_chain import AMOUNT, ScriptedChain

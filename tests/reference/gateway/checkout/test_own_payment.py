@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference.gateway.checkout.settling import LinkEnded
+from reference.gateway.checkout.link_settlement import LinkEnded
 from tests.reference.gateway.checkout.conftest import NETWORKS, Bench
 
 

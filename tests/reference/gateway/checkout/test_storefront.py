@@ -16,8 +16,8 @@ from sqlalchemy import delete, select
 from reference.gateway.storefront import LOGO_BYTES, Unfit, check_contact, check_logo, check_name
 from reference.protocol.networks import NETWORKS
 from reference.store.checkout_tables import link_prices
+from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.merchants import Merchants
-from reference.store.opening import open_database, sqlite_dsn
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
 from tests.reference.gateway.gateway_stack import PAYOUTS, Tenant, refused
 

@@ -121,8 +121,8 @@ async def test_late_payments_are_listed_with_their_reason(store: Shop, keeper: A
     secret = {"cancel_secret": links["cancelled"]["cancel_secret"]}
     assert (await store.post(links["cancelled"], "/cancel", secret)).status_code == 200
     from reference.gateway.settings import GatewaySettings
+    from reference.store.database_url import open_database, sqlite_dsn
     from reference.store.links import Links
-    from reference.store.opening import open_database, sqlite_dsn
     from reference.store.payments import Payment, Payments, PaymentState
 
     settings: GatewaySettings = store.settings
@@ -191,8 +191,8 @@ async def test_a_late_payment_is_noted_as_given_back(store: Shop, keeper: Admini
 
 async def listed_late(store: Shop, link: dict[str, Any], tx_id: str) -> str:
     """List a late payment of a link beside the gateway, and return its id."""
+    from reference.store.database_url import open_database, sqlite_dsn
     from reference.store.links import Links
-    from reference.store.opening import open_database, sqlite_dsn
     from reference.store.payments import Payment, Payments, PaymentState
 
     database = open_database(sqlite_dsn(store.settings.gateway_data_dir / "gateway.sqlite3"))

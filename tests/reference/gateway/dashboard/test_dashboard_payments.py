@@ -171,7 +171,7 @@ async def test_pages_keep_the_filter(
     """Older and Newest lead through the payments that the filter selects, each once; the file has all of them."""
     for number in range(1, 6):
         await paid_link(store, seller, number, label=f"{'Tea & <b>' if number % 2 else 'Pot'} {number}")
-    monkeypatch.setattr("reference.gateway.takings.PAGE_ROWS", 2)
+    monkeypatch.setattr("reference.gateway.received_payments.PAGE_ROWS", 2)
     monkeypatch.setattr(payment_export, "_PART_ROWS", 2)
     page = await merchant.show(PAYMENTS, params={"search": "TEA & <B>"})
     first, links = labels(page)[0], {one.text(): str(one.attributes["href"]) for one in page.tree.css(".pages a")}
@@ -193,10 +193,10 @@ async def test_a_search_that_has_not_read_everything_says_so(
     for number in range(1, 4):
         await paid_link(store, seller, number, label=f"Order {number}")
         store.pass_time(10)
-    monkeypatch.setattr("reference.store.takings.SCAN_ROWS", 1)
+    monkeypatch.setattr("reference.store.received_payments.SCAN_ROWS", 1)
     found = await merchant.show(PAYMENTS, params={"search": "Order 1"})
     assert (labels(found)[0], found.has(".pages")) == (["Order 1"], False)
-    monkeypatch.setattr("reference.gateway.takings._MOST_SCANS", 2)
+    monkeypatch.setattr("reference.gateway.received_payments._MOST_SCANS", 2)
     merchant_page = await merchant.show(PAYMENTS, params={"search": "Order 1"})
     assert "No match so far" in merchant_page.text("main")
     (older,) = [str(one.attributes["href"]) for one in merchant_page.tree.css(".pages a")]

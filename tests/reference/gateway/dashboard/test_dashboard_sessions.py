@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reference.store.opening import open_database, sqlite_dsn
+from reference.store.database_url import open_database, sqlite_dsn
 from tests.reference.gateway.dashboard.administrator import ROOT, SIGN_IN, Administrator
 from tests.reference.gateway.gateway_stack import Gateway, gateway
 

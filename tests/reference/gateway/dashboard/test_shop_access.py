@@ -14,7 +14,7 @@ import pytest
 
 from reference.gateway.dashboard import Dashboard
 from reference.gateway.dashboard.forms import csrf_token
-from reference.gateway.dashboard.visits import Route
+from reference.gateway.dashboard.signed_in_request import Route
 from reference.gateway.settings import GatewaySettings
 from reference.webhooks.service import deliver
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop

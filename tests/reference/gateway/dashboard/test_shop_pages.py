@@ -180,7 +180,7 @@ async def test_a_payment_that_the_chain_has_undone_has_no_receipt(
 ) -> None:
     """Nothing is signed for it, and it counts for nothing."""
     _, told = await paid_link(store, seller)
-    from reference.store.opening import open_database, sqlite_dsn
+    from reference.store.database_url import open_database, sqlite_dsn
     from reference.store.payments import Payments
 
     database = open_database(sqlite_dsn(store.settings.gateway_data_dir / "gateway.sqlite3"))

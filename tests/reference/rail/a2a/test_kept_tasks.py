@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from reference.protocol.a2a_x402 import PAYLOAD
 from reference.rail.a2a.endpoint import BYTES_OF_OPENER, TASKS_OF_OPENER
 from reference.rail.settings import RailSettings
+from reference.store.a2a_tasks import Tasks
 from reference.store.database import Database
-from reference.store.opening import open_database, sqlite_dsn
-from reference.store.tables import METADATA
-from reference.store.tasks import Tasks
+from reference.store.database_url import open_database, sqlite_dsn
+from reference.store.rail_tables import METADATA
 from tests.reference.rail.a2a.a2a_client import ORDER, call, envelope, error, get, message, opened, paying
 from tests.reference.rail.rail_stack import Rail, SimulatedChain
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, S
 
 from reference.gateway import refusals
 from reference.gateway.calls import Call
-from reference.gateway.faults import json_reply
+from reference.gateway.error_replies import json_reply
 from reference.gateway.idempotency import Idempotency
 from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks

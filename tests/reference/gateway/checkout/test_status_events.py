@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-from reference.gateway.checkout import announcements, events
-from reference.gateway.checkout.announcements import Announcements
-from reference.gateway.checkout.events import statuses
-from reference.gateway.checkout.settling import Settling, Status
-from reference.gateway.recency import Recency
+from reference.gateway.checkout import link_announcements
+from reference.gateway.checkout.link_announcements import Announcements
+from reference.gateway.checkout.link_settlement import Settling, Status
+from reference.gateway.checkout.status_events import statuses
+from reference.gateway.network_recency import Recency
 from reference.protocol.checkout import LinkEnding
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
@@ -64,11 +64,11 @@ async def test_what_another_worker_did_is_seen_at_the_next_look(bench: Bench) ->
 
 async def test_a_quiet_stream_shows_that_it_is_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without news a comment comes now and then, and no stream lives for ever."""
-    monkeypatch.setattr(events, "_COMMENT_SECONDS", 0.0)
+    monkeypatch.setattr(status_events, "_COMMENT_SECONDS", 0.0)
     stream = follow(bench, await bench.link(), every=0.01)
     assert (await told(stream))["status"] == "active"
     assert [await anext(stream) for _ in range(3)] == [b": still here\n\n"] * 3
-    monkeypatch.setattr(events, "_LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(status_events, "_LONGEST_SECONDS", 0.0)
     assert [event async for event in stream] == []
 
 
@@ -84,7 +84,7 @@ async def test_followers_that_leave_are_forgotten(bench: Bench) -> None:
 
 async def test_a_crowd_is_sent_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond so many followers a stream tells the status, says when to come back, and ends; the others stay."""
-    monkeypatch.setattr(announcements, "_MOST_OF_A_LINK", 2)
+    monkeypatch.setattr(link_announcements, "_MOST_OF_A_LINK", 2)
     link = await bench.link()
     streams = [follow(bench, link) for _ in range(3)]
     first = [await anext(stream) for stream in streams]
@@ -92,7 +92,7 @@ async def test_a_crowd_is_sent_away(bench: Bench, monkeypatch: pytest.MonkeyPatc
     assert first[2].endswith(b"\n\nretry: 5000\n\n")
     with pytest.raises(StopAsyncIteration):
         await anext(streams[2])
-    monkeypatch.setattr(announcements, "_MOST", 2)
+    monkeypatch.setattr(link_announcements, "_MOST", 2)
     assert b"retry" in await anext(follow(bench, await bench.link()))
     for stream in streams[:2]:
         await stream.aclose()  # type: ignore[attr-defined]

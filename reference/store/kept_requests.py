@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, LargeBinary, bindparam, cast, delete, exists, insert, select
 
 from reference.store.database import Change, Database
-from reference.store.tables import kept_requests, redemptions
+from reference.store.rail_tables import kept_requests, redemptions
 
 # Any client can make a claim before its payment is known, so no more than this is kept of the claim's request.
 MOST_UNPAID_BYTES = 4096

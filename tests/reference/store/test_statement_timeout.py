@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, bindparam, insert, make_url, select
 
 from reference.store.database import Change, Database, DatabaseUnavailable
-from reference.store.opening import open_database
+from reference.store.database_url import open_database
 from tests.reference.stalling_relay import stalling_relay
 
 SECONDS = 0.5

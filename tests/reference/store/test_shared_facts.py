@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from reference.store.database import Database
-from reference.store.facts import SharedFacts
-from reference.store.opening import open_database
+from reference.store.database_url import open_database
+from reference.store.rail_tables import facts
 from reference.store.redemptions import Redemptions
-from reference.store.tables import facts
+from reference.store.shared_facts import SharedFacts
 
 
 async def test_the_first_to_state_a_fact_decides(database: Database, ledger: Redemptions) -> None:

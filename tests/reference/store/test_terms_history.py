@@ -10,8 +10,8 @@ import pytest
 
 from reference.protocol.challenge import Generation, Terms
 from reference.store.database import Database
-from reference.store.generations import Generations
 from reference.store.redemptions import Redemptions
+from reference.store.terms_history import Generations
 
 OLD = Terms("algorand_mainnet", "algorand:x", "31566704", "10000", "PAYEE")
 NEW = replace(OLD, amount="20000")
@@ -99,7 +99,7 @@ async def test_what_was_read_lately_is_at_hand_for_a_second(
 ) -> None:
     """Nothing before the first read, nothing from further back than was read, and nothing when the second is over."""
     now = [1_000.0]
-    monkeypatch.setattr("reference.store.generations.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("reference.store.terms_history.time", SimpleNamespace(monotonic=lambda: now[0]))
     await generations.put_in_force({"service": (OLD,)}, now=100)
     assert generations.get_cached(since=200) == ()
     known = await generations.load_since(since=200)

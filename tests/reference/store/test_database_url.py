@@ -12,7 +12,7 @@ from psycopg.sql import SQL, Identifier
 from sqlalchemy import Column, Integer, MetaData, Table, insert, select
 
 from reference.store.checkout_tables import METADATA
-from reference.store.opening import UnsupportedDatabase, open_database, sqlite_dsn
+from reference.store.database_url import UnsupportedDatabase, open_database, sqlite_dsn
 
 NUMBERS = Table("numbers", MetaData(), Column("number", Integer))
 

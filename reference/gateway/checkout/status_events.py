@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import orjson
 
-from reference.gateway.checkout.announcements import Announcements
-from reference.gateway.checkout.settling import Settling, Status
+from reference.gateway.checkout.link_announcements import Announcements
+from reference.gateway.checkout.link_settlement import Settling, Status
 from reference.protocol.checkout import LinkState
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link

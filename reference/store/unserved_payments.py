@@ -15,12 +15,12 @@ from reference.protocol.networks import NETWORKS
 from reference.protocol.redemption import RedemptionEvent
 from reference.store import used_transfers
 from reference.store.database import Change, Database, DuplicateKey, Row, RowNotFound
-from reference.store.orders import request_of
+from reference.store.kept_requests import request_of
+from reference.store.rail_tables import kept_claims, kept_requests, redemptions, refunds, refused_payments, settlements
 from reference.store.redemption_moves import build_move
 from reference.store.redemptions import fresh_id
 from reference.store.refused_payments import LISTED_SECONDS
 from reference.store.settlements import Fate
-from reference.store.tables import kept_claims, kept_requests, redemptions, refunds, refused_payments, settlements
 from reference.store.used_transfers import SOME_TRANSFER, UsedBy
 
 

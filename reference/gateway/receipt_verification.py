@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reference.gateway.calls import Call
-from reference.gateway.faults import json_reply
+from reference.gateway.error_replies import json_reply
 from reference.protocol.receipt_verification import verify_receipt
 from reference.web.errors import Refused
 from reference.web.http.exchange import Reply

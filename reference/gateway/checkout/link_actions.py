@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
 from reference.gateway import refusals
-from reference.gateway.checkout.attesting import Attesting
-from reference.gateway.checkout.settling import LinkEnded, Settling, TransferUsed
+from reference.gateway.checkout.link_settlement import LinkEnded, Settling, TransferUsed
+from reference.gateway.checkout.settlement_attestations import Attesting
 from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.credentials import digest_of
 from reference.gateway.settings import GatewaySettings

@@ -17,7 +17,7 @@ from reference.protocol.webhook_delivery import Outcome, outcome_of
 from reference.protocol.webhook_signature import header_name, header_value
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
-from reference.webhooks.connecting import AddressRefused
+from reference.webhooks.checked_session import AddressRefused
 
 READ_BYTES = 4096
 

@@ -19,7 +19,7 @@ import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from reference.gateway.checkout.settling import Settling
+from reference.gateway.checkout.link_settlement import Settling
 from reference.protocol import checkout
 from reference.protocol.checkout import LinkState, NotPaid
 from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus

@@ -7,7 +7,7 @@ import time
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from reference.store.database import Change, Database
-from reference.store.tables import tasks
+from reference.store.rail_tables import tasks
 
 _ROW = tasks.c
 _IS_IT = _ROW.id == bindparam("task_id")

@@ -9,8 +9,8 @@ from typing import TypeVar, cast
 from sqlalchemy import bindparam, func, insert, select
 
 from reference.protocol.audit_chain import Entry, Head, StoredEntry, encode_entry
+from reference.store.control_plane_tables import METADATA, audit, of_the_trust_set
 from reference.store.database import Change, Database, DatabaseUnavailable, DuplicateKey, RowNotFound
-from reference.store.trust_tables import METADATA, audit, of_the_trust_set
 
 _NAMES = ("seq", "ts_ms", "actor", "action", "subject", "payload", "prev_mac", "mac")
 _COLUMNS = tuple(audit.c[name] for name in _NAMES)
@@ -59,7 +59,7 @@ class Audit:
 
     async def after(self, seq: int, most: int) -> Sequence[StoredEntry]:
         """Return the entries behind a number, in order."""
-        return cast("Sequence[Stored]", await self._database.rows(_AFTER, after=seq, most=most))
+        return cast("Sequence[StoredEntry]", await self._database.rows(_AFTER, after=seq, most=most))
 
     async def count(self, last: int) -> int:
         """Return how many entries there are up to a number."""

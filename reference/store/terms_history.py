@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, case, delete, insert, or_, select, update
 
 from reference.protocol.challenge import GRACE_SECONDS, Generation, Terms
 from reference.store.database import Change, Database, DuplicateKey, Row, RowNotFound
-from reference.store.tables import TERMS_MEMBERS, generations, terms_in_force
+from reference.store.rail_tables import TERMS_MEMBERS, generations, terms_in_force
 
 _FRESH_SECONDS = 1.0
 _TERMS = tuple(TERMS_MEMBERS)

@@ -1,4 +1,4 @@
-"""A worker that dies in its work: `python doomed.py DSN NOW WHEN`.
+"""A worker that dies in its work: `python self_killing_gateway.py DSN NOW WHEN`.
 
 WHEN is `before` or `after` sending; `claimed`: when its claims are on the disk and nothing is sent; `noting` or
 `noted`: before or after what came of its attempts is on the disk.
@@ -14,14 +14,14 @@ from typing import Any, NoReturn
 
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import DEFAULT_SCHEDULE
+from reference.store.database_url import open_database
 from reference.store.deliveries import ClaimedAttempt, Deliveries
-from reference.store.opening import open_database
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
 from reference.web.sealing import Seal
-from reference.webhooks.connecting import open_session
+from reference.webhooks.checked_session import open_session
 from reference.webhooks.dispatcher import Dispatcher
-from reference.webhooks.sending import Sender, Sent
+from reference.webhooks.sender import Sender, Sent
 
 WHEN = sys.argv[3]
 

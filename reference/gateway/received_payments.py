@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference.gateway import refusals
-from reference.gateway.checkout.attesting import Attesting
+from reference.gateway.checkout.settlement_attestations import Attesting
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenancy import PAGE_ROWS, Page
-from reference.gateway.uncounted import listed
+from reference.gateway.unmatched_payments import listed
 from reference.protocol.receipt_verification import verify_receipt
 from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch
-from reference.store.takings import ReceivedPayment, ReceivedPayments, Total
+from reference.store.received_payments import ReceivedPayment, ReceivedPayments, Total
 from reference.web.clock import WpClock
 
 _RECENT_SECONDS = 30 * 86400

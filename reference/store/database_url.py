@@ -7,8 +7,8 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 
 from reference.store.database import Database
-from reference.store.patience import STATEMENT_SECONDS
 from reference.store.sqlite import SqliteDatabase
+from reference.store.statement_timeout import STATEMENT_SECONDS
 
 
 class UnsupportedDatabase(ValueError):

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reference.gateway.checkout.announcements import Announcements
+from reference.gateway.checkout.link_announcements import Announcements
 from reference.gateway.checkout.outbox import Outbox
-from reference.gateway.recency import Recency
+from reference.gateway.network_recency import Recency
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.registry import descriptor_of
 from reference.protocol import checkout, purposes

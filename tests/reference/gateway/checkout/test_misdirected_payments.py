@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, update
 
-from reference.gateway.checkout import misdirected, watcher
-from reference.gateway.uncounted import UncountedPayments
+from reference.gateway.checkout import misdirected_payments, watcher
+from reference.gateway.unmatched_payments import UncountedPayments
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.checkout import LinkState
 from reference.protocol.eip3009 import nonce_of
@@ -120,7 +120,7 @@ async def test_another_asset_by_call_data_is_listed(bench: Bench) -> None:
     fake = in_other_asset(bench, link)
     words = bytes.fromhex(fake.transfers[0].receiver[2:]).rjust(32, b"\0") + AMOUNT.to_bytes(32, "big")
     calldata = bytes.fromhex("a9059cbb") + words + bench.memo(link).encode()
-    chain.mine(1, replace(fake, authorizations_used=(), called=OTHER_ASSET[BASE], calldata=calldata))
+    chain.mine(1, replace(fake, authorizations_used=(), called_contract=OTHER_ASSET[BASE], calldata=calldata))
     await bench.rounds()
     assert [one["reason"] for one in await listed(bench)] == ["wrong_asset"]
 
@@ -136,7 +136,7 @@ async def test_no_flood_fills_the_list(bench: Bench) -> None:
     for _ in range(3):
         await bench.rounds(ALGORAND)
     found = await listed(bench)
-    assert len(found) == misdirected.MOST_OF_A_LINK == 8
+    assert len(found) == misdirected_payments.MOST_OF_A_LINK == 8
     chain.pay(25, bench.memo(link))
     await bench.rounds(ALGORAND)
     assert await bench.state(link) == LinkState.PAID
@@ -167,7 +167,7 @@ async def test_an_unclear_memo_is_listed(bench: Bench, network: str, text: str) 
     if network == BASE:
         words = bytes.fromhex(seen.transfers[0].receiver[2:]).rjust(32, b"\0") + AMOUNT.to_bytes(32, "big")
         calldata = bytes.fromhex("a9059cbb") + words + note.encode()
-        seen = replace(seen, authorizations_used=(), called=TABLE[BASE].asset_id, calldata=calldata)
+        seen = replace(seen, authorizations_used=(), called_contract=TABLE[BASE].asset_id, calldata=calldata)
     tx_id = chain.mine(1, seen)
     for _ in range(2):
         await bench.rounds()
@@ -245,6 +245,6 @@ async def test_many_uses_and_tokens_are_looked_up_a_bounded_way(bench: Bench, mo
     seen = in_other_asset(bench, link)
     uses = tuple(AuthorizationUsed(1, OTHER_ASSET[BASE], PAYER["base"], nonce_of(str(n))) for n in range(1000))
     text = b"".join(b"weldproof:%022d " % number for number in range(1000))
-    seen = replace(seen, authorizations_used=uses, called=OTHER_ASSET[BASE], calldata=b"\0" * 68 + text)
+    seen = replace(seen, authorizations_used=uses, called_contract=OTHER_ASSET[BASE], calldata=b"\0" * 68 + text)
     await bench.watchers[BASE].note_misdirected(chain.tx_id(1), seen)
-    assert len(asked) <= 1 + 3 * misdirected.MOST_NAMED
+    assert len(asked) <= 1 + 3 * misdirected_payments.MOST_NAMED

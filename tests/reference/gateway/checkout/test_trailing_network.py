@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from reference.gateway.recency import Recency
+from reference.gateway.network_recency import Recency
 from reference.lanes.finding import Head
 from reference.lanes.lane import ChainUnavailable
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
