@@ -1,4 +1,4 @@
-"""GW-CHK-14: a payment in what is not the USDC of the link's network does not turn it to Paid."""
+"""GW-CHK-14: a payment in an asset other than the USDC of the link's network does not turn the link to Paid."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from conformance.surfaces.webhooks.silence import ROW as SILENCE
 async def payment_in_another_asset(case: Case) -> None:
     """A transaction in another asset does not turn the link Paid.
 
-    Pays links with the memo in native coin and in tokens of the same name and decimals, and, where the target claims
-    to follow specification 3.5 and calls are paid on another simulated network of the lane than links, in the USDC of
-    that network. Then pays one rightly. Expects that only that one is Paid.
+    Pays links with the memo in native coin and in tokens of the same name and decimals. If the target claims
+    specification 3.5, and calls are paid on another simulated network of the lane than links, also pays one in the USDC
+    of that network. Then makes one correct payment. Expects that only that one is Paid.
     """
     who, sample = await payer(case), await opened(case)
     ways = await who.elsewhere(sample.bill)
@@ -34,7 +34,7 @@ async def payment_in_another_asset(case: Case) -> None:
 
 
 def _on_the_other_network(case: Case) -> Sequence[Way]:
-    """Return a payment of a link's own words on another chain of the lane, with no money that anybody would miss."""
+    """Return a payment with a link's own memo on another chain of the lane, in money of a simulator or test network."""
     own, other = case.profile.gateway_chains.of(case.lane), case.profile.chains.of(case.lane)
     if own is None or other is None or not case.profile.checkout_node_apart(case.lane):
         return []

@@ -13,13 +13,13 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import envelope_fault
 from conformance.surfaces.gateway.provoked_faults import OF_THE_FRONT, provoked, refused_as_too_large
 
-_FIX = "Answer every error, whatever finds it, with {error: code, message: text} and a JSON Content-Type."
+_FIX = "Answer every error, also those of the framework, with {error: code, message: text} and a JSON Content-Type."
 _CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,79}")
 _REPEATS = 3
 
 
 def member(answer: Answer, name: str) -> str | None:
-    """Return a text member of an error body, None when there is no such text."""
+    """Return a text member of an error body, or None if it is missing or no text."""
     value = answer.object().get(name)
     return value if isinstance(value, str) else None
 
@@ -34,10 +34,12 @@ async def errors_use_the_envelope(case: Case) -> None:
     """Each error body is a JSON object with a code in `error` and a sentence for people in `message`.
 
     Provokes 404, 405, 415, 400, 422, 401 and 403 on several endpoints. Expects a text `error` that is one token, and a
-    text `message`, in the body of each, and a JSON Content-Type where the body is an object. Sends large bodies, a long
-    path and a long header field, too: of those that are refused as too large (413, 414, 431) the same is expected, and
-    what is amiss there only warns.
+    text `message`, in the body of each. Expects a JSON Content-Type if the body is an object.
+
+    Also sends large bodies, a long path and a long header field. Expects the same of a refusal as too large (413, 414,
+    431), where a fault only warns.
     """
+    # A server in front of the gateway often refuses large requests before the gateway sees them, so these only warn.
     large = [(*one, OF_THE_FRONT) for one in await refused_as_too_large(case)]
     for what, answer, beyond in [*((*one, None) for one in await provoked(case)), *large]:
         where = {"fault": what, "status": str(answer.status)}
@@ -56,10 +58,10 @@ async def errors_use_the_envelope(case: Case) -> None:
 
 @check("GW-ERR-03", surface="gateway", fix=_FIX)
 async def errors_may_tell_more(case: Case) -> None:
-    """Context members beside `error` and `message` are allowed.
+    """Context members in addition to `error` and `message` are allowed.
 
-    Takes every error body that the other faults provoke and adds members of every type to it, beside those that the
-    gateway itself adds. Expects that what is an envelope without them is one with them.
+    Takes every error body that the other faults provoke, and adds members of every type to those that the gateway
+    itself adds. Expects that each is still an envelope. This holds the suite's own reader to the rule.
     """
     further = {"request_id": "x", "detail": [{"loc": ["body"]}], "retry_after": 1, "context": {}, "nothing": None}
     seen = 0

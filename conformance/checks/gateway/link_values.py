@@ -1,4 +1,4 @@
-"""GW-LINK-21 and -22: members of a wrong type, and networks that nobody knows."""
+"""GW-LINK-21 and -22: members of a wrong type, and unknown networks."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ async def _refused(case: Case, row: str, member: str, values: tuple[Any, ...]) -
 async def texts_are_texts(case: Case) -> None:
     """A non-string `currency`, `label` or `preferred_network` is rejected.
 
-    Puts numbers, booleans, arrays and objects in the place of each of the three in an otherwise good creation. Expects
-    a client error.
+    Puts numbers, booleans, arrays and objects in the place of each of the three, in a creation that is valid in all
+    other members. Expects a client error.
     """
     await link(case)
     for member in ("currency", "label", "preferred_network"):

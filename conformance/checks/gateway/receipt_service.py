@@ -1,4 +1,4 @@
-"""GW-RCPT: the platform's own receipts and keys, statelessness, and bodies that carry no receipt."""
+"""GW-RCPT: the platform's own receipts and keys, stateless verification, and bodies without a receipt."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STATELESS = (
 async def platform_receipt(case: Case) -> None:
     """A receipt of the platform passes without a key set.
 
-    Presents a receipt that the platform signed, with nothing beside it. Expects 200 with a report.
+    Presents a receipt that the platform signed, and no other member. Expects 200 with a report.
     """
     hosted = await verifier(case)
     token = needs_platform(hosted)
@@ -52,7 +52,7 @@ async def platform_receipt(case: Case) -> None:
     "GW-RCPT-14",
     "GW-RCPT-15",
     surface="gateway",
-    fix="Publish a JWKS document with the public signing keys, and take it back unchanged as `jwks`.",
+    fix="Publish a JWKS document with the public signing keys, and accept it unchanged as `jwks`.",
 )
 async def published_keys(case: Case) -> None:
     """The gateway publishes a JWKS document that verifies its receipts, with public material only.
@@ -81,12 +81,14 @@ async def published_keys(case: Case) -> None:
 async def verification_is_stateless(case: Case) -> None:
     """The same request gets the same verdict and code, in any order and from any client.
 
-    Presents a few true and forged receipts, of third parties that the target never met, three times: those that must
-    fail before those that pass, in a shuffled order all at once, and as another client: without credentials, or as
-    another tenant where verification wants some. Expects the same status and code each time.
+    Presents a few valid and forged receipts, of third parties that are new to the target, three times: the invalid ones
+    before the valid ones, in a shuffled order concurrently, and as another client. The other client has no credentials,
+    or those of another tenant if verification requires some. Expects the same status and code each time.
     """
     hosted = await verifier(case)
-    strangers = random.Random(f"{case.session.nonce}:strangers")  # noqa: S311 - keys of nobody
+    # Drawn from the run's nonce, so that the third parties are new to the target in every run: no cache knows their
+    # keys.
+    strangers = random.Random(f"{case.session.nonce}:strangers")  # noqa: S311 - keys that sign test receipts only
     material = Material.of(hosted.material.platform, hosted.material.jwks, strangers)
     chosen = [one for one in vectors(material) if one.name in _STATELESS]
     answers: dict[str, list[Answer]] = {one.name: [] for one in chosen}
@@ -108,7 +110,7 @@ async def verification_is_stateless(case: Case) -> None:
 
 
 async def _of_another_client(case: Case, hosted: Verifier, vector: Vector) -> Answer:
-    """Present a receipt on a connection of its own, with no credentials as far as the target takes that."""
+    """Present a receipt on a separate connection, without credentials if the target accepts that."""
     fresh = {"connection": "close"}
     answer = await hosted.present(case, vector, headers=fresh)
     if answer.status not in _NOT_WITHOUT_CREDENTIALS:
@@ -135,8 +137,8 @@ def _verdict(answer: Answer, member: str | None) -> tuple[int, Any]:
 async def body_without_a_receipt(case: Case) -> None:
     """A body without a receipt is a client error with the envelope or a structured report, never 5xx.
 
-    Sends an empty object, null and values of other types in the receipt's place, a body that is no object, and one that
-    is no JSON. Expects a client error with a JSON object that is the envelope or a report.
+    Sends an empty object, null and values of other types in the receipt's place, a body that is not an object, and one
+    that is not JSON. Expects a client error with a JSON object that is the envelope or a report.
     """
     hosted = await verifier(case)
     member = hosted.member
@@ -154,11 +156,12 @@ async def body_without_a_receipt(case: Case) -> None:
     }
     call, headers = target_of(case), case.session.tenants.headers()
     for what, body in bodies.items():
+        # Half a second is 120 calls a minute, the rate that every gateway has to accept (P-RL-02).
         await asyncio.sleep(0.5 if hosted.spaced else 0)
         answer = await call("POST", RECEIPT_VERIFY, json_body=body, headers=headers)
         _refused(case, answer, what)
     answer = await call("POST", RECEIPT_VERIFY, body=b"{", headers={**headers, "content-type": "application/json"})
-    _refused(case, answer, "no JSON")
+    _refused(case, answer, "not JSON")
 
 
 def _refused(case: Case, answer: Answer, what: str) -> None:

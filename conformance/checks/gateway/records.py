@@ -1,6 +1,6 @@
-"""GW-LINK-25 and GW-RES-03 to -05: links and resources with every member, where the target claims 3.4 and 3.8.
+"""GW-LINK-25 and GW-RES-03 to -05: links and resources with every member, if the target claims 3.4 and 3.8.
 
-The interface leaves these members free; who claims the option `gateway.records` has clients that read them.
+The interface leaves these members free. A target that claims the option `gateway.records` has clients that read them.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from conformance.surfaces.gateway.calls import (
 from conformance.text.times import utc_time
 
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
-# One of letters that need no care, and one of letters beyond ASCII that a joiner without width joins.
+# One label of plain letters, and one beyond ASCII with a zero-width joiner, which a cleaning server would drop.
 _LABELS = ("Order 7, two of three", "Größe 7 · 👩\u200d💻")
 _LEAST = {"resource_id": "weldproof", "amount_microunits": 250_000}
-# Of a resource that names none (3.8).
+# The network of a resource that names none (3.8).
 _DEFAULT_NETWORK = "algorand_mainnet"
 _PRICE_MICROALGOS = 1_000_000
 _WIDEST_ID = 128
@@ -45,11 +45,11 @@ _WIDEST_ID = 128
     fix="Answer each of the members of specification 3.4, from the link that was stored.",
 )
 async def a_link_is_answered_whole(case: Case) -> None:
-    """A created link is answered with id, created_at, asset_id, label and cancel_secret, too (specification 3.4).
+    """The answer to a created link also has id, created_at, asset_id, label and cancel_secret (specification 3.4).
 
     Creates two links, one with a label beyond ASCII. Expects of each an id that is a UUID, the time of its creation in
-    UTC, its network's USDC as asset_id, the label as it was sent, and a cancel_secret of 43 base64url characters; and
-    that no two links share id or secret.
+    UTC, its network's USDC as asset_id, the label as it was sent, and a cancel_secret of 43 base64url characters.
+    Expects that the two links share neither id nor secret.
     """
     tenant = case.session.tenants.get()
     made = await run_concurrently(link(case, tenant, label=label) for label in _LABELS)
@@ -67,7 +67,7 @@ async def a_link_is_answered_whole(case: Case) -> None:
     for name in ("id", "cancel_secret"):
         values = [answer.object().get(name) for answer in made]
         found = "two alike" if values[0] == values[1] else "two that differ"
-        case.expect("GW-LINK-25", values[0] != values[1], f"{name} of its own", found, exchange=made[-1])
+        case.expect("GW-LINK-25", values[0] != values[1], f"a different {name} for each link", found, exchange=made[-1])
 
 
 @check(
@@ -77,11 +77,11 @@ async def a_link_is_answered_whole(case: Case) -> None:
     "server adds.",
 )
 async def a_resource_is_answered_whole(case: Case) -> None:
-    """A created resource is answered with each of its members: as sent, else with its default (specification 3.8).
+    """The answer to a created resource has each of its members: as sent, else with its default (specification 3.8).
 
-    Creates one resource with the two members that are required, and one with all of them, each with another value than
-    its default. Expects every member as sent or with its default, an id that is a UUID, is_active, price_microalgos and
-    the time of its creation.
+    Creates one resource with the two required members, and one with all members, each with another value than its
+    default. Expects every member as sent or with its default, an id that is a UUID, is_active, price_microalgos and the
+    time of its creation.
     """
     tenant = case.session.tenants.get()
     offered = [one for one in tenant.networks if one != _DEFAULT_NETWORK]
@@ -99,7 +99,7 @@ async def a_resource_is_answered_whole(case: Case) -> None:
     }
     _judge(case, first, {**defaults, **least}, "the required members alone")
     if not offered:
-        case.note("no network beside the default is known to be offered: give [tenants.NAME] networks")
+        case.note("no network except the default is known to be offered: give [tenants.NAME] networks")
         return
     whole = {
         "resource_id": fresh(case, "resource"),
@@ -147,6 +147,7 @@ def _other(members: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
 
 
 def _same(one: Any, two: Any) -> bool:
+    """Return whether two values are equal and of one type: in Python True equals 1, and 1 equals 1.0."""
     return type(one) is type(two) and bool(one == two)
 
 
@@ -172,8 +173,9 @@ async def resources_keep_their_limits(case: Case) -> None:
     """A resource outside of its limits is refused, and one at them is created (specification 3.8).
 
     Creates resources with amount_microunits 0 and 1, access_ttl_secs 0, 1, 31536000 and one more, requirement_ttl_secs
-    0, 1, 86400 and one more, ids of 0, 1, 128 and 129 characters and with others than are allowed, an amount that is no
-    integer, and an unknown network. Expects a client error of those outside and a resource of the others.
+    0, 1, 86400 and one more. Also with ids of 0, 1, 128 and 129 characters and of characters that are not allowed, an
+    amount that is no integer, and an unknown network. Expects a client error outside the limits, and a resource at
+    them.
     """
     tenant = case.session.tenants.get()
     inside: list[Mapping[str, Any]] = [
@@ -202,7 +204,7 @@ async def resources_keep_their_limits(case: Case) -> None:
 
 
 def _least(case: Case) -> dict[str, Any]:
-    """Return a body of what is required, on a network that the tenant is offered."""
+    """Return a body of the required members, on a network that the tenant is offered."""
     networks = case.session.tenants.get().networks
     network = {"payment_network": networks[0]} if networks else {}
     return {**_LEAST, **network, "resource_id": fresh(case, "resource")}
@@ -226,10 +228,16 @@ async def _tried(
 async def a_resource_is_its_tenants(case: Case) -> None:
     """GET of a resource answers its record to its tenant; another tenant's is not found (specification 3.8).
 
-    Creates a resource and reads it, with the credentials of its tenant and those of another, with its tenant's id alone
-    and with that and the other's key; creates one of the same id again, and one of the same id for the other tenant.
-    Expects the record with 200, 404 for the other tenant and for an unknown id, a client error without the tenant's key
-    and for the second one, and a resource of the other tenant's own.
+    Creates a resource and reads it with its tenant's credentials, with another tenant's, with its tenant's id alone,
+    and with that id and the other tenant's key. Creates a resource of the same id again, and one of the same id for the
+    other tenant.
+
+    Expects:
+
+    * 200 with the record for its tenant,
+    * 404 for the other tenant and for an unknown id,
+    * a client error without the tenant's key, and for the second creation,
+    * a separate resource for the other tenant.
     """
     mine, theirs = case.session.tenants.get(), case.session.tenants.get("second")
     body = _least(case)
@@ -238,10 +246,11 @@ async def a_resource_is_its_tenants(case: Case) -> None:
     if not 200 <= created.status < 300:
         raise Inconclusive(f"no resource was created, which GW-RES-03 judges: {created.status}")
     path, nobodys = f"{RESOURCES}/{body['resource_id']}", f"{RESOURCES}/{fresh(case, 'resource')}"
+    # 404 and not 403 for the other tenant: a different answer would reveal that the id exists.
     for who, where, status in ((mine, path, 200), (theirs, path, 404), (mine, nobodys, 404)):
         answer = await call("GET", where, headers=who.headers)
         held = answer.status == status and (status == 404 or answer.object() == created.object())
-        told = {"tenant": who.name, "resource": "its own" if where == path else "nobody's"}
+        told = {"tenant": who.name, "resource": "its own" if where == path else "unknown"}
         expected = f"{status}{' with the record' if status == 200 else ''}"
         case.expect("GW-RES-05", held, expected, brief(answer), exchange=answer, where=told)
     nobody, both = {"X-Tenant-Id": mine.id}, {**theirs.headers, "X-Tenant-Id": mine.id}
@@ -253,4 +262,4 @@ async def a_resource_is_its_tenants(case: Case) -> None:
     case.expect("GW-RES-05", is_refused(twice), "a client error", twice.status, exchange=twice, where={"id": "taken"})
     other = await post(call, Creation(RESOURCES, body, theirs))
     held = 200 <= other.status < 300
-    case.expect("GW-RES-05", held, "a resource of its own", other.status, exchange=other, where={"tenant": "second"})
+    case.expect("GW-RES-05", held, "a separate resource", other.status, exchange=other, where={"tenant": "second"})

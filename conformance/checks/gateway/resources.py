@@ -1,4 +1,4 @@
-"""GW-RES: creating resources."""
+"""GW-RES-01 and -02: the endpoint that creates resources."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from conformance.surfaces.gateway.calls import (
 async def resources_exist(case: Case) -> None:
     """POST /v1/resources exists: an authenticated JSON call is never answered 404 or 405.
 
-    Posts an empty object, objects of unknown members and, where one is bound, a good body, as each tenant that the
-    profile knows. Expects any answer but 404 and 405.
+    Posts an empty object, objects with unknown members and, if one is bound, a valid body, as each tenant of the
+    profile. Expects any answer but 404 and 405.
     """
     tenants = [case.session.tenants.get(name) for name in case.profile.tenants] or [case.session.tenants.get()]
     for tenant in tenants:

@@ -1,4 +1,4 @@
-"""GW-LINK-23: a label comes through unchanged, whatever script it is written in."""
+"""GW-LINK-23: a label arrives unchanged in the event, in any script."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from conformance.surfaces.webhooks.sales import deliveries, sales
     "GW-LINK-23",
     surface="gateway",
     lane="each",
-    fix="Keep labels as Unicode text from the request's body to the event: no other encoding, no normalisation, "
-    "nothing left out.",
+    fix="Keep labels as Unicode text from the request's body to the event. Do not normalise them, and do not remove or "
+    "re-encode any character.",
 )
 async def a_label_comes_through(case: Case) -> None:
     """A label with letters beyond ASCII is `data.tenant_label` of the event, unchanged.
 
-    Pays a link whose label has letters of several scripts, one outside the first plane of Unicode, one that is written
-    with a combining mark, some that a joiner joins (U+200D) or parts (U+200C), letters that a page must escape, and
-    white space at both ends. Expects the same code points in the event. Where such joiners are refused, does without.
+    Pays a link whose label has letters of several scripts, one outside the first plane of Unicode, and one that is
+    written with a combining mark. It also has letters around U+200D and U+200C, letters that a page must escape, and
+    white space at both ends. Expects the same code points in the event. If the target refuses U+200D and U+200C, pays a
+    label without them.
     """
     far = [sale for sale in await sales(case) if not sale.label.isascii()]
     if not far:

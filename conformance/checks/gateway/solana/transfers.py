@@ -1,4 +1,4 @@
-"""GW-CHK-21: the transfers of one transaction, where the target claims to follow specification 3.5."""
+"""GW-CHK-21: the transfers of one transaction, if the target claims to follow specification 3.5."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from conformance.lanes.solana.payer import SolanaPayer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import Opened, flip, odd_amount, opened, paid_rightly, payer
 
-# Of each four, in the order of their amounts.
+# The four links of one transaction, in the order of their amounts.
 _AMOUNTS: Final = ("the least", "the second", "the third", "the greatest")
-# For each transaction whether the links are made, the memos stand and the transfers stand by falling amounts. Who takes
-# the first transfer that is enough is found out by falling ones, unless he looks at the links by falling amounts as
-# well; who takes the last is by rising ones. An order of his own is the right one for a transaction in one of 24 cases.
+# For each transaction: whether links, memos and transfers are in the order of falling amounts. A target that takes the
+# first sufficient transfer fails with falling transfers, unless it also processes links by falling amounts. A target
+# that takes the last one fails with rising transfers. Any other fixed order of a target fits four links by chance in
+# one of 24 cases.
 _FALLING: Final = (
     *((True, False, True), (False, True, True), (False, False, True)),
     *((True, False, False), (False, True, False), (True, True, False)),
@@ -28,19 +29,20 @@ _FALLING: Final = (
     "GW-CHK-21",
     surface="gateway",
     lane="solana",
-    fix="Of the unused matching transfers of a transaction, credit the one of exactly the link's amount. If there is "
-    "no such transfer, credit the first.",
+    fix="Of the unused matching transfers of a transaction, credit the one of exactly the link's amount. If none has "
+    "that amount, credit the first.",
 )
 async def each_link_takes_its_own_transfer(case: Case) -> None:
-    """A transaction with a transfer for each of four links pays all, whichever is looked at first (P-CK-08).
+    """A transaction with a transfer for each of four links pays all, whichever link is processed first (P-CK-08).
 
-    Creates fours of links of different amounts, and pays each four by one transaction with all memos and a transfer
-    of each amount. Links are made, memos stand, and transfers stand by falling amounts in some and by rising ones in
-    others. Expects Paid on every page: who takes any transfer that is enough leaves too little for another link.
+    Creates groups of four links of different amounts, and pays each group by one transaction with all memos and a
+    transfer of each amount. Links, memos and transfers are in falling order of amounts in some groups, and in rising
+    order in others. Expects Paid on every page: a target that takes any sufficient transfer leaves too little for
+    another link.
     """
     who, fours = await case.session.payers.for_gateway(case.lane), []
     if not isinstance(who, SolanaPayer):
-        raise Inconclusive("the payer of this lane pays no several transfers at once")
+        raise Inconclusive("the payer of this lane cannot put several transfers into one transaction")
     for made, memos, transfers in _FALLING:
         least = odd_amount(case)
         amounts = [least + 2 * place for place in range(len(_AMOUNTS))]
@@ -54,7 +56,7 @@ async def each_link_takes_its_own_transfer(case: Case) -> None:
     for place, done in enumerate(flips):
         number, which = divmod(place, len(_AMOUNTS))
         link = fours[number][which]
-        # Which link of a transaction goes without is up to the target, and may be another one at a replay.
+        # Which link of a transaction stays unpaid may differ in a replay, so `where` names only the transfers' order.
         where = {"transfers": "by falling amounts" if _FALLING[number][2] else "by rising amounts"}
         found = f"{_AMOUNTS[which]} of four is {'not Paid' if done is None else 'Paid'}"
         case.expect("GW-CHK-21", done is not None, "every link Paid", found, exchange=link.page, where=where)
