@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from conformance.checks.shared.agent_rail_agreement import FAMILY
+from conformance.checks.shared.agent_rail_agreement import FAMILY_MEMBERS
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -52,7 +52,7 @@ async def sold_messages_are_verified(case: Case) -> None:
     target than the reference says of a sound one warns, and what it refuses is left out.
     """
     operation, lanes = case.session.catalog.find_service("rfc9421-verify"), case.profile.claims.lanes
-    if not dict(_members(operation)).keys() >= FAMILY or not operation.sure or not lanes:
+    if not dict(_members(operation)).keys() >= FAMILY_MEMBERS or not operation.sure or not lanes:
         case.mark_not_applicable(_ROW, "how this service takes a message is not known, and so not what it verifies")
         return
     owner = signer(case)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from conformance.attacks.engine import receipts
 from conformance.checks.rail.a2a_payments import quoted_task, submitted
 from conformance.checks.rail.receipt_verification import member_for
-from conformance.checks.shared.agent_rail_agreement import FAMILY
+from conformance.checks.shared.agent_rail_agreement import FAMILY_MEMBERS
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.oracles.forging import compact
@@ -64,7 +64,7 @@ def _absent(case: Case) -> str | None:
 async def _messages(case: Case) -> Task | None:
     """Judge what is made of messages; return the task of the sound one, None where nothing is known of the service."""
     operation = case.session.catalog.find_service("rfc9421-verify")
-    if not isinstance(operation.body, Mapping) or not operation.body.keys() >= FAMILY or not operation.sure:
+    if not isinstance(operation.body, Mapping) or not operation.body.keys() >= FAMILY_MEMBERS or not operation.sure:
         case.mark_not_applicable(
             _MESSAGES, "how this service takes a message is not known, and so not what it verifies"
         )

@@ -16,39 +16,39 @@ from conformance.surfaces.rail.purchase import challenge, pay, redeem
 from conformance.target import REFERENCE_AGENT
 
 _ROW = "X-DIFF-01"
-FAMILY = frozenset({"method", "authority", "path", "headers"})
+FAMILY_MEMBERS = frozenset({"method", "authority", "path", "headers"})
 
 
-def body_for_rail(agent: Agent, example: Any, one: Subject) -> dict[str, Any]:
+def body_for_rail(agent: Agent, example: Any, subject: Subject) -> dict[str, Any]:
     """Return the body of a paid verification of a message.
 
     Its member names are those of the reference if the operation's example uses them, else those of the agent.
     """
-    if isinstance(example, Mapping) and example.keys() >= FAMILY:
+    if isinstance(example, Mapping) and example.keys() >= FAMILY_MEMBERS:
         agent = replace(agent, bindings=REFERENCE_AGENT)
     # The interface names no member of the paid call. Without an example the best guess is that one service names its
     # members the same way at both endpoints.
-    return agent.verify_body(one)
+    return agent.verify_body(subject)
 
 
-def paid_validity(agent: Agent, result: Any) -> bool | None:
+def read_paid_validity(agent: Agent, result: Any) -> bool | None:
     """Return the validity that a paid result states, or None if it states none.
 
     Raises:
         Inconclusive: The result states it in a word whose meaning is unknown.
     """
-    bound = agent.bindings
-    found = answers.validity(result, bound.validity_at, bound.validity_words)
+    bindings = agent.bindings
+    validity = answers.validity(result, bindings.validity_at, bindings.validity_words)
     # The reference promises one place for the verdict. A search elsewhere would hide that it moved.
-    if found is not None or agent.ours:
-        return found
+    if validity is not None or agent.ours:
+        return validity
     # Another service may wrap the agent's result for the paid call, so the verdict may be at any place.
-    found = answers.validity(result, None)
-    unknown = answers.unknown_word(result, None)
-    if found is None and unknown is not None and bound.validity_words is None:
-        where, word = unknown
+    validity = answers.validity(result, None)
+    unknown_word = answers.unknown_word(result, None)
+    if validity is None and unknown_word is not None and bindings.validity_words is None:
+        where, word = unknown_word
         raise Inconclusive(f"unbound: {where} says {word[:80]!r}; give [agent] validity_words what each word means")
-    return found
+    return validity
 
 
 @check(_ROW, surface="rail", fix="Verify messages with one core, for the agent and for the paid call.")
@@ -64,29 +64,36 @@ async def agent_and_rail_judge_alike(case: Case) -> None:
     lanes = case.profile.claims.lanes
     if not lanes:
         raise Inconclusive("the profile claims no lane to pay on")
-    one = signed(case)
+    sound = signed(case)
     subjects = {
-        "sound": one,
-        "another path": one.changed(target="/elsewhere"),
-        "another body": one.changed(body=b"{}"),
-        "another key": one.expecting(bytes(reversed(one.key or b""))),
+        "sound": sound,
+        "another path": sound.changed(target="/elsewhere"),
+        "another body": sound.changed(body=b"{}"),
+        "another key": sound.expecting(bytes(reversed(sound.key or b""))),
     }
     # The interface does not say that a paid call accepts a key as did:key. Only the reference promises it.
     if case.profile.is_reference:
-        subjects["a key as did:key"] = one.expecting(one.key, "did")
+        subjects["a key as did:key"] = sound.expecting(sound.key, "did")
 
-    async def compared(what: str) -> None:
-        body = body_for_rail(agent, operation.body, subjects[what])
-        free = await agent.verify(subjects[what])
+    async def compare_validity(name: str) -> None:
+        body = body_for_rail(agent, operation.body, subjects[name])
+        free_answer = await agent.verify(subjects[name])
         quote = await challenge(case, operation, body=body)
         answer = await redeem(case, operation, await pay(case, quote, lanes[0]), body=body)
         result: Any = result_of(case, answer)
         if answer.status != 200 or result is ABSENT:
             raise Inconclusive(f"the paid verification was answered {answer.status}; RAIL-SVC judges that")
-        said, paid = agent.validity(free), paid_validity(agent, result)
-        where = {"message": what}
+        free_validity, paid = agent.validity(free_answer), read_paid_validity(agent, result)
+        where = {"message": name}
         # Two answers without a verdict do not agree on one: a service that says nothing at either endpoint must not
         # pass.
-        case.expect(_ROW, said is paid and said is not None, f"{said}", f"{paid}", exchange=answer, where=where)
+        case.expect(
+            _ROW,
+            free_validity is paid and free_validity is not None,
+            f"{free_validity}",
+            f"{paid}",
+            exchange=answer,
+            where=where,
+        )
 
-    await run_concurrently(map(compared, subjects))
+    await run_concurrently(map(compare_validity, subjects))

@@ -25,58 +25,60 @@ _NO_BODY = frozenset({204, 304})
 class _Call:
     """One way to call an operation, with a description of it."""
 
-    what: str
+    description: str
     method: str
     headers: list[tuple[str, str]]
     body: bytes | None = None
 
 
-def _calls(endpoint: Endpoint) -> Iterator[_Call]:
+def _list_calls(endpoint: Endpoint) -> Iterator[_Call]:
     """Yield one call for each kind of refusal, or a plain call for an operation without a body."""
     credentials = list(endpoint.headers.items())
     if endpoint.body is None:
         yield _Call("a plain call", endpoint.method, credentials)
         return
-    typed = [*credentials, JSON]
-    yield _Call("a body that is not JSON", endpoint.method, typed, b"{")
-    yield _Call("a body of another type", endpoint.method, typed, b"[]")
-    yield _Call("an empty object", endpoint.method, typed, b"{}")
+    json_headers = [*credentials, JSON]
+    yield _Call("a body that is not JSON", endpoint.method, json_headers, b"{")
+    yield _Call("a body of another type", endpoint.method, json_headers, b"[]")
+    yield _Call("an empty object", endpoint.method, json_headers, b"{}")
     yield _Call("another media type", endpoint.method, [*credentials, ("Content-Type", "text/plain")], b"{}")
-    yield _Call("members twice", endpoint.method, typed, b'{"a":1,"a":2}')
+    yield _Call("members twice", endpoint.method, json_headers, b'{"a":1,"a":2}')
     # A JSON parser that accepts NaN or 1e999 may also write them into its answer, which no other parser reads.
-    yield _Call("NaN", endpoint.method, typed, b'{"amount":NaN,"label":"\\u2028","currency":1e999}')
+    yield _Call("NaN", endpoint.method, json_headers, b'{"amount":NaN,"label":"\\u2028","currency":1e999}')
     if credentials:
         yield _Call("no credential", endpoint.method, [JSON], b"{}")
-        wrong = [(name, "Bearer nonsense" if name == "Authorization" else value) for name, value in credentials]
-        yield _Call("a wrong credential", endpoint.method, [*wrong, JSON], b"{}")
+        wrong_credentials = [
+            (name, "Bearer nonsense" if name == "Authorization" else value) for name, value in credentials
+        ]
+        yield _Call("a wrong credential", endpoint.method, [*wrong_credentials, JSON], b"{}")
 
 
-async def _judge(case: Case, surface: str) -> None:
-    known = [one for one in await endpoints(case, surface) if one.answers_json and _is_literal(one)]
-    ways = [(endpoint, call) for endpoint in known for call in _calls(endpoint)]
-    await run_concurrently(_called(case, *way) for way in case.sample(ways, lambda way: way[0].label))
-    await run_concurrently(_worked(case, endpoint) for endpoint in known if endpoint.body)
+async def _judge_surface(case: Case, surface: str) -> None:
+    operations = [one for one in await endpoints(case, surface) if one.answers_json and _is_json_operation(one)]
+    calls = [(endpoint, call) for endpoint in operations for call in _list_calls(endpoint)]
+    await run_concurrently(_make_call(case, *way) for way in case.sample(calls, lambda way: way[0].label))
+    await run_concurrently(_send_good_body(case, endpoint) for endpoint in operations if endpoint.body)
 
 
-def _is_literal(endpoint: Endpoint) -> bool:
+def _is_json_operation(endpoint: Endpoint) -> bool:
     """Return whether the operation answers in JSON. The checkout page of a link answers in HTML."""
     return not (endpoint.path.startswith(CHECKOUT) and endpoint.template.endswith("{token}"))
 
 
-async def _called(case: Case, endpoint: Endpoint, call: _Call) -> None:
+async def _make_call(case: Case, endpoint: Endpoint, call: _Call) -> None:
     answer = await case.client.call(call.method, endpoint.url, body=call.body, headers=call.headers)
-    _judge_answer(case, endpoint, call.what, answer)
+    _judge_answer(case, endpoint, call.description, answer)
 
 
-async def _worked(case: Case, endpoint: Endpoint) -> None:
+async def _send_good_body(case: Case, endpoint: Endpoint) -> None:
     answer = await case.client.call(
         endpoint.method, endpoint.url, json_body=dict(endpoint.body or {}), headers=endpoint.headers
     )
     _judge_answer(case, endpoint, "a good body", answer)
 
 
-def _judge_answer(case: Case, endpoint: Endpoint, what: str, answer: Answer) -> None:
-    where = {"operation": endpoint.label, "call": what}
+def _judge_answer(case: Case, endpoint: Endpoint, description: str, answer: Answer) -> None:
+    where = {"operation": endpoint.label, "call": description}
     if answer.status in _NO_BODY:
         return
     content_type = answer.headers.get("Content-Type")
@@ -86,12 +88,12 @@ def _judge_answer(case: Case, endpoint: Endpoint, what: str, answer: Answer) -> 
     except JsonTextFault as no_json:
         fault = f"Content-Type {content_type!r}; {no_json}"
     # X-JSON-02 is judged only for what X-JSON-01 takes for JSON: a body that does not parse has no literals to compare.
-    told = "a body that parses as JSON, and a JSON Content-Type"
-    found = "JSON" if fault is None else f"{answer.status}, {fault}"
-    if case.expect("X-JSON-01", fault is None, told, found, exchange=answer, where=where):
+    expected = "a body that parses as JSON, and a JSON Content-Type"
+    observed = "JSON" if fault is None else f"{answer.status}, {fault}"
+    if case.expect("X-JSON-01", fault is None, expected, observed, exchange=answer, where=where):
         literals = literal_faults(answer.body)
-        told = "no literal outside RFC 8259, no member twice"
-        case.expect("X-JSON-02", not literals, told, literals[:5] or "none", exchange=answer, where=where)
+        expected = "no literal outside RFC 8259, no member twice"
+        case.expect("X-JSON-02", not literals, expected, literals[:5] or "none", exchange=answer, where=where)
 
 
 @check(*_ROWS, surface="gateway", fix=_FIX, quick=_QUICK)
@@ -101,7 +103,7 @@ async def answers_of_the_gateway_are_json(case: Case) -> None:
     Calls every known operation with a good body, with unreadable bodies, with another media type and without a
     credential. Expects JSON each time, without NaN, Infinity or duplicate members.
     """
-    await _judge(case, "gateway")
+    await _judge_surface(case, "gateway")
 
 
 @check(*_ROWS, surface="rail", fix=_FIX, quick=_QUICK)
@@ -111,7 +113,7 @@ async def answers_of_the_rail_are_json(case: Case) -> None:
     Calls every known operation unpaid, with a good body and with unreadable ones. Expects JSON each time, without NaN,
     Infinity or duplicate members.
     """
-    await _judge(case, "rail")
+    await _judge_surface(case, "rail")
 
 
 @check(*_ROWS, surface="agent", fix=_FIX, quick=_QUICK)
@@ -121,7 +123,7 @@ async def answers_of_the_agent_are_json(case: Case) -> None:
     Calls every known operation with a good body and with unreadable ones. Expects JSON each time, without NaN, Infinity
     or duplicate members.
     """
-    await _judge(case, "agent")
+    await _judge_surface(case, "agent")
 
 
 @check(*_ROWS, surface="control_plane", fix=_FIX, quick=_QUICK)
@@ -131,4 +133,4 @@ async def answers_of_the_control_plane_are_json(case: Case) -> None:
     Calls every known operation with a good body, with unreadable bodies, with another media type and without a
     credential. Expects JSON each time, without NaN, Infinity or duplicate members.
     """
-    await _judge(case, "control_plane")
+    await _judge_surface(case, "control_plane")

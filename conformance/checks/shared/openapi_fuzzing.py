@@ -27,11 +27,11 @@ from conformance.target import Budgets
 _ROWS = ("X-OAS-01", "X-ROB-01")
 _EXAMPLES, _DEEP_EXAMPLES = 4, 20
 # Share of the requests that carry a credential if the document demands one. The others must be refused as documented.
-_WITH_CREDENTIAL = 0.9
+_CREDENTIAL_SHARE = 0.9
 _REQUEST_SECONDS = 5.0
 # One fault of an operation shows in hundreds of answers. The report needs only a few of them.
-_SHOWN = 5
-_THROTTLED = 429
+_MOST_REPORTED = 5
+_TOO_MANY_REQUESTS = 429
 _FIX = (
     "Document every status that an operation can return, including the limits and faults of the framework. Keep "
     "bodies to their schemas."
@@ -39,7 +39,7 @@ _FIX = (
 NORMAL_SECONDS: float = Budgets().fuzz
 # A normal run sends a fixed number of requests, and the seconds only bound it. A slow target or a busy machine gets
 # this many times the usual seconds, since a run that is cut short would send other requests than the run before.
-_PATIENCE = 12
+_TIME_FACTOR = 12
 _QUICK = one_of_several("the surfaces' generated calls")
 
 
@@ -50,7 +50,7 @@ async def generated_calls_of_the_gateway(case: Case) -> None:
     Draws valid and invalid requests and follows links. Most requests carry a tenant's credentials if the document
     demands some. Expects a documented status and a body that fits its schema each time, and never 5xx.
     """
-    await _Calls(case, "gateway").make()
+    await _GeneratedCalls(case, "gateway").make()
 
 
 @check(*_ROWS, surface="rail", fix=_FIX, quick=_QUICK, extra="fuzz")
@@ -60,7 +60,7 @@ async def generated_calls_of_the_rail(case: Case) -> None:
     Draws valid and invalid requests and follows links. Expects a documented status and a body that fits its schema each
     time, and never 5xx.
     """
-    await _Calls(case, "rail").make()
+    await _GeneratedCalls(case, "rail").make()
 
 
 @check(*_ROWS, surface="agent", fix=_FIX, quick=_QUICK, extra="fuzz")
@@ -70,7 +70,7 @@ async def generated_calls_of_the_agent(case: Case) -> None:
     Draws valid and invalid requests and follows links. Expects a documented status and a body that fits its schema each
     time, and never 5xx.
     """
-    await _Calls(case, "agent").make()
+    await _GeneratedCalls(case, "agent").make()
 
 
 @check(*_ROWS, surface="control_plane", fix=_FIX, quick=_QUICK, extra="fuzz")
@@ -81,22 +81,22 @@ async def generated_calls_of_the_control_plane(case: Case) -> None:
     set of another target gets no generated issuers. Expects a documented status and a body that fits its schema each
     time, and never 5xx.
     """
-    await _Calls(case, "control_plane").make()
+    await _GeneratedCalls(case, "control_plane").make()
 
 
 @dataclass(slots=True)
-class _Calls:
+class _GeneratedCalls:
     """The generated calls of one surface."""
 
     case: Case
     surface: str
     base: str = ""
-    passed: Counter[tuple[str, str]] = field(default_factory=Counter)
-    faulty: Counter[tuple[str, str]] = field(default_factory=Counter)
-    broken: Counter[str] = field(default_factory=Counter)
-    ends: float = 0.0
+    passes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    faults: Counter[tuple[str, str]] = field(default_factory=Counter)
+    crashes: Counter[str] = field(default_factory=Counter)
+    deadline: float = 0.0
 
-    async def make(self) -> None:
+    async def run(self) -> None:
         """Draw the requests, send them and judge the answers.
 
         Raises:
@@ -113,41 +113,41 @@ class _Calls:
         seconds = self.case.profile.budgets.fuzz
         if self.case.quick is not None and seconds < NORMAL_SECONDS:
             log_shortened_part(self.case.log, self.case.check, "seconds", int(seconds), int(NORMAL_SECONDS))
-        started = time.monotonic()
-        most = seconds * _PATIENCE if seconds == NORMAL_SECONDS else seconds
-        self.ends = started + most
+        start = time.monotonic()
+        limit = seconds * _TIME_FACTOR if seconds == NORMAL_SECONDS else seconds
+        self.deadline = start + limit
         order = Order(
             document=dict(document),
             seed=self.case.rng.getrandbits(48),
-            seconds=most,
-            examples=self._examples(seconds, operation_count(document)),
+            seconds=limit,
+            examples=self._count_examples(seconds, operation_count(document)),
             # An operator who asks for more time wants as many rounds as fit. A normal run is one round, so that it can
             # be repeated.
             rounds=0 if seconds > NORMAL_SECONDS else 1,
         )
         end = End(0)
-        async for one in drive(order, self._send):
-            match one:
+        async for result in drive(order, self._send):
+            match result:
                 case Outcome():
-                    self._judge(one)
+                    self._judge(result)
                 case Skipped(operation=operation, kind=kind, reason=reason):
                     self.case.note(f"{self.surface}: nothing {kind} was drawn for {operation}: {reason}")
                 case End():
-                    end = one
-        self._tell(end, time.monotonic() - started)
+                    end = result
+        self._report(end, time.monotonic() - start)
 
-    def _examples(self, seconds: float, operations: int) -> int:
+    def _count_examples(self, seconds: float, operations: int) -> int:
         """Return how many requests of a kind each operation gets. A bounded pace allows fewer."""
         pace = self.case.profile.pace.requests_per_second
-        most = _EXAMPLES if seconds <= NORMAL_SECONDS else _DEEP_EXAMPLES
+        wanted_count = _EXAMPLES if seconds <= NORMAL_SECONDS else _DEEP_EXAMPLES
         # There are three kinds of requests: valid, invalid, and those that follow a link.
-        room = seconds * pace / (3 * max(1, operations)) if pace > 0 else most
-        return max(2, min(most, int(room)))
+        room = seconds * pace / (3 * max(1, operations)) if pace > 0 else wanted_count
+        return max(2, min(wanted_count, int(room)))
 
     async def _send(self, request: Request) -> Answer:
         headers = [(name, value) for name, value in request.headers]
-        admitted = request.kind == "stateful" or self.case.rng.random() < _WITH_CREDENTIAL
-        if request.secured and admitted:
+        has_credential = request.kind == "stateful" or self.case.rng.random() < _CREDENTIAL_SHARE
+        if request.secured and has_credential:
             headers += self._credentials().items()
         body = None if request.body is None else base64.b64decode(request.body)
         url = self.base + request.target
@@ -156,8 +156,8 @@ class _Calls:
                 answer = await self.case.client.call(request.method, url, body=body, headers=headers, patient=False)
         except TimeoutError as fault:
             raise Unreachable(f"no whole answer within {_REQUEST_SECONDS:g} s") from fault
-        if answer.status == _THROTTLED:
-            await self._rest(answer)
+        if answer.status == _TOO_MANY_REQUESTS:
+            await self._wait_as_asked(answer)
         return answer
 
     def _credentials(self) -> dict[str, str]:
@@ -169,44 +169,46 @@ class _Calls:
             return {} if token is None else {"Authorization": f"Bearer {token}"}
         return {}
 
-    async def _rest(self, answer: Answer) -> None:
-        await asyncio.sleep(max(0.0, min(retry_after(answer) or 1.0, self.ends - time.monotonic())))
+    async def _wait_as_asked(self, answer: Answer) -> None:
+        await asyncio.sleep(max(0.0, min(retry_after(answer) or 1.0, self.deadline - time.monotonic())))
 
-    def _judge(self, one: Outcome) -> None:
-        request, answer = one.request, one.answer
+    def _judge(self, outcome: Outcome) -> None:
+        request, answer = outcome.request, outcome.answer
         # A rate limit says nothing about the request, whether the document lists the status or not.
-        if answer.status == _THROTTLED:
+        if answer.status == _TOO_MANY_REQUESTS:
             return
         where = {"operation": request.operation, "kind": request.kind}
         place = (request.operation, request.kind)
-        if one.fault is None:
-            self.passed[place] += 1
+        if outcome.fault is None:
+            self.passes[place] += 1
         else:
-            self.faulty[place] += 1
-            if self.faulty[place] <= _SHOWN:
-                told = "a documented status and a body of its schema"
-                self.case.expect("X-OAS-01", False, told, one.fault, exchange=answer, where=where)
+            self.faults[place] += 1
+            if self.faults[place] <= _MOST_REPORTED:
+                expected = "a documented status and a body of its schema"
+                self.case.expect("X-OAS-01", False, expected, outcome.fault, exchange=answer, where=where)
         # A 503 with Retry-After says that the service is busy, which is no crash.
         if answer.status >= 500 and not says_later(answer):
-            self.broken[request.operation] += 1
-            if self.broken[request.operation] <= _SHOWN:
+            self.crashes[request.operation] += 1
+            if self.crashes[request.operation] <= _MOST_REPORTED:
                 self.case.expect("X-ROB-01", False, "no 5xx", answer.status, exchange=answer, where=where)
 
-    def _tell(self, end: End, seconds: float) -> None:
+    def _report(self, end: End, seconds: float) -> None:
         """Judge what passed, once for each operation and kind, and report how many requests were sent.
 
         Raises:
             Inconclusive: No request was answered.
         """
-        sent = self.passed.total() + self.faulty.total()
-        if end.fault is not None or not sent:
+        answer_count = self.passes.total() + self.faults.total()
+        if end.fault is not None or not answer_count:
             raise Inconclusive(f"the {self.surface}'s OpenAPI document cannot be driven: {end.fault or 'no answers'}")
-        for (operation, kind), count in sorted(self.passed.items()):
+        for (operation, kind), count in sorted(self.passes.items()):
             where = {"operation": operation, "kind": kind}
             self.case.expect("X-OAS-01", True, "answers as documented", f"{count} answers", where=where)
-        if not self.broken:
+        if not self.crashes:
             where = {"surface": self.surface}
-            self.case.expect("X-ROB-01", True, "no 5xx under generated requests", f"{sent} answers", where=where)
-        whole = f"{end.rounds} whole rounds" if end.rounds else "the time ended before the round did"
-        more = "`--fuzz-seconds N` or [budgets] fuzz sends more"
-        self.case.note(f"{self.surface}: {sent} generated requests in {seconds:.1f} s, {whole}; {more}")
+            self.case.expect(
+                "X-ROB-01", True, "no 5xx under generated requests", f"{answer_count} answers", where=where
+            )
+        extent = f"{end.rounds} whole rounds" if end.rounds else "the time ended before the round did"
+        advice = "`--fuzz-seconds N` or [budgets] fuzz sends more"
+        self.case.note(f"{self.surface}: {answer_count} generated requests in {seconds:.1f} s, {extent}; {advice}")

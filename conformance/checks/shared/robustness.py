@@ -34,14 +34,14 @@ _FEW = 12
 # Inputs of one kind for an endpoint in a quick look.
 _QUICK_FEW = 3
 # One missing guard shows in hundreds of answers. The report needs only a few of them.
-_SHOWN = 5
+_MOST_REPORTED = 5
 # Only a few requests run at the same time, because other checks wait for their answers from the same service.
 _AT_ONCE = 6
 # HTTP itself has these 5xx for methods, transfer codings and versions that a server does not know (RFC 9110, 15.6).
-_PROTOCOL = frozenset({501, 505})
+_PROTOCOL_ERRORS = frozenset({501, 505})
 # A proxy in front of the service answers these for a Host that it does not know. The service has not seen the request.
-_NOBODY_THERE = frozenset({502, 503, 504})
-_THROTTLED, _LONGEST_REST = 429, 1.0
+_PROXY_ERRORS = frozenset({502, 503, 504})
+_TOO_MANY_REQUESTS, _LONGEST_PAUSE_SECONDS = 429, 1.0
 _FIX = (
     "Refuse an unreadable request with a 4xx. Parse in one place that turns every fault of the parser, the framework "
     "and the schema into a refusal. Use 5xx only for faults of your server."
@@ -56,23 +56,23 @@ class Barrage:
 
     case: Case
     surface: str
-    sent: int = 0
-    unanswered: int = 0
-    broken: Counter[str] = field(default_factory=Counter)
-    literal: Counter[str] = field(default_factory=Counter)
+    answer_count: int = 0
+    unanswered_count: int = 0
+    crashes: Counter[str] = field(default_factory=Counter)
+    json_faults: Counter[str] = field(default_factory=Counter)
 
-    def few(self, inputs: Iterable[T], endpoint: Endpoint) -> list[T]:
+    def choose(self, inputs: Iterable[T], endpoint: Endpoint) -> list[T]:
         """Return the inputs to send: all, or a sample if the pace is bounded or only a document names the endpoint."""
-        chosen = list(inputs)
+        selection = list(inputs)
         if not endpoint.stated:
-            chosen = self.case.draw_part(chosen, _FEW, "hostile inputs, at operations that only a document names")
+            selection = self.case.draw_part(selection, _FEW, "hostile inputs, at operations that only a document names")
         elif self.case.profile.pace.requests_per_second > 0:
-            chosen = self.case.draw_part(chosen, _FEW, "hostile inputs, since the pace is bounded")
-        return self.case.sample(chosen, few=_QUICK_FEW)
+            selection = self.case.draw_part(selection, _FEW, "hostile inputs, since the pace is bounded")
+        return self.case.sample(selection, few=_QUICK_FEW)
 
     async def send(
         self,
-        what: str,
+        input_name: str,
         endpoint: Endpoint,
         *,
         body: bytes | None = None,
@@ -98,121 +98,135 @@ class Barrage:
                 method or endpoint.method, url, body=body, headers=headers, patient=False
             )
         except Unreachable:
-            self.unanswered += 1
+            self.unanswered_count += 1
             return
-        if answer.status == _THROTTLED:
+        if answer.status == _TOO_MANY_REQUESTS:
             # The limiter refused before any parser read the request, so the answer shows nothing about it.
-            self.unanswered += 1
-            await asyncio.sleep(min(retry_after(answer) or 0.0, _LONGEST_REST))
+            self.unanswered_count += 1
+            await asyncio.sleep(min(retry_after(answer) or 0.0, _LONGEST_PAUSE_SECONDS))
             return
-        self.sent += 1
-        allowed = frozenset() if client is None else _PROTOCOL
-        elsewhere = any(name.lower() == "host" for name, _ in headers)
-        self._judge(what, endpoint, answer, allowed | _NOBODY_THERE if elsewhere else allowed)
+        self.answer_count += 1
+        allowed_errors = frozenset() if client is None else _PROTOCOL_ERRORS
+        names_host = any(name.lower() == "host" for name, _ in headers)
+        self._judge(input_name, endpoint, answer, allowed_errors | _PROXY_ERRORS if names_host else allowed_errors)
 
-    def _judge(self, what: str, endpoint: Endpoint, answer: Answer, allowed: frozenset[int] = frozenset()) -> None:
-        where = {"operation": endpoint.label, "input": what}
-        crashed = answer.status >= 500 and not says_later(answer) and answer.status not in allowed
-        internal = json_rpc.error_code(answer) == json_rpc.INTERNAL_ERROR
-        if crashed or internal:
-            self.broken[endpoint.label] += 1
-            if self.broken[endpoint.label] <= _SHOWN:
-                told, found = "a refusal, no 5xx", f"{answer.status}" + (", JSON-RPC's internal error" * internal)
-                self.case.expect("X-ROB-01", False, told, found, exchange=answer, where=where)
+    def _judge(
+        self, input_name: str, endpoint: Endpoint, answer: Answer, allowed_errors: frozenset[int] = frozenset()
+    ) -> None:
+        where = {"operation": endpoint.label, "input": input_name}
+        is_crash = answer.status >= 500 and not says_later(answer) and answer.status not in allowed_errors
+        is_internal_error = json_rpc.error_code(answer) == json_rpc.INTERNAL_ERROR
+        if is_crash or is_internal_error:
+            self.crashes[endpoint.label] += 1
+            if self.crashes[endpoint.label] <= _MOST_REPORTED:
+                expected, observed = (
+                    "a refusal, no 5xx",
+                    f"{answer.status}" + (", JSON-RPC's internal error" * is_internal_error),
+                )
+                self.case.expect("X-ROB-01", False, expected, observed, exchange=answer, where=where)
         faults = literal_faults(answer.body) if is_json_type(answer.headers.get("Content-Type")) else []
         if faults:
-            self.literal[endpoint.label] += 1
-            if self.literal[endpoint.label] <= _SHOWN:
+            self.json_faults[endpoint.label] += 1
+            if self.json_faults[endpoint.label] <= _MOST_REPORTED:
                 self.case.expect("X-JSON-02", False, "JSON by RFC 8259", faults[:5], exchange=answer, where=where)
 
-    async def end(self, good: Endpoint) -> None:
+    async def finish(self, plain_operation: Endpoint) -> None:
         """Judge that no request crashed the surface, and that it still answers a plain call.
 
         Raises:
             Inconclusive: No request was answered, so it is unknown whether the surface ever answered.
         """
-        plain = partial(self.case.client.call, good.method, good.url, json_body=good.body, headers=good.headers)
+        call_plainly = partial(
+            self.case.client.call,
+            plain_operation.method,
+            plain_operation.url,
+            json_body=plain_operation.body,
+            headers=plain_operation.headers,
+        )
         try:
             try:
-                answer = await plain()
+                answer = await call_plainly()
             except Late:
                 # A service that is slow once may still be processing the requests before. It gets a second chance.
-                answer = await plain()
+                answer = await call_plainly()
         except Unreachable as fault:
             # A surface that never answered in this run was not brought down by these requests.
-            if not self.sent and not self.case.client.has_answered(good.url):
+            if not self.answer_count and not self.case.client.has_answered(plain_operation.url):
                 raise Inconclusive(f"no request was answered, not even a plain call: {fault}") from fault
-            found = f"after {self.sent} hostile requests: {fault}"
-            self.case.expect("X-ROB-01", False, "the service still answers", found, where={"surface": self.surface})
+            observed = f"after {self.answer_count} hostile requests: {fault}"
+            self.case.expect("X-ROB-01", False, "the service still answers", observed, where={"surface": self.surface})
             return
-        if not self.sent:
+        if not self.answer_count:
             raise Inconclusive("no hostile request was answered")
-        self._judge("a plain call afterwards", good, answer)
-        told = f"{self.sent} answers, {self.unanswered} requests without one"
+        self._judge("a plain call afterwards", plain_operation, answer)
+        summary = f"{self.answer_count} answers, {self.unanswered_count} requests without one"
         where = {"surface": self.surface}
-        if not self.broken:
-            self.case.expect("X-ROB-01", True, "no 5xx", told, where=where)
-        if not self.literal:
-            self.case.expect("X-JSON-02", True, "JSON by RFC 8259", told, where=where)
+        if not self.crashes:
+            self.case.expect("X-ROB-01", True, "no 5xx", summary, where=where)
+        if not self.json_faults:
+            self.case.expect("X-JSON-02", True, "JSON by RFC 8259", summary, where=where)
 
 
-async def _claimed(case: Case, surface: str) -> tuple[Barrage, list[Endpoint]]:
+async def _start_barrage(case: Case, surface: str) -> tuple[Barrage, list[Endpoint]]:
     return Barrage(case, surface), await endpoints(case, surface)
 
 
-def _typed(endpoint: Endpoint, *fields: tuple[str, str]) -> list[tuple[str, str]]:
+def _merge_headers(endpoint: Endpoint, *fields: tuple[str, str]) -> list[tuple[str, str]]:
     """Return the operation's credentials and the fields. A field replaces a credential of the same name."""
-    given = {name.lower() for name, _ in fields}
-    return [*((name, value) for name, value in endpoint.headers.items() if name.lower() not in given), *fields]
+    names = {name.lower() for name, _ in fields}
+    return [*((name, value) for name, value in endpoint.headers.items() if name.lower() not in names), *fields]
 
 
-async def _bodies(case: Case, surface: str) -> None:
-    barrage, known = await _claimed(case, surface)
+async def _send_bodies(case: Case, surface: str) -> None:
+    barrage, operations = await _start_barrage(case, surface)
     inputs: list[tuple[str, Endpoint, bytes]] = []
-    for endpoint in (one for one in known if one.method not in {"GET", "HEAD"}):
-        good = endpoint.body or {}
-        inputs += [(what, endpoint, body) for what, body in barrage.few(corpora.whole_bodies(good), endpoint)]
-        inputs += [(what, endpoint, body) for what, body in barrage.few(corpora.wrong_members(good), endpoint)]
+    for endpoint in (one for one in operations if one.method not in {"GET", "HEAD"}):
+        good_body = endpoint.body or {}
+        inputs += [(name, endpoint, body) for name, body in barrage.choose(corpora.whole_bodies(good_body), endpoint)]
+        inputs += [(name, endpoint, body) for name, body in barrage.choose(corpora.wrong_members(good_body), endpoint)]
     await run_concurrently(
         (
-            barrage.send(what, endpoint, body=body, headers=_typed(endpoint, corpora.JSON))
-            for what, endpoint, body in inputs
+            barrage.send(name, endpoint, body=body, headers=_merge_headers(endpoint, corpora.JSON))
+            for name, endpoint, body in inputs
         ),
         at_once=_AT_ONCE,
     )
-    await barrage.end(known[0])
+    await barrage.finish(operations[0])
 
 
-async def _requests(case: Case, surface: str) -> None:
+async def _send_requests(case: Case, surface: str) -> None:
     """Send hostile request heads to one operation with a body and to one without."""
-    barrage, known = await _claimed(case, surface)
+    barrage, operations = await _start_barrage(case, surface)
     pace = case.profile.pace.requests_per_second
     tls = context_of(case.profile.tls)
     # An HTTP library would correct or refuse such heads, so they are written to a socket byte by byte.
-    raw = case.client.over(RawTransport(known[0].base, seconds=_RAW_SECONDS, requests_per_second=pace, tls=tls))
+    raw = case.client.over(RawTransport(operations[0].base, seconds=_RAW_SECONDS, requests_per_second=pace, tls=tls))
     # Request lines and framing are parsed before routing, by the same code for every operation. One of each kind
     # suffices.
-    posts = [one for one in known if one.body is not None][:1]
-    chosen = [*posts, *[one for one in known if one.method == "GET"][:1]]
-    parts = []
-    for endpoint in chosen:
+    posts = [method for method in operations if method.body is not None][:1]
+    samples = [*posts, *[method for method in operations if method.method == "GET"][:1]]
+    sends = []
+    for endpoint in samples:
         body = b"{}" if endpoint.body is not None else None
-        typed = _typed(endpoint, *((corpora.JSON,) if body else ()))
+        base_headers = _merge_headers(endpoint, *((corpora.JSON,) if body else ()))
         send = partial(barrage.send, endpoint=endpoint, body=body, client=raw)
-        methods = barrage.few(corpora.METHODS, endpoint)
-        parts += [send(f"{one[:20]} as the method", headers=typed, method=one) for one in methods]
-        fields = barrage.few(corpora.FIELDS.items(), endpoint)
-        parts += [send(what, headers=_typed(endpoint, *given)) for what, given in fields]
-        targets = barrage.few(corpora.TARGETS.items(), endpoint)
-        parts += [send(what, headers=typed, target=target.replace("{path}", endpoint.path)) for what, target in targets]
-    for endpoint in posts:
-        chunked = _typed(endpoint, corpora.JSON, ("Transfer-Encoding", "chunked"))
-        pieces = barrage.few(corpora.CHUNKS.items(), endpoint)
-        parts += [
-            barrage.send(f"chunks: {what}", endpoint, body=body, headers=chunked, client=raw) for what, body in pieces
+        methods = barrage.choose(corpora.METHODS, endpoint)
+        sends += [send(f"{method[:20]} as the method", headers=base_headers, method=method) for method in methods]
+        fields = barrage.choose(corpora.FIELDS.items(), endpoint)
+        sends += [send(name, headers=_merge_headers(endpoint, *extra_fields)) for name, extra_fields in fields]
+        targets = barrage.choose(corpora.TARGETS.items(), endpoint)
+        sends += [
+            send(name, headers=base_headers, target=target.replace("{path}", endpoint.path)) for name, target in targets
         ]
-    await run_concurrently(parts, at_once=_AT_ONCE)
-    await barrage.end(known[0])
+    for endpoint in posts:
+        chunk_headers = _merge_headers(endpoint, corpora.JSON, ("Transfer-Encoding", "chunked"))
+        pieces = barrage.choose(corpora.CHUNKS.items(), endpoint)
+        sends += [
+            barrage.send(f"chunks: {name}", endpoint, body=body, headers=chunk_headers, client=raw)
+            for name, body in pieces
+        ]
+    await run_concurrently(sends, at_once=_AT_ONCE)
+    await barrage.finish(operations[0])
 
 
 @check(*_ROWS, surface="gateway", fix=_FIX, quick=_QUICK)
@@ -222,7 +236,7 @@ async def hostile_bodies_at_the_gateway(case: Case) -> None:
     Sends every hostile body, and a good one with each member replaced by every hostile value, to every operation that
     is known. Expects no 5xx. Expects JSON answers without NaN, Infinity or duplicate members.
     """
-    await _bodies(case, "gateway")
+    await _send_bodies(case, "gateway")
 
 
 @check(*_ROWS, surface="rail", fix=_FIX, quick=_QUICK)
@@ -232,7 +246,7 @@ async def hostile_bodies_at_the_rail(case: Case) -> None:
     Sends every hostile body, and a good one with each member replaced by every hostile value, to every operation that
     is known, unpaid. Expects no 5xx. Expects JSON answers without NaN, Infinity or duplicate members.
     """
-    await _bodies(case, "rail")
+    await _send_bodies(case, "rail")
 
 
 @check(*_ROWS, surface="gateway", fix=_FIX, quick=_QUICK)
@@ -242,7 +256,7 @@ async def hostile_requests_at_the_gateway(case: Case) -> None:
     Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx. A request that is
     not HTTP may be answered by closing the connection.
     """
-    await _requests(case, "gateway")
+    await _send_requests(case, "gateway")
 
 
 @check(*_ROWS, surface="rail", fix=_FIX, quick=_QUICK)
@@ -252,7 +266,7 @@ async def hostile_requests_at_the_rail(case: Case) -> None:
     Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx. A request that is
     not HTTP may be answered by closing the connection.
     """
-    await _requests(case, "rail")
+    await _send_requests(case, "rail")
 
 
 @check(*_ROWS, surface="gateway", fix=_FIX, quick=_QUICK)
@@ -262,21 +276,21 @@ async def hostile_checkout_tokens(case: Case) -> None:
     Requests the page and its parts, and makes every call that a link has, with tokens of every length, alphabet and
     encoding. Expects no 5xx.
     """
-    barrage, known = await _claimed(case, "gateway")
-    page = next(one for one in known if one.path.startswith(CHECKOUT))
-    parts = []
-    for what, token in barrage.few(corpora.TOKENS.items(), page):
-        under = CHECKOUT + token
-        parts += [
-            barrage.send(f"{what}{tail}", page, body=None, headers=[], method=method, target=under + tail)
+    barrage, operations = await _start_barrage(case, "gateway")
+    page = next(one for one in operations if one.path.startswith(CHECKOUT))
+    sends = []
+    for name, token in barrage.choose(corpora.TOKENS.items(), page):
+        path = CHECKOUT + token
+        sends += [
+            barrage.send(f"{name}{tail}", page, body=None, headers=[], method=method, target=path + tail)
             for method, tail in corpora.CHECKOUT_CALLS
         ]
-        parts += [
-            barrage.send(f"{what}{tail}", page, body=b"{}", headers=[corpora.JSON], method="POST", target=under + tail)
+        sends += [
+            barrage.send(f"{name}{tail}", page, body=b"{}", headers=[corpora.JSON], method="POST", target=path + tail)
             for tail in corpora.CHECKOUT_DEEDS
         ]
-    await run_concurrently(parts, at_once=_AT_ONCE)
-    await barrage.end(known[0])
+    await run_concurrently(sends, at_once=_AT_ONCE)
+    await barrage.finish(operations[0])
 
 
 @check(*_ROWS, surface="agent", fix=_FIX, quick=_QUICK)
@@ -286,7 +300,7 @@ async def hostile_bodies_at_the_agent(case: Case) -> None:
     Sends every hostile body, and a good one with each member replaced by every hostile value, to every operation that
     is known. Expects no 5xx. Expects JSON answers without NaN, Infinity or duplicate members.
     """
-    await _bodies(case, "agent")
+    await _send_bodies(case, "agent")
 
 
 @check(*_ROWS, surface="agent", fix=_FIX, quick=_QUICK)
@@ -296,7 +310,7 @@ async def hostile_requests_at_the_agent(case: Case) -> None:
     Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx. A request that is
     not HTTP may be answered by closing the connection.
     """
-    await _requests(case, "agent")
+    await _send_requests(case, "agent")
 
 
 @check(*_ROWS, surface="control_plane", fix=_FIX, quick=_QUICK)
@@ -306,7 +320,7 @@ async def hostile_bodies_at_the_control_plane(case: Case) -> None:
     Sends every hostile body, and a refused one with each member replaced by every hostile value, to every operation
     that is known. Expects no 5xx. Expects JSON answers without NaN, Infinity or duplicate members.
     """
-    await _bodies(case, "control_plane")
+    await _send_bodies(case, "control_plane")
 
 
 @check(*_ROWS, surface="control_plane", fix=_FIX, quick=_QUICK)
@@ -316,4 +330,4 @@ async def hostile_requests_at_the_control_plane(case: Case) -> None:
     Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx. A request that is
     not HTTP may be answered by closing the connection.
     """
-    await _requests(case, "control_plane")
+    await _send_requests(case, "control_plane")

@@ -27,9 +27,9 @@ from conformance.surfaces.gateway.calls import token_of as checkout_token_of
 
 # Calls for an operation that only the target's OpenAPI document names.
 _FEW = 10
-_UNSTATED = "calls that hold a secret, at operations that only a document names"
+_ONLY_DOCUMENTED = "calls that hold a secret, at operations that only a document names"
 _AT_ONCE = 6
-_ELSEWHERE = "the interface has no secret in this place"
+_NO_SECRET_PLACE = "the interface has no secret in this place"
 _CREDENTIALS = frozenset(
     {"Bearer", "Bearer without a tenant", "Bearer and text after it", "another scheme", "Basic", "no scheme"}
 )
@@ -40,7 +40,7 @@ _QUICK = sample("calls, one for each secret and place, at some operation")
 class _Call:
     """One call that holds a secret at a place."""
 
-    what: str
+    description: str
     endpoint: Endpoint
     secret: str
     headers: list[tuple[str, str]]
@@ -49,7 +49,7 @@ class _Call:
     # Whether a success may contain the text, because it is not a secret at this place. Only a refusal is then judged.
     refusals_only: bool = False
     # Why an answer that contains the secret only warns; None if it fails.
-    beyond: str | None = _ELSEWHERE
+    beyond: str | None = _NO_SECRET_PLACE
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class _Secrets:
 
     case: Case
 
-    def make(self, name: str, prefix: str = "") -> str:
+    def make_up(self, name: str, prefix: str = "") -> str:
         """Return a made-up secret of the usual shape, hidden in the log."""
         # The run's randomness makes the secret, so that the same run can be repeated with the same requests.
         bits = self.case.rng.getrandbits(256).to_bytes(32, "big")
@@ -66,67 +66,67 @@ class _Secrets:
         self.case.client.names.secret(secret, name)
         return secret
 
-    def keys(self) -> Iterator[tuple[str, str]]:
+    def list_keys(self) -> Iterator[tuple[str, str]]:
         """Yield API keys by name: the tenant's, and an unknown one of the same shape."""
         try:
             real = self.case.session.tenants.get().key
         except Inconclusive:
-            yield "a made-up key", self.make("MADE_UP_KEY", "weld_")
+            yield "a made-up key", self.make_up("MADE_UP_KEY", "weld_")
         else:
             yield "the tenant's key", real
             # The same prefix takes a made-up key past a check of the shape, to the code that looks the key up.
-            yield "a made-up key", self.make("MADE_UP_KEY", real.partition("_")[0] + "_" if "_" in real else "")
+            yield "a made-up key", self.make_up("MADE_UP_KEY", real.partition("_")[0] + "_" if "_" in real else "")
 
 
-def _credential_calls(endpoint: Endpoint, what: str, key: str) -> Iterator[_Call]:
+def _list_credential_calls(endpoint: Endpoint, key_name: str, key: str) -> Iterator[_Call]:
     tenant = [(name, value) for name, value in endpoint.headers.items() if name.lower() != "authorization"]
-    typed = [*tenant, JSON] if endpoint.body is not None else tenant
+    base_headers = [*tenant, JSON] if endpoint.body is not None else tenant
     body = b"{}" if endpoint.body is not None else None
     bearer = ("Authorization", f"Bearer {key}")
     places: Mapping[str, list[tuple[str, str]]] = {
-        "Bearer": [*typed, bearer],
+        "Bearer": [*base_headers, bearer],
         "Bearer without a tenant": [bearer, *([JSON] if body else [])],
-        "Bearer and text after it": [*typed, ("Authorization", f"Bearer {key} x")],
-        "another scheme": [*typed, ("Authorization", f"Token {key}")],
-        "Basic": [*typed, ("Authorization", f"Basic {base64.b64encode(f'u:{key}'.encode()).decode()}")],
-        "no scheme": [*typed, ("Authorization", key)],
+        "Bearer and text after it": [*base_headers, ("Authorization", f"Bearer {key} x")],
+        "another scheme": [*base_headers, ("Authorization", f"Token {key}")],
+        "Basic": [*base_headers, ("Authorization", f"Basic {base64.b64encode(f'u:{key}'.encode()).decode()}")],
+        "no scheme": [*base_headers, ("Authorization", key)],
         "X-Tenant-Id": [("X-Tenant-Id", key), bearer, *([JSON] if body else [])],
-        "X-Api-Key": [*typed, ("X-Api-Key", key)],
-        "a cookie": [*typed, ("Cookie", f"session={key}")],
-        "Idempotency-Key": [*typed, bearer, ("Idempotency-Key", key + " " * 3 + "é")],
+        "X-Api-Key": [*base_headers, ("X-Api-Key", key)],
+        "a cookie": [*base_headers, ("Cookie", f"session={key}")],
+        "Idempotency-Key": [*base_headers, bearer, ("Idempotency-Key", key + " " * 3 + "é")],
         # An error text often quotes the media type that it does not support.
         "the media type": [*tenant, bearer, ("Content-Type", f"text/{key}")],
     }
     for place, headers in places.items():
-        beyond = None if place in _CREDENTIALS else _ELSEWHERE
-        yield _Call(f"{what} as {place}", endpoint, key, headers, body, beyond=beyond)
+        beyond = None if place in _CREDENTIALS else _NO_SECRET_PLACE
+        yield _Call(f"{key_name} as {place}", endpoint, key, headers, body, beyond=beyond)
     # A server that ignores the query or the rest of a path may name its own URL in a success, for example in a link.
-    yield _Call(f"{what} in the query", endpoint, key, typed, body, f"?api_key={key}", refusals_only=True)
-    yield _Call(f"{what} in the path", endpoint, key, typed, body, f"/{key}", refusals_only=True)
+    yield _Call(f"{key_name} in the query", endpoint, key, base_headers, body, f"?api_key={key}", refusals_only=True)
+    yield _Call(f"{key_name} in the path", endpoint, key, base_headers, body, f"/{key}", refusals_only=True)
 
 
-def _body_calls(endpoint: Endpoint, what: str, secret: str) -> Iterator[_Call]:
+def _list_body_calls(endpoint: Endpoint, secret_name: str, secret: str) -> Iterator[_Call]:
     """Yield calls with a refused body that contains the secret: as a member, as a name, or in malformed JSON."""
-    good = dict(endpoint.body or {})
-    typed = [*endpoint.headers.items(), JSON]
-    quoted = f'"{secret}"'.encode()
+    good_body = dict(endpoint.body or {})
+    headers = [*endpoint.headers.items(), JSON]
+    json_text = f'"{secret}"'.encode()
     bodies: dict[str, bytes] = {
-        "the whole body": quoted,
-        "text that is not JSON": b'{"api_key":' + quoted,
-        "a name twice": b"{" + quoted + b":1," + quoted + b":2}",
-        "members that are not known": b'{"api_key":' + quoted + b',"cancel_secret":' + quoted + b',"amount":{}}',
+        "the whole body": json_text,
+        "text that is not JSON": b'{"api_key":' + json_text,
+        "a name twice": b"{" + json_text + b":1," + json_text + b":2}",
+        "members that are not known": b'{"api_key":' + json_text + b',"cancel_secret":' + json_text + b',"amount":{}}',
     }
     # A validator that quotes the rejected value, as many frameworks do by default, repeats the secret here.
-    for name in good:
-        bodies[f"an array as {name}"] = b'{"' + name.encode() + b'":[' + quoted + b"]}"
-        bodies[f"the text {name}"] = b'{"' + name.encode() + b'":' + quoted + b"}"
+    for name in good_body:
+        bodies[f"an array as {name}"] = b'{"' + name.encode() + b'":[' + json_text + b"]}"
+        bodies[f"the text {name}"] = b'{"' + name.encode() + b'":' + json_text + b"}"
     for place, body in bodies.items():
-        yield _Call(f"{what} in {place}", endpoint, secret, typed, body, refusals_only=True)
+        yield _Call(f"{secret_name} in {place}", endpoint, secret, headers, body, refusals_only=True)
 
 
-def _sampled(case: Case, calls: Sequence[_Call]) -> list[_Call]:
+def _sample_calls(case: Case, calls: Sequence[_Call]) -> list[_Call]:
     """Return the calls to make: all of them, or in a quick look one for each secret and place."""
-    return case.sample(calls, lambda call: call.what)
+    return case.sample(calls, lambda call: call.description)
 
 
 async def _judge(case: Case, call: _Call) -> None:
@@ -135,10 +135,10 @@ async def _judge(case: Case, call: _Call) -> None:
     )
     if call.refusals_only and answer.status < 400:
         return
-    found = comes_back(answer, call.secret)
-    where = {"operation": call.endpoint.label, "secret": call.what}
-    told = "the secret nowhere in the answer"
-    case.expect(ROW, not found, told, found or "nowhere", exchange=answer, where=where, beyond=call.beyond)
+    places = comes_back(answer, call.secret)
+    where = {"operation": call.endpoint.label, "secret": call.description}
+    expected = "the secret nowhere in the answer"
+    case.expect(ROW, not places, expected, places or "nowhere", exchange=answer, where=where, beyond=call.beyond)
 
 
 @check(ROW, surface="gateway", fix=FIX, quick=_QUICK)
@@ -150,14 +150,14 @@ async def keys_never_come_back(case: Case) -> None:
     encoding.
     """
     secrets = _Secrets(case)
-    keys = list(secrets.keys())
+    keys = list(secrets.list_keys())
     calls: list[_Call] = []
     for endpoint in await endpoints(case, "gateway"):
-        found = [call for what, key in keys for call in _credential_calls(endpoint, what, key)]
+        endpoint_calls = [call for name, key in keys for call in _list_credential_calls(endpoint, name, key)]
         if endpoint.body is not None:
-            found += _body_calls(endpoint, *keys[-1])
-        calls += found if endpoint.stated else case.draw_part(found, _FEW, _UNSTATED)
-    await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
+            endpoint_calls += _list_body_calls(endpoint, *keys[-1])
+        calls += endpoint_calls if endpoint.stated else case.draw_part(endpoint_calls, _FEW, _ONLY_DOCUMENTED)
+    await run_concurrently((_judge(case, call) for call in _sample_calls(case, calls)), at_once=_AT_ONCE)
 
 
 @check(ROW, surface="gateway", fix=FIX)
@@ -167,23 +167,23 @@ async def cancel_secrets_never_come_back(case: Case) -> None:
     Creates a link. If it has a cancel secret, tries a wrong secret, cancels with the right one, and cancels again.
     Expects no secret in any answer except that of the creation.
     """
-    created = await link(case)
-    secret = created.object().get("cancel_secret")
-    token = checkout_token_of(created)
+    creation = await link(case)
+    secret = creation.object().get("cancel_secret")
+    token = checkout_token_of(creation)
     if not isinstance(secret, str) or token is None:
         case.mark_not_applicable(ROW, "links have no cancel secret")
         return
     base = case.session.gateway
     cancel = f"{CHECKOUT}{quote(token, safe='')}/cancel"
     endpoint = Endpoint("gateway", base, "POST", cancel, CHECKOUT + "{token}/cancel", {})
-    wrong = _Secrets(case).make("WRONG_CANCEL_SECRET")
+    wrong_secret = _Secrets(case).make_up("WRONG_CANCEL_SECRET")
     # The order matters: the second cancellation is refused because the link is cancelled, not because the secret is
     # wrong.
-    for what, value in (("a wrong secret", wrong), ("the secret", secret), ("the secret again", secret)):
+    for description, value in (("a wrong secret", wrong_secret), ("the secret", secret), ("the secret again", secret)):
         body = b'{"cancel_secret":"' + value.encode() + b'"}'
-        await _judge(case, _Call(what, endpoint, value, [JSON], body))
-    listed = b'{"cancel_secret":["' + secret.encode() + b'"]}'
-    await _judge(case, _Call("the secret in an array", endpoint, secret, [JSON], listed))
+        await _judge(case, _Call(description, endpoint, value, [JSON], body))
+    array_body = b'{"cancel_secret":["' + secret.encode() + b'"]}'
+    await _judge(case, _Call("the secret in an array", endpoint, secret, [JSON], array_body))
 
 
 @check(ROW, surface="rail", fix=FIX, quick=_QUICK)
@@ -198,28 +198,28 @@ async def payments_never_come_back(case: Case) -> None:
     secrets = _Secrets(case)
     calls: list[_Call] = []
     for endpoint in await endpoints(case, "rail"):
-        text = secrets.make("X_PAYMENT")
-        encoded = base64.b64encode(b'{"tx_id":"' + text.encode() + b'","payment_reference":"x"}').decode()
-        case.client.names.secret(encoded, "X_PAYMENT_HEADER")
-        typed = [*endpoint.headers.items(), *([JSON] if endpoint.body is not None else [])]
+        text = secrets.make_up("X_PAYMENT")
+        proof_value = base64.b64encode(b'{"tx_id":"' + text.encode() + b'","payment_reference":"x"}').decode()
+        case.client.names.secret(proof_value, "X_PAYMENT_HEADER")
+        base_headers = [*endpoint.headers.items(), *([JSON] if endpoint.body is not None else [])]
         body = b"{}" if endpoint.body is not None else None
-        for name, beyond in (("X-PAYMENT", None), ("PAYMENT-SIGNATURE", _ELSEWHERE)):
-            calls.append(_Call(f"text as {name}", endpoint, text, [*typed, (name, text)], body, beyond=beyond))
-            proof = [*typed, (name, encoded)]
-            calls.append(_Call(f"a proof as {name}", endpoint, encoded, proof, body, beyond=beyond))
-        key = secrets.make("MADE_UP_KEY", "weld_")
-        bearer = [*typed, ("Authorization", f"Bearer {key}")]
+        for name, beyond in (("X-PAYMENT", None), ("PAYMENT-SIGNATURE", _NO_SECRET_PLACE)):
+            calls.append(_Call(f"text as {name}", endpoint, text, [*base_headers, (name, text)], body, beyond=beyond))
+            proof = [*base_headers, (name, proof_value)]
+            calls.append(_Call(f"a proof as {name}", endpoint, proof_value, proof, body, beyond=beyond))
+        key = secrets.make_up("MADE_UP_KEY", "weld_")
+        bearer = [*base_headers, ("Authorization", f"Bearer {key}")]
         calls.append(_Call("an account key", endpoint, key, bearer, body, beyond=None))
-    judging = [_judge(case, call) for call in _sampled(case, calls)]
-    await run_concurrently([judge_paid_proofs(case, ROW), *judging], at_once=_AT_ONCE)
+    judgements = [_judge(case, call) for call in _sample_calls(case, calls)]
+    await run_concurrently([judge_paid_proofs(case, ROW), *judgements], at_once=_AT_ONCE)
 
 
-def _made_up_calls(case: Case, endpoint: Endpoint, key: str) -> Sequence[_Call]:
+def _list_made_up_calls(case: Case, endpoint: Endpoint, key: str) -> Sequence[_Call]:
     """Return the calls with a made-up key, or a sample of them if the interface does not name the operation."""
-    found = list(_credential_calls(endpoint, "a made-up key", key))
+    calls = list(_list_credential_calls(endpoint, "a made-up key", key))
     if endpoint.body is not None:
-        found += _body_calls(endpoint, "a made-up key", key)
-    return found if endpoint.stated else case.draw_part(found, _FEW, _UNSTATED)
+        calls += _list_body_calls(endpoint, "a made-up key", key)
+    return calls if endpoint.stated else case.draw_part(calls, _FEW, _ONLY_DOCUMENTED)
 
 
 @check(ROW, surface="agent", fix=FIX, quick=_QUICK)
@@ -229,11 +229,11 @@ async def credentials_never_come_back_from_the_agent(case: Case) -> None:
     Sends a made-up key as every kind of credential, and in cookies, ids, queries, paths and refused bodies. Sends it to
     every operation that is known. Expects the key in no body and no header, in no encoding.
     """
-    key = _Secrets(case).make("MADE_UP_KEY", "weld_")
+    key = _Secrets(case).make_up("MADE_UP_KEY", "weld_")
     calls: list[_Call] = []
     for endpoint in await endpoints(case, "agent"):
-        calls += _made_up_calls(case, endpoint, key)
-    await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
+        calls += _list_made_up_calls(case, endpoint, key)
+    await run_concurrently((_judge(case, call) for call in _sample_calls(case, calls)), at_once=_AT_ONCE)
 
 
 @check(ROW, surface="control_plane", fix=FIX, quick=_QUICK)
@@ -244,16 +244,16 @@ async def the_admin_token_never_comes_back(case: Case) -> None:
     token as a credential. Both go to every operation that is known. Expects them in no body and no header, in no
     encoding.
     """
-    key = _Secrets(case).make("MADE_UP_KEY", "weld_")
+    key = _Secrets(case).make_up("MADE_UP_KEY", "weld_")
     token, reason = read_token(case)
     calls: list[_Call] = []
     for endpoint in await endpoints(case, "control_plane"):
-        calls += _made_up_calls(case, endpoint, key)
+        calls += _list_made_up_calls(case, endpoint, key)
         if token is not None:
             headers = [("Authorization", f"Bearer {token}"), *([JSON] if endpoint.body is not None else [])]
             body = b"{}" if endpoint.body is not None else None
             calls.append(_Call("the admin token", endpoint, token, headers, body, beyond=None))
-    await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
+    await run_concurrently((_judge(case, call) for call in _sample_calls(case, calls)), at_once=_AT_ONCE)
     # A profile that names a token which cannot be read has a fault. Without a name, a made-up token is all there is to
     # test.
     if token is None and case.profile.hub.token is not None:

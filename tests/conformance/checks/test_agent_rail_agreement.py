@@ -11,7 +11,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance import target
 from conformance.checks.shared import agent_rail_agreement
-from conformance.checks.shared.agent_rail_agreement import body_for_rail, paid_validity
+from conformance.checks.shared.agent_rail_agreement import body_for_rail, read_paid_validity
 from conformance.engine.check import Case, Check
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
@@ -74,12 +74,12 @@ def test_a_paid_verdict_is_read_where_the_agent_says_it_else_wherever_it_stands(
     result: Any, expected: bool | None
 ) -> None:
     """The agent's place comes first; a rail that has other names is read by the usual ones."""
-    assert paid_validity(agent(), result) is expected
+    assert read_paid_validity(agent(), result) is expected
 
 
 def test_our_own_rail_says_it_at_the_bound_place_only() -> None:
     """Where the reference's names apply, nothing is guessed."""
-    assert paid_validity(agent(ours=True), {"valid": True}) is None
+    assert read_paid_validity(agent(ours=True), {"valid": True}) is None
 
 
 @pytest.mark.parametrize(
