@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TextIO, cast
 import click
 
 from conformance import extras
-from conformance.cli.closed_stdout import UNREAD, unread
+from conformance.cli.closed_stdout import SIGPIPE_CODE, discard_output
 from conformance.cli.suggestion import SuggestingGroup
 from conformance.outcome import Exit, PaidExit
 from conformance.text.disarmed import CommandFreeStream
@@ -44,10 +44,10 @@ _COMMANDS = {
 
 
 # How a command may end that a signal cut short; after a payment that is said by its own code.
-_AFTER_A_SIGNAL = (Exit.INTERRUPTED, PaidExit.ANSWER_MISSING)
+_INTERRUPTED_CODES = (Exit.INTERRUPTED, PaidExit.ANSWER_MISSING)
 
 
-class _Lazy(SuggestingGroup):
+class _LazyGroup(SuggestingGroup):
     """Imports a command when it is used, so that `--help` does not wait for what it will not need.
 
     However a command ends, the exit code is not that of a breach: 2 when it wants an extra that is not installed, 130
@@ -64,17 +64,17 @@ class _Lazy(SuggestingGroup):
         except ModuleNotFoundError as fault:
             reason = extras.reason(fault)
             if reason is None:
-                _own_fault(ctx)
+                _report_suite_fault(ctx)
             click.echo(f"Error: {reason}", err=True)
             ctx.exit(Exit.USAGE)
         except KeyboardInterrupt:
             click.echo("weldproof: interrupted", err=True)
             ctx.exit(Exit.INTERRUPTED)
         except BrokenPipeError:
-            unread()
-            ctx.exit(UNREAD)
+            discard_output()
+            ctx.exit(SIGPIPE_CODE)
         except Exception:  # noqa: BLE001 - whatever it is, it is no breach of the target's
-            _own_fault(ctx)
+            _report_suite_fault(ctx)
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command and end the process; one that was interrupted waits for no thread of its own.
@@ -82,10 +82,10 @@ class _Lazy(SuggestingGroup):
         What it prints on standard output and standard error holds no command of a build service.
         """
         try:
-            with redirect_stdout(_disarmed(sys.stdout)), redirect_stderr(_disarmed(sys.stderr)):
+            with redirect_stdout(_without_commands(sys.stdout)), redirect_stderr(_without_commands(sys.stderr)):
                 return super().main(*args, **extra)
         except SystemExit as end:
-            if end.code in _AFTER_A_SIGNAL and "conformance.processes.interrupt" in sys.modules:
+            if end.code in _INTERRUPTED_CODES and "conformance.processes.interrupt" in sys.modules:
                 import_module("conformance.processes.interrupt").end_interrupted(end.code)
             raise
 
@@ -107,17 +107,17 @@ class _Lazy(SuggestingGroup):
             formatter.write_dl([*_COMMANDS.items()])
 
 
-def _disarmed(stream: TextIO) -> TextIO:
+def _without_commands(stream: TextIO) -> TextIO:
     return cast("TextIO", CommandFreeStream(stream))
 
 
-def _own_fault(ctx: click.Context) -> NoReturn:
+def _report_suite_fault(ctx: click.Context) -> NoReturn:
     words = "this is a fault of the suite, not of the target; please send this text to the maintainers of Weldproof"
     click.echo(f"{visible(traceback.format_exc())}weldproof {version('weldproof')}: {words}", err=True)
     ctx.exit(Exit.SUITE_FAULT)
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="weldproof", prog_name="weldproof")
 def main() -> None:
     """Conformance suite for services that take welded USDC payments and answer with signed receipts."""

@@ -26,8 +26,8 @@ from conformance.text.files import TooLarge, read_file, read_text
 from conformance.text.untrusted import one_line
 
 _PATH = "/v1/audit"
-_PAGE = 1000
-_SECONDS = 60.0
+_PAGE_SIZE = 1000
+_REQUEST_SECONDS = 60.0
 # Entries of a log that are read; a page has a thousand.
 _MOST_ENTRIES = 1_000_000
 # Bytes of all pages together, and seconds for them.
@@ -96,22 +96,24 @@ def verify(
 
     Exit codes: 0 the log is complete and unaltered, 1 it is not, 2 usage, 3 it could not be read.
     """
-    key = _key(key_file, key_form)
+    key = _read_key(key_file, key_form)
     if source == "-" and str(key_file) == "-":
         raise UsageFault("log and key cannot both come from standard input")
     try:
-        log = _log(source, token_file)
+        log = _load_log(source, token_file)
     except _Unreachable as fault:
         click.echo(f"weldproof audit verify: {fault}", err=True)
         ctx.exit(Exit.NO_VERDICT)
-    noted = log.head if head_file is None else _head_in(head_file)
+    known_head = log.head if head_file is None else _read_head(head_file)
     form = audit_chain.PROFILE if recipe is None else audit_chain.Form(recipe=recipe, any_case=True)
-    finding = audit_chain.first_fault(log.entries, key, form, noted, partial=partial)
-    _tell(log, noted, finding, as_json=as_json)
+    finding = audit_chain.first_fault(log.entries, key, form, known_head, partial=partial)
+    _print_result(log, known_head, finding, as_json=as_json)
     ctx.exit(Exit.PASSED if finding is None else Exit.FAILED)
 
 
-def _tell(log: _Log, noted: audit_chain.Head | None, finding: audit_chain.Finding | None, *, as_json: bool) -> None:
+def _print_result(
+    log: _Log, known_head: audit_chain.Head | None, finding: audit_chain.Finding | None, *, as_json: bool
+) -> None:
     if as_json:
         fault = finding and {
             "kind": finding.kind.value,
@@ -119,16 +121,21 @@ def _tell(log: _Log, noted: audit_chain.Head | None, finding: audit_chain.Findin
             "seq": finding.seq,
             "text": finding.text,
         }
-        told = {"valid": finding is None, "entries": len(log.entries), "head_known": noted is not None, "fault": fault}
-        print_json(told)
+        result = {
+            "valid": finding is None,
+            "entries": len(log.entries),
+            "head_known": known_head is not None,
+            "fault": fault,
+        }
+        print_json(result)
     elif finding is not None:
         click.echo(f"{finding.kind.value}: {one_line(finding.text)}")
     else:
-        tail = "" if noted is not None else "; the head is not known, so a cut tail would not show"
+        tail = "" if known_head is not None else "; the head is not known, so a cut tail would not show"
         click.echo(f"whole: {len(log.entries)} entries, each as it was written{tail}")
 
 
-def _key(path: Path, form: str) -> bytes:
+def _read_key(path: Path, form: str) -> bytes:
     try:
         text = read_text(path)
         return audit_chain.key_bytes(text, form)
@@ -139,9 +146,9 @@ def _key(path: Path, form: str) -> bytes:
         raise UsageFault(f"--key-file {path}: the file contains no key in the form {form}") from fault
 
 
-def _head_in(path: Path) -> audit_chain.Head:
+def _read_head(path: Path) -> audit_chain.Head:
     try:
-        head = _head(strict_json(read_file(path)))
+        head = _head_of(strict_json(read_file(path)))
     except OSError as fault:
         raise UsageFault(f"--head-file {path}: {fault.strerror}") from fault
     except (JsonTextFault, TooLarge) as fault:
@@ -151,7 +158,7 @@ def _head_in(path: Path) -> audit_chain.Head:
     return head
 
 
-def _head(value: Any) -> audit_chain.Head | None:
+def _head_of(value: Any) -> audit_chain.Head | None:
     if not isinstance(value, Mapping):
         return None
     seq, mac = value.get("seq"), value.get("mac")
@@ -160,9 +167,9 @@ def _head(value: Any) -> audit_chain.Head | None:
     return audit_chain.Head(seq, mac)
 
 
-def _log(source: str, token_file: Path | None) -> _Log:
+def _load_log(source: str, token_file: Path | None) -> _Log:
     if source.startswith(("http://", "https://")):
-        return asyncio.run(_fetched_in_time(source, _token(token_file)))
+        return asyncio.run(_fetch_in_time(source, _read_token(token_file)))
     try:
         raw = read_file(Path(source))
     except OSError as fault:
@@ -170,12 +177,12 @@ def _log(source: str, token_file: Path | None) -> _Log:
     except TooLarge as fault:
         raise UsageFault(f"{source}: {fault}") from fault
     try:
-        return _read(raw)
+        return _parse_log(raw)
     except JsonTextFault as fault:
         raise UsageFault(f"{source}: {fault}") from fault
 
 
-def _token(path: Path | None) -> str:
+def _read_token(path: Path | None) -> str:
     if path is None:
         token = os.environ.get(TOKEN_VARIABLE, "")
     else:
@@ -190,7 +197,7 @@ def _token(path: Path | None) -> str:
     return token
 
 
-def _read(raw: bytes) -> _Log:
+def _parse_log(raw: bytes) -> _Log:
     """Return the log of a file: an answer, an array, or one entry a line.
 
     Raises:
@@ -206,13 +213,13 @@ def _read(raw: bytes) -> _Log:
     if isinstance(value, list):
         return _Log(value)
     if isinstance(value, Mapping) and isinstance(value.get("entries"), list):
-        return _Log(value["entries"], _head(value.get("head")))
+        return _Log(value["entries"], _head_of(value.get("head")))
     if isinstance(value, Mapping) and "mac" in value:
         return _Log([value])
     raise JsonTextFault("the document contains no audit entries")
 
 
-async def _fetched_in_time(url: str, token: str) -> _Log:
+async def _fetch_in_time(url: str, token: str) -> _Log:
     """Return a log as a control plane gives it.
 
     Raises:
@@ -220,46 +227,46 @@ async def _fetched_in_time(url: str, token: str) -> _Log:
     """
     try:
         async with asyncio.timeout(_MOST_SECONDS):
-            return await _fetched(url, token)
+            return await _fetch(url, token)
     except TimeoutError as fault:
         raise _Unreachable(f"{url} gave no whole log within {_MOST_SECONDS:g} s") from fault
 
 
-async def _fetched(url: str, token: str) -> _Log:
+async def _fetch(url: str, token: str) -> _Log:
     """Return a log as a control plane gives it, page by page, with the head that its last page told."""
     parts = urlsplit(url)
     if parts.path in {"", "/"}:
         url = url.split("?", maxsplit=1)[0].rstrip("/") + _PATH
-    found = _Log()
-    timeout = aiohttp.ClientTimeout(total=_SECONDS)
+    log = _Log()
+    timeout = aiohttp.ClientTimeout(total=_REQUEST_SECONDS)
     headers = {"Authorization": f"Bearer {token}", **PLAIN_ANSWERS}
     async with aiohttp.ClientSession(timeout=timeout, headers=headers, auto_decompress=False) as session:
         while True:
-            after = _last(found)
-            page = await _page(session, url, after)
-            found.length += page.length
-            if found.length > _MOST_BYTES:
+            after = _last_sequence_number(log)
+            page = await _fetch_page(session, url, after)
+            log.length += page.length
+            if log.length > _MOST_BYTES:
                 raise _Unreachable(f"{url} gave more than {_MOST_BYTES} bytes, of which no more is read")
-            fresh = page.entries[len(found.entries) :] if page.entries[:1] == found.entries[:1] else page.entries
-            found.entries += fresh
-            if len(found.entries) > _MOST_ENTRIES:
+            fresh = page.entries[len(log.entries) :] if page.entries[:1] == log.entries[:1] else page.entries
+            log.entries += fresh
+            if len(log.entries) > _MOST_ENTRIES:
                 raise _Unreachable(
                     f"{url} gave more than {_MOST_ENTRIES} entries; this command reads no more than that"
                 )
-            found.head = page.head
-            last = _last(found) or 0
+            log.head = page.head
+            last = _last_sequence_number(log) or 0
             # Entries that lead no further would be asked for again and again; they are judged as they are.
             if not fresh or page.head is None or last >= page.head.seq or last <= (after or 0):
-                return found
+                return log
 
 
-def _last(log: _Log) -> int | None:
+def _last_sequence_number(log: _Log) -> int | None:
     seq = log.entries[-1].get("seq") if log.entries and isinstance(log.entries[-1], Mapping) else None
     return seq if isinstance(seq, int) and not isinstance(seq, bool) else None
 
 
-async def _page(session: aiohttp.ClientSession, url: str, after: int | None) -> _Log:
-    query = {"after": str(after or 0), "limit": str(_PAGE)}
+async def _fetch_page(session: aiohttp.ClientSession, url: str, after: int | None) -> _Log:
+    query = {"after": str(after or 0), "limit": str(_PAGE_SIZE)}
     try:
         async with session.get(url, params=query, allow_redirects=False) as answer:
             if answer.status in {401, 403}:
@@ -267,7 +274,7 @@ async def _page(session: aiohttp.ClientSession, url: str, after: int | None) -> 
             if answer.status != 200:
                 raise _Unreachable(f"{url} answered {answer.status}")
             body = await read_whole(answer, LONGEST_BODY)
-            return dataclasses.replace(_read(body), length=len(body))
+            return dataclasses.replace(_parse_log(body), length=len(body))
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as fault:
         raise _Unreachable(f"{url} could not be read: {_reason(fault)}") from fault
 

@@ -13,7 +13,7 @@ import conformance
 from conformance.cli.usage import UsageFault
 
 _TREE: Final = Path(conformance.__file__).parents[1]
-_ABSENT: Final = "needs the tools of the source tree: run it in a checkout of Weldproof"
+_NEEDS_CHECKOUT: Final = "needs the tools of the source tree: run it in a checkout of Weldproof"
 
 
 @click.command(
@@ -26,9 +26,9 @@ def command(ctx: click.Context) -> None:
     """Measure the speed of the reference against baselines and other servers in one run; `--help` says more."""
     if not (_TREE / "tools" / "bench" / "__main__.py").is_file():
         if "--help" in ctx.args:
-            click.echo(f"weldproof bench {_ABSENT}")
+            click.echo(f"weldproof bench {_NEEDS_CHECKOUT}")
             return
-        raise UsageFault(f"bench {_ABSENT}")
+        raise UsageFault(f"bench {_NEEDS_CHECKOUT}")
     paths = (str(_TREE), os.environ.get("PYTHONPATH", ""))
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     os.execv(sys.executable, [sys.executable, "-m", "tools.bench", *ctx.args])  # noqa: S606 - our own tool

@@ -7,10 +7,10 @@ import sys
 from typing import Final
 
 # What a shell shows for a program that SIGPIPE ended: 128 and the signal's number.
-UNREAD: Final = 141
+SIGPIPE_CODE: Final = 141
 
 
-def unread() -> None:
+def discard_output() -> None:
     """Let what is still to be printed go nowhere: whoever read standard output has left."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

@@ -24,8 +24,8 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) ->
     return value
 
 
-def connecting(command: Command) -> Command:
-    """Give a command the three options; `connected` takes them up."""
+def add_connection_options(command: Command) -> Command:
+    """Give a command the three options; `apply_connection_options` takes them up."""
     for option in (
         click.option(
             "--timeout",
@@ -47,7 +47,9 @@ def connecting(command: Command) -> Command:
     return command
 
 
-def connected(profile: Profile, *, cacert: Path | None, insecure: bool, timeout: float | None) -> Profile:
+def apply_connection_options(
+    profile: Profile, *, cacert: Path | None, insecure: bool, timeout: float | None
+) -> Profile:
     """Return the profile with these options, and warn if no certificate is checked.
 
     Args:
@@ -73,11 +75,11 @@ def connected(profile: Profile, *, cacert: Path | None, insecure: bool, timeout:
         update["tls"] = Tls(insecure=True)
     if timeout is not None:
         update["budgets"] = profile.budgets.model_copy(update={"request": timeout})
-    found = profile.model_copy(update=update)
+    updated = profile.model_copy(update=update)
     try:
-        context_of(found.tls)
+        context_of(updated.tls)
     except ProfileError as fault:
         raise UsageFault(f"--cacert: {fault}" if cacert is not None else f"[tls] cacert: {fault}") from fault
-    if found.tls.insecure and any(one.url.startswith("https://") for one in found.surfaces.values()):
+    if updated.tls.insecure and any(one.url.startswith("https://") for one in updated.surfaces.values()):
         click.secho(UNCHECKED, fg="red", bold=True, err=True)
-    return found
+    return updated

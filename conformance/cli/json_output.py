@@ -10,6 +10,6 @@ import orjson
 from conformance.text.disarmed import escape_commands_in_json
 
 
-def print_json(value: Any, *, indented: bool = True) -> None:
+def print_json(value: Any, *, indent: bool = True) -> None:
     """Print a JSON value, in which no text of a target is a command of a build service."""
-    click.echo(escape_commands_in_json(orjson.dumps(value, option=orjson.OPT_INDENT_2 if indented else None)))
+    click.echo(escape_commands_in_json(orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None)))

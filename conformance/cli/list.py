@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from conformance.cli.json_output import print_json
-from conformance.cli.suggestion import prefixes, unknown
+from conformance.cli.suggestion import describe_unknown, prefixes
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import load_catalogue
 from conformance.ledger import Requirement, load
@@ -44,7 +44,7 @@ def command(ids: Sequence[str], as_checks: bool, as_json: bool, **filters: Any) 
     implied by the interface; a breach of any other row warns.
     """
     deciders = _deciders()
-    rows = tuple(row for row in selected(ids) if _wanted(row, deciders, filters))
+    rows = tuple(row for row in select_rows(ids) if _passes_filters(row, deciders, filters))
     if as_checks:
         _show_checks(rows, as_json=as_json)
     elif as_json:
@@ -53,7 +53,7 @@ def command(ids: Sequence[str], as_checks: bool, as_json: bool, **filters: Any) 
         _show_rows(rows, deciders)
 
 
-def selected(ids: Sequence[str]) -> tuple[Requirement, ...]:
+def select_rows(ids: Sequence[str]) -> tuple[Requirement, ...]:
     """Return the rows that start with one of `ids`.
 
     Raises:
@@ -63,18 +63,18 @@ def selected(ids: Sequence[str]) -> tuple[Requirement, ...]:
     try:
         return ledger.select(ids)
     except LookupError as prefix:
-        raise UsageFault(unknown(str(prefix), prefixes(ledger), "requirement")) from prefix
+        raise UsageFault(describe_unknown(str(prefix), prefixes(ledger), "requirement")) from prefix
 
 
 def _deciders() -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    check_ids: dict[str, list[str]] = defaultdict(list)
     for check in load_catalogue():
         for row in check.rows:
-            found[row].append(check.id)
-    return {row: tuple(names) for row, names in found.items()}
+            check_ids[row].append(check.id)
+    return {row: tuple(names) for row, names in check_ids.items()}
 
 
-def _wanted(row: Requirement, deciders: Mapping[str, tuple[str, ...]], filters: Mapping[str, Any]) -> bool:
+def _passes_filters(row: Requirement, deciders: Mapping[str, tuple[str, ...]], filters: Mapping[str, Any]) -> bool:
     return (
         (not filters["surfaces"] or row.surface in filters["surfaces"])
         and (not filters["levels"] or row.level in filters["levels"])
@@ -94,8 +94,8 @@ def _show_rows(rows: Sequence[Requirement], deciders: Mapping[str, tuple[str, ..
         weight = "decides" if row.decides else "warns"
         click.echo(f"{row.id:{width}}  {row.level:6}  {weight:7}  {_coverage(row, deciders):10}  {row.sentence}")
     open_rows = sum(row.id not in deciders and row.documented is None for row in rows)
-    deciding = sum(row.decides for row in rows)
-    click.echo(f"\n{len(rows)} requirements, {deciding} decide the verdict, {open_rows} have no check yet")
+    deciding_count = sum(row.decides for row in rows)
+    click.echo(f"\n{len(rows)} requirements, {deciding_count} decide the verdict, {open_rows} have no check yet")
 
 
 def _coverage(row: Requirement, deciders: Mapping[str, tuple[str, ...]]) -> str:
@@ -106,8 +106,8 @@ def _coverage(row: Requirement, deciders: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _show_checks(rows: Sequence[Requirement], *, as_json: bool) -> None:
-    wanted = {row.id for row in rows}
-    checks = [check for check in load_catalogue() if wanted.intersection(check.rows)]
+    row_ids = {row.id for row in rows}
+    checks = [check for check in load_catalogue() if row_ids.intersection(check.rows)]
     if as_json:
         print_json([check.as_json() for check in checks])
         return

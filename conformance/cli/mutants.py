@@ -15,7 +15,7 @@ from conformance.text.untrusted import one_line
 _SECONDS = 300.0
 
 
-def checked_mutant(name: str) -> None:
+def check_mutant(name: str) -> None:
     """See that a mutant exists.
 
     Those that a kill list names do. Of others, which no row sees, the reference itself is asked.
@@ -28,12 +28,12 @@ def checked_mutant(name: str) -> None:
     extras.need("reference")
     # After -- a name that begins with a hyphen is a name, too.
     words = [sys.executable, "-m", "reference.variants.mutants", "--", name]
-    asked = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_SECONDS)  # noqa: S603 - as above
-    if asked.returncode == Exit.USAGE:
-        raise UsageFault(f"--mutant: {one_line(asked.stderr.strip())}")
+    process = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_SECONDS)  # noqa: S603 - as above
+    if process.returncode == Exit.USAGE:
+        raise UsageFault(f"--mutant: {one_line(process.stderr.strip())}")
 
 
-def mutant_in(words: Sequence[str]) -> str | None:
+def find_mutant_option(words: Sequence[str]) -> str | None:
     """Return the mutant that the words of a command line name, None where they name none."""
     for place, word in enumerate(words):
         if word == "--mutant":

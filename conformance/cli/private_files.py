@@ -23,7 +23,7 @@ class LockedFile(NamedTuple):
     content: bytes
 
 
-class InUse(Exception):
+class FileInUse(Exception):
     """Another process works on the file."""
 
 
@@ -33,7 +33,7 @@ def write_private(path: Path, data: bytes, *, lock: bool = False) -> int | None:
     Args:
         path: Where it is to be; what was there is replaced.
         data: Its bytes.
-        lock: Whether this process is to hold it as `locked` does.
+        lock: Whether this process is to hold it as `open_locked` does.
 
     Returns:
         The descriptor that holds the lock, None without one.
@@ -46,9 +46,9 @@ def write_private(path: Path, data: bytes, *, lock: bool = False) -> int | None:
     try:
         if lock:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        left = memoryview(data)
-        while left:
-            left = left[os.write(descriptor, left) :]
+        remaining_bytes = memoryview(data)
+        while remaining_bytes:
+            remaining_bytes = remaining_bytes[os.write(descriptor, remaining_bytes) :]
         os.fsync(descriptor)
         draft.replace(path)
     except BaseException:
@@ -71,7 +71,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def locked(path: Path) -> LockedFile:
+def open_locked(path: Path) -> LockedFile:
     """Open a private file, read it, and keep other processes that use this function away from it.
 
     Raises:
@@ -79,15 +79,15 @@ def locked(path: Path) -> LockedFile:
         InUse: Another process works on it.
     """
     while True:
-        descriptor = _opened(path)
+        descriptor = _open_private(path)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as fault:
-                raise InUse(str(path)) from fault
+                raise FileInUse(str(path)) from fault
             # Who held it may have put another file into its place before this one got the lock.
             if os.fstat(descriptor).st_ino == path.stat().st_ino:
-                return LockedFile(descriptor, _content(path, descriptor))
+                return LockedFile(descriptor, _read_content(path, descriptor))
         except BaseException:
             os.close(descriptor)
             raise
@@ -98,31 +98,31 @@ def read_private(path: Path) -> bytes:
     """Return the bytes of a private file.
 
     Raises:
-        UsageFault: As `locked`.
+        UsageFault: As `open_locked`.
     """
-    descriptor = _opened(path)
+    descriptor = _open_private(path)
     try:
-        return _content(path, descriptor)
+        return _read_content(path, descriptor)
     finally:
         os.close(descriptor)
 
 
-def _opened(path: Path) -> int:
+def _open_private(path: Path) -> int:
     try:
         # A pipe in the file's place must not make this process wait.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as fault:
         raise UsageFault(f"{path}: {fault.strerror}") from fault
-    found = os.fstat(descriptor)
+    status = os.fstat(descriptor)
     reason = None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         reason = "it is not a regular file"
-    elif found.st_uid != os.geteuid():
+    elif status.st_uid != os.geteuid():
         reason = "it belongs to another user"
-    elif found.st_mode & _SHARED_BITS:
-        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+    elif status.st_mode & _SHARED_BITS:
+        mode = f"{stat.S_IMODE(status.st_mode):04o}"
         reason = f"other users may read or change it (mode {mode}); if it is yours, run chmod 600 on it"
-    elif found.st_size > LONGEST_FILE:
+    elif status.st_size > LONGEST_FILE:
         reason = f"it is longer than {LONGEST_FILE} bytes"
     if reason is None:
         return descriptor
@@ -130,11 +130,11 @@ def _opened(path: Path) -> int:
     raise UsageFault(f"{path}: {reason}")
 
 
-def _content(path: Path, descriptor: int) -> bytes:
-    parts, left = [], LONGEST_FILE
-    while left > 0 and (part := os.read(descriptor, left)):
+def _read_content(path: Path, descriptor: int) -> bytes:
+    parts, capacity = [], LONGEST_FILE
+    while capacity > 0 and (part := os.read(descriptor, capacity)):
         parts.append(part)
-        left -= len(part)
-    if left <= 0:
+        capacity -= len(part)
+    if capacity <= 0:
         raise UsageFault(f"{path}: it is longer than {LONGEST_FILE} bytes")
     return b"".join(parts)

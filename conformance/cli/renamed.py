@@ -23,6 +23,6 @@ class RenamedOption(click.Option):
             self.opts = names
 
 
-def renamed(new: str, old: str, **settings: Any) -> Callable[[Command], Command]:
+def option_with_old_name(new: str, old: str, **settings: Any) -> Callable[[Command], Command]:
     """Return the decorator of an option that is called `new`, and was called `old`; its parameter keeps its name."""
     return click.option(new, old, old.removeprefix("--").replace("-", "_"), cls=RenamedOption, **settings)

@@ -31,7 +31,7 @@ from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line
 
 # Letters of a template that are shown.
-_SHOWN: Final = 300
+_TEMPLATE_CHARACTERS: Final = 300
 
 
 @click.group("report", cls=SuggestingGroup)
@@ -69,12 +69,12 @@ def show(run: Path, as_json: bool, verbose: bool) -> None:
 )
 def write(run: Path, kinds: Sequence[str], report_dir: Path | None) -> None:
     """Write a recorded run in another format. It is read from its event log."""
-    held = read_log(run)
+    event_log = read_log(run)
     try:
-        written = formats.write(held, report_dir or (run if run.is_dir() else run.parent), kinds)
+        paths = formats.write(event_log, report_dir or (run if run.is_dir() else run.parent), kinds)
     except (OSError, ValueError) as fault:
         raise UsageFault(f"cannot write the report of {run}: {one_line(str(fault))}") from fault
-    for path in written:
+    for path in paths:
         click.echo(path)
 
 
@@ -97,8 +97,8 @@ def diff(ctx: click.Context, before: Path, after: Path, as_json: bool) -> None:
         raise UsageFault("the two runs have no requirement in common, so there is nothing to compare")
     changes = compare(old, new)
     if as_json:
-        shown = [{**asdict(change), "worse": change.worse} for change in changes]
-        value: dict[str, object] = {"before": _named(old), "after": _named(new), "changes": shown}
+        change_members = [{**asdict(change), "worse": change.worse} for change in changes]
+        value: dict[str, object] = {"before": _run_members(old), "after": _run_members(new), "changes": change_members}
         value |= {"judged_by_both": judged_by_both(old, new), "judged_only": judged_only(changes)}
         click.echo(json_report.encode(json_safe(value)), nl=False)
     else:
@@ -119,15 +119,20 @@ def requests(ctx: click.Context, before: Path, after: Path, as_json: bool) -> No
     often, 1 different requests, 2 usage.
     """
     old, new = (_templates(path) for path in (before, after))
-    found = {one: (old[one], new[one]) for one in sorted({*old, *new}) if old[one] != new[one]}
+    differences = {
+        template: (old[template], new[template]) for template in sorted({*old, *new}) if old[template] != new[template]
+    }
     if as_json:
-        differing = [{"template": orjson.loads(one), "before": was, "after": now} for one, (was, now) in found.items()]
-        print_json({"before": old.total(), "after": new.total(), "differing": differing}, indented=False)
+        listed_differences = [
+            {"template": orjson.loads(template), "before": was, "after": now}
+            for template, (was, now) in differences.items()
+        ]
+        print_json({"before": old.total(), "after": new.total(), "differing": listed_differences}, indent=False)
     else:
-        for one, (was, now) in found.items():
-            click.echo(f"{was} → {now}  {one_line(one, _SHOWN)}")
-        click.echo(f"{old.total()} and {new.total()} requests, {len(found)} templates differ")
-    ctx.exit(1 if found else 0)
+        for template, (was, now) in differences.items():
+            click.echo(f"{was} → {now}  {one_line(template, _TEMPLATE_CHARACTERS)}")
+        click.echo(f"{old.total()} and {new.total()} requests, {len(differences)} templates differ")
+    ctx.exit(1 if differences else 0)
 
 
 @command.command("har")
@@ -145,7 +150,7 @@ def har(run: Path, check: str | None, output: Path | None) -> None:
     if check is not None and not value["log"]["entries"]:
         raise UsageFault(f"--check {check}: no exchange of this run is of that check")
     if output is None:
-        print_json(value, indented=False)
+        print_json(value, indent=False)
     else:
         output.write_bytes(orjson.dumps(value))
 
@@ -167,8 +172,8 @@ def har(run: Path, check: str | None, output: Path | None) -> None:
 def matrix(ctx: click.Context, runs: Sequence[Path], by: str, as_rows: bool, form: str, as_json: bool) -> None:
     """Compare several runs: each line shows how many of the judged requirements pass in each run."""
     summaries = [read_run(path) for path in runs]
-    given = ctx.get_parameter_source("by") is not click.core.ParameterSource.DEFAULT
-    line = "row" if as_rows else "surface" if form in {"html", "markdown"} and not given else by
+    is_by_given = ctx.get_parameter_source("by") is not click.core.ParameterSource.DEFAULT
+    line = "row" if as_rows else "surface" if form in {"html", "markdown"} and not is_by_given else by
     table = side_by_side(summaries, line)
     if as_json or form == "json":
         click.echo(json_report.encode(json_safe(table.as_json())), nl=False)
@@ -211,11 +216,11 @@ def merge(ctx: click.Context, runs: Sequence[Path], kinds: Sequence[str], report
         for event in whole:
             log.add(**event)
         log.close()
-        written = formats.write(whole, report_dir, kinds or ("html", "json"))
+        paths = formats.write(whole, report_dir, kinds or ("html", "json"))
     except (KeyError, TypeError, ValueError, AttributeError, OSError) as fault:
         words = str(fault) if isinstance(fault, MergeFault | LogFault) else f"{type(fault).__name__}: {fault}"
         raise UsageFault(f"cannot merge: {one_line(words)}") from fault
-    console.show(summary, written=[report_dir / events.LOG, *written], verbose=verbose)
+    console.show(summary, written=[report_dir / events.LOG, *paths], verbose=verbose)
     ctx.exit(summary.exit_code or 0)
 
 
@@ -225,9 +230,9 @@ def _templates(path: Path) -> Counter[str]:
     Raises:
         UsageFault: There is no log, or its exchanges cannot be read.
     """
-    held = read_log(path)
+    event_log = read_log(path)
     try:
-        return templates(held)
+        return templates(event_log)
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
         raise UsageFault(
             f"cannot read the event log of {path}: {type(fault).__name__}: {one_line(str(fault))}"
@@ -254,7 +259,7 @@ def read_run(path: Path) -> Summary:
     """
     try:
         if path.is_dir():
-            path = _run_in(path)
+            path = _find_log(path)
         if path.suffix != ".json":
             return summarise(events.read_log(path))
         return json_report.read(orjson.loads(read_file(path, LARGEST_REPORT)))
@@ -262,32 +267,37 @@ def read_run(path: Path) -> Summary:
         raise UsageFault(f"cannot read {path}: {one_line(str(fault))}") from fault
 
 
-def _run_in(folder: Path) -> Path:
+def _find_log(folder: Path) -> Path:
     """Return the event log of a report folder, or its JSON report where there is no log.
 
     Raises:
         UsageFault: It has neither.
         OSError: It is a symbolic link.
     """
-    found = next((one for one in (events.log_in(folder), folder / "report.json") if one.exists()), None)
-    if found is None:
+    log_path = next((one for one in (events.log_in(folder), folder / "report.json") if one.exists()), None)
+    if log_path is None:
         raise UsageFault(
             f"{folder} contains neither {events.LOG} nor report.json; give a report folder or one of these files"
         )
-    refuse_link(found)
-    return found
+    refuse_link(log_path)
+    return log_path
 
 
-def _named(run: Summary) -> dict[str, object]:
-    return {"run_id": run.run_id, "target": run.target, "exit_code": run.exit_code, "headline": headline(run)}
+def _run_members(summary: Summary) -> dict[str, object]:
+    return {
+        "run_id": summary.run_id,
+        "target": summary.target,
+        "exit_code": summary.exit_code,
+        "headline": headline(summary),
+    }
 
 
 def _show_changes(old: Summary, new: Summary, changes: Sequence[Change]) -> None:
-    for name, run in (("before", old), ("after", new)):
-        code = "none" if run.exit_code is None else run.exit_code
-        click.echo(f"{name:7} {headline(run)} (exit code {code}): {one_line(run.target, 100)}")
+    for name, summary in (("before", old), ("after", new)):
+        code = "none" if summary.exit_code is None else summary.exit_code
+        click.echo(f"{name:7} {headline(summary)} (exit code {code}): {one_line(summary.target, 100)}")
     click.echo()
-    apart = [change for change in changes if change.unselected]
+    unselected_changes = [change for change in changes if change.unselected]
     for change in changes:
         if change.compared:
             _show_change(change)
@@ -297,15 +307,23 @@ def _show_changes(old: Summary, new: Summary, changes: Sequence[Change]) -> None
         for change in changes:
             if change.id in ids:
                 _show_change(change)
-    worse, differing = sum(change.worse for change in changes), sum(change.compared for change in changes)
-    for name, count in (("before", _lacking(apart, "before")), ("after", _lacking(apart, "after"))):
+    worse, differing_count = sum(change.worse for change in changes), sum(change.compared for change in changes)
+    for name, count in (
+        ("before", _count_missing(unselected_changes, "before")),
+        ("after", _count_missing(unselected_changes, "after")),
+    ):
         if count:
             click.echo(f"{count} requirements were not selected in the run {name} and are not compared")
     click.echo(f"{judged_by_both(old, new)} requirements were judged in both runs")
-    lost = sum(change.worse and not change.compared for change in changes)
-    also = f"; {lost} worse because they are not judged any more" if lost else ""
+    lost_count = sum(change.worse and not change.compared for change in changes)
+    also = f"; {lost_count} worse because they are not judged any more" if lost_count else ""
     click.echo(
-        (f"{differing} verdicts differ, {worse - lost} of them worse" if differing else "no verdict differs") + also
+        (
+            f"{differing_count} verdicts differ, {worse - lost_count} of them worse"
+            if differing_count
+            else "no verdict differs"
+        )
+        + also
     )
 
 
@@ -315,5 +333,5 @@ def _show_change(change: Change) -> None:
     click.echo(f"{mark}  {one_line(change.id, 80)}  {words[0]} → {words[1]}  {one_line(change.sentence, 600)}")
 
 
-def _lacking(changes: Sequence[Change], run: str) -> int:
-    return sum(getattr(change, run) is None for change in changes)
+def _count_missing(changes: Sequence[Change], side: str) -> int:
+    return sum(getattr(change, side) is None for change in changes)

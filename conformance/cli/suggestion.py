@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from conformance.ledger import Ledger
 
 
-def nearest(text: str, known: Iterable[str], *, count: int = 3) -> tuple[str, ...]:
+def find_nearest(text: str, known: Iterable[str], *, count: int = 3) -> tuple[str, ...]:
     """Return the known names that look most like `text`, best first, whatever its case."""
-    names = {name.upper(): name for name in known}
-    return tuple(names[match] for match in difflib.get_close_matches(text.upper(), names, n=count, cutoff=0.5))
+    names_by_upper_case = {name.upper(): name for name in known}
+    return tuple(
+        names_by_upper_case[match]
+        for match in difflib.get_close_matches(text.upper(), names_by_upper_case, n=count, cutoff=0.5)
+    )
 
 
 class SuggestingGroup(click.Group):
@@ -31,23 +34,23 @@ class SuggestingGroup(click.Group):
         """
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            near = nearest(name, self.list_commands(ctx), count=1)
+            near = find_nearest(name, self.list_commands(ctx), count=1)
             hint = f"did you mean {near[0]}?" if near else f"`{ctx.command_path} --help` lists them"
             ctx.fail(f"no command {name!r}; {hint}")
         return super().resolve_command(ctx, args)
 
 
-def unknown(text: str, known: Iterable[str], what: str) -> str:
+def describe_unknown(text: str, names: Iterable[str], kind: str) -> str:
     """Return one sentence: there is no such name, and which ones are near."""
-    near = nearest(text, known)
+    near = find_nearest(text, names)
     hint = f"did you mean {' or '.join(near)}?" if near else "`weldproof list` shows what there is"
-    return f"no {what} {text!r}; {hint}"
+    return f"no {kind} {text!r}; {hint}"
 
 
 def prefixes(ledger: Ledger) -> tuple[str, ...]:
     """Return every id of the ledger and every prefix of one that ends at a hyphen."""
-    found: dict[str, None] = {}
+    prefix_set: dict[str, None] = {}
     for row in ledger:
         parts = row.id.split("-")
-        found |= dict.fromkeys("-".join(parts[:length]) for length in range(1, len(parts) + 1))
-    return tuple(found)
+        prefix_set |= dict.fromkeys("-".join(parts[:length]) for length in range(1, len(parts) + 1))
+    return tuple(prefix_set)

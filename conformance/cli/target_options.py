@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.cli.connection import connected
-from conformance.cli.mutants import checked_mutant
+from conformance.cli.connection import apply_connection_options
+from conformance.cli.mutants import check_mutant
 from conformance.cli.usage import UsageFault
 from conformance.target import Profile
 
@@ -59,7 +59,7 @@ class TargetOptions:
                 "or --target"
             )
         if self.mutant:
-            checked_mutant(self.mutant)
+            check_mutant(self.mutant)
         return reference
 
     def reference_words(self, lanes: Sequence[str] = ()) -> list[str]:
@@ -78,6 +78,6 @@ class TargetOptions:
             words += ["--algorand-mode", self.block_mode]
         return words
 
-    def connected(self, profile: Profile) -> Profile:
+    def apply_connection(self, profile: Profile) -> Profile:
         """Return a profile with the options of the connection."""
-        return connected(profile, cacert=self.cacert, insecure=self.insecure, timeout=self.timeout)
+        return apply_connection_options(profile, cacert=self.cacert, insecure=self.insecure, timeout=self.timeout)

@@ -21,7 +21,7 @@ SIMULATED_STACK = "our own stack"
 WORKING_PROFILE = Path("weldproof.toml")
 
 
-def named_profile(config: Path | None, addresses: Sequence[str], *, ours: bool) -> Profile | None:
+def load_named_profile(config: Path | None, addresses: Sequence[str], *, is_reference: bool) -> Profile | None:
     """Return the profile the operator named, or None when our own stack is to be brought up.
 
     Args:
@@ -37,14 +37,14 @@ def named_profile(config: Path | None, addresses: Sequence[str], *, ours: bool) 
             return target.load(config)
         if addresses:
             return bare_profile(addresses)
-        if not ours and WORKING_PROFILE.exists():
+        if not is_reference and WORKING_PROFILE.exists():
             return target.load(WORKING_PROFILE)
     except target.ProfileError as fault:
         raise UsageFault(str(fault)) from fault
     return None
 
 
-def chain_file(chains: str | None) -> Profile | None:
+def load_chain_file(chains: str | None) -> Profile | None:
     """Return the profile whose chain nodes `--chains FILE` names, None where it names kinds of chains.
 
     Raises:
@@ -58,7 +58,7 @@ def chain_file(chains: str | None) -> Profile | None:
         raise UsageFault(f"--chains: {fault}") from fault
 
 
-def with_nodes(profile: Profile | None, nodes: Profile) -> Profile:
+def replace_nodes(profile: Profile | None, nodes: Profile) -> Profile:
     """Return a target's profile with the chain nodes of another file.
 
     Raises:
@@ -69,7 +69,7 @@ def with_nodes(profile: Profile | None, nodes: Profile) -> Profile:
     return profile.model_copy(update={"chains": nodes.chains})
 
 
-def checked_nodes(profile: Profile | None, *, main_network: bool) -> None:
+def check_nodes(profile: Profile | None, *, main_network: bool) -> None:
     """Look whether a profile's chain nodes may be paid on; those paid on from an account of the operator are asked.
 
     A node that cannot be asked now is asked again before anything is paid there.
@@ -83,15 +83,15 @@ def checked_nodes(profile: Profile | None, *, main_network: bool) -> None:
         networks.guard(profile, main_network=main_network)
     except target.ProfileError as fault:
         raise UsageFault(str(fault)) from fault
-    funded = [(table, chain) for table, chain in networks.tables(profile) if chain.funder is not None]
-    for table, chain in funded:
-        served = _served(chain, profile.budgets)
-        reason = served and networks.refusal(table, chain, served, main_network=main_network)
+    funded_chains = [(table, chain) for table, chain in networks.tables(profile) if chain.funder is not None]
+    for table, chain in funded_chains:
+        node_network = _ask_network(chain, profile.budgets)
+        reason = node_network and networks.refusal(table, chain, node_network, main_network=main_network)
         if reason:
             raise UsageFault(reason)
 
 
-def _served(chain: Chain, budgets: Budgets) -> networks.Served | None:
+def _ask_network(chain: Chain, budgets: Budgets) -> networks.Served | None:
     from conformance.lanes.payers import served_by  # noqa: PLC0415 - commands that pay nothing do without the chains' SDKs
 
     try:
@@ -120,7 +120,7 @@ def bare_profile(addresses: Sequence[str], option: str = "--target") -> Profile:
     return Profile(target=Target(name=", ".join(surfaces)), surfaces=surfaces, claims=claims)
 
 
-def beside_profile(given: Sequence[str], *, main_network: bool) -> Profile | None:
+def load_comparison_profile(texts: Sequence[str], *, main_network: bool) -> Profile | None:
     """Return the profile of the target that receipts are compared with; None where there is none.
 
     Args:
@@ -130,21 +130,21 @@ def beside_profile(given: Sequence[str], *, main_network: bool) -> Profile | Non
     Raises:
         UsageFault: It cannot be used.
     """
-    if not given:
+    if not texts:
         return None
-    files = [text for text in given if text.partition("=")[0] not in SURFACES]
-    if files and len(given) > 1:
+    files = [text for text in texts if text.partition("=")[0] not in SURFACES]
+    if files and len(texts) > 1:
         raise UsageFault("--compare-with: give one profile, or NAME=URL for each surface")
     try:
-        profile = target.load(Path(files[0])) if files else bare_profile(given, "--compare-with")
+        profile = target.load(Path(files[0])) if files else bare_profile(texts, "--compare-with")
     except target.ProfileError as fault:
         raise UsageFault(f"--compare-with: {fault}") from fault
-    checked_nodes(profile, main_network=main_network)
+    check_nodes(profile, main_network=main_network)
     return profile
 
 
 @asynccontextmanager
-async def opened(profile: Profile | None, options: Sequence[str] = ()) -> AsyncIterator[Profile]:
+async def open_target(profile: Profile | None, options: Sequence[str] = ()) -> AsyncIterator[Profile]:
     """Yield the named profile, or bring our own stack up and yield its profile."""
     if profile is not None:
         yield profile

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from conformance.surfaces.gateway.tenants import Administrator
 
 KEY_VARIABLE = "WELDPROOF_ADMIN_KEY"
-_USUAL_URL = "http://localhost:8090"
+_DEFAULT_URL = "http://localhost:8090"
 # Letters of one value, or of what the gateway said, that are shown.
-_SHOWN = 1000
+_LONGEST_TEXT = 1000
 _PAYMENT_STATES = ("paid", "late", "short", "surplus", "other_asset", "ambiguous")
 _SHOWN_ONCE = "The {} is shown only once; store it now."
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -49,7 +49,7 @@ def webhooks() -> None:
     """Add, rotate and delete webhook destinations; list and repeat deliveries."""
 
 
-def _asks(function: Command) -> Command:
+def _administrator_command(function: Command) -> Command:
     """Give a command the options that all share, and its outcome an exit code."""
 
     @click.option(
@@ -67,12 +67,12 @@ def _asks(function: Command) -> Command:
         # `--help` waits for no HTTP client.
         from conformance.surfaces.gateway.tenants import Administrator, GatewayRefused, GatewayUnreachable  # noqa: PLC0415
 
-        administrator = Administrator(_address(url), _key(admin_key_file))
+        administrator = Administrator(_gateway_url(url), _read_admin_key(admin_key_file))
         try:
             answer = asyncio.run(function(administrator, **arguments))
         except (GatewayRefused, GatewayUnreachable) as reason:
-            said = one_line(str(reason), _SHOWN)
-            click.echo(f"{click.style('weldproof tenant:', fg='red', bold=True)} {said}", err=True)
+            error_text = one_line(str(reason), _LONGEST_TEXT)
+            click.echo(f"{click.style('weldproof tenant:', fg='red', bold=True)} {error_text}", err=True)
             click.get_current_context().exit(Exit.FAILED if isinstance(reason, GatewayRefused) else Exit.NO_VERDICT)
         _show(answer, as_json=as_json)
 
@@ -81,7 +81,7 @@ def _asks(function: Command) -> Command:
 
 @command.command("create")
 @click.argument("name")
-@_asks
+@_administrator_command
 async def create(administrator: Administrator, name: str) -> Any:
     """Create the tenant NAME on trial, with a test key that is shown once."""
     return await administrator.ask("POST", body={"name": name})
@@ -89,7 +89,7 @@ async def create(administrator: Administrator, name: str) -> Any:
 
 @command.command("show")
 @click.argument("tenant_id")
-@_asks
+@_administrator_command
 async def show(administrator: Administrator, tenant_id: str) -> Any:
     """Show a tenant: its standing, networks, keys without their texts, allowance."""
     return await administrator.ask("GET", tenant_id)
@@ -98,17 +98,17 @@ async def show(administrator: Administrator, tenant_id: str) -> Any:
 @command.command("networks")
 @click.argument("tenant_id")
 @click.argument("payouts", nargs=-1, required=True, metavar="NETWORK=ADDRESS...")
-@_asks
+@_administrator_command
 async def networks(administrator: Administrator, tenant_id: str, payouts: Sequence[str]) -> Any:
     """Replace the payout addresses of a tenant, in this order; the first network is the default of its links."""
-    return await administrator.ask("PUT", tenant_id, "networks", body=_payouts(payouts))
+    return await administrator.ask("PUT", tenant_id, "networks", body=_payout_members(payouts))
 
 
 @command.command("kyc")
 @click.argument("tenant_id")
 @click.argument("status", type=click.Choice(["approved", "rejected", "trial"]))
 @click.option("--plan", type=click.Choice(["trial", "paid"]), help="New plan (default: unchanged).")
-@_asks
+@_administrator_command
 async def kyc(administrator: Administrator, tenant_id: str, status: str, plan: str | None) -> Any:
     """Record what was decided about a tenant."""
     body = {"status": status} if plan is None else {"status": status, "plan": plan}
@@ -118,7 +118,7 @@ async def kyc(administrator: Administrator, tenant_id: str, status: str, plan: s
 @command.command("payments")
 @click.argument("tenant_id")
 @click.option("--state", type=click.Choice(_PAYMENT_STATES), default="paid", show_default=True, help="Which ones.")
-@_asks
+@_administrator_command
 async def payments(administrator: Administrator, tenant_id: str, state: str) -> Any:
     """List payments of a tenant, newest first; all but paid ones counted for no link (specification, P-CK-10)."""
     return await administrator.ask("GET", tenant_id, "payments", query={"state": state})
@@ -127,7 +127,7 @@ async def payments(administrator: Administrator, tenant_id: str, state: str) -> 
 @keys.command("create")
 @click.argument("tenant_id")
 @click.argument("mode", type=click.Choice(["test", "live"]))
-@_asks
+@_administrator_command
 async def create_key(administrator: Administrator, tenant_id: str, mode: str) -> Any:
     """Create an API key, which is shown once; a live one only for an approved tenant."""
     return await administrator.ask("POST", tenant_id, "api-keys", body={"mode": mode})
@@ -136,7 +136,7 @@ async def create_key(administrator: Administrator, tenant_id: str, mode: str) ->
 @keys.command("rotate")
 @click.argument("tenant_id")
 @click.argument("key_id")
-@_asks
+@_administrator_command
 async def rotate_key(administrator: Administrator, tenant_id: str, key_id: str) -> Any:
     """Replace an API key; the old one stays valid for the overlap, 30 days unless the gateway is set otherwise."""
     return await administrator.ask("POST", tenant_id, "api-keys", key_id, "rotate")
@@ -145,7 +145,7 @@ async def rotate_key(administrator: Administrator, tenant_id: str, key_id: str) 
 @keys.command("delete")
 @click.argument("tenant_id")
 @click.argument("key_id")
-@_asks
+@_administrator_command
 async def delete_key(administrator: Administrator, tenant_id: str, key_id: str) -> Any:
     """Delete an API key at once."""
     return await administrator.ask("DELETE", tenant_id, "api-keys", key_id)
@@ -161,7 +161,7 @@ async def delete_key(administrator: Administrator, tenant_id: str, key_id: str) 
     type=click.Choice(["payment.confirmed", "payment.cancelled"]),
     help="Event type to deliver; repeat for several. Default: payment.confirmed.",
 )
-@_asks
+@_administrator_command
 async def add_webhook(administrator: Administrator, tenant_id: str, destination_url: str, events: Sequence[str]) -> Any:
     """Add the destination URL of a tenant; the secret that signs its events is shown once."""
     body: dict[str, Any] = {"url": destination_url, **({"events": list(events)} if events else {})}
@@ -171,7 +171,7 @@ async def add_webhook(administrator: Administrator, tenant_id: str, destination_
 @webhooks.command("rotate")
 @click.argument("tenant_id")
 @click.argument("destination_id")
-@_asks
+@_administrator_command
 async def rotate_webhook(administrator: Administrator, tenant_id: str, destination_id: str) -> Any:
     """Give a destination a new secret, which signs from the next attempt on and is shown once."""
     return await administrator.ask("POST", tenant_id, "webhooks", destination_id, "rotate")
@@ -180,7 +180,7 @@ async def rotate_webhook(administrator: Administrator, tenant_id: str, destinati
 @webhooks.command("delete")
 @click.argument("tenant_id")
 @click.argument("destination_id")
-@_asks
+@_administrator_command
 async def delete_webhook(administrator: Administrator, tenant_id: str, destination_id: str) -> Any:
     """Delete a destination; what waits for it is dropped."""
     return await administrator.ask("DELETE", tenant_id, "webhooks", destination_id)
@@ -188,7 +188,7 @@ async def delete_webhook(administrator: Administrator, tenant_id: str, destinati
 
 @webhooks.command("deliveries")
 @click.argument("tenant_id")
-@_asks
+@_administrator_command
 async def deliveries(administrator: Administrator, tenant_id: str) -> Any:
     """List the deliveries of a tenant with their attempts, newest first."""
     return await administrator.ask("GET", tenant_id, "deliveries")
@@ -197,13 +197,13 @@ async def deliveries(administrator: Administrator, tenant_id: str) -> Any:
 @webhooks.command("retry")
 @click.argument("tenant_id")
 @click.argument("delivery_id")
-@_asks
+@_administrator_command
 async def retry_delivery(administrator: Administrator, tenant_id: str, delivery_id: str) -> Any:
     """Send an event again now, whatever became of its delivery."""
     return await administrator.ask("POST", tenant_id, "deliveries", delivery_id, "retry")
 
 
-def _address(url: str | None) -> str:
+def _gateway_url(url: str | None) -> str:
     from conformance import target  # noqa: PLC0415 - as above, and for no profile
     from conformance.cli.targets import WORKING_PROFILE  # noqa: PLC0415 - as above
 
@@ -213,13 +213,13 @@ def _address(url: str | None) -> str:
         except target.ProfileError as fault:
             raise UsageFault(str(fault)) from fault
         url = None if surface is None else surface.url
-    url = url or _USUAL_URL
+    url = url or _DEFAULT_URL
     if not url.startswith(("http://", "https://")):
         raise UsageFault(f"--url {url}: give an http:// or https:// address")
     return url.rstrip("/")
 
 
-def _key(file: Path | None) -> str:
+def _read_admin_key(file: Path | None) -> str:
     try:
         text = os.environ.get(KEY_VARIABLE, "") if file is None else read_text(file)
     except (OSError, ValueError) as fault:
@@ -235,7 +235,7 @@ def _key(file: Path | None) -> str:
     return key
 
 
-def _payouts(texts: Sequence[str]) -> dict[str, Any]:
+def _payout_members(texts: Sequence[str]) -> dict[str, Any]:
     body: dict[str, Any] = {}
     for text in texts:
         network, equals, address = text.partition("=")
@@ -265,19 +265,19 @@ def _show_member(name: str, value: Any) -> None:
     if isinstance(value, Mapping):
         rows = [f"{key} {_one_line(member)}" for key, member in value.items()]
     elif isinstance(value, list):
-        rows = [row for member in value for row in _rows(member)]
+        rows = [row for member in value for row in _record_lines(member)]
     else:
-        click.echo(f"{label} {'-' if value is None else one_line(str(value), _SHOWN)}")
+        click.echo(f"{label} {'-' if value is None else one_line(str(value), _LONGEST_TEXT)}")
         return
     click.echo(f"{label} {'-' if not rows else ''}".rstrip())
     for row in rows:
-        click.echo(f"  {show_shortened(row, _SHOWN)}")
+        click.echo(f"  {show_shortened(row, _LONGEST_TEXT)}")
 
 
-def _rows(value: Any) -> list[str]:
+def _record_lines(value: Any) -> list[str]:
     """Return a record as a line, and below it a line for each record that it holds."""
-    below = [] if not isinstance(value, Mapping) else [one for one in value.values() if _is_records(one)]
-    return [_one_line(value), *(f"  {_one_line(record)}" for records in below for record in records)]
+    nested_records = [] if not isinstance(value, Mapping) else [one for one in value.values() if _is_records(one)]
+    return [_one_line(value), *(f"  {_one_line(record)}" for records in nested_records for record in records)]
 
 
 def _is_records(value: Any) -> bool:

@@ -8,7 +8,7 @@ import sys
 import click
 
 from conformance import extras
-from conformance.cli.mutants import checked_mutant, mutant_in
+from conformance.cli.mutants import check_mutant, find_mutant_option
 from conformance.processes import leftovers
 from conformance.processes.watch import Watch
 
@@ -23,9 +23,9 @@ def command(ctx: click.Context) -> None:
     """Start all reference services on simulated chains or real nodes, until Ctrl-C; `--help` lists the options."""
     if not {"-h", "--help"}.intersection(ctx.args):
         extras.need("reference")
-    mutant = mutant_in(ctx.args)
+    mutant = find_mutant_option(ctx.args)
     if mutant is not None:
-        checked_mutant(mutant)
+        check_mutant(mutant)
     if leftovers.MARK not in os.environ:  # else whoever started this ends it, too
         Watch().hand_on()
     os.execv(sys.executable, [sys.executable, "-m", "localnet", "up", *ctx.args])  # noqa: S606 - our own launcher

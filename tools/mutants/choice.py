@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import click
 
-from conformance.cli.run.shards import part_of
+from conformance.cli.run.shards import parse_shard
 from conformance.cli.usage import UsageFault
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class Choice:
 
 def _part(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, int]:
     try:
-        return (1, 1) if text is None else part_of(text)
+        return (1, 1) if text is None else parse_shard(text)
     except UsageFault as fault:
         raise click.UsageError(str(fault)) from fault
 

@@ -9,7 +9,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from conformance.cli.explain.content import explanation
+from conformance.cli.explain.content import explain
 from conformance.ledger import load
 from tools import decisions
 from tools.site import proof
@@ -23,7 +23,7 @@ _DECISIONS = "decisions/README.md"
 
 def generated() -> Mapping[str, str]:
     """Return the pages that only the site has, by their place on it."""
-    return {**pages([explanation(row) for row in load()]), proof.PAGE: proof.made()}
+    return {**pages([explain(row) for row in load()]), proof.PAGE: proof.made()}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

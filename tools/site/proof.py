@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from conformance.cli.explain.content import Explanation, explanation
+from conformance.cli.explain.content import Explanation, explain
 from conformance.ledger import load
 from conformance.report.conclusion import SURFACES
 from conformance.selftest.kill_lists import load_kill_lists
@@ -85,7 +85,7 @@ def _totals(rows: Sequence[Explanation], named: int, by_rule: ByRule) -> Iterato
 
 def _kills(one: Explanation) -> list[str]:
     """Return the mutants that a row catches: those for which it was named, then those that it sees as well."""
-    return [*(kill.mutant for kill in one.shown_by), *(kill.mutant for kill, _ in one.seen_with)]
+    return [*(kill.mutant for kill in one.catching_mutants), *(kill.mutant for kill, _ in one.further_mutants)]
 
 
 def _linked(row: str) -> str:
@@ -113,4 +113,4 @@ def made() -> str:
     found = [rows for stack in STACKS for rows in killed.load(stack).values()]
     verdicts = Counter(one.verdict for one in judged.load().values())
     by_rule = ByRule(len(found), Counter(row for rows in found for row in rows), verdicts)
-    return page([explanation(row) for row in load()], len(load_kill_lists()), by_rule, sound_looks.load())
+    return page([explain(row) for row in load()], len(load_kill_lists()), by_rule, sound_looks.load())

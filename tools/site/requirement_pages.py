@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from conformance.cli.explain.content import Explanation, company, quickly, rule_of
+from conformance.cli.explain.content import Explanation, describe_company, describe_quick_run, rule_of
 from conformance.engine.catalogue import CheckDescription
 from conformance.ledger.clause import Clause
 from conformance.ledger.examples import Example
@@ -40,7 +40,7 @@ def _page(one: Explanation) -> str:
         *(("## Why it matters", prose(one.why)) if one.why is not None else ()),
         *_clauses(one.clauses),
         "## What is sent",
-        *([prose(one.unshown)] if one.unshown else []),
+        *([prose(one.reason_without_check)] if one.reason_without_check else []),
         *(part for check in one.checks for part in _check(check)),
         *(_example(one.example) if one.example is not None else ()),
         *_changes(one),
@@ -78,9 +78,9 @@ def _clauses(clauses: Sequence[Clause]) -> Iterator[str]:
 def _check(check: CheckDescription) -> Iterator[str]:
     yield f"### `{check.id}`"
     yield from (prose(part) for part in check.sentence.split("\n\n"))
-    runs = company(check).lstrip(" ,")
+    runs = describe_company(check).lstrip(" ,")
     told = [f"Runs {runs}."] if runs else []
-    yield " ".join([*told, f"With `--quick`: {prose(quickly(check))}.", f"It stands in `{check.file}`."])
+    yield " ".join([*told, f"With `--quick`: {prose(describe_quick_run(check))}.", f"It stands in `{check.file}`."])
 
 
 def _example(example: Example) -> Iterator[str]:
@@ -112,12 +112,12 @@ def _changes(one: Explanation) -> Iterator[str]:
 
 
 def _mutants(one: Explanation) -> Iterator[str]:
-    if not (one.shown_by or one.seen_with):
+    if not (one.catching_mutants or one.further_mutants):
         return
     yield "## Mutants that show it"
     yield f"Each is the reference with one rule dropped: `weldproof run {one.row.id} --mutant NAME` shows the breach."
-    named = [f"- `{kill.mutant}`: {prose(kill.rule)}{_diff(kill)}" for kill in one.shown_by]
-    also = ((kill, prose(reason)) for kill, reason in one.seen_with)
+    named = [f"- `{kill.mutant}`: {prose(kill.rule)}{_diff(kill)}" for kill in one.catching_mutants]
+    also = ((kill, prose(reason)) for kill, reason in one.further_mutants)
     further = [f"- `{kill.mutant}`: {prose(kill.rule)}. It is seen here, too: {reason}" for kill, reason in also]
     yield "\n".join([*named, *further])
 
@@ -153,7 +153,7 @@ def _surface(name: str, rows: Sequence[Explanation]) -> Iterator[str]:
                 f"[{one.row.id}]({one.row.id}.md)",
                 one.row.level,
                 prose(one.row.sentence),
-                str(len(one.shown_by) + len(one.seen_with)),
+                str(len(one.catching_mutants) + len(one.further_mutants)),
             )
             for one in rows
         ),

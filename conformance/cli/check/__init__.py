@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from conformance.cli.connection import connecting
+from conformance.cli.connection import add_connection_options
 
 
 @click.command("check")
@@ -25,7 +25,7 @@ from conformance.cli.connection import connecting
 @click.option(
     "--config", type=click.Path(path_type=Path, dir_okay=False), help="Profile for --pay.  [./weldproof.toml]"
 )
-@connecting
+@add_connection_options
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random choices.")
 @click.option("--json", "as_json", is_flag=True, help="Print only JSON on standard output.")
 @click.pass_context

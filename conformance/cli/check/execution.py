@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import click
 
 from conformance import target
-from conformance.cli.connection import connected
+from conformance.cli.connection import apply_connection_options
 from conformance.cli.json_output import print_json
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
@@ -37,15 +37,15 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
 }
 _TIMEOUT = 5.0
 # Of what the client says where there was no answer.
-_REFUSED = "cannot connect to"
-_LATE = "answer within"
+_NO_CONNECTION = "cannot connect to"
+_NO_ANSWER_IN_TIME = "answer within"
 _PAYERS = {name: lane.payer for name, lane in FACTS.items()}
 
 
 def check(
     ctx: click.Context,
     /,
-    started: float,
+    started_at: float,
     url: str,
     method: str,
     seconds: float,
@@ -57,57 +57,57 @@ def check(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Do what `weldproof check` says of itself since `started`; its options are declared beside its help."""
+    """Do what `weldproof check` says of itself since `started_at`; its options are declared beside its help."""
     if not url.startswith(("http://", "https://")) or not urlsplit(url).hostname:
         raise UsageFault(f"{one_line(url)}: give an address such as http://localhost:8402")
     if config is not None and not pay:
         raise UsageFault("--config is only for --pay: without it no profile is needed")
     if pay and as_json:
         raise UsageFault("--pay cannot be combined with --json: use `weldproof run --json` for the report of a run")
-    asked = Profile(surfaces={"rail": Surface(url=url)})
-    asked = connected(asked, cacert=cacert, insecure=insecure, timeout=timeout)
-    asking = Asking(method, seconds, timeout or min(_TIMEOUT, seconds / 2), asked.tls, seed)
+    profile = Profile(surfaces={"rail": Surface(url=url)})
+    profile = apply_connection_options(profile, cacert=cacert, insecure=insecure, timeout=timeout)
+    settings = Asking(method, seconds, timeout or min(_TIMEOUT, seconds / 2), profile.tls, seed)
     try:
-        found = interrupt.run(look(url, asking, started))
+        first_look = interrupt.run(look(url, settings, started_at))
     except (Unreachable, Throttled) as reason:
         click.echo(f"weldproof check: {one_line(url)}: {one_line(str(reason), 600)}{_remedy(str(reason))}", err=True)
         ctx.exit(Exit.NO_VERDICT)
     except asyncio.CancelledError:
         click.echo("weldproof check: interrupted", err=True)
         ctx.exit(Exit.INTERRUPTED)
-    _show(found, as_json=as_json)
+    _show(first_look, as_json=as_json)
     if pay:
-        ctx.exit(_paid(found, config))
-    ctx.exit(found.exit_code)
+        ctx.exit(_run_with_payments(first_look, config))
+    ctx.exit(first_look.exit_code)
 
 
 def _remedy(reason: str) -> str:
-    if _REFUSED in reason:
+    if _NO_CONNECTION in reason:
         return ". Is the server running, and is that its address?"
-    return ". If the server is slow, give a longer --timeout." if _LATE in reason else ""
+    return ". If the server is slow, give a longer --timeout." if _NO_ANSWER_IN_TIME in reason else ""
 
 
-def _show(found: Look, *, as_json: bool) -> None:
+def _show(first_look: Look, *, as_json: bool) -> None:
     if as_json:
-        print_json(words.as_json(found))
+        print_json(words.as_json(first_look))
     else:
-        for text, style in words.lines(found):
+        for text, style in words.lines(first_look):
             click.secho(text, **_STYLES[style])
-        click.secho(f"  {found.seconds:.1f} s, exit code {int(found.exit_code)}", dim=True)
-    if not found.rules and found.summary is None:
-        click.echo(f"weldproof check: {_unknown(found)}", err=True)
+        click.secho(f"  {first_look.seconds:.1f} s, exit code {int(first_look.exit_code)}", dim=True)
+    if not first_look.rules and first_look.summary is None:
+        click.echo(f"weldproof check: {_describe_unknown_server(first_look)}", err=True)
 
 
-def _unknown(found: Look) -> str:
+def _describe_unknown_server(first_look: Look) -> str:
     """Return what is said of a server that is nothing that is known, and what to do."""
-    seen = found.seen
-    known = "no x402 server, rail, gateway, agent or control plane"
-    text = f"{one_line(seen.url)}: looks like {known}; it answered {one_line(seen.answered)}."
+    answer = first_look.seen
+    expected_kinds = "no x402 server, rail, gateway, agent or control plane"
+    text = f"{one_line(answer.url)}: looks like {expected_kinds}; it answered {one_line(answer.answered)}."
     hints = "Give the address of a paid resource, with --method POST if it is called by POST"
     return f"{text} {hints}. For a gateway that requires credentials for every call, use `weldproof init`"
 
 
-def _paid(found: Look, config: Path | None) -> int:
+def _run_with_payments(first_look: Look, config: Path | None) -> int:
     """Run the suite with the profile that says who pays, and return its exit code.
 
     Raises:
@@ -115,16 +115,18 @@ def _paid(found: Look, config: Path | None) -> int:
     """
     path = config or WORKING_PROFILE
     if config is None and not path.exists():
-        raise UsageFault(_how_to_pay(found))
+        raise UsageFault(_explain_payment_setup(first_look))
     try:
         profile = target.load(path)
     except ProfileError as fault:
         raise UsageFault(f"--pay: {fault}") from fault
-    here = urlsplit(found.seen.base).netloc
-    if all(urlsplit(one.url).netloc != here for one in profile.surfaces.values()):
-        raise UsageFault(f"--pay: {path} describes another server than {here}. {_how_to_pay(found)}")
+    host = urlsplit(first_look.seen.base).netloc
+    if all(urlsplit(surface.url).netloc != host for surface in profile.surfaces.values()):
+        raise UsageFault(f"--pay: {path} describes another server than {host}. {_explain_payment_setup(first_look)}")
     if not profile.chains.model_dump(exclude_none=True):
-        raise UsageFault(f"--pay: {path} has no [chains] table, so there is no payer. {_how_to_pay(found)}")
+        raise UsageFault(
+            f"--pay: {path} has no [chains] table, so there is no payer. {_explain_payment_setup(first_look)}"
+        )
     from conformance.cli.run import command  # noqa: PLC0415 - only who pays waits for it
 
     click.echo(f"\nweldproof run --config {path}")
@@ -132,16 +134,16 @@ def _paid(found: Look, config: Path | None) -> int:
     return int(command.main(["--config", str(path)], standalone_mode=False) or 0)
 
 
-def _how_to_pay(found: Look) -> str:
+def _explain_payment_setup(first_look: Look) -> str:
     """Return what to set up before anything can be paid."""
-    if paying(found) is None:
-        return f"--pay: a payment would not add a requirement for {found.seen.base}"
-    challenge = found.seen.challenge
+    if paying(first_look) is None:
+        return f"--pay: a payment would not add a requirement for {first_look.seen.base}"
+    challenge = first_look.seen.challenge
     offers = () if challenge is None else challenge.offers
     lanes = [lane for lane in _PAYERS if any(lane_of(one) == lane for one in offers)]
     options = " ".join(_PAYERS[lane] for lane in lanes)
     return (
         "--pay needs chain nodes and a payer. Choose nodes of the test networks that the server offers. Put the keys "
         "of accounts that hold test USDC into environment variables. Then write a profile: weldproof init "
-        f"{found.seen.base} {options} --spending-limit 5000000. Then give --pay again. docs/real-nodes.md lists faucets"
+        f"{first_look.seen.base} {options} --spending-limit 5000000. Then give --pay again. docs/real-nodes.md lists faucets"
     )

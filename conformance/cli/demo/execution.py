@@ -29,12 +29,12 @@ from conformance.vocabulary.lanes.registry import FACTS
 
 MUTANT: Final = "note-any-token"
 # The rule that the mutant breaks, and two beside it that hold, so that a reader sees both.
-BROKEN: Final = "RAIL-WELD-02"
-ROWS: Final = ("RAIL-402-01", "RAIL-PAY-09", BROKEN)
+BROKEN_ROW: Final = "RAIL-WELD-02"
+ROWS: Final = ("RAIL-402-01", "RAIL-PAY-09", BROKEN_ROW)
 LANE: Final = LANES[0]
 _SEED: Final = 1
 # Characters of an answer that are shown.
-_SHOWN: Final = 300
+_ANSWER_CHARACTERS: Final = 300
 
 
 def demonstrate(ctx: click.Context, /, report_dir: Path) -> None:
@@ -51,24 +51,24 @@ def demonstrate(ctx: click.Context, /, report_dir: Path) -> None:
         log = EventLog(report_dir / LOG)
     except OSError as closed:
         raise UsageFault(f"--report-dir: cannot write {report_dir}: {closed.strerror}") from closed
-    code = _run(log)
+    code = _run_demo(log)
     if code is not None:
         ctx.exit(code)
-    written = formats.write(log.events, report_dir, ("html", "json"))
+    report_files = formats.write(log.events, report_dir, ("html", "json"))
     summary = summarise(log.events)
     for row in summary.rows:
-        _row(summary, row, report_dir)
-    for path in written:
+        _show_row(summary, row, report_dir)
+    for path in report_files:
         click.secho(f"  {path}", dim=True)
     ctx.exit(_conclude(summary, report_dir))
 
 
-def _run(log: EventLog) -> Exit | None:
+def _run_demo(log: EventLog) -> Exit | None:
     """Run the demo into a log; returns the exit code where it came to no end, else None."""
     progress = Progress()
     log.listen(progress)
     try:
-        if interrupt.run(_body(log)) is not Exit.INTERRUPTED:
+        if interrupt.run(_execute(log)) is not Exit.INTERRUPTED:
             return None
     except StackFault as trouble:
         click.echo(f"weldproof demo: {trouble}", err=True)
@@ -82,7 +82,7 @@ def _run(log: EventLog) -> Exit | None:
     return Exit.INTERRUPTED
 
 
-async def _body(log: EventLog) -> Exit:
+async def _execute(log: EventLog) -> Exit:
     rows = load().select(ROWS)
     async with import_meanwhile(), own_stack(("--chains", "sim", "--surface", "rail", "--mutant", MUTANT)) as stack:
         checks = select_checks(rows, stack.profile, (LANE,))
@@ -92,18 +92,23 @@ async def _body(log: EventLog) -> Exit:
         )
 
 
-def _row(summary: Summary, row: RowResult, report_dir: Path) -> None:
+def _show_row(summary: Summary, row: RowResult, report_dir: Path) -> None:
     """Show a requirement, and of one that fails what a report says: the first finding, with what shows it."""
     style = {Verdict.PASS: "green", Verdict.FAIL: "red"}.get(row.verdict, "yellow")
     click.echo(f"{click.style(f'{row.verdict:4}', fg=style, bold=True)}  {row.id}  {row.requirement.sentence}")
     for finding in row.against[:1]:
-        shown = [("expected", finding.expected), ("found", finding.found or ""), ("fix", finding.hint or "")]
+        details = [("expected", finding.expected), ("found", finding.found or ""), ("fix", finding.hint or "")]
         exchange = summary.exchanges.get(finding.exchange or 0)
         if exchange is not None:
             replay = Replays(str(report_dir), own_run=True).command(summary, exchange.n)
-            answer = "" if exchange.response is None else one_line(exchange.response.body, _SHOWN)
-            shown += [("sent", exchange.line), ("answer", answer), ("curl", exchange.command(1000)), ("replay", replay)]
-        for name, text in shown:
+            answer = "" if exchange.response is None else one_line(exchange.response.body, _ANSWER_CHARACTERS)
+            details += [
+                ("sent", exchange.line),
+                ("answer", answer),
+                ("curl", exchange.command(1000)),
+                ("replay", replay),
+            ]
+        for name, text in details:
             click.echo(f"        {name:9} {one_line(text, 1000)}")
         click.echo(f"        and {len(row.against) - 1} more findings, in the report")
 
@@ -111,7 +116,7 @@ def _row(summary: Summary, row: RowResult, report_dir: Path) -> None:
 def _conclude(summary: Summary, report_dir: Path) -> Exit:
     """Say what was seen and what is next, and return the exit code."""
     verdicts = {row.id: row.verdict for row in summary.rows}
-    if verdicts != dict.fromkeys(ROWS, Verdict.PASS) | {BROKEN: Verdict.FAIL}:
+    if verdicts != dict.fromkeys(ROWS, Verdict.PASS) | {BROKEN_ROW: Verdict.FAIL}:
         click.echo("weldproof demo: the suite did not find the fault as expected", err=True)
         return Exit.SUITE_FAULT if Verdict.ERROR in verdicts.values() else Exit.FAILED
     click.secho("\nWhat you saw", bold=True)
@@ -120,12 +125,15 @@ def _conclude(summary: Summary, report_dir: Path) -> Exit:
         "exchange and the fix."
     )
     click.secho("Next steps", bold=True)
-    for line, what in (
+    for line, description in (
         (f"{report_dir / 'index.html'}", "the same report, for a browser"),
-        (f"weldproof explain {BROKEN}", "the requirement, what is sent, and what is expected"),
-        (f"weldproof run {BROKEN} --reference --lane {LANE}", "the same on the unbroken reference, where it passes"),
+        (f"weldproof explain {BROKEN_ROW}", "the requirement, what is sent, and what is expected"),
+        (
+            f"weldproof run {BROKEN_ROW} --reference --lane {LANE}",
+            "the same on the unbroken reference, where it passes",
+        ),
         ("weldproof selftest --list", "every rule with a mutant that breaks it"),
         ("weldproof check URL", "a first test of your server, without profile and payment"),
     ):
-        click.echo(f"  {line:58} {what}")
+        click.echo(f"  {line:58} {description}")
     return Exit.PASSED

@@ -44,9 +44,9 @@ def command(ctx: click.Context, config: Path | None, as_json: bool) -> None:
 
     Exit codes: 0 nothing required is missing, 1 something required is missing, 2 usage.
     """
-    from conformance.cli.doctor.profile import destinations_named  # noqa: PLC0415 - `--help` waits for nothing of it
+    from conformance.cli.doctor.profile import check_named_destinations  # noqa: PLC0415 - `--help` waits for nothing of it
 
-    findings = (*examine(), *destinations_named(config))
+    findings = (*examine(), *check_named_destinations(config))
     healthy = all(finding.state != "missing" for finding in findings)
     if as_json:
         value = {"healthy": healthy, "findings": [asdict(finding) for finding in findings]}
@@ -58,78 +58,84 @@ def command(ctx: click.Context, config: Path | None, as_json: bool) -> None:
 
 def examine() -> Iterator[Finding]:
     """Look at everything, what is required first."""
-    yield python(sys.version_info[:3])
-    yield libraries(requires("weldproof") or ())
-    yield from (extra(name) for name in extras.FOR)
-    yield program(
+    yield check_python(sys.version_info[:3])
+    yield check_libraries(requires("weldproof") or ())
+    yield from (check_extra(name) for name in extras.FOR)
+    yield check_program(
         "PostgreSQL",
         postgres.found(),
         disables="the tests of the PostgreSQL store; SQLite, the default, needs nothing",
         remedy=f"{postgres.REMEDY}; the tests download it automatically",
     )
-    yield program(
+    yield check_program(
         "Chromium",
         chromium.found(),
         disables="checks that open a payment page in a browser; no check of the rail",
         remedy=f"{chromium.REMEDY}; the tests download it automatically",
     )
-    yield program(
+    yield check_program(
         "Node.js",
         node.found(),
         disables="nothing: real nodes (`weldproof localnet doctor`) and tests download it when they need it",
         remedy=f"{node.REMEDY}, where PyPI is not reached",
     )
-    yield container_engine()
-    yield network_namespaces()
+    yield check_container_engine()
+    yield check_network_namespaces()
     for name, port in PORTS.items():
-        yield free_port(name, port)
+        yield check_port(name, port)
 
 
-def python(running: tuple[int, ...]) -> Finding:
+def check_python(running_version: tuple[int, ...]) -> Finding:
     """Say whether the running Python is new enough."""
-    found = ".".join(map(str, running))
-    if running >= PYTHON:
-        return Finding("Python", "ok", found)
-    wanted = ".".join(map(str, PYTHON))
-    return Finding("Python", "missing", found, "everything", f"install Python {wanted} or newer")
+    version_text = ".".join(map(str, running_version))
+    if running_version >= PYTHON:
+        return Finding("Python", "ok", version_text)
+    minimum = ".".join(map(str, PYTHON))
+    return Finding("Python", "missing", version_text, "everything", f"install Python {minimum} or newer")
 
 
-def libraries(declared: Iterable[str]) -> Finding:
+def check_libraries(requirement_lines: Iterable[str]) -> Finding:
     """Say whether every library that the distribution declares is there, in a version it allows."""
-    wanted = [Requirement(text) for text in declared]
-    needed = [one for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
+    requirements = [Requirement(text) for text in requirement_lines]
+    applicable = [
+        requirement
+        for requirement in requirements
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    ]
     wrong = [
-        f"{one.name}{one.specifier} ({found or 'missing'})" for one in needed if (found := _unfit(one)) is not None
+        f"{requirement.name}{requirement.specifier} ({unfit_version or 'missing'})"
+        for requirement in applicable
+        if (unfit_version := _find_unfit_version(requirement)) is not None
     ]
     if not wrong:
-        return Finding("libraries", "ok", f"all {len(needed)} present")
+        return Finding("libraries", "ok", f"all {len(applicable)} present")
     return Finding("libraries", "missing", ", ".join(wrong), "the commands that use them", "pip install weldproof")
 
 
-def extra(name: str) -> Finding:
+def check_extra(name: str) -> Finding:
     """Say whether an extra of the distribution is installed."""
     if extras.is_installed(name):
         return Finding(f"extra {name}", "ok", "installed")
     return Finding(f"extra {name}", "absent", "not installed", extras.FOR[name], f'pip install "weldproof[{name}]"')
 
 
-def _unfit(wanted: Requirement) -> str | None:
+def _find_unfit_version(requirement: Requirement) -> str | None:
     """Return the installed version when it does not fit, empty when there is none, None when it fits."""
     try:
-        found = version(wanted.name)
+        installed_version = version(requirement.name)
     except PackageNotFoundError:
         return ""
-    return None if wanted.specifier.contains(found, prereleases=True) else found
+    return None if requirement.specifier.contains(installed_version, prereleases=True) else installed_version
 
 
-def program(name: str, found: Program | None, *, disables: str, remedy: str) -> Finding:
+def check_program(name: str, located_program: Program | None, *, disables: str, remedy: str) -> Finding:
     """Say which program was found, and its version."""
-    if found is not None:
-        return Finding(name, "ok", found.description)
+    if located_program is not None:
+        return Finding(name, "ok", located_program.description)
     return Finding(name, "absent", f"neither on this machine nor in {cache.folder()}", disables, remedy)
 
 
-def container_engine() -> Finding:
+def check_container_engine() -> Finding:
     """Look for a container engine whose daemon answers."""
     disables = "chain nodes that run in containers; the simulated chains need nothing"
     for name in ("docker", "podman"):
@@ -144,26 +150,26 @@ def container_engine() -> Finding:
     return Finding("container engine", "absent", "no docker and no podman", disables, "install docker or podman")
 
 
-def network_namespaces() -> Finding:
+def check_network_namespaces() -> Finding:
     """Look whether a process may be started where it reaches no network."""
     program = shutil.which("unshare")
     if program is not None and _answers([program, "--map-root-user", "--net", "--", "true"]):
         return Finding("network namespaces", "ok", program)
-    found = "no unshare" if program is None else f"{program} may not create one"
+    problem = "no unshare" if program is None else f"{program} may not create one"
     disables = "AGENT-VERIFY-20 on the reference stack, and CP-CONF-01, -06 and -07, which are documented without it"
     remedy = "install util-linux" if program is None else "allow unprivileged user namespaces, or run as root"
-    return Finding("network namespaces", "absent", found, disables, remedy)
+    return Finding("network namespaces", "absent", problem, disables, remedy)
 
 
 def _answers(words: Sequence[str]) -> bool:
     try:
-        ended = subprocess.run(words, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - fixed words
+        process = subprocess.run(words, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - fixed words
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return ended.returncode == 0
+    return process.returncode == 0
 
 
-def free_port(name: str, port: int) -> Finding:
+def check_port(name: str, port: int) -> Finding:
     """Say whether `weldproof up` could listen where it listens by default."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -6,30 +6,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conformance.cli.doctor.finding import Finding
-from conformance.cli.targets import named_profile
+from conformance.cli.targets import load_named_profile
 from conformance.target import Profile, ProfileError
 from conformance.webhook_receiver.inbox import listening_at
 from conformance.webhook_receiver.receiver import CannotListen, bound
 
 
-def destinations_named(config: Path | None) -> Iterator[Finding]:
+def check_named_destinations(config: Path | None) -> Iterator[Finding]:
     """Look at the destinations of a profile, else of ./weldproof.toml; at nothing where there is neither.
 
     Raises:
         UsageFault: The profile cannot be used.
     """
-    profile = named_profile(config, (), ours=False)
-    return iter(()) if profile is None else destinations(profile)
+    profile = load_named_profile(config, (), is_reference=False)
+    return iter(()) if profile is None else check_destinations(profile)
 
 
-def destinations(profile: Profile) -> Iterator[Finding]:
+def check_destinations(profile: Profile) -> Iterator[Finding]:
     """Say for each webhook destination of a profile whether the suite could receive there."""
     disables = "the webhook rows of its tenant (WH-DELIV, WH-SIG, WH-BODY)"
-    for name, one in profile.webhook.destinations.items():
+    for name, destination in profile.webhook.destinations.items():
         title = f"webhook destination {name}"
         try:
-            one.secret.read()
-            host, port = listening_at(one)
+            destination.secret.read()
+            host, port = listening_at(destination)
             for bound_socket in bound(host, port):
                 bound_socket.close()
         except (ProfileError, ValueError) as fault:

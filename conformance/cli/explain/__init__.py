@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from conformance.cli.explain.content import NEEDS, Explanation, company, explanation, quickly, rule_of
+from conformance.cli.explain.content import NEEDS, Explanation, describe_company, describe_quick_run, explain, rule_of
 from conformance.cli.json_output import print_json
-from conformance.cli.suggestion import prefixes, unknown
+from conformance.cli.suggestion import describe_unknown, prefixes
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import CheckDescription, load_catalogue
 from conformance.ledger import Requirement, load
@@ -35,12 +35,12 @@ def command(ids: Sequence[str], as_json: bool) -> None:
     """
     rules = [rule for text in ids for rule in _rules(text)]
     ids = [text for text in ids if not _rules(text)]
-    found = [explanation(row) for row in dict.fromkeys(row for text in ids for row in _rows(text))]
+    explanations = [explain(row) for row in dict.fromkeys(row for text in ids for row in _rows(text))]
     if as_json:
-        told = [*map(_as_json, found), *map(_rule_as_json, rules)]
-        print_json(told)
+        members = [*map(_as_json, explanations), *map(_rule_as_json, rules)]
+        print_json(members)
     else:
-        lines = [*map(_lines, found), *map(_lines_of_rule, rules)]
+        lines = [*map(_explanation_lines, explanations), *map(_rule_lines, rules)]
         click.echo("\n\n".join("\n".join(one) for one in lines))
 
 
@@ -58,14 +58,14 @@ def _rule_as_json(rule: Rule) -> dict[str, Any]:
     return {name: getattr(rule, name) for name in ("id", "sentence", "level", "source", "fix")}
 
 
-def _lines_of_rule(rule: Rule) -> Iterator[str]:
+def _rule_lines(rule: Rule) -> Iterator[str]:
     yield click.style(rule.id, bold=True)
-    yield _filled(rule.sentence, "  ")
+    yield _wrap(rule.sentence, "  ")
     yield ""
     yield f"  level     {rule.level}: a breach {'fails' if rule.level == 'MUST' else 'warns'}"
-    yield _filled(f"source    {rule.source}", "  ")
+    yield _wrap(f"source    {rule.source}", "  ")
     yield "  judged    by `weldproof check`, for any 402, without a payment"
-    yield _filled(f"Fix: {rule.fix}", "  ")
+    yield _wrap(f"Fix: {rule.fix}", "  ")
 
 
 def _rows(text: str) -> tuple[Requirement, ...]:
@@ -74,91 +74,93 @@ def _rows(text: str) -> tuple[Requirement, ...]:
     if name in checks:
         return tuple(ledger[row] for row in checks[name].rows)
     if (clause := clauses().get(text.strip().upper())) is not None:
-        resting = tuple(row for row in ledger if clause.id in {one.id for one in rests_on(row.id)})
-        if not resting:
+        rows = tuple(row for row in ledger if clause.id in {one.id for one in rests_on(row.id)})
+        if not rows:
             raise UsageFault(f"no requirement rests on {clause.id}; read it in {clause.where}")
-        return resting
+        return rows
     try:
         return ledger.select([text])
     except LookupError as fault:
-        raise UsageFault(unknown(text, (*prefixes(ledger), *checks), "requirement or check")) from fault
+        raise UsageFault(describe_unknown(text, (*prefixes(ledger), *checks), "requirement or check")) from fault
 
 
-def _as_json(one: Explanation) -> dict[str, Any]:
-    described = [{**check.as_json(), "place": place(check.file, check.id)} for check in one.checks]
-    mutants = [{"mutant": kill.mutant, "rule": kill.rule, "because": None} for kill in one.shown_by]
-    mutants += [{"mutant": kill.mutant, "rule": kill.rule, "because": reason} for kill, reason in one.seen_with]
+def _as_json(item_explained: Explanation) -> dict[str, Any]:
+    check_members = [{**check.as_json(), "place": place(check.file, check.id)} for check in item_explained.checks]
+    mutants = [{"mutant": kill.mutant, "rule": kill.rule, "because": None} for kill in item_explained.catching_mutants]
+    mutants += [
+        {"mutant": kill.mutant, "rule": kill.rule, "because": reason} for kill, reason in item_explained.further_mutants
+    ]
     return {
-        **asdict(one.row),
-        "decides": one.row.decides,
-        "why": one.why,
-        "needs": {code: NEEDS.get(code, code) for code in one.row.needs},
-        "clauses": [clause.as_json() for clause in one.clauses],
-        "rules": [{"rule": rule, "place": place(*rule.split(":"))} for rule in one.rules],
-        "checks": described,
-        "example": None if one.example is None else asdict(one.example),
+        **asdict(item_explained.row),
+        "decides": item_explained.row.decides,
+        "why": item_explained.why,
+        "needs": {code: NEEDS.get(code, code) for code in item_explained.row.needs},
+        "clauses": [clause.as_json() for clause in item_explained.clauses],
+        "rules": [{"rule": rule, "place": place(*rule.split(":"))} for rule in item_explained.rules],
+        "checks": check_members,
+        "example": None if item_explained.example is None else asdict(item_explained.example),
         "mutants": mutants,
     }
 
 
-def _lines(one: Explanation) -> Iterator[str]:
-    row = one.row
+def _explanation_lines(explained_row: Explanation) -> Iterator[str]:
+    row = explained_row.row
     yield click.style(row.id, bold=True)
-    yield _filled(row.sentence, "  ")
+    yield _wrap(row.sentence, "  ")
     yield ""
-    if one.why is not None:
-        yield _filled(one.why, "  ")
+    if explained_row.why is not None:
+        yield _wrap(explained_row.why, "  ")
         yield ""
     yield f"  section   {row.section}"
-    yield f"  level     {one.level}"
-    yield f"  surface   {one.surface}"
-    yield f"  needs     {one.needs}"
-    for clause in one.clauses:
+    yield f"  level     {explained_row.level}"
+    yield f"  surface   {explained_row.surface}"
+    yield f"  needs     {explained_row.needs}"
+    for clause in explained_row.clauses:
         yield f"  clause    {clause.id}, {clause.where}"
-        yield _filled(clause.says, "            ")
-    for rule in one.rules:
+        yield _wrap(clause.says, "            ")
+    for rule in explained_row.rules:
         file, _, name = rule.partition(":")
         yield f"  reference {place(file, name)} {name}"
-    if one.unshown is not None:
-        yield f"\n  {one.unshown}"
-    for check in one.checks:
-        yield from _check(check)
-    if one.example is not None:
-        yield from _example(one.example)
-    yield from _mutants(one)
+    if explained_row.reason_without_check is not None:
+        yield f"\n  {explained_row.reason_without_check}"
+    for check in explained_row.checks:
+        yield from _check_lines(check)
+    if explained_row.example is not None:
+        yield from _example_lines(explained_row.example)
+    yield from _mutant_lines(explained_row)
 
 
-def _check(check: CheckDescription) -> Iterator[str]:
-    yield f"\n  check {click.style(check.id, bold=True)}{company(check)}"
+def _check_lines(check: CheckDescription) -> Iterator[str]:
+    yield f"\n  check {click.style(check.id, bold=True)}{describe_company(check)}"
     yield f"    at {place(check.file, check.id)}"
-    yield "\n".join(_filled(part, "    ") for part in check.sentence.split("\n\n"))
-    yield _filled(f"Fix: {check.fix}", "    ")
-    yield _filled(f"With --quick: {quickly(check)}.", "    ")
+    yield "\n".join(_wrap(part, "    ") for part in check.sentence.split("\n\n"))
+    yield _wrap(f"Fix: {check.fix}", "    ")
+    yield _wrap(f"With --quick: {describe_quick_run(check)}.", "    ")
 
 
-def _example(example: Example) -> Iterator[str]:
+def _example_lines(example: Example) -> Iterator[str]:
     yield f"\n  a breach, recorded with the mutant {click.style(example.mutant, bold=True)}"
-    yield _filled(f"Broken rule: {rule_of(example.mutant)}.", "    ")
+    yield _wrap(f"Broken rule: {rule_of(example.mutant)}.", "    ")
     if example.case:
-        yield _filled(f"Tried: {example.case}", "    ")
-    yield _filled(f"Expected: {example.expected}", "    ")
+        yield _wrap(f"Tried: {example.case}", "    ")
+    yield _wrap(f"Expected: {example.expected}", "    ")
     if example.found is not None:
-        yield _filled(f"Found: {example.found}", "    ")
+        yield _wrap(f"Found: {example.found}", "    ")
     for heading, text in example.exchange:
         yield f"    {heading}"
         yield textwrap.indent(text, "      ")
 
 
-def _mutants(one: Explanation) -> Iterator[str]:
-    if one.shown_by or one.seen_with:
+def _mutant_lines(explained_row: Explanation) -> Iterator[str]:
+    if explained_row.catching_mutants or explained_row.further_mutants:
         yield "\n  mutants that show it"
-    for kill in one.shown_by:
-        yield _filled(f"{kill.mutant}: {kill.rule}", "    ")
+    for kill in explained_row.catching_mutants:
+        yield _wrap(f"{kill.mutant}: {kill.rule}", "    ")
         if kill.edits:
             yield textwrap.indent(kill.diff, "      ")
-    for kill, reason in one.seen_with:
-        yield _filled(f"{kill.mutant}: {kill.rule}. Also caught here: {reason}", "    ")
+    for kill, reason in explained_row.further_mutants:
+        yield _wrap(f"{kill.mutant}: {kill.rule}. Also caught here: {reason}", "    ")
 
 
-def _filled(text: str, indent: str) -> str:
+def _wrap(text: str, indent: str) -> str:
     return textwrap.fill(" ".join(text.split()), 100, initial_indent=indent, subsequent_indent=indent)

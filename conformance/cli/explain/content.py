@@ -37,7 +37,7 @@ _BASES: Final[Mapping[str, str]] = {
     "implied": "implied in the interface",
     "claimed": "in the specification, for a target that claims it",
 }
-_WITH: Final[Mapping[Exclusive, str]] = {
+_COMPANY: Final[Mapping[Exclusive, str]] = {
     Exclusive.NOTHING: "",
     Exclusive.CLOCK: ", only together with other checks that move the clock",
     Exclusive.CHAIN: ", alone on its lane",
@@ -70,8 +70,8 @@ class Explanation:
     rules: tuple[str, ...]
     checks: tuple[CheckDescription, ...]
     example: Example | None
-    shown_by: tuple[KillList, ...]
-    seen_with: tuple[tuple[KillList, str], ...]
+    catching_mutants: tuple[KillList, ...]
+    further_mutants: tuple[tuple[KillList, str], ...]
 
     @property
     def level(self) -> str:
@@ -92,14 +92,14 @@ class Explanation:
         return ", ".join(NEEDS.get(code, code) for code in self.row.needs) or "nothing"
 
     @property
-    def unshown(self) -> str | None:
+    def reason_without_check(self) -> str | None:
         """Why nothing is sent, where nothing is."""
         if self.row.documented is not None:
             return f"No request can show it: {self.row.documented}"
         return None if self.checks else NO_CHECK
 
 
-def explanation(row: Requirement) -> Explanation:
+def explain(row: Requirement) -> Explanation:
     """Return what is known of a requirement."""
     checks = tuple(check for check in load_catalogue() if row.id in check.rows)
     return Explanation(
@@ -109,8 +109,8 @@ def explanation(row: Requirement) -> Explanation:
         rules=rules_of(row.id),
         checks=checks,
         example=examples().get(row.id),
-        shown_by=tuple(one for one in _kill_lists() if one.caught_by == row.id),
-        seen_with=tuple((one, one.also[row.id]) for one in _kill_lists() if row.id in one.also),
+        catching_mutants=tuple(one for one in _kill_lists() if one.caught_by == row.id),
+        further_mutants=tuple((one, one.also[row.id]) for one in _kill_lists() if row.id in one.also),
     )
 
 
@@ -119,13 +119,13 @@ def rule_of(mutant: str) -> str:
     return next(one.rule for one in _kill_lists() if one.mutant == mutant)
 
 
-def company(check: CheckDescription) -> str:
+def describe_company(check: CheckDescription) -> str:
     """Return how often and in what company a check runs: ` once for each claimed lane, alone on its lane`."""
     once = " once for each claimed lane" if check.lane == "each" else f" lane {check.lane}" if check.lane else ""
-    return f"{once}{_WITH[check.exclusive]}"
+    return f"{once}{_COMPANY[check.exclusive]}"
 
 
-def quickly(check: CheckDescription) -> str:
+def describe_quick_run(check: CheckDescription) -> str:
     """Return what `run --quick` makes of a check, in words."""
     lane = "on one claimed lane, drawn from the seed" if check.lane == "each" else ""
     ways = {

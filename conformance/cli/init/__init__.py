@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from conformance.cli.connection import connecting
+from conformance.cli.connection import add_connection_options
 from conformance.vocabulary.lanes.registry import FACTS
 
 
-def _of_nodes(function: Any) -> Any:
+def _add_node_options(function: Any) -> Any:
     """Add the options that say where the lanes' nodes are, and who pays there."""
     for option in reversed([option for lane in FACTS.values() for option in lane.options]):
         kind = click.Path(path_type=Path, dir_okay=False) if option.kind == "file" else None
@@ -43,8 +43,8 @@ def _of_nodes(function: Any) -> Any:
     type=click.Path(path_type=Path, dir_okay=False),
     help="File with the seconds that the server and its chains add to their clocks (`clock_file` of `weldproof up`).",
 )
-@connecting
-@_of_nodes
+@add_connection_options
+@_add_node_options
 @click.option(
     "--spending-limit",
     metavar="UNITS",

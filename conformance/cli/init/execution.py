@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from conformance.cli.connection import connected
+from conformance.cli.connection import apply_connection_options
 from conformance.cli.init.node_networks import with_networks
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
@@ -74,46 +74,48 @@ def initialise(
     for url in urls:
         if not url.startswith(("http://", "https://")):
             raise UsageFault(f"{url}: give an address such as http://localhost:8402")
-    _checked_limit(chain)
-    known = _tenants(tenants)
+    _check_limit(chain)
+    tenant_table = _parse_tenants(tenants)
     addresses = [url.rstrip("/") for url in urls]
-    asked = Profile(surfaces={str(number): Surface(url=url) for number, url in enumerate(addresses)})
-    asked = connected(asked, cacert=cacert, insecure=insecure, timeout=timeout)
-    found, limits, trouble = asyncio.run(_probe(addresses, _credentials(known), asked))
+    probe_profile = Profile(surfaces={str(number): Surface(url=url) for number, url in enumerate(addresses)})
+    probe_profile = apply_connection_options(probe_profile, cacert=cacert, insecure=insecure, timeout=timeout)
+    surfaces, limits, trouble = asyncio.run(_probe(addresses, _credentials(tenant_table), probe_profile))
     for line in trouble:
         click.echo(f"  {one_line(line, 600)}", err=True)
-    if not found:
+    if not surfaces:
         click.echo("weldproof init: no known surface answered; nothing written", err=True)
         ctx.exit(Exit.NO_VERDICT)
-    tables, notes = with_networks(_chains(chain), offered_by(found))
+    tables, notes = with_networks(_chain_tables(chain), offered_by(surfaces))
     for line in notes:
         click.echo(f"  {one_line(line, 600)}", err=True)
     budgets = {name: value for name, value in (("request", timeout), ("wait_for_expiry", wait_for_expiry)) if value}
-    pace = _unasked_pace(addresses, limits) if pace is None else pace
+    pace = _choose_pace(addresses, limits) if pace is None else pace
     workers = 4 if 0 < pace <= _MODEST_PACE else 8
-    asking = Pace(requests_per_second=pace, workers=workers, limits={name: float(one) for name, one in limits.items()})
+    pace_table = Pace(
+        requests_per_second=pace, workers=workers, limits={name: float(one) for name, one in limits.items()}
+    )
     offset_file = None if clock is None else str(clock.resolve())
-    text = render(found, known, tables, asking, budgets, asked.tls, offset_file)
+    text = render(surfaces, tenant_table, tables, pace_table, budgets, probe_profile.tls, offset_file)
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
-    _tell_limits(limits)
-    _tell(found, output, chain)
+    _print_limits(limits)
+    _print_surfaces(surfaces, output, chain)
 
 
-def _tell_limits(limits: Mapping[str, int]) -> None:
+def _print_limits(limits: Mapping[str, int]) -> None:
     for operation, limit in limits.items():
         click.echo(
             f"  {operation}: {limit} calls a minute were accepted; this is written to "
-            f"[pace.limits]{_cost(operation, limit)}"
+            f"[pace.limits]{_describe_cost(operation, limit)}"
         )
 
 
-def _unasked_pace(addresses: Sequence[str], limits: Mapping[str, int]) -> float:
+def _choose_pace(addresses: Sequence[str], limits: Mapping[str, int]) -> float:
     """Return the pace where nobody gives one: no bound for targets on this machine that met no limit."""
     return 0.0 if not limits and all(map(is_here, addresses)) else _USUAL_PACE
 
 
-def _checked_limit(chain: Mapping[str, Any]) -> None:
+def _check_limit(chain: Mapping[str, Any]) -> None:
     limit = chain.get("spending_limit")
     funders = [option.name for lane in FACTS.values() for option in lane.options if option.kind == "funder"]
     if any(chain.get(name) for name in funders) and limit is None:
@@ -122,17 +124,17 @@ def _checked_limit(chain: Mapping[str, Any]) -> None:
         raise UsageFault("--spending-limit: give atomic units of USDC, such as 5000000 for 5 USDC")
 
 
-def _tenants(given: Sequence[str]) -> dict[str, tuple[str, str]]:
+def _parse_tenants(texts: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return id and environment variable of each tenant by its name in the profile."""
-    if len(given) > len(_TENANT_NAMES):
+    if len(texts) > len(_TENANT_NAMES):
         raise UsageFault("--tenant: two tenants are enough")
-    known = {}
-    for name, text in zip(_TENANT_NAMES, given, strict=False):
+    tenants = {}
+    for name, text in zip(_TENANT_NAMES, texts, strict=False):
         tenant_id, equals, variable = text.partition("=")
         if not (tenant_id and equals and variable):
             raise UsageFault(f"--tenant {text}: give ID=VARIABLE, the variable's name, not the key")
-        known[name] = (tenant_id, variable)
-    return known
+        tenants[name] = (tenant_id, variable)
+    return tenants
 
 
 def _credentials(tenants: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
@@ -146,46 +148,48 @@ def _credentials(tenants: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, 
         raise UsageFault(f"--tenant: {fault}") from fault
 
 
-def _tell_rail(rail: Mapping[str, Any], output: Path) -> None:
+def _print_rail(rail: Mapping[str, Any], output: Path) -> None:
     click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
     if not rail["card"]:
         click.echo("  no agent card was found, so the options rail.agent_card and rail.a2a are not claimed")
-    for one in rail["operations"]:
-        if one.role is None:
-            bind = f'[rail.services] ROLE = "{one.path}"'
+    for operation in rail["operations"]:
+        if operation.role is None:
+            bind = f'[rail.services] ROLE = "{operation.path}"'
             click.echo(
-                f"  the role is not known of {one_line(one.path, 200)}: if it is a service of the interface, bind"
+                f"  the role is not known of {one_line(operation.path, 200)}: if it is a service of the interface, bind"
             )
             click.echo(f"    {one_line(bind, 400)}, with one of {', '.join(ROLES)}")
-        if not one.sure:
-            name = one.role or "NAME"
-            service = "" if one.role else f'[rail.services] NAME = "{one.path}" and '
+        if not operation.sure:
+            name = operation.role or "NAME"
+            service = "" if operation.role else f'[rail.services] NAME = "{operation.path}" and '
             bind = f'{service}[rail.bodies] {name} = {{ member = "value" }}'
-            click.echo(f"  no body that {one_line(one.path, 200)} accepts is known yet: give {one_line(bind, 400)}")
+            click.echo(
+                f"  no body that {one_line(operation.path, 200)} accepts is known yet: give {one_line(bind, 400)}"
+            )
 
 
-def _tell_agent(agent: AgentFound, output: Path) -> None:
+def _print_agent(agent: AgentFound, output: Path) -> None:
     names = ", ".join(sorted(agent.bindings)) or "nothing"
     click.echo(f"Wrote {output}: an agent at {agent.url}; found out: {names}.")
     if agent.open is not None:
         click.echo(f"  {one_line(agent.open, 600)}")
 
 
-def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> None:
-    if "rail" in found:
-        _tell_rail(found["rail"], output)
-    if "gateway" in found:
-        gateway: GatewayFound = found["gateway"]
+def _print_surfaces(surfaces: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> None:
+    if "rail" in surfaces:
+        _print_rail(surfaces["rail"], output)
+    if "gateway" in surfaces:
+        gateway: GatewayFound = surfaces["gateway"]
         names = ", ".join(sorted(gateway.bindings)) or "nothing"
         click.echo(f"Wrote {output}: a gateway at {gateway.url}; found out: {names}.")
         if gateway.receipts_only:
             click.echo(f"  it only verifies receipts, as [claims] options states: {RECEIPTS_ONLY}")
         for note in gateway.notes:
             click.echo(f"  {one_line(note, 600)}")
-    if "agent" in found:
-        _tell_agent(found["agent"], output)
-    if "control_plane" in found:
-        hub: HubFound = found["control_plane"]
+    if "agent" in surfaces:
+        _print_agent(surfaces["agent"], output)
+    if "control_plane" in surfaces:
+        hub: HubFound = surfaces["control_plane"]
         click.echo(f"Wrote {output}: a control plane at {hub.url}.")
         if "token" not in hub.bindings:
             click.echo(
@@ -193,10 +197,10 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
                 f"and add"
             )
             click.echo(f'  to {output}: [hub.token]  env = "{HUB_TOKEN_VARIABLE}"  (or call init again with --force)')
-    lanes = claimed_lanes(found)
+    lanes = claimed_lanes(surfaces)
     click.echo(f"  lanes claimed: {', '.join(lanes) or 'none'}")
     for lane in lanes:
-        if lane not in _chains(chain):
+        if lane not in _chain_tables(chain):
             click.echo(
                 f"  no node of {lane} yet: fill in [chains.{lane}]; without it, requirements that need a payment "
                 f"there are inconclusive"
@@ -206,12 +210,12 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
 
 
 async def _probe(
-    urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]], asked: Profile
+    urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]], profile: Profile
 ) -> tuple[dict[str, Any], dict[str, int], list[str]]:
     """Return what was found of the surfaces, what limits were met, and what went wrong."""
-    found: dict[str, Any] = {}
+    surfaces: dict[str, Any] = {}
     trouble: list[str] = []
-    seconds, tls = asked.budgets.request, context_of(asked.tls)
+    seconds, tls = profile.budgets.request, context_of(profile.tls)
     async with HttpTransport(seconds=seconds, requests_per_second=0, connections=4, tls=tls) as transport:
         for url in urls:
             client = Client(transport, EventLog(), "init", Names(), Counter())
@@ -224,29 +228,29 @@ async def _probe(
                 trouble.append(f"{url}: {fault}")
                 continue
             credentials = next(iter(tenants.values()), {})
-            for path, body in _limited(gateway, agent):
+            for path, body in _busiest_operations(gateway, agent):
                 await measure(client, transport.pacer, url + path, body, credentials if gateway is not None else {})
             if gateway is not None:
-                found["gateway"] = gateway
+                surfaces["gateway"] = gateway
             if rail is not None:
-                found["rail"] = rail
+                surfaces["rail"] = rail
             if agent is not None:
-                found["agent"] = agent
+                surfaces["agent"] = agent
             if hub is not None:
-                found["control_plane"] = hub
+                surfaces["control_plane"] = hub
             if gateway is None and rail is None and agent is None and hub is None:
-                known = "no paid operation, links, receipt verification, verify or trust set"
+                expected_endpoints = "no paid operation, links, receipt verification, verify or trust set"
                 looks = described(await client.call("GET", url + "/"))
                 trouble.append(
-                    f"{url}: looks like no surface that the suite knows ({known}); its / was answered {looks}"
+                    f"{url}: looks like no surface that the suite knows ({expected_endpoints}); its / was answered {looks}"
                 )
                 if not tenants:
                     trouble.append("  for a gateway that requires credentials for every call, give --tenant")
         limits = transport.pacer.learnt()
-    return found, limits, trouble
+    return surfaces, limits, trouble
 
 
-def _cost(operation: str, limit: int) -> str:
+def _describe_cost(operation: str, limit: int) -> str:
     """Return what a whole run takes at an operation's limit, where that is long enough to be told beforehand."""
     calls = _CALLS_OF_A_RUN.get(operation.partition(" ")[2], 0)
     minutes = round(calls / limit)
@@ -258,7 +262,9 @@ def _cost(operation: str, limit: int) -> str:
     )
 
 
-def _limited(gateway: GatewayFound | None, agent: AgentFound | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _busiest_operations(
+    gateway: GatewayFound | None, agent: AgentFound | None
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the operations that a run calls most, with what is posted to find out how often it may."""
     if gateway is not None:
         yield RECEIPT_VERIFY, {gateway.bindings.get("receipt_member", "jws"): "e30.e30.AA"}
@@ -266,15 +272,15 @@ def _limited(gateway: GatewayFound | None, agent: AgentFound | None) -> Iterator
         yield VERIFY, {}
 
 
-def _chains(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _chain_tables(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the chain tables that the options describe, by lane."""
     tables = {}
     for lane, facts in FACTS.items():
-        options = [option for option in facts.options if given.get(option.name)]
-        if facts.options[0] not in options:
+        given_options = [option for option in facts.options if given.get(option.name)]
+        if facts.options[0] not in given_options:
             continue
-        table: dict[str, Any] = {option.member: given[option.name] for option in options if option.kind == "text"}
-        for option in options:
+        table: dict[str, Any] = {option.member: given[option.name] for option in given_options if option.kind == "text"}
+        for option in given_options:
             if option.kind == "file":
                 table[option.member] = {"file": str(Path(given[option.name]).resolve())}
             elif option.kind == "funder":

@@ -19,7 +19,7 @@ _SECONDS: Final = 10.0
 
 
 def with_networks(
-    tables: Mapping[str, Mapping[str, Any]], offered: Mapping[str, str]
+    tables: Mapping[str, Mapping[str, Any]], offered_networks: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Return the chain tables with the key of the network that each node serves, and what is to be told about it.
 
@@ -29,34 +29,38 @@ def with_networks(
         tables: Tables of `[chains]` by lane.
         offered: Network keys that the target offers, by lane.
     """
-    asked = asyncio.run(_all(tables)) if tables else {}
-    named, notes = dict[str, dict[str, Any]](), list[str]()
+    answers = asyncio.run(_ask_all(tables)) if tables else {}
+    completed, notes = dict[str, dict[str, Any]](), list[str]()
     for lane, table in tables.items():
-        served = asked[lane]
-        theirs = offered.get(lane)
-        if isinstance(served, str) and served.startswith(f"{lane}_"):
-            if theirs not in {None, served}:
-                notes.append(f"the node of [chains.{lane}] serves {served}, and the target offers {theirs}")
-        elif isinstance(served, Inconclusive):
-            notes.append(f"the node of [chains.{lane}] did not report its network: {served}")
-        known = served if isinstance(served, str) and served.startswith(f"{lane}_") else theirs
-        named[lane] = {"network": known or f"{lane}_mainnet", **table}
-    return named, notes
+        node_network = answers[lane]
+        offered_network = offered_networks.get(lane)
+        if isinstance(node_network, str) and node_network.startswith(f"{lane}_"):
+            if offered_network not in {None, node_network}:
+                notes.append(
+                    f"the node of [chains.{lane}] serves {node_network}, and the target offers {offered_network}"
+                )
+        elif isinstance(node_network, Inconclusive):
+            notes.append(f"the node of [chains.{lane}] did not report its network: {node_network}")
+        network = (
+            node_network if isinstance(node_network, str) and node_network.startswith(f"{lane}_") else offered_network
+        )
+        completed[lane] = {"network": network or f"{lane}_mainnet", **table}
+    return completed, notes
 
 
-async def _all(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, str | Inconclusive | None]:
-    answers = await asyncio.gather(*(_served(lane, table) for lane, table in tables.items()))
+async def _ask_all(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, str | Inconclusive | None]:
+    answers = await asyncio.gather(*(_ask_network(lane, table) for lane, table in tables.items()))
     return dict(zip(tables, answers, strict=True))
 
 
-async def _served(lane: str, table: Mapping[str, Any]) -> str | Inconclusive | None:
+async def _ask_network(lane: str, table: Mapping[str, Any]) -> str | Inconclusive | None:
     """Return the key of the network, None where the node names none that is known, or why it was not told."""
     try:
         chain = TABLES[lane].model_validate(dict(table))
-        told = await served_by(chain, Budgets(request=_SECONDS, confirmation=_SECONDS), Names())
+        answer = await served_by(chain, Budgets(request=_SECONDS, confirmation=_SECONDS), Names())
     except Inconclusive as reason:
         return reason
     except (ProfileError, ValidationError) as fault:
         return Inconclusive(str(fault))
-    known = network_named(told.caip2)
-    return None if known is None else known.key
+    network = network_named(answer.caip2)
+    return None if network is None else network.key

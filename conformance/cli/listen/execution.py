@@ -59,20 +59,20 @@ def listen(
     Raises:
         UsageFault: An option cannot be used, or the port is taken.
     """
-    secrets = _secrets(files, variables)
+    secrets = _read_secrets(files, variables)
     # A header of another name says that the usual word is not this sender's.
     word = service_word or (None if header else SERVICE_WORD)
     terms = Terms(_header(header or f"X-{word}-Signature"), secrets, _signed_string(signed_string), tolerance, word)
     forwarder = _forwarder(forward, forward_timeout)
-    words = _Words(secrets, as_json=as_json)
-    listener = Listener(terms, words.tell, forwarder=forwarder, fail_first=fail_first, delay=delay)
+    words = _OutcomePrinter(secrets, as_json=as_json)
+    listener = Listener(terms, words.show_outcome, forwarder=forwarder, fail_first=fail_first, delay=delay)
     place = _Place(host, port, body_limit)
     try:
         asyncio.run(interruptible(_serve(listener, forwarder, place, terms, words)))
     except CannotListen as fault:
         raise UsageFault(str(fault)) from fault
     except asyncio.CancelledError:
-        words.summary(listener.counts)
+        words.show_summary(listener.counts)
 
 
 def _header(name: str) -> str:
@@ -87,20 +87,20 @@ def _signed_string(template: str) -> str:
     return template
 
 
-def _secrets(files: tuple[Path, ...], variables: tuple[str, ...]) -> tuple[str, ...]:
+def _read_secrets(files: tuple[Path, ...], variables: tuple[str, ...]) -> tuple[str, ...]:
     """Return the secrets, files before variables; the usual variable only where nothing else is named."""
-    found: list[str] = []
+    secrets: list[str] = []
     for path in files:
         try:
-            found.append(read_text(path).strip())
+            secrets.append(read_text(path).strip())
         except (OSError, ValueError) as fault:
             raise UsageFault(f"--secret-file {path}: {getattr(fault, 'strerror', None) or 'not UTF-8'}") from fault
-    named = variables or (() if files else (SECRET_VARIABLE,))
-    found += [os.environ.get(name, "").strip() for name in named]
-    if not all(found):
-        source = [*map(str, files), *named][found.index("")]
+    variable_names = variables or (() if files else (SECRET_VARIABLE,))
+    secrets += [os.environ.get(name, "").strip() for name in variable_names]
+    if not all(secrets):
+        source = [*map(str, files), *variable_names][secrets.index("")]
         raise UsageFault(f"no secret in {source}: give --secret-file, or set {SECRET_VARIABLE}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(secrets))
 
 
 def _forwarder(url: str | None, seconds: float) -> Forwarder | None:
@@ -112,14 +112,16 @@ def _forwarder(url: str | None, seconds: float) -> Forwarder | None:
     return Forwarder(url, seconds=seconds)
 
 
-async def _serve(listener: Listener, forwarder: Forwarder | None, place: _Place, terms: Terms, words: _Words) -> None:
+async def _serve(
+    listener: Listener, forwarder: Forwarder | None, place: _Place, terms: Terms, words: _OutcomePrinter
+) -> None:
     sockets = bound(place.host, place.port)
     async with _open(forwarder), Receiver(listener.plan, place.body_limit, keep=0) as receiver:
         receiver.listen(listener.unread)
         await receiver.start(sockets)
         try:
-            words.ready(_url(place.host, receiver.port), terms, forwarder)
-            await words.lost.wait()
+            words.show_ready(_url(place.host, receiver.port), terms, forwarder)
+            await words.output_lost.wait()
         finally:
             await listener.close()
 
@@ -137,7 +139,7 @@ def _url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class _Words:
+class _OutcomePrinter:
     """Prints what happens, as lines for a reader or as JSON lines; no secret is in any."""
 
     def __init__(self, secrets: tuple[str, ...], *, as_json: bool) -> None:
@@ -146,32 +148,32 @@ class _Words:
         for secret in secrets:
             self._names.secret(secret, "WEBHOOK_SECRET")
             self._names.secret(json.dumps(secret)[1:-1], "WEBHOOK_SECRET")
-        self.lost = asyncio.Event()
+        self.output_lost = asyncio.Event()
 
-    def ready(self, url: str, terms: Terms, forwarder: Forwarder | None) -> None:
+    def show_ready(self, url: str, terms: Terms, forwarder: Forwarder | None) -> None:
         """Say where events are received."""
         effects = url + EFFECTS_PATH + "{id}"
         forward = None if forwarder is None else forwarder.url
         ready = {"event": "ready", "url": url, "effects": effects, "header": terms.header, "forward": forward}
         onward = f", forwarding to {forward}" if forward else ""
-        self._say(ready, f"Listening at {url} for {terms.header}{onward}. Ctrl-C ends.")
+        self._print(ready, f"Listening at {url} for {terms.header}{onward}. Ctrl-C ends.")
 
-    def tell(self, told: Told) -> None:
+    def show_outcome(self, outcome: Told) -> None:
         """Say what became of an arrival."""
-        stamp = time.strftime("%H:%M:%S", time.localtime(told.arrival.at))
-        what = click.style(f"{told.what:9}", fg=_COLOURS[told.what])
-        text = one_line(_sentence(told), 400)
-        self._say(_record(told), f"{stamp} {what} {told.reply.status} {text}")
+        stamp = time.strftime("%H:%M:%S", time.localtime(outcome.arrival.at))
+        label = click.style(f"{outcome.what:9}", fg=_COLOURS[outcome.what])
+        text = one_line(_sentence(outcome), 400)
+        self._print(_record(outcome), f"{stamp} {label} {outcome.reply.status} {text}")
 
-    def summary(self, counts: Mapping[str, int]) -> None:
+    def show_summary(self, counts: Mapping[str, int]) -> None:
         """Say what there was in all."""
         kinds = {what: counts.get(what, 0) for what in _COLOURS}
         reasons = {name: count for name, count in sorted(counts.items()) if name not in kinds}
-        told = ", ".join(f"{count} {name}" for name, count in kinds.items())
+        kind_counts = ", ".join(f"{count} {name}" for name, count in kinds.items())
         more = f" ({', '.join(f'{count} {name}' for name, count in reasons.items())})" if reasons else ""
-        self._say({"event": "summary", **kinds, "reasons": reasons}, f"{told}{more}.")
+        self._print({"event": "summary", **kinds, "reasons": reasons}, f"{kind_counts}{more}.")
 
-    def _say(self, record: Mapping[str, Any], line: str) -> None:
+    def _print(self, record: Mapping[str, Any], line: str) -> None:
         encoding = sys.stdout.encoding or "utf-8"
         text = self._names.redact(json.dumps(record) if self._as_json else line)
         text = escape_commands_in_json(text.encode()).decode() if self._as_json else text
@@ -179,50 +181,50 @@ class _Words:
             click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
         except OSError:
             # Nobody reads any more; what is not told has had no effect.
-            self.lost.set()
+            self.output_lost.set()
             raise
 
 
-def _record(told: Told) -> dict[str, Any]:
+def _record(outcome: Told) -> dict[str, Any]:
     return {
-        "event": told.what,
-        "at": round(told.arrival.at, 3),
-        "status": told.reply.status,
-        "path": told.arrival.path,
-        "peer": told.arrival.peer,
-        "id": None if told.event is None else told.event.id,
-        "secret": None if told.event is None else told.event.secret,
-        "v2": None if told.event is None else told.event.v2,
-        "reason": told.reason,
-        "detail": told.detail,
-        "body": _body(told),
+        "event": outcome.what,
+        "at": round(outcome.arrival.at, 3),
+        "status": outcome.reply.status,
+        "path": outcome.arrival.path,
+        "peer": outcome.arrival.peer,
+        "id": None if outcome.event is None else outcome.event.id,
+        "secret": None if outcome.event is None else outcome.event.secret,
+        "v2": None if outcome.event is None else outcome.event.v2,
+        "reason": outcome.reason,
+        "detail": outcome.detail,
+        "body": _body(outcome),
     }
 
 
-def _body(told: Told) -> object:
+def _body(outcome: Told) -> object:
     """Return a new event as JSON, or its text where no JSON writer here gives it again: 1e999, a thousand brackets."""
-    if told.event is None or told.what != "delivered":
+    if outcome.event is None or outcome.what != "delivered":
         return None
     try:
-        json.dumps(told.event.members, allow_nan=False)
+        json.dumps(outcome.event.members, allow_nan=False)
     except (ValueError, RecursionError):
-        return told.arrival.body.decode()
-    return told.event.members
+        return outcome.arrival.body.decode()
+    return outcome.event.members
 
 
-def _sentence(told: Told) -> str:
-    if told.event is None:
-        return f"{told.reason}: {told.detail} ({told.arrival.method} {told.arrival.path} from {told.arrival.peer})"
-    if told.what != "delivered":
-        return told.event.id + (f", {told.reason}: {told.detail}" if told.reason else "")
-    members = told.event.members
+def _sentence(outcome: Told) -> str:
+    if outcome.event is None:
+        return f"{outcome.reason}: {outcome.detail} ({outcome.arrival.method} {outcome.arrival.path} from {outcome.arrival.peer})"
+    if outcome.what != "delivered":
+        return outcome.event.id + (f", {outcome.reason}: {outcome.detail}" if outcome.reason else "")
+    members = outcome.event.members
     data = members.get("data")
-    known: Mapping[str, Any] = data if isinstance(data, dict) else {}
+    details: Mapping[str, Any] = data if isinstance(data, dict) else {}
     parts = (
         ("", members.get("type")),
-        ("", known.get("amount_pretty")),
-        ("on ", known.get("chain")),
-        ("for ", known.get("tenant_label")),
-        ("tx ", known.get("tx_id")),
+        ("", details.get("amount_pretty")),
+        ("on ", details.get("chain")),
+        ("for ", details.get("tenant_label")),
+        ("tx ", details.get("tx_id")),
     )
-    return f"{told.event.id} " + ", ".join(f"{name}{text}" for name, text in parts if isinstance(text, str))
+    return f"{outcome.event.id} " + ", ".join(f"{name}{text}" for name, text in parts if isinstance(text, str))

@@ -12,7 +12,7 @@ import click
 import orjson
 
 from conformance.cli.message import text
-from conformance.cli.message.keys import Keys, signing_key, verifying_key
+from conformance.cli.message.keys import KeyOptions, choose_signing_key, choose_verifying_key
 from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
 from conformance.oracles.message_signatures import digests, report, signing, structured, wire
@@ -48,7 +48,7 @@ def _options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return decorate
 
 
-_reads = _options(
+_message_options = _options(
     click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False, allow_dash=True)),
     click.option("--scheme", default="https", show_default=True, help="Scheme of the target URI."),
     click.option("--authority", help="Host and port that the client called (default: the Host field)."),
@@ -58,7 +58,7 @@ _reads = _options(
         help="File with the request that a response answers, for components with `req`.",
     ),
 )
-_keys = _options(
+_key_options = _options(
     click.option("--public-key-hex", help="Expected key: the 64 hex digits of an Ed25519 public key."),
     click.option("--did-key", help="Expected key: did:key:z6Mk…"),
     click.option(
@@ -72,7 +72,7 @@ _keys = _options(
         help="Shared secret of hmac-sha256, in base64 (or the environment variable WELDPROOF_HMAC_SECRET).",
     ),
 )
-_policy = _options(
+_policy_options = _options(
     click.option("--label", help="Label of the signature, if the message has several."),
     click.option("--algorithm", type=click.Choice(ALGORITHMS), help="The algorithm, if the key fits several."),
     click.option(
@@ -103,7 +103,7 @@ _policy = _options(
         "--strict", is_flag=True, help="RFC 9421 alone: do not accept `created` or `expires` as covered names."
     ),
 )
-_json = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +117,17 @@ class _Case:
 
 
 @command.command("verify")
-@_reads
-@_keys
-@_policy
-@_json
+@_message_options
+@_key_options
+@_policy_options
+@_json_option
 @click.pass_context
-def verify(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
+def verify(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """Verify the message under the key that you expect from the signer.
 
     Exit codes: 0 valid, 1 not valid, 2 usage.
     """
-    case = _judged(given)
+    case = _judge_message(options)
     if case.key is None:
         raise UsageFault(
             "no key: give --public-key-hex, --did-key, --key-file or --secret-file; `weldproof message explain` does "
@@ -141,17 +141,17 @@ def verify(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
 
 
 @command.command("explain")
-@_reads
-@_keys
-@_policy
-@_json
+@_message_options
+@_key_options
+@_policy_options
+@_json_option
 @click.pass_context
-def explain(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
+def explain(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """Show the signature base, the covered components, the parameters and the digest, and what to correct.
 
     Without a key the signature is not verified. Exit codes: 0 valid, 1 not valid, 2 usage, 3 no key.
     """
-    case = _judged(given)
+    case = _judge_message(options)
     if as_json:
         _print(report.explained(case.message, case.key, case.judgement))
     else:
@@ -160,7 +160,7 @@ def explain(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
 
 
 @command.command("sign")
-@_reads
+@_message_options
 @click.option(
     "--key-file",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -188,73 +188,77 @@ def explain(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
 @click.option("--tag", help="A tag to sign as well.")
 @click.option("--no-alg", is_flag=True, help="Omit the parameter alg.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write the message to.")
-@_json
-def sign(as_json: bool, output: Path | None, **given: Any) -> None:
+@_json_option
+def sign(as_json: bool, output: Path | None, **options: Any) -> None:
     """Sign the message and print it. The signature base and the key for verification are printed on standard error.
 
     Adds Content-Digest if the message has content but no digest. Exit codes: 0 signed, 2 usage.
     """
-    read, _ = _message(given)
-    key, ephemeral = signing_key(given["key_file"], given["secret_file"])
-    message = signing.with_digest(read)
+    unsigned_message, _ = _read_message(options)
+    key, ephemeral = choose_signing_key(options["key_file"], options["secret_file"])
+    message = signing.with_digest(unsigned_message)
     wrong = digests.compare(message, (), required=False).faults
     if wrong:
         raise UsageFault(f"{wrong[0].text}; remove the field, and a correct one is added")
     try:
-        components = _components(given["components"]) or signing.default_components(message)
-        chosen = given["algorithm"] or key.algorithms[0]
-        keyid = given["keyid"] or _own_name(key.public)
-        parameters = _parameters(given, chosen, keyid)
-        made = signing.sign(message, key, components, parameters, label=given["label"], algorithm=chosen)
+        components = _components(options["components"]) or signing.default_components(message)
+        algorithm = options["algorithm"] or key.algorithms[0]
+        keyid = options["keyid"] or _did_of(key.public)
+        parameters = _parameters(options, algorithm, keyid)
+        signing_result = signing.sign(message, key, components, parameters, label=options["label"], algorithm=algorithm)
     except (signing.CannotSign, structured.Malformed) as fault:
         raise UsageFault(f"cannot sign: {fault}") from fault
-    described = report.signed(made, key, ephemeral=ephemeral)
+    result_members = report.signed(signing_result, key, ephemeral=ephemeral)
     raw = (
-        orjson.dumps(json_safe(described), option=orjson.OPT_INDENT_2) + b"\n" if as_json else wire.write(made.message)
+        orjson.dumps(json_safe(result_members), option=orjson.OPT_INDENT_2) + b"\n"
+        if as_json
+        else wire.write(signing_result.message)
     )
-    _put(raw, output)
+    _write_output(raw, output)
     if not as_json:
-        text.show_signing(described)
+        text.show_signing(result_members)
 
 
-def _judged(given: dict[str, Any]) -> _Case:
-    message, remarks = _message(given)
-    key = verifying_key(Keys(given["public_key_hex"], given["did_key"], given["key_file"], given["secret_file"]))
-    policy = Policy(
-        label=given["label"],
-        algorithms=tuple(given["allowed"]) or None,
-        algorithm=given["algorithm"],
-        tag=given["tag"],
-        max_age=given["max_age"],
-        required=_components(given["required"]),
-        require_digest=not given["no_content_digest"],
-        skew=given["skew"],
-        allow_empty=given["allow_empty"],
-        parameters_as_components=not given["strict"],
+def _judge_message(options: dict[str, Any]) -> _Case:
+    message, remarks = _read_message(options)
+    key = choose_verifying_key(
+        KeyOptions(options["public_key_hex"], options["did_key"], options["key_file"], options["secret_file"])
     )
-    now = int(time.time()) if given["now"] is None else given["now"]
+    policy = Policy(
+        label=options["label"],
+        algorithms=tuple(options["allowed"]) or None,
+        algorithm=options["algorithm"],
+        tag=options["tag"],
+        max_age=options["max_age"],
+        required=_components(options["required"]),
+        require_digest=not options["no_content_digest"],
+        skew=options["skew"],
+        allow_empty=options["allow_empty"],
+        parameters_as_components=not options["strict"],
+    )
+    now = int(time.time()) if options["now"] is None else options["now"]
     return _Case(message, remarks, key, judge(message, key, policy, now=now))
 
 
-def _message(given: dict[str, Any]) -> tuple[Message, tuple[str, ...]]:
-    related = given["related_request"]
-    request = None if related is None else _read(related, given).message
-    found = _read(given["file"], given, request)
-    if request is not None and not found.message.is_response:
+def _read_message(options: dict[str, Any]) -> tuple[Message, tuple[str, ...]]:
+    related_path = options["related_request"]
+    request = None if related_path is None else _parse_file(related_path, options).message
+    parsed_message = _parse_file(options["file"], options, request)
+    if request is not None and not parsed_message.message.is_response:
         raise UsageFault("--related-request goes with a response; the message is a request")
-    return found.message, found.remarks
+    return parsed_message.message, parsed_message.remarks
 
 
-def _read(path: Path | None, given: dict[str, Any], request: Message | None = None) -> wire.Read:
-    named = "standard input" if path is None or str(path) == "-" else str(path)
+def _parse_file(path: Path | None, options: dict[str, Any], request: Message | None = None) -> wire.Read:
+    source = "standard input" if path is None or str(path) == "-" else str(path)
     try:
         data = read_file(path or Path("-"))
-        found = wire.read(data, scheme=given["scheme"], authority=given["authority"], request=request)
+        parsed_message = wire.read(data, scheme=options["scheme"], authority=options["authority"], request=request)
     except OSError as fault:
-        raise UsageFault(f"{named}: {fault.strerror}") from fault
+        raise UsageFault(f"{source}: {fault.strerror}") from fault
     except (wire.NotHttp, TooLarge) as fault:
-        raise UsageFault(f"{named}: {fault}") from fault
-    return found
+        raise UsageFault(f"{source}: {fault}") from fault
+    return parsed_message
 
 
 def _components(texts: Sequence[str]) -> tuple[Component, ...]:
@@ -264,25 +268,25 @@ def _components(texts: Sequence[str]) -> tuple[Component, ...]:
         raise UsageFault(f"a component is a name such as @method, or '\"name\";parameters': {fault}") from fault
 
 
-def _own_name(key: VerifyingKey) -> str | None:
+def _did_of(key: VerifyingKey) -> str | None:
     ed25519 = isinstance(key.material, bytes) and key.algorithms == ("ed25519",)
     return did_key(key.material) if ed25519 and isinstance(key.material, bytes) else None
 
 
-def _parameters(given: dict[str, Any], algorithm: str, keyid: str | None) -> dict[str, structured.BareItem]:
+def _parameters(options: dict[str, Any], algorithm: str, keyid: str | None) -> dict[str, structured.BareItem]:
     """Return the parameters in the order of P-SG-03."""
-    created = int(time.time()) if given["created"] is None else given["created"]
-    expires = created + _LIFETIME if given["expires"] is None else given["expires"]
+    created = int(time.time()) if options["created"] is None else options["created"]
+    expires = created + _LIFETIME if options["expires"] is None else options["expires"]
     texts = {
         "keyid": keyid,
-        "alg": None if given["no_alg"] else algorithm,
-        "nonce": given["nonce"],
-        "tag": given["tag"],
+        "alg": None if options["no_alg"] else algorithm,
+        "nonce": options["nonce"],
+        "tag": options["tag"],
     }
     return {"created": created, "expires": expires, **{name: text for name, text in texts.items() if text is not None}}
 
 
-def _put(raw: bytes, output: Path | None) -> None:
+def _write_output(raw: bytes, output: Path | None) -> None:
     try:
         if output is None:
             click.echo(raw, nl=False)
@@ -293,8 +297,8 @@ def _put(raw: bytes, output: Path | None) -> None:
 
 
 def _print(value: dict[str, Any]) -> None:
-    click.echo(escape_commands_in_json(_encoded(value)))
+    click.echo(escape_commands_in_json(_encode(value)))
 
 
-def _encoded(value: dict[str, Any]) -> bytes:
+def _encode(value: dict[str, Any]) -> bytes:
     return orjson.dumps(json_safe(value), option=orjson.OPT_INDENT_2)

@@ -17,7 +17,7 @@ SIGNING_VARIABLE = "WELDPROOF_SIGNING_KEY"
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class KeyOptions:
     """Where an expected key was given, each None where it was not."""
 
     public_key_hex: str | None
@@ -26,32 +26,34 @@ class Keys:
     secret_file: Path | None
 
 
-def verifying_key(given: Keys) -> VerifyingKey | None:
+def choose_verifying_key(options: KeyOptions) -> VerifyingKey | None:
     """Return the expected key; None where none is given.
 
     Raises:
         UsageFault: What is given is no key, or several different ones.
     """
-    found: list[tuple[str, VerifyingKey]] = []
-    for option, text, read in (
-        ("--public-key-hex", given.public_key_hex, keys.of_hex),
-        ("--did-key", given.did_key, keys.of_did_key),
+    candidates: list[tuple[str, VerifyingKey]] = []
+    for option, text, parse in (
+        ("--public-key-hex", options.public_key_hex, keys.of_hex),
+        ("--did-key", options.did_key, keys.of_did_key),
     ):
         try:
-            found += [] if text is None else [(option, read(text))]
+            candidates += [] if text is None else [(option, parse(text))]
         except KeyFault as fault:
             raise UsageFault(f"{option}: {fault}") from fault
-    if given.key_file is not None:
-        found.append(("--key-file", _of_file(given.key_file)))
-    secret = _secret(given.secret_file, wanted=not found)
+    if options.key_file is not None:
+        candidates.append(("--key-file", _read_key_file(options.key_file)))
+    secret = _read_secret(options.secret_file, use_environment=not candidates)
     if secret is not None:
-        found.append(("the shared secret", secret.public))
-    if len({_comparable(key) for _, key in found}) > 1:
-        raise UsageFault(f"different keys are given: {' and '.join(name for name, _ in found)}; give the expected one")
-    return found[0][1] if found else None
+        candidates.append(("the shared secret", secret.public))
+    if len({_comparable(key) for _, key in candidates}) > 1:
+        raise UsageFault(
+            f"different keys are given: {' and '.join(name for name, _ in candidates)}; give the expected one"
+        )
+    return candidates[0][1] if candidates else None
 
 
-def signing_key(key_file: Path | None, secret_file: Path | None) -> tuple[SigningKey, bool]:
+def choose_signing_key(key_file: Path | None, secret_file: Path | None) -> tuple[SigningKey, bool]:
     """Return the key to sign with, and whether it was made for this call.
 
     Raises:
@@ -61,10 +63,10 @@ def signing_key(key_file: Path | None, secret_file: Path | None) -> tuple[Signin
         raise UsageFault("give --key-file or --secret-file, not both")
     if key_file is not None:
         try:
-            return keys.read_private(_bytes(key_file, "--key-file")), False
+            return keys.read_private(_read_bytes(key_file, "--key-file")), False
         except KeyFault as fault:
             raise UsageFault(f"--key-file {key_file}: {fault}") from fault
-    secret = _secret(secret_file, wanted=SIGNING_VARIABLE not in os.environ)
+    secret = _read_secret(secret_file, use_environment=SIGNING_VARIABLE not in os.environ)
     if secret is not None:
         return secret, False
     text = os.environ.get(SIGNING_VARIABLE)
@@ -76,19 +78,19 @@ def signing_key(key_file: Path | None, secret_file: Path | None) -> tuple[Signin
         raise UsageFault(f"{SIGNING_VARIABLE}: {fault}") from fault
 
 
-def _of_file(path: Path) -> VerifyingKey:
+def _read_key_file(path: Path) -> VerifyingKey:
     try:
-        return keys.read_public(_bytes(path, "--key-file"))
+        return keys.read_public(_read_bytes(path, "--key-file"))
     except KeyFault as fault:
         raise UsageFault(f"--key-file {path}: {fault}") from fault
 
 
-def _secret(path: Path | None, *, wanted: bool) -> SigningKey | None:
+def _read_secret(path: Path | None, *, use_environment: bool) -> SigningKey | None:
     """Return the shared secret of a file, or of the environment where no other key is given."""
     place = f"--secret-file {path}" if path is not None else SECRET_VARIABLE
-    text = os.environ.get(SECRET_VARIABLE) if path is None and wanted else None
+    text = os.environ.get(SECRET_VARIABLE) if path is None and use_environment else None
     if path is not None:
-        text = _bytes(path, "--secret-file").decode("ascii", "replace")
+        text = _read_bytes(path, "--secret-file").decode("ascii", "replace")
     if text is None:
         return None
     try:
@@ -97,7 +99,7 @@ def _secret(path: Path | None, *, wanted: bool) -> SigningKey | None:
         raise UsageFault(f"{place}: {fault}; encode raw bytes with `base64 -w0` first") from fault
 
 
-def _bytes(path: Path, option: str) -> bytes:
+def _read_bytes(path: Path, option: str) -> bytes:
     try:
         return read_file(path)
     except OSError as fault:

@@ -31,17 +31,17 @@ def show_explanation(judgement: Judgement, remarks: Sequence[str], notes: Sequen
     """Show everything that a signature is made of, then what to fix."""
     show_verdict(judgement, remarks)
     if judgement.labelled is not None and judgement.base is not None:
-        covered = judgement.labelled.covered
+        signature_input = judgement.labelled.covered
         _title("covered components, in signed order")
-        for component in covered.components:
+        for component in signature_input.components:
             click.echo(f"  {_visible(str(component))}")
         _title("signature parameters, in signed order")
-        for name, value in shown(dict(covered.parameters)).items():
+        for name, value in shown(dict(signature_input.parameters)).items():
             click.echo(f"  {_visible(f'{name}: {value}')}")
-        whole = judgement.base.text is not None
+        is_complete = judgement.base.text is not None
         _title(
             "signature base, lines separated by a line feed"
-            if whole
+            if is_complete
             else "signature base, as far as it can be computed"
         )
         for line in judgement.base.lines:
@@ -54,16 +54,16 @@ def show_explanation(judgement: Judgement, remarks: Sequence[str], notes: Sequen
             click.echo(f"  * {_visible(note)}")
 
 
-def show_signing(described: Mapping[str, Any]) -> None:
+def show_signing(members: Mapping[str, Any]) -> None:
     """Say on standard error what was signed and how to verify it."""
-    lines = [f"signed {described['label']} with {described['algorithm']}"]
-    if described["ephemeral"]:
+    lines = [f"signed {members['label']} with {members['algorithm']}"]
+    if members["ephemeral"]:
         lines.append("the key was generated for this message and deleted; do not trust it")
-    if "did_key" in described:
-        lines.append(f"verify with --did-key {described['did_key']}")
-        lines.append(f"        or --public-key-hex {described['public_key_hex']}")
+    if "did_key" in members:
+        lines.append(f"verify with --did-key {members['did_key']}")
+        lines.append(f"        or --public-key-hex {members['public_key_hex']}")
     lines.append("signature base:")
-    lines += [f"  {_visible(line)}" for line in described["signature_base"].split("\n")]
+    lines += [f"  {_visible(line)}" for line in members["signature_base"].split("\n")]
     click.echo("\n".join(lines), err=True)
 
 

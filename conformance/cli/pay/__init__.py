@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from conformance.cli.connection import connecting
+from conformance.cli.connection import add_connection_options
 from conformance.vocabulary.claims import LANES
 
 _UNITS: Final = 10**6
@@ -96,7 +96,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
     metavar="HOST[:PORT]",
     help="Pay at this host although it is not in the profile. Any other host needs your consent at a terminal.",
 )
-@connecting
+@add_connection_options
 @click.option("--main-network", is_flag=True, help="Allow a payment on a main network, with real money.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.pass_context

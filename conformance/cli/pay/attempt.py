@@ -15,10 +15,10 @@ from pydantic import ValidationError
 
 from conformance.cli.pay import payment_file
 from conformance.cli.pay.confirmation import Agreement, in_usdc
-from conformance.cli.pay.kept_files import Kept
+from conformance.cli.pay.kept_files import CallFolder
 from conformance.cli.pay.paid_address import PaidAddress
-from conformance.cli.pay.payment_file import Channel, NoPaymentFile, PaymentFile, PaymentRecord, Signed, State
-from conformance.cli.private_files import InUse
+from conformance.cli.pay.payment_file import Channel, NotPaymentFile, PaymentFile, PaymentRecord, SignedMembers, State
+from conformance.cli.private_files import FileInUse
 from conformance.cli.usage import UsageFault
 from conformance.http.client import Names
 from conformance.lanes.payers import sender_for, take_back
@@ -30,7 +30,7 @@ from conformance.target import Chain, Profile
 from conformance.text.untrusted import one_line
 
 # Letters of what the other side said that are shown.
-_SHOWN = 1000
+_SHOWN_CHARACTERS = 1000
 # Letters of a transaction's id; a longer text in a rail's answer is not an id.
 _LONGEST_ID = 200
 # Pauses before a payment is sent again, if its node says that it came too late. If it can land no more: no pause.
@@ -62,16 +62,18 @@ class Steps:
     def say(self, step: str, detail: str) -> None:
         """Show a step, except where the output is for a program."""
         if not self._quiet:
-            click.echo(f"{click.style(step + ':', bold=True)} {one_line(detail, _SHOWN)}")
+            click.echo(f"{click.style(step + ':', bold=True)} {one_line(detail, _SHOWN_CHARACTERS)}")
 
     def fail(self, reason: str) -> None:
         """Show why the command ends."""
-        click.echo(f"{click.style('weldproof pay:', fg='red', bold=True)} {one_line(reason, _SHOWN)}", err=True)
+        click.echo(
+            f"{click.style('weldproof pay:', fg='red', bold=True)} {one_line(reason, _SHOWN_CHARACTERS)}", err=True
+        )
 
-    def proceed(self, payment: PaymentRecord, command: str) -> None:
+    def show_continuation(self, payment: PaymentRecord, command: str) -> None:
         """Show what proves a payment that has no answer, and the command that continues, whole."""
         tx_id = None if payment.signed is None else payment.signed.tx_id
-        proof = one_line(f"transaction {tx_id or 'not known yet'}, token {payment.reference}", _SHOWN)
+        proof = one_line(f"transaction {tx_id or 'not known yet'}, token {payment.reference}", _SHOWN_CHARACTERS)
         click.echo(f"{click.style('proof:', bold=True)} {proof}", err=True)
         click.echo(f"{click.style('continue with:', bold=True)} {command}", err=True)
 
@@ -106,7 +108,7 @@ class Attempt:
     is_resumed: bool
     again: bool
     seconds: float
-    kept: Kept | None
+    call_folder: CallFolder | None
     receipt_file: Path | None
     agreement: Agreement
     steps: Steps
@@ -131,12 +133,12 @@ class Attempt:
         return self.file
 
     @property
-    def signed(self) -> SignedPayment:
+    def signed_payment(self) -> SignedPayment:
         """The signed payment that is worked on."""
-        signed = self.payment.record.signed
-        if signed is None:
+        members = self.payment.record.signed
+        if members is None:
             raise UsageFault(f"{self.payment.path}: the file contains no signed payment")
-        return signed.payment()
+        return members.payment()
 
     def resume_command(self) -> str:
         """Return the command that continues with the payment."""
@@ -169,7 +171,7 @@ class Attempt:
             record = PaymentRecord(
                 url=self.address.url,
                 default_body=self.body is None,
-                folder=None if self.kept is None else str(self.kept.folder.absolute()),
+                folder=None if self.call_folder is None else str(self.call_folder.folder.absolute()),
                 **members,
             )
         except ValidationError as fault:
@@ -179,7 +181,7 @@ class Attempt:
             ) from None
         try:
             self.file = payment_file.create(record, again=self.again)
-        except InUse as other:
+        except FileInUse as other:
             raise PaymentRefused(
                 f"another `weldproof pay` already handles this request: {other}. Nothing was paid here"
             ) from None
@@ -188,7 +190,7 @@ class Attempt:
 
     def keep_signed(self, payment: SignedPayment) -> None:
         """Store a signed payment before it is sent or presented for the first time."""
-        self.payment.save(state=State.SIGNED, signed=Signed.of(payment))
+        self.payment.save(state=State.SIGNED, signed=SignedMembers.of(payment))
         if self.payer is not None:
             self.payer.has_open_payment = True
         self._is_signed_here = True
@@ -207,53 +209,53 @@ class Attempt:
         sender = sender_for(self.chain(), self.profile.budgets, Names())
         try:
             # The other half is for the proof, which is worth presenting even if this node cannot be asked.
-            found = await land(sender, self.signed, self._left() / 2)
+            landing = await land(sender, self.signed_payment, self._seconds_left() / 2)
             for pause in _SEND_AGAIN_SECONDS:
-                if not (found.outdated and self._is_signed_here and isinstance(self.payer, SignsAgain)):
+                if not (landing.outdated and self._is_signed_here and isinstance(self.payer, SignsAgain)):
                     break
                 # Signing again pays once only, because the payer does it only if the first transaction can land no
                 # more. A funder has also given the paying account no more than one price.
-                renewed = await self.payer.sign_again(self.signed)
-                if renewed is None:
+                new_payment = await self.payer.sign_again(self.signed_payment)
+                if new_payment is None:
                     await asyncio.sleep(pause)
                 else:
-                    self.keep_signed(renewed)
-                found = await land(sender, self.signed, self._left() / 2)
+                    self.keep_signed(new_payment)
+                landing = await land(sender, self.signed_payment, self._seconds_left() / 2)
         except NotAPayment as fault:
-            raise NoPaymentFile(self.payment.path, str(fault)) from fault
+            raise NotPaymentFile(self.payment.path, str(fault)) from fault
         finally:
             await sender.close()
-        await self._conclude(found)
+        await self._conclude(landing)
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Return the seconds that are left for the payment and its proof."""
         return max(0.0, self.ends - asyncio.get_running_loop().time())
 
-    async def _conclude(self, found: Landing) -> None:
+    async def _conclude(self, landing: Landing) -> None:
         record = self.payment.record
-        if found.fate is Fate.LANDED:
+        if landing.fate is Fate.LANDED:
             self.payment.save(state=State.PAID)
             self.settle_account()
-            self.steps.say("paid", f"on {record.lane}, {self.signed.tx_id}")
-        elif found.fate in {Fate.FAILED, Fate.LAPSED}:
-            await self.nothing_paid()
-            raise PaymentRefused(f"the payment is {found.fate}. Nothing was paid: give the address to pay")
-        elif found.refused and self._is_signed_here:
+            self.steps.say("paid", f"on {record.lane}, {self.signed_payment.tx_id}")
+        elif landing.fate in {Fate.FAILED, Fate.LAPSED}:
+            await self.record_nothing_paid()
+            raise PaymentRefused(f"the payment is {landing.fate}. Nothing was paid: give the address to pay")
+        elif landing.refused and self._is_signed_here:
             # No other process had it, so that it is nowhere else on its way.
-            await self.nothing_paid()
-            raise Inconclusive(f"{found.trouble}. Nothing was paid")
+            await self.record_nothing_paid()
+            raise Inconclusive(f"{landing.trouble}. Nothing was paid")
         else:
-            trouble = "" if found.trouble is None else f": {found.trouble}"
-            self.steps.say("not confirmed", f"the payment is {found.fate}{trouble}")
+            trouble = "" if landing.trouble is None else f": {landing.trouble}"
+            self.steps.say("not confirmed", f"the payment is {landing.fate}{trouble}")
 
     async def look_on_chain(self) -> Fate | None:
         """Return what the chain shows of the payment, and keep what that decides; None if it cannot be asked."""
         sender = None
         try:
             sender = sender_for(self.chain(), self.profile.budgets, Names())
-            fate = await sender.fate(self.signed)
+            fate = await sender.fate(self.signed_payment)
             if fate is Fate.LANDED:
-                self.note_transaction(await sender.transaction(self.signed))
+                self.note_transaction(await sender.transaction(self.signed_payment))
                 self.settle_account()
         except (Inconclusive, PaymentRefused):
             return None
@@ -264,13 +266,13 @@ class Attempt:
 
     def note_transaction(self, tx_id: str | None) -> None:
         """Keep that the payment is on the chain, and by which transaction where it was not known before."""
-        signed = self.payment.record.signed
+        signed_members = self.payment.record.signed
         is_id = tx_id is not None and len(tx_id) <= _LONGEST_ID and tx_id.isascii() and tx_id.isprintable()
-        if signed is not None and signed.tx_id is None and is_id:
-            signed = signed.model_copy(update={"tx_id": tx_id})
-        self.payment.save(state=State.PAID, signed=signed)
+        if signed_members is not None and signed_members.tx_id is None and is_id:
+            signed_members = signed_members.model_copy(update={"tx_id": tx_id})
+        self.payment.save(state=State.PAID, signed=signed_members)
 
-    async def nothing_paid(self) -> bool:
+    async def record_nothing_paid(self) -> bool:
         """Keep that nothing was paid, and give the funder back what the paying account holds; return whether it was."""
         self.payment.save(state=State.NOT_PAID)
         self.settle_account()
@@ -310,7 +312,7 @@ class Attempt:
             return False
         return True
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """Return the payment in words."""
         record = self.payment.record
         when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(record.made_at))

@@ -15,7 +15,7 @@ from conformance.cli.pay.confirmation import in_usdc
 from conformance.cli.pay.kept_files import RECEIPT
 from conformance.cli.pay.paid_address import PaidAddress
 from conformance.cli.pay.payment_file import Channel, PaymentRecord, State
-from conformance.cli.pay.presentation import Heard, Verdict, present_call, present_task, present_until
+from conformance.cli.pay.presentation import ProofReply, Verdict, present_call, present_task, present_until
 from conformance.cli.private_files import write_private
 from conformance.discovery.rail import Operation
 from conformance.engine import clock
@@ -61,7 +61,7 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
     payee = str(entry.get("payTo"))
     attempt.steps.say("challenge", f"{in_usdc(units)} USDC on {with_worth(network)} to {payee}")
     await agree(units, payee, network)
-    worth_paying(case, quote)
+    check_worth_paying(case, quote)
     attempt.begin(
         channel=Channel.A2A if attempt.is_a2a else Channel.HTTP,
         body=quote.body,
@@ -81,9 +81,9 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
         raise Inconclusive(
             f"the payer of {case.lane} signs no transaction that can be stored before it is sent. Nothing was paid"
         )
-    signed = await payer.sign(entry)
-    name_live_values(case, signed.proof)
-    attempt.keep_signed(signed)
+    signed_payment = await payer.sign(entry)
+    name_live_values(case, signed_payment.proof)
+    attempt.keep_signed(signed_payment)
     return await finish_call(case, operation, attempt)
 
 
@@ -96,23 +96,23 @@ async def finish_call(case: Case, operation: Operation, attempt: Attempt) -> dic
         Inconclusive: The node refused the transaction that was never sent before; nothing was paid.
     """
     record = attempt.payment.record
-    if record.state is State.SIGNED and attempt.signed.transaction:
+    if record.state is State.SIGNED and attempt.signed_payment.transaction:
         await attempt.bring_to_chain()
-    heard = await _presented(case, operation, attempt)
-    if heard.answer is None:
-        await _unserved(attempt, heard)
-        raise PaymentOpen(f"{_whose(attempt)} has no answer yet: {heard.said}")
-    attempt.steps.say("served", f"200 with {len(heard.answer.body)} bytes")
-    quote = Challenge(operation, record.body, heard.answer, (record.entry,))
-    bought = Purchase(quote, record.lane, attempt.signed.proof, heard.answer)
+    reply = await _present_proof(case, operation, attempt)
+    if reply.answer is None:
+        await _stop_if_refused(attempt, reply)
+        raise PaymentOpen(f"{_describe_payment(attempt)} has no answer yet: {reply.text}")
+    attempt.steps.say("served", f"200 with {len(reply.answer.body)} bytes")
+    quote = Challenge(operation, record.body, reply.answer, (record.entry,))
+    purchase = Purchase(quote, record.lane, attempt.signed_payment.proof, reply.answer)
     try:
-        result = await _kept(case, bought, attempt)
+        result = await _keep_call(case, purchase, attempt)
     except PaymentOpen as left:
         # A 200 alone shows nothing, since a proxy's page has that status, too. The chain is asked as after a refusal.
         await _refuse_unpaid(attempt, str(left))
         raise
-    if bought.transaction is not None:
-        attempt.note_transaction(bought.transaction)
+    if purchase.transaction is not None:
+        attempt.note_transaction(purchase.transaction)
     attempt.settle_account()
     attempt.payment.save(state=State.SERVED)
     await attempt.give_back()
@@ -133,53 +133,53 @@ async def _offer(case: Case, operation: Operation, attempt: Attempt) -> tuple[Ch
     return Challenge(operation, operation.body, task.answer, tuple(task.entries)), task.id
 
 
-async def _presented(case: Case, operation: Operation, attempt: Attempt) -> Heard:
+async def _present_proof(case: Case, operation: Operation, attempt: Attempt) -> ProofReply:
     """Present the proof until it is served, refused, or the time is over."""
-    record, proof = attempt.payment.record, attempt.signed.proof
+    record, proof = attempt.payment.record, attempt.signed_payment.proof
 
-    async def once() -> Heard:
+    async def once() -> ProofReply:
         task_id = attempt.payment.record.task
         if task_id is not None:
-            heard = await present_task(case, task_id, proof)
-            if heard is not None:
-                return heard
+            reply = await present_task(case, task_id, proof)
+            if reply is not None:
+                return reply
             attempt.steps.say(
                 "task", "the rail does not know the task any more; the proof is sent to the same service over HTTP"
             )
             attempt.payment.save(channel=Channel.HTTP, task=None)
         return await present_call(case, operation, proof, record.worth_until)
 
-    def keep(said: str) -> None:
-        attempt.payment.save(last_answer=said[:_LONGEST_SAID])
+    def keep(answer_text: str) -> None:
+        attempt.payment.save(last_answer=answer_text[:_LONGEST_ANSWER_TEXT])
 
     return await present_until(once, attempt.ends, attempt.steps.say, keep)
 
 
-_LONGEST_SAID: Final = 500
+_LONGEST_ANSWER_TEXT: Final = 500
 
 
-async def _unserved(attempt: Attempt, heard: Heard) -> None:
+async def _stop_if_refused(attempt: Attempt, reply: ProofReply) -> None:
     """Say what a proof that was not served is worth.
 
     Raises:
         PaymentStopped: Presenting it once more brings nothing.
         PaymentRefused: The chain shows that nothing was paid.
     """
-    fate = await _refuse_unpaid(attempt, heard.said)
-    if heard.verdict is not Verdict.STOP:
+    fate = await _refuse_unpaid(attempt, reply.text)
+    if reply.verdict is not Verdict.STOP:
         return
-    advice = _ADVICE.get(heard.code or "")
-    if advice is None and not attempt.signed.transaction and fate is Fate.UNSEEN:
+    advice = _ADVICE.get(reply.code or "")
+    if advice is None and not attempt.signed_payment.transaction and fate is Fate.UNSEEN:
         advice = (
             "no money has moved. The same proof can be presented again until the authorization ends (validBefore). "
             "After that time the command below reports that nothing was paid"
         )
     elif advice is None:
         advice = "send the operator the transaction id and the token in the file; presenting it again is free"
-    raise PaymentStopped(f"{_whose(attempt)} was refused: {heard.said}; {advice}")
+    raise PaymentStopped(f"{_describe_payment(attempt)} was refused: {reply.text}; {advice}")
 
 
-async def _refuse_unpaid(attempt: Attempt, said: str) -> Fate | None:
+async def _refuse_unpaid(attempt: Attempt, answer_text: str) -> Fate | None:
     """Return what the chain shows of a payment, None if it cannot be asked.
 
     Raises:
@@ -187,57 +187,59 @@ async def _refuse_unpaid(attempt: Attempt, said: str) -> Fate | None:
     """
     fate = await attempt.look_on_chain()
     if fate in {Fate.LAPSED, Fate.FAILED}:
-        await attempt.nothing_paid()
-        raise PaymentRefused(f"{said}, and the payment is {fate}. Nothing was paid: give the address to pay")
+        await attempt.record_nothing_paid()
+        raise PaymentRefused(f"{answer_text}, and the payment is {fate}. Nothing was paid: give the address to pay")
     return fate
 
 
-def _whose(attempt: Attempt) -> str:
-    signed = attempt.signed
-    return f"the payment {signed.tx_id}" if signed.tx_id is not None else "the authorization"
+def _describe_payment(attempt: Attempt) -> str:
+    signed_payment = attempt.signed_payment
+    return f"the payment {signed_payment.tx_id}" if signed_payment.tx_id is not None else "the authorization"
 
 
-async def _kept(case: Case, bought: Purchase, attempt: Attempt) -> dict[str, Any]:
+async def _keep_call(case: Case, purchase: Purchase, attempt: Attempt) -> dict[str, Any]:
     """Keep a call and its receipt: it is paid for, whatever the receipt is worth.
 
     Raises:
         PaymentOpen: The key set cannot be had now, or the receipt cannot be written.
         PaymentStopped: No receipt verifies.
     """
-    kept, steps = attempt.kept, attempt.steps
-    if kept is not None:
+    call_folder, steps = attempt.call_folder, attempt.steps
+    if call_folder is not None:
         try:
-            kept.call(bought, attempt.payment.record.network)
+            call_folder.keep_call(purchase, attempt.payment.record.network)
         except OSError as fault:
-            steps.fail(f"--keep {kept.folder}: {fault.strerror}; go on without")
+            steps.fail(f"--keep {call_folder.folder}: {fault.strerror}; go on without")
         else:
-            steps.say("call kept", f"request, answer and settlement in {kept.folder}")
+            steps.say("call kept", f"request, answer and settlement in {call_folder.folder}")
     try:
-        result = await _receipt(case, bought, attempt)
+        result = await _find_receipt(case, purchase, attempt)
     except (Unreachable, JsonFault) as fault:
         raise PaymentOpen(f"the call was served, but its receipt cannot be verified now: {fault}") from fault
     return result | _keep_receipt(result["payable_receipt"], result.pop("jwks"), attempt)
 
 
-async def _receipt(case: Case, bought: Purchase, attempt: Attempt) -> dict[str, Any]:
-    tokens = jose.tokens_in(bought.answer.object(), bought.answer.headers)
+async def _find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dict[str, Any]:
+    tokens = jose.tokens_in(purchase.answer.object(), purchase.answer.headers)
     jwks = case.session.rail + "/.well-known/jwks.json"
-    published = keys.keys_of_jwks((await case.client.call("GET", jwks)).object())
+    published_keys = keys.keys_of_jwks((await case.client.call("GET", jwks)).object())
     for place, token in tokens:
         try:
-            claims = jose.verify(token, published)
+            claims = jose.verify(token, published_keys)
         except jose.JwsFault:
             continue
         if "request_hash" in claims or "payable" in str(claims.get("kind", "")):
-            if (other := _other_subject(bought, attempt.payment.record, claims)) is not None:
-                raise PaymentStopped(f"the call was answered with 200, and the receipt in it is of another {other}")
+            if (other_subject := _other_subject(purchase, attempt.payment.record, claims)) is not None:
+                raise PaymentStopped(
+                    f"the call was answered with 200, and the receipt in it is of another {other_subject}"
+                )
             attempt.steps.say("receipt", f"verified against the published key ({place})")
             digest = hashing.sha256_hex(token.encode())
             return {
                 "payable_receipt": token,
                 "claims": claims,
                 "receipt_hash": digest,
-                "proof": dict(bought.proof),
+                "proof": dict(purchase.proof),
                 "jwks": jwks,
             }
     raise PaymentStopped(
@@ -245,15 +247,19 @@ async def _receipt(case: Case, bought: Purchase, attempt: Attempt) -> dict[str, 
     )
 
 
-def _other_subject(bought: Purchase, record: PaymentRecord, claims: Mapping[str, Any]) -> str | None:
+def _other_subject(purchase: Purchase, record: PaymentRecord, claims: Mapping[str, Any]) -> str | None:
     """Return what a receipt differs in from the call that was paid, None where nothing shows that it does.
 
     A request's hash is compared where the challenge quotes one, since only then its recipe is known.
     """
     extra = record.entry.get("extra")
     extra = extra if isinstance(extra, Mapping) else {}
-    quoted, named = extra.get("request_hash"), claims.get("request_hash")
-    if isinstance(quoted, str) and named != quoted and not _is_hash_of(bought.challenge, extra, named):
+    quoted_hash, receipt_hash = extra.get("request_hash"), claims.get("request_hash")
+    if (
+        isinstance(quoted_hash, str)
+        and receipt_hash != quoted_hash
+        and not _is_hash_of(purchase.challenge, extra, receipt_hash)
+    ):
         return "request"
     payment = claims.get("payment_reference_hash")
     is_reference = isinstance(payment, str) and _HASH_REFERENCE.fullmatch(payment) is not None
@@ -268,9 +274,9 @@ def _keep_receipt(token: str, jwks: str, attempt: Attempt) -> dict[str, str]:
     Raises:
         PaymentOpen: It cannot be written.
     """
-    kept = attempt.kept
-    usual = f"receipt-{hashing.sha256_hex(token.encode())[:16]}.jws"
-    path = attempt.receipt_file or (kept.folder / RECEIPT if kept is not None else Path(usual))
+    call_folder = attempt.call_folder
+    default_name = f"receipt-{hashing.sha256_hex(token.encode())[:16]}.jws"
+    path = attempt.receipt_file or (call_folder.folder / RECEIPT if call_folder is not None else Path(default_name))
     try:
         write_private(path, f"{token}\n".encode("ascii"))
     except OSError as fault:
@@ -280,11 +286,11 @@ def _keep_receipt(token: str, jwks: str, attempt: Attempt) -> dict[str, str]:
             f"{path}: {fault.strerror}; the receipt is printed above, and the rail keeps it for a day"
         ) from fault
     attempt.steps.say("receipt kept", str(path))
-    verifying = kept.verification(path, jwks) if kept is not None else None
-    if verifying is None:
+    verify_command = call_folder.verification_command(path, jwks) if call_folder is not None else None
+    if verify_command is None:
         return {"kept": str(path)}
-    attempt.steps.say("verify it", verifying)
-    return {"kept": str(path), "verify": verifying}
+    attempt.steps.say("verify it", verify_command)
+    return {"kept": str(path), "verify": verify_command}
 
 
 def operation_at(session: Session, address: PaidAddress, body: Any) -> Operation:
@@ -294,11 +300,11 @@ def operation_at(session: Session, address: PaidAddress, body: Any) -> Operation
         PaymentRefused: The rail lists none there.
         Inconclusive: It lists none at all.
     """
-    known = next((one for one in session.catalog.listed_operations if one.url == address.bare), None)
-    if known is None:
-        listed = ", ".join(one.path for one in session.catalog.listed_operations)
-        raise PaymentRefused(f"{address.bare} is not a paid operation of the rail: {listed}. Nothing was paid")
-    return Operation(known.role, address.url, known.path, known.body if body is None else body, ())
+    operation = next((one for one in session.catalog.listed_operations if one.url == address.bare), None)
+    if operation is None:
+        path_list = ", ".join(one.path for one in session.catalog.listed_operations)
+        raise PaymentRefused(f"{address.bare} is not a paid operation of the rail: {path_list}. Nothing was paid")
+    return Operation(operation.role, address.url, operation.path, operation.body if body is None else body, ())
 
 
 def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
@@ -313,14 +319,14 @@ def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
     network = chain.network
     usdc, asset, amount = chain.usdc, entry.get("asset"), str(entry.get("maxAmountRequired"))
     if usdc is None or not usdc.is_asset(str(asset)):
-        known = f"USDC of {network} is {usdc.asset_id}" if usdc is not None else f"no USDC of {network} is known"
-        raise PaymentRefused(f"the challenge asks for the asset {asset}, and {known}. Nothing was paid")
+        usdc_text = f"USDC of {network} is {usdc.asset_id}" if usdc is not None else f"no USDC of {network} is known"
+        raise PaymentRefused(f"the challenge asks for the asset {asset}, and {usdc_text}. Nothing was paid")
     if not (amount.isascii() and amount.isdecimal() and len(amount) <= _LONGEST_NUMBER):
         raise PaymentRefused(f"the challenge's maxAmountRequired {amount} is not an amount. Nothing was paid")
     return network, int(amount)
 
 
-def worth_paying(case: Case, quote: Challenge) -> None:
+def check_worth_paying(case: Case, quote: Challenge) -> None:
     """Refuse to pay a challenge of another request or one that is about to lapse (P-CH-12).
 
     Raises:
@@ -329,8 +335,8 @@ def worth_paying(case: Case, quote: Challenge) -> None:
     extra = quote.entry(case.lane).get("extra")
     if not isinstance(extra, Mapping):
         raise PaymentRefused("the challenge's offer has no object `extra`; nothing was paid")
-    quoted = extra.get("request_hash")
-    if isinstance(quoted, str) and not _is_hash_of(quote, extra, quoted):
+    quoted_hash = extra.get("request_hash")
+    if isinstance(quoted_hash, str) and not _is_hash_of(quote, extra, quoted_hash):
         raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
     ends = _end_of(case, quote)
     if ends is not None and ends - clock.now(case) < _MINIMUM_SECONDS_LEFT:
@@ -346,9 +352,9 @@ def _is_hash_of(quote: Challenge, extra: Mapping[str, Any], value: object) -> bo
 
 def _end_of(case: Case, quote: Challenge) -> int | None:
     """Return when a challenge lapses, in unix seconds; None where it does not say."""
-    issued = quote.reference(case.lane).split(":", 1)[0]
+    issue_text = quote.reference(case.lane).split(":", 1)[0]
     ttl = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
-    moment = int(issued) if issued.isdecimal() and len(issued) <= _LONGEST_NUMBER else None
+    moment = int(issue_text) if issue_text.isdecimal() and len(issue_text) <= _LONGEST_NUMBER else None
     if moment is None or not isinstance(ttl, int) or not 0 < ttl <= _LONGEST_LIFETIME:
         return None
     return moment + ttl

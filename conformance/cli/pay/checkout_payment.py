@@ -67,16 +67,16 @@ async def finish_link(session: Session, client: Client, attempt: Attempt) -> dic
     """
     if attempt.payment.record.state is State.SIGNED:
         await attempt.bring_to_chain()
-    record, tx_id = attempt.payment.record, attempt.signed.tx_id
+    record, tx_id = attempt.payment.record, attempt.signed_payment.tx_id
     url = attempt.address.url
-    left = max(0.0, attempt.ends - asyncio.get_running_loop().time())
-    seconds = await wait_for_paid(session, client, url, frozenset(record.paid_lines), left)
+    seconds_left = max(0.0, attempt.ends - asyncio.get_running_loop().time())
+    seconds = await wait_for_paid(session, client, url, frozenset(record.paid_lines), seconds_left)
     if seconds is None:
         is_paid = record.state is State.PAID
         attempt.payment.save(last_answer="the page does not show Paid")
-        what = f"paid by {tx_id}" if is_paid else f"{tx_id} is signed, but not on the chain yet"
+        payment_text = f"paid by {tx_id}" if is_paid else f"{tx_id} is signed, but not on the chain yet"
         raise PaymentOpen(
-            f"{what}, but the page does not show Paid. A payment that arrived too late is listed for the shop, where "
+            f"{payment_text}, but the page does not show Paid. A payment that arrived too late is listed for the shop, where "
             f"the transaction id identifies it"
         )
     if attempt.payment.record.state is State.SIGNED:
@@ -107,10 +107,10 @@ async def _refuse_foreign(attempt: Attempt) -> None:
     """
     fate = await attempt.look_on_chain()
     if fate in {Fate.LAPSED, Fate.FAILED}:
-        await attempt.nothing_paid()
+        await attempt.record_nothing_paid()
         raise PaymentRefused(f"the page shows Paid by another payment, and this one is {fate}. Nothing was paid")
     if fate is not Fate.LANDED:
         raise PaymentOpen(
-            f"the page shows Paid, perhaps by another payment: {attempt.signed.tx_id} is not final on the chain. If it "
+            f"the page shows Paid, perhaps by another payment: {attempt.signed_payment.tx_id} is not final on the chain. If it "
             "gets there, it is listed for the shop, which the transaction id shows it"
         )

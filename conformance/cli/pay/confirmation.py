@@ -35,7 +35,7 @@ class Agreement:
     wallet: Wallet
     hosts: tuple[str, ...] = ()
 
-    async def at(self, address: PaidAddress, profile: Profile) -> None:
+    async def agree_on_host(self, address: PaidAddress, profile: Profile) -> None:
         """Agree on who is asked for a price and paid, before anything is sent there.
 
         Raises:
@@ -43,17 +43,19 @@ class Agreement:
         """
         if address.is_of(profile) or address.host in self.hosts:
             return
-        known = ", ".join(f"{name} {one.url}" for name, one in sorted(profile.surfaces.items()))
-        stranger = f"{one_line(address.host, 100)} is not a host of the profile ({known or 'it has no surface'})"
+        surface_list = ", ".join(f"{name} {one.url}" for name, one in sorted(profile.surfaces.items()))
+        host_text = (
+            f"{one_line(address.host, 100)} is not a host of the profile ({surface_list or 'it has no surface'})"
+        )
         if not is_at_terminal():
             raise PaymentRefused(
-                f"{stranger}, and without a terminal no question can be asked. To pay there, give --allow-host "
+                f"{host_text}, and without a terminal no question can be asked. To pay there, give --allow-host "
                 f"{one_line(address.host, 100)}. Nothing was sent or paid"
             )
-        if not await yes(f"{stranger}. Pay there?"):
-            raise PaymentRefused(f"{stranger}, and you did not agree to it. Nothing was sent or paid")
+        if not await ask_yes_no(f"{host_text}. Pay there?"):
+            raise PaymentRefused(f"{host_text}, and you did not agree to it. Nothing was sent or paid")
 
-    async def reached(self, units: int, payee: str, network: str) -> None:
+    async def agree_on_price(self, units: int, payee: str, network: str) -> None:
         """Agree on a payment before it is made.
 
         Args:
@@ -71,12 +73,12 @@ class Agreement:
                     f"{price} is more than --max {in_usdc(self.most)}, and without a terminal no question can be "
                     f"asked. To pay it, give --max {in_usdc(units)}. Nothing was paid"
                 )
-            if not await yes(f"{price} is more than --max {in_usdc(self.most)}. Pay it?"):
+            if not await ask_yes_no(f"{price} is more than --max {in_usdc(self.most)}. Pay it?"):
                 raise PaymentRefused(f"{price}: you did not agree to it. Nothing was paid")
         self.wallet.most = units
 
 
-def within_limits(profile: Profile, units: int, network: str) -> None:
+def check_limits(profile: Profile, units: int, network: str) -> None:
     """Hold a price against every limit that the profile sets for its network, whoever's money it is.
 
     Args:
@@ -100,18 +102,18 @@ def is_at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-async def yes(question: str) -> bool:
+async def ask_yes_no(question: str) -> bool:
     """Ask a question and return whether it was answered with yes."""
     click.echo(f"{question} [y/N]: ", err=True, nl=False)
-    return (await _line()).strip().lower() in _YES
+    return (await _read_line()).strip().lower() in _YES
 
 
-async def _line() -> str:
+async def _read_line() -> str:
     """Return a line that somebody types; Ctrl-C ends the wait for it."""
-    loop, typed = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(sys.stdin.fileno(), typed.set)
+    loop, input_ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), input_ready.set)
     try:
-        await typed.wait()
+        await input_ready.wait()
     finally:
         loop.remove_reader(sys.stdin.fileno())
     return sys.stdin.readline()

@@ -12,17 +12,17 @@ import click
 import orjson
 
 from conformance import extras
-from conformance.cli.connection import connected
+from conformance.cli.connection import apply_connection_options
 from conformance.cli.json_output import print_json
 from conformance.cli.pay.attempt import Attempt, PaymentOpen, Steps
 from conformance.cli.pay.call_payment import buy_call, finish_call, operation_at
 from conformance.cli.pay.checkout_payment import finish_link, pay_link
-from conformance.cli.pay.confirmation import Agreement, is_at_terminal, within_limits, yes
-from conformance.cli.pay.kept_files import Kept
+from conformance.cli.pay.confirmation import Agreement, ask_yes_no, check_limits, is_at_terminal
+from conformance.cli.pay.kept_files import CallFolder
 from conformance.cli.pay.paid_address import PaidAddress
-from conformance.cli.pay.payment_file import NoPaymentFile, PaymentFile, State, has_payments, open_payment
-from conformance.cli.private_files import InUse
-from conformance.cli.targets import checked_nodes, named_profile
+from conformance.cli.pay.payment_file import NotPaymentFile, PaymentFile, State, has_payments, open_payment
+from conformance.cli.private_files import FileInUse
+from conformance.cli.targets import check_nodes, load_named_profile
 from conformance.cli.usage import UsageFault
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, Check
@@ -63,28 +63,28 @@ def pay(
 ) -> None:
     """Do what `weldproof pay` says of itself; its options are declared beside its help."""
     _check_options(url, resumed, lane, body, again=again, is_a2a=is_a2a)
-    profile = named_profile(config, (), ours=False)
+    profile = load_named_profile(config, (), is_reference=False)
     if profile is None:
         raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
-    profile = connected(profile, cacert=cacert, insecure=insecure, timeout=timeout)
-    checked_nodes(profile, main_network=main_network)
-    sent = _body(body)
-    file = _file(url, resumed, sent, again=again)
+    profile = apply_connection_options(profile, cacert=cacert, insecure=insecure, timeout=timeout)
+    check_nodes(profile, main_network=main_network)
+    body_value = _read_body(body)
+    file = _find_payment_file(url, resumed, body_value, again=again)
     address = PaidAddress.of(file.record.url if file is not None else str(url))
     attempt = Attempt(
         profile,
         address,
         lane,
-        sent,
+        body_value,
         is_a2a,
         resumed is not None,
         again,
         seconds,
-        _places(address.url, receipt_file, folder, file),
+        _prepare_folder(address.url, receipt_file, folder, file),
         receipt_file,
         Agreement(most, Wallet(main_network=main_network), hosts),
         Steps(quiet=as_json),
-        _continuing_options(
+        _continuation_options(
             {"--config": config, "--receipt": receipt_file, "--keep": folder, "--cacert": cacert},
             hosts,
             timeout,
@@ -93,11 +93,11 @@ def pay(
         ),
         file,
     )
-    _end(ctx, attempt, as_json=as_json)
+    _finish(ctx, attempt, as_json=as_json)
 
 
 def _check_options(
-    url: str | None, resumed: Path | None, lane: str | None, body: str | None, *, again: bool, is_a2a: bool
+    url: str | None, resume_file: Path | None, lane: str | None, body: str | None, *, again: bool, is_a2a: bool
 ) -> None:
     """Refuse options that contradict each other, and a lane whose libraries are not installed.
 
@@ -107,17 +107,17 @@ def _check_options(
     """
     if lane is not None:
         extras.need(FACTS[lane].extra)
-    if (url is None) == (resumed is None):
+    if (url is None) == (resume_file is None):
         raise UsageFault("give the address to pay, or --resume FILE for a payment that has no answer yet")
     if url is not None and is_a2a and token_in(url) is not None:
         raise UsageFault("--a2a is only for calls of the rail: a checkout page is paid by a transfer")
-    if resumed is not None and (is_a2a or again or lane is not None or body is not None):
+    if resume_file is not None and (is_a2a or again or lane is not None or body is not None):
         raise UsageFault(
             "--resume continues one payment unchanged: it cannot be combined with --again, --a2a, --lane or --body"
         )
 
 
-def _end(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
+def _finish(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
     """Do the work, say how it ended, and how to go on where a payment has no answer yet."""
     try:
         result, code, reason = _outcome(attempt)
@@ -125,19 +125,19 @@ def _end(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
         if attempt.file is not None:
             attempt.file.close()
     record = None if attempt.file is None else attempt.file.record
-    is_left = record is not None and record.may_have_paid
-    if is_left and code is not PaidExit.PROOF_REFUSED:
+    is_open = record is not None and record.may_have_paid
+    if is_open and code is not PaidExit.PROOF_REFUSED:
         code = PaidExit.ANSWER_MISSING
     if reason is not None:
         attempt.steps.fail(reason)
-    if record is not None and is_left:
-        attempt.steps.proceed(record, attempt.resume_command())
+    if record is not None and is_open:
+        attempt.steps.show_continuation(record, attempt.resume_command())
     if as_json and (record is not None or result):
         payment = {} if record is None else {**record.report(), "file": str(attempt.payment.path)}
-        ending = {"reason": reason} if reason is not None else {}
-        ending |= {"resume": attempt.resume_command()} if is_left else {}
+        ending_members = {"reason": reason} if reason is not None else {}
+        ending_members |= {"resume": attempt.resume_command()} if is_open else {}
         # Claims of a receipt may hold what JSON in UTF-8 cannot.
-        print_json(json_safe({**payment, **result, **ending}))
+        print_json(json_safe({**payment, **result, **ending_members}))
     if code is not Exit.PASSED:
         ctx.exit(code)
 
@@ -155,33 +155,35 @@ def _outcome(attempt: Attempt) -> tuple[dict[str, Any], Exit | PaidExit, str | N
     except asyncio.CancelledError:
         return {}, Exit.INTERRUPTED, "interrupted"
     except UsageFault as fault:
-        if isinstance(fault, NoPaymentFile) or attempt.file is None or not attempt.file.record.may_have_paid:
+        if isinstance(fault, NotPaymentFile) or attempt.file is None or not attempt.file.record.may_have_paid:
             raise
         return {}, PaidExit.ANSWER_MISSING, fault.message
     except Exception:
         # What was paid must be found again, whatever this program tripped over.
         if attempt.file is not None and attempt.file.record.may_have_paid:
-            attempt.steps.proceed(attempt.file.record, attempt.resume_command())
+            attempt.steps.show_continuation(attempt.file.record, attempt.resume_command())
         raise
 
 
-def _file(url: str | None, resumed: Path | None, body: Any, *, again: bool) -> PaymentFile | None:
+def _find_payment_file(url: str | None, resume_file: Path | None, body: Any, *, again: bool) -> PaymentFile | None:
     """Return the payment to go on with: the one that was named, or an open one of the same request.
 
     Raises:
         UsageFault: A file cannot be used, or another process works on it.
     """
     try:
-        if resumed is not None:
-            return PaymentFile.open(resumed)
+        if resume_file is not None:
+            return PaymentFile.open(resume_file)
         if url is None or again:
             return None
         return open_payment(PaidAddress.of(url).url, body, default_body=body is None)
-    except InUse as fault:
+    except FileInUse as fault:
         raise UsageFault(f"another `weldproof pay` already handles {fault}. Nothing was paid here") from fault
 
 
-def _places(url: str, receipt_file: Path | None, folder: Path | None, file: PaymentFile | None) -> Kept | None:
+def _prepare_folder(
+    url: str, receipt_file: Path | None, folder: Path | None, file: PaymentFile | None
+) -> CallFolder | None:
     """Look at where things are to be kept while nothing is paid yet, and return the folder for the call.
 
     Raises:
@@ -194,10 +196,10 @@ def _places(url: str, receipt_file: Path | None, folder: Path | None, file: Paym
     if folder is None:
         return None
     # An earlier process of the same payment may have begun to keep it there.
-    return Kept.prepared(folder, begun=file is not None and file.record.folder == str(folder.absolute()))
+    return CallFolder.prepare(folder, is_begun=file is not None and file.record.folder == str(folder.absolute()))
 
 
-def _continuing_options(
+def _continuation_options(
     paths: Mapping[str, Path | None], hosts: Sequence[str], timeout: float | None, *, insecure: bool, main_network: bool
 ) -> list[str]:
     """Return the options that a command which goes on with the payment needs as well."""
@@ -210,7 +212,7 @@ def _continuing_options(
     return words + ["--insecure"] * insecure + ["--main-network"] * main_network
 
 
-def _body(text: str | None) -> Any:
+def _read_body(text: str | None) -> Any:
     if text is None:
         return None
     try:
@@ -223,21 +225,21 @@ def _body(text: str | None) -> Any:
 async def _work(attempt: Attempt) -> dict[str, Any]:
     """Pay, or go on with a payment, and return the answer's members for `--json`."""
     profile = attempt.profile
-    await interruptible(attempt.agreement.at(attempt.address, profile))
+    await interruptible(attempt.agreement.agree_on_host(attempt.address, profile))
     await interruptible(_offer_open(attempt))
     is_page = token_in(attempt.address.url) is not None
-    asked = profile if is_page else attempt.address.rail(profile)
+    session_profile = profile if is_page else attempt.address.rail(profile)
     transport = HttpTransport(
         seconds=profile.budgets.request, requests_per_second=0, connections=4, tls=context_of(profile.tls)
     )
     async with transport:
         names, log = Names(), EventLog()
         client = Client(transport, log, "pay", names, Counter())
-        session = Session(asked, client, names, seed=0, wallet=attempt.agreement.wallet)
+        session = Session(session_profile, client, names, seed=0, wallet=attempt.agreement.wallet)
         try:
             if is_page:
-                return await interruptible(_link(session, client, attempt))
-            return await interruptible(_call(session, client, log, attempt))
+                return await interruptible(_pay_link(session, client, attempt))
+            return await interruptible(_pay_call(session, client, log, attempt))
         finally:
             await session.close()
             if attempt.file is not None and attempt.file.record.state is State.PREPARED:
@@ -254,9 +256,9 @@ async def _offer_open(attempt: Attempt) -> None:
     if file is None:
         return
     record = file.record
-    attempt.steps.say("open payment", f"{attempt.described()}, presented to {record.url} only ({file.path})")
+    attempt.steps.say("open payment", f"{attempt.describe()}, presented to {record.url} only ({file.path})")
     if record.state in {State.PREPARED, State.NOT_PAID}:
-        is_settled = await attempt.nothing_paid()
+        is_settled = await attempt.record_nothing_paid()
         if not is_settled:
             attempt.steps.fail(f"the balance of the paying account could not be returned: {attempt.resume_command()}")
         if attempt.is_resumed:
@@ -265,50 +267,50 @@ async def _offer_open(attempt: Attempt) -> None:
         attempt.file = None
     elif attempt.lane is not None and attempt.lane != record.lane:
         raise PaymentOpen(
-            f"{attempt.described()}: it has no answer yet, and --lane asks for another. Continue it, or give --again "
+            f"{attempt.describe()}: it has no answer yet, and --lane asks for another. Continue it, or give --again "
             f"to pay a second time"
         )
-    elif not attempt.is_resumed and is_at_terminal() and not await yes(f"Continue {attempt.described()}?"):
-        raise PaymentOpen(f"{attempt.described()}: it was not changed. Give --again to pay a second time")
+    elif not attempt.is_resumed and is_at_terminal() and not await ask_yes_no(f"Continue {attempt.describe()}?"):
+        raise PaymentOpen(f"{attempt.describe()}: it was not changed. Give --again to pay a second time")
 
 
-async def _link(session: Session, client: Client, attempt: Attempt) -> dict[str, Any]:
+async def _pay_link(session: Session, client: Client, attempt: Attempt) -> dict[str, Any]:
     if attempt.file is not None:
         return await finish_link(session, client, attempt)
-    return await pay_link(session, client, attempt, _agreeing(attempt))
+    return await pay_link(session, client, attempt, _make_agree(attempt))
 
 
-async def _call(session: Session, client: Client, log: EventLog, attempt: Attempt) -> dict[str, Any]:
+async def _pay_call(session: Session, client: Client, log: EventLog, attempt: Attempt) -> dict[str, Any]:
     if attempt.file is None:
         await session.open(rehearse=False)
         operation = operation_at(session, attempt.address, attempt.body)
         # A payment of the published example is one of the same request, whether its body was typed or not.
         if not attempt.again and has_payments(attempt.address.url):
-            attempt.file = _open_one(attempt.address.url, operation.body)
+            attempt.file = _open_existing(attempt.address.url, operation.body)
             await _offer_open(attempt)
     if attempt.file is not None:
         record = attempt.file.record
         operation = Operation(record.role, record.url, record.path, record.body, ())
         return await finish_call(_case(session, client, log, record.lane), operation, attempt)
     lanes = attempt.profile.claims.lanes
-    chosen = attempt.lane or next((name for name in lanes if attempt.profile.chains.of(name)), None)
-    if chosen is None:
+    lane = attempt.lane or next((name for name in lanes if attempt.profile.chains.of(name)), None)
+    if lane is None:
         raise PaymentRefused("the profile contains no chain node, so there is no lane to pay on")
-    extras.need(FACTS[chosen].extra)
-    return await buy_call(_case(session, client, log, chosen), operation, attempt, _agreeing(attempt))
+    extras.need(FACTS[lane].extra)
+    return await buy_call(_case(session, client, log, lane), operation, attempt, _make_agree(attempt))
 
 
-def _open_one(url: str, body: Any) -> PaymentFile | None:
+def _open_existing(url: str, body: Any) -> PaymentFile | None:
     try:
         return open_payment(url, body, default_body=False)
-    except InUse as fault:
+    except FileInUse as fault:
         raise PaymentRefused(f"another `weldproof pay` already handles {fault}. Nothing was paid here") from fault
 
 
-def _agreeing(attempt: Attempt) -> Any:
+def _make_agree(attempt: Attempt) -> Any:
     async def agree(units: int, payee: str, network: str) -> None:
-        within_limits(attempt.profile, units, network)
-        await attempt.agreement.reached(units, payee, network)
+        check_limits(attempt.profile, units, network)
+        await attempt.agreement.agree_on_price(units, payee, network)
 
     return agree
 

@@ -24,13 +24,13 @@ _NAMES: Final = (REQUEST, ANSWER, SETTLEMENT, RECEIPT)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CallFolder:
     """A folder that a paid call is kept in, one call a folder; its files are for their owner's eyes."""
 
     folder: Path
 
     @classmethod
-    def prepared(cls, folder: Path, *, begun: bool = False) -> Kept:
+    def prepare(cls, folder: Path, *, is_begun: bool = False) -> CallFolder:
         """Make the folder, before anything is paid.
 
         Args:
@@ -44,14 +44,14 @@ class Kept:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as fault:
             raise UsageFault(f"--keep {folder}: {fault.strerror}") from fault
-        there = [name for name in _NAMES if (folder / name).exists()]
-        if there and not begun:
-            raise UsageFault(f"--keep {folder}: {there[0]} exists already; give a new folder for this call")
+        existing_files = [name for name in _NAMES if (folder / name).exists()]
+        if existing_files and not is_begun:
+            raise UsageFault(f"--keep {folder}: {existing_files[0]} exists already; give a new folder for this call")
         if not os.access(folder, os.W_OK | os.X_OK):
             raise UsageFault(f"--keep {folder}: the folder cannot be written to")
         return cls(folder)
 
-    def call(self, bought: Purchase, network: str) -> None:
+    def keep_call(self, purchase: Purchase, network: str) -> None:
         """Keep request, answer and settlement of a call that was served.
 
         Args:
@@ -62,11 +62,11 @@ class Kept:
             OSError: A file cannot be written.
         """
         # With token and request, the stored answer can be had again: their owner alone may read them.
-        write_private(self.folder / REQUEST, _json(request_of(bought)))
-        write_private(self.folder / ANSWER, bought.answer.body)
-        write_private(self.folder / SETTLEMENT, _json(settlement_of(bought, network)))
+        write_private(self.folder / REQUEST, _json(request_of(purchase)))
+        write_private(self.folder / ANSWER, purchase.answer.body)
+        write_private(self.folder / SETTLEMENT, _json(settlement_of(purchase, network)))
 
-    def verification(self, receipt: Path, jwks: str) -> str | None:
+    def verification_command(self, receipt: Path, jwks: str) -> str | None:
         """Return the command that verifies the receipt with what was kept, for a shell; None where nothing was."""
         words = ["weldproof", "receipt", "verify", str(receipt), "--jwks", jwks]
         words += ["--request", str(self.folder / REQUEST), "--response", str(self.folder / ANSWER)]
@@ -78,32 +78,32 @@ class Kept:
         return shlex.join(words)
 
 
-def request_of(bought: Purchase) -> dict[str, Any]:
+def request_of(purchase: Purchase) -> dict[str, Any]:
     """Return the request in the form of `receipt verify --request`, with the body's text as it was sent."""
-    told = bought.challenge.entry(bought.lane).get("extra")
-    service = told.get("service_id") if isinstance(told, Mapping) else None
+    extra = purchase.challenge.entry(purchase.lane).get("extra")
+    service = extra.get("service_id") if isinstance(extra, Mapping) else None
     return {
         "method": "POST",
-        "path": bought.operation.path,
-        "query": bought.operation.query,
+        "path": purchase.operation.path,
+        "query": purchase.operation.query,
         **({"service_id": service} if isinstance(service, str) else {}),
-        "body": bought.challenge.body,
-        "raw_body": json_bytes(bought.challenge.body).decode(),
+        "body": purchase.challenge.body,
+        "raw_body": json_bytes(purchase.challenge.body).decode(),
     }
 
 
-def settlement_of(bought: Purchase, network: str) -> dict[str, Any]:
+def settlement_of(purchase: Purchase, network: str) -> dict[str, Any]:
     """Return the settlement in the form of `receipt verify --settlement @FILE`; without a transaction if none is known.
 
     The challenge names the network. Only the profile has the key of a private network, which no table lists.
     """
-    known = network_named(bought.challenge.entry(bought.lane).get("network"))
-    found = {
-        "tx_id": bought.transaction,
-        "network": known.key if known is not None else network,
-        "payment_reference": bought.challenge.reference(bought.lane),
+    network_entry = network_named(purchase.challenge.entry(purchase.lane).get("network"))
+    members = {
+        "tx_id": purchase.transaction,
+        "network": network_entry.key if network_entry is not None else network,
+        "payment_reference": purchase.challenge.reference(purchase.lane),
     }
-    return {name: value for name, value in found.items() if isinstance(value, str)}
+    return {name: value for name, value in members.items() if isinstance(value, str)}
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

@@ -63,18 +63,18 @@ class PaidAddress:
 
     def rail(self, profile: Profile) -> Profile:
         """Return the profile with the rail that is at this address: its own, or one of which nothing is known yet."""
-        known = profile.surfaces.get("rail")
-        base = "" if known is None else known.url.rstrip("/")
-        if profile.claims_surface("rail") and _origin(base) == self.origin and _below(urlsplit(base), self.url):
-            here = self.bare[: len(self.bare) - len(urlsplit(self.url).path)] + urlsplit(base).path
-            return profile.model_copy(update={"surfaces": {**profile.surfaces, "rail": Surface(url=here)}})
+        surface = profile.surfaces.get("rail")
+        base = "" if surface is None else surface.url.rstrip("/")
+        if profile.claims_surface("rail") and _origin(base) == self.origin and _is_below(urlsplit(base), self.url):
+            rail_url = self.bare[: len(self.bare) - len(urlsplit(self.url).path)] + urlsplit(base).path
+            return profile.model_copy(update={"surfaces": {**profile.surfaces, "rail": Surface(url=rail_url)}})
         claims = profile.claims.model_copy(update={"surfaces": ("rail", *profile.claims.surfaces)})
         parts = urlsplit(self.bare)
         above = parts.path.rpartition(PAID_PREFIX)[0]
         surfaces = {**profile.surfaces, "rail": Surface(url=parts._replace(path=above).geturl())}
         # What the operator bound, and what the reference has, is of another rail.
-        stranger = profile.target.model_copy(update={"defaults": "none"})
-        update = {"surfaces": surfaces, "claims": claims, "target": stranger, "rail": RailBindings()}
+        unknown_target = profile.target.model_copy(update={"defaults": "none"})
+        update = {"surfaces": surfaces, "claims": claims, "target": unknown_target, "rail": RailBindings()}
         return profile.model_copy(update=update)
 
 
@@ -86,5 +86,5 @@ def _origin(url: str) -> Origin | None:
     return parts.scheme, host, parts.port or _PORTS[parts.scheme]
 
 
-def _below(base: SplitResult, url: str) -> bool:
+def _is_below(base: SplitResult, url: str) -> bool:
     return urlsplit(url).path.startswith(base.path.rstrip("/") + "/")

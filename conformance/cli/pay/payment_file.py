@@ -35,7 +35,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from conformance.cli.pay.paid_address import PaidAddress
-from conformance.cli.private_files import LONGEST_FILE, InUse, locked, read_private, write_private
+from conformance.cli.private_files import LONGEST_FILE, FileInUse, open_locked, read_private, write_private
 from conformance.cli.usage import UsageFault
 from conformance.http.client import json_bytes
 from conformance.lanes.signed_payment import SignedPayment
@@ -50,7 +50,7 @@ Text = Annotated[str, Field(max_length=_LONGEST_TEXT)]
 Moment = Annotated[int, Field(ge=0, lt=_TIMES)]
 
 
-class NoPaymentFile(UsageFault):
+class NotPaymentFile(UsageFault):
     """A file is no payment of `weldproof pay`, so that nothing follows from it."""
 
     def __init__(self, path: Path, reason: str) -> None:
@@ -79,7 +79,7 @@ class _Members(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Signed(_Members):
+class SignedMembers(_Members):
     """The members of `SignedPayment`."""
 
     payer: Text
@@ -155,7 +155,7 @@ class PaymentRecord(_Members):
     made_at: Moment = Field(default_factory=lambda: int(time.time()))
     worth_until: Moment
     label: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] = Field(default_factory=lambda: secrets.token_hex(16))
-    signed: Signed | None = None
+    signed: SignedMembers | None = None
     task: Text | None = None
     paid_lines: list[str] = []
     folder: str | None = None
@@ -196,9 +196,9 @@ class PaymentRecord(_Members):
 def _normal(url: str) -> str:
     """Return an address under the one name of its host."""
     scheme, host, port = PaidAddress.of(url).origin
-    rest = url.split("://", 1)[-1]
-    cut = min((place for place in map(rest.find, "/?") if place >= 0), default=len(rest))
-    return f"{scheme}://{host}:{port}{rest[cut:] or '/'}"
+    address_end = url.split("://", 1)[-1]
+    path_start = min((place for place in map(address_end.find, "/?") if place >= 0), default=len(address_end))
+    return f"{scheme}://{host}:{port}{address_end[path_start:] or '/'}"
 
 
 @dataclass(slots=True)
@@ -217,11 +217,11 @@ class PaymentFile:
             UsageFault: It is no payment's file, or others may read it.
             InUse: Another process works on it.
         """
-        held = locked(path)
+        locked_file = open_locked(path)
         try:
-            return cls(path, _parsed(path, held.content), held.descriptor)
+            return cls(path, _parse(path, locked_file.content), locked_file.descriptor)
         except BaseException:
-            os.close(held.descriptor)
+            os.close(locked_file.descriptor)
             raise
 
     def save(self, **changes: Any) -> None:
@@ -261,29 +261,32 @@ def _text_of(record: PaymentRecord) -> bytes:
     return json.dumps(record.model_dump(), indent=1, ensure_ascii=True).encode("ascii") + b"\n"
 
 
-def _parsed(path: Path, content: bytes) -> PaymentRecord:
+def _parse(path: Path, content: bytes) -> PaymentRecord:
     """Return the record in a file.
 
     Raises:
         UsageFault: There is none, or its parts are of different payments.
     """
     if len(content) > LONGEST_FILE:
-        raise NoPaymentFile(path, f"it is longer than {LONGEST_FILE} bytes")
+        raise NotPaymentFile(path, f"it is longer than {LONGEST_FILE} bytes")
     try:
         record = PaymentRecord.model_validate_json(content)
     except ValidationError as fault:
-        found = fault.errors()[0]
-        raise NoPaymentFile(path, f"{'.'.join(map(str, found['loc'])) or 'the file'}: {found['msg']}") from None
+        error = fault.errors()[0]
+        raise NotPaymentFile(path, f"{'.'.join(map(str, error['loc'])) or 'the file'}: {error['msg']}") from None
     PaidAddress.of(record.url)
     if record.lane not in LANES:
-        raise NoPaymentFile(path, f"there is no lane {record.lane[:80]!r}")
-    signed = record.signed
-    if signed is None and record.state not in {State.PREPARED, State.NOT_PAID}:
-        raise NoPaymentFile(path, f"it is {record.state} without a signed payment")
-    if signed is not None and record.channel is not Channel.CHECKOUT:
-        named = [signed.proof.get(member) for member in ("payment_reference", "challenge_token")]
-        if record.reference not in named or signed.proof.get("tx_id", signed.tx_id) != signed.tx_id:
-            raise NoPaymentFile(path, "its proof is of another challenge or transaction")
+        raise NotPaymentFile(path, f"there is no lane {record.lane[:80]!r}")
+    signed_members = record.signed
+    if signed_members is None and record.state not in {State.PREPARED, State.NOT_PAID}:
+        raise NotPaymentFile(path, f"it is {record.state} without a signed payment")
+    if signed_members is not None and record.channel is not Channel.CHECKOUT:
+        references = [signed_members.proof.get(member) for member in ("payment_reference", "challenge_token")]
+        if (
+            record.reference not in references
+            or signed_members.proof.get("tx_id", signed_members.tx_id) != signed_members.tx_id
+        ):
+            raise NotPaymentFile(path, "its proof is of another challenge or transaction")
     return record
 
 
@@ -293,10 +296,10 @@ def payments_folder(environment: Mapping[str, str] = os.environ) -> Path:
     Raises:
         UsageFault: There is no home folder either.
     """
-    named = environment.get("XDG_DATA_HOME", "")
+    data_home = environment.get("XDG_DATA_HOME", "")
     try:
         # The standard of these folders has a relative path ignored.
-        base = Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
+        base = Path(data_home) if data_home.startswith("/") else Path.home() / ".local" / "share"
     except RuntimeError as fault:
         raise UsageFault("there is no home folder to store payments in: set XDG_DATA_HOME") from fault
     return base / "weldproof" / "payments"
@@ -310,12 +313,12 @@ def open_payment(url: str, body: Any, *, default_body: bool) -> PaymentFile | No
         InUse: Another process works on it.
     """
     folder = payments_folder()
-    found = []
+    open_files = []
     for path in sorted(folder.glob(f"{_key(url)}-*.json")) if folder.is_dir() else []:
-        record = _parsed(path, read_private(path))
+        record = _parse(path, read_private(path))
         if record.is_open and record.is_for(url, body, default_body=default_body):
-            found.append((record.made_at, path))
-    return PaymentFile.open(min(found)[1]) if found else None
+            open_files.append((record.made_at, path))
+    return PaymentFile.open(min(open_files)[1]) if open_files else None
 
 
 def has_payments(url: str) -> bool:
@@ -338,15 +341,15 @@ def create(record: PaymentRecord, *, again: bool) -> PaymentFile:
     folder = payments_folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _alone_in(folder):
+        with _lock_folder(folder):
             if not again:
-                other = open_payment(record.url, record.body, default_body=record.default_body)
-                if other is not None:
-                    other.close()
-                    raise InUse(str(other.path))
+                existing_payment = open_payment(record.url, record.body, default_body=record.default_body)
+                if existing_payment is not None:
+                    existing_payment.close()
+                    raise FileInUse(str(existing_payment.path))
             file = PaymentFile(folder / f"{_key(record.url)}-{record.label[:12]}.json", record, None)
             # What a stranger's offer holds must not make a file that cannot be read when it is needed.
-            _parsed(file.path, _text_of(record))
+            _parse(file.path, _text_of(record))
             file.write(record)
             return file
     except OSError as fault:
@@ -357,7 +360,7 @@ def create(record: PaymentRecord, *, again: bool) -> PaymentFile:
 
 
 @contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """Keep other processes from looking for payments and making one at the same time."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -29,11 +29,11 @@ _SHORTEST_WAIT: Final = 0.2
 _LONGEST_WAIT: Final = 30.0
 # Longest Retry-After that is read as it is; no command waits that long.
 _LONGEST_RETRY_AFTER: Final = 86_400.0
-_NOT_YET: Final = frozenset({"tx_not_found", "tx_not_confirmed"})
-_AGAIN: Final = frozenset({202, 408, 425, 429})
+_UNSETTLED_CODES: Final = frozenset({"tx_not_found", "tx_not_confirmed"})
+_REPEATABLE_STATUSES: Final = frozenset({202, 408, 425, 429})
 _SERVER_FAULT: Final = 500
 _UNKNOWN_TASK: Final = -32001
-_SHOWN: Final = 200
+_SHOWN_BYTES: Final = 200
 
 
 class Verdict(Enum):
@@ -45,7 +45,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ProofReply:
     """An answer to a proof.
 
     Attributes:
@@ -57,17 +57,17 @@ class Heard:
     """
 
     verdict: Verdict
-    said: str
+    text: str
     code: str | None = None
     wait: float | None = None
     answer: Answer | None = None
 
 
-Once = Callable[[], Awaitable[Heard]]
+PresentOnce = Callable[[], Awaitable[ProofReply]]
 Say = Callable[[str, str], None]
 
 
-async def present_until(once: Once, ends: float, say: Say, keep: Callable[[str], None]) -> Heard:
+async def present_until(once: PresentOnce, ends: float, say: Say, keep: Callable[[str], None]) -> ProofReply:
     """Present a proof, and again as long as that is worth it; return the last answer.
 
     Args:
@@ -79,35 +79,35 @@ async def present_until(once: Once, ends: float, say: Say, keep: Callable[[str],
     loop, pause = asyncio.get_running_loop(), 1.0
     while True:
         try:
-            heard = await once()
+            reply = await once()
         except Unreachable as fault:
-            heard = Heard(Verdict.AGAIN, f"no answer: {fault}")
+            reply = ProofReply(Verdict.AGAIN, f"no answer: {fault}")
         except Throttled as fault:
-            heard = Heard(Verdict.AGAIN, f"429: {fault}")
+            reply = ProofReply(Verdict.AGAIN, f"429: {fault}")
         # What the other side wrote goes into a file that must be readable when it is needed.
-        heard = replace(heard, said=json_safe(heard.said))
-        keep(heard.said)
-        if heard.verdict is not Verdict.AGAIN:
-            return heard
-        wait = pause if heard.wait is None else max(heard.wait, _SHORTEST_WAIT)
+        reply = replace(reply, said=json_safe(reply.text))
+        keep(reply.text)
+        if reply.verdict is not Verdict.AGAIN:
+            return reply
+        wait = pause if reply.wait is None else max(reply.wait, _SHORTEST_WAIT)
         if loop.time() + wait > ends:
-            return heard
-        say("not yet", f"{heard.said}; the same proof again in {wait:g} s")
+            return reply
+        say("not yet", f"{reply.text}; the same proof again in {wait:g} s")
         await asyncio.sleep(wait)
         pause = min(2 * pause, _LONGEST_WAIT)
 
 
-async def present_call(case: Case, operation: Operation, proof: Mapping[str, Any], worth_until: int) -> Heard:
+async def present_call(case: Case, operation: Operation, proof: Mapping[str, Any], worth_until: int) -> ProofReply:
     """Present a proof at the operation's own address.
 
     Raises:
         Unreachable: No answer came.
     """
     answer = await present(case, operation, dict(proof), patient=False)
-    return judged(answer, is_worth_it=clock.now(case) < worth_until)
+    return judge_answer(answer, is_worth_it=clock.now(case) < worth_until)
 
 
-def judged(answer: Answer, *, is_worth_it: bool) -> Heard:
+def judge_answer(answer: Answer, *, is_worth_it: bool) -> ProofReply:
     """Return what follows from an HTTP answer to a proof.
 
     Args:
@@ -116,60 +116,60 @@ def judged(answer: Answer, *, is_worth_it: bool) -> Heard:
     """
     code = answer.object().get("error")
     code = code if isinstance(code, str) else None
-    detail = code or answer.body[:_SHOWN].decode("utf-8", "replace")
-    said = f"{answer.status} {detail}".strip()
+    detail = code or answer.body[:_SHOWN_BYTES].decode("utf-8", "replace")
+    text = f"{answer.status} {detail}".strip()
     wait = retry_after(answer, longest=_LONGEST_RETRY_AFTER)
     if answer.status == 200:
-        return Heard(Verdict.SERVED, said="200", answer=answer)
-    again = answer.status in _AGAIN or answer.status >= _SERVER_FAULT
+        return ProofReply(Verdict.SERVED, text="200", answer=answer)
+    is_worth_repeating = answer.status in _REPEATABLE_STATUSES or answer.status >= _SERVER_FAULT
     if answer.status == 409:
-        again = code == "payment_in_progress" or wait is not None
+        is_worth_repeating = code == "payment_in_progress" or wait is not None
     elif answer.status == 402:
-        again = is_worth_it and (code in _NOT_YET or wait is not None)
-    return Heard(Verdict.AGAIN if again else Verdict.STOP, said, code, wait)
+        is_worth_repeating = is_worth_it and (code in _UNSETTLED_CODES or wait is not None)
+    return ProofReply(Verdict.AGAIN if is_worth_repeating else Verdict.STOP, text, code, wait)
 
 
-async def present_task(case: Case, task_id: str, proof: Mapping[str, Any]) -> Heard | None:
+async def present_task(case: Case, task_id: str, proof: Mapping[str, Any]) -> ProofReply | None:
     """Present a proof for an A2A task; None where the task is not known there, so that it is presented by HTTP.
 
     Raises:
         Unreachable: No answer came.
     """
     task = await a2a.paid(case, task_id, proof)
-    heard = judged_task(task)
-    if heard is not None and heard.verdict is not Verdict.STOP:
-        return heard
+    reply = judge_task(task)
+    if reply is not None and reply.verdict is not Verdict.STOP:
+        return reply
     # A task that is complete may take no further message; what it became can be read.
-    became = a2a.task_of(await a2a.get(case, task_id))
-    if became.state == "completed":
-        return judged_task(became)
-    return None if json_rpc.error_code(became.answer) == _UNKNOWN_TASK else heard
+    current_task = a2a.task_of(await a2a.get(case, task_id))
+    if current_task.state == "completed":
+        return judge_task(current_task)
+    return None if json_rpc.error_code(current_task.answer) == _UNKNOWN_TASK else reply
 
 
-def judged_task(task: a2a.Task) -> Heard | None:
+def judge_task(task: a2a.Task) -> ProofReply | None:
     """Return what follows from an A2A answer to a proof, None where the task is not known."""
     answer = task.answer
     error = json_rpc.error_code(answer)
     if error == _UNKNOWN_TASK:
         return None
     if answer.status != 200 or error is not None:
-        heard = judged(answer, is_worth_it=True)
+        reply = judge_answer(answer, is_worth_it=True)
         if error == json_rpc.INTERNAL_ERROR:
-            return Heard(Verdict.AGAIN, f"error {error}", None, heard.wait)
-        is_again = answer.status != 200 and heard.verdict is Verdict.AGAIN
-        return Heard(Verdict.AGAIN if is_again else Verdict.STOP, task.describe(), None, heard.wait)
+            return ProofReply(Verdict.AGAIN, f"error {error}", None, reply.wait)
+        is_again = answer.status != 200 and reply.verdict is Verdict.AGAIN
+        return ProofReply(Verdict.AGAIN if is_again else Verdict.STOP, task.describe(), None, reply.wait)
     if task.state == "completed":
-        served = _artifact(task)
-        if served is not None:
-            return Heard(Verdict.SERVED, task.describe(), answer=served)
-        return Heard(Verdict.STOP, "the task is complete, but its artifact contains no data")
+        artifact_answer = _artifact(task)
+        if artifact_answer is not None:
+            return ProofReply(Verdict.SERVED, task.describe(), answer=artifact_answer)
+        return ProofReply(Verdict.STOP, "the task is complete, but its artifact contains no data")
     if task.payment_status == "payment-submitted":
         metadata = task.members.get("metadata")
         seconds = metadata.get("retry_after_seconds") if isinstance(metadata, Mapping) else None
         is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0
-        return Heard(Verdict.AGAIN, task.describe(), None, float(seconds) if is_number else None)  # type: ignore[arg-type]
+        return ProofReply(Verdict.AGAIN, task.describe(), None, float(seconds) if is_number else None)  # type: ignore[arg-type]
     code = _error_reason(task)
-    return Heard(Verdict.STOP, f"{task.describe()}{'' if code is None else f', {code}'}", code)
+    return ProofReply(Verdict.STOP, f"{task.describe()}{'' if code is None else f', {code}'}", code)
 
 
 def _artifact(task: a2a.Task) -> Answer | None:
@@ -195,8 +195,8 @@ def _receipt(task: a2a.Task) -> Mapping[str, Any] | None:
     status = task.members.get("status")
     message = status.get("message") if isinstance(status, Mapping) else None
     metadata = message.get("metadata") if isinstance(message, Mapping) else None
-    listed = _objects(metadata.get("x402.payment.receipts")) if isinstance(metadata, Mapping) else []
-    return listed[-1] if listed else None
+    receipts = _objects(metadata.get("x402.payment.receipts")) if isinstance(metadata, Mapping) else []
+    return receipts[-1] if receipts else None
 
 
 def _objects(value: object) -> list[Mapping[str, Any]]:

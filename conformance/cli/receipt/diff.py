@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from conformance.cli.receipt.input import receipts
+from conformance.cli.receipt.input import read_receipts
 from conformance.cli.usage import UsageFault
 from conformance.outcome import Exit
 from conformance.receipts.offline.comparing import Circumstances, compare, members
@@ -66,28 +66,28 @@ def command(
     names = [str(left), str(right)]
     if names == ["-", "-"]:
         raise UsageFault("only one of the two can come from standard input")
-    found = paired(*(placed(receipts(side, None)) for side in (left, right)))
-    if not found.both:
-        raise UsageFault("; ".join(_alone(side, one) for side, one in _lonely(found)))
-    known = Circumstances("one" if same_payment else "unknown", request_recipes or None)
-    pairs = [_pair(names, *both, known) for both in found.both]
-    alone = [_alone(side, one) for side, one in _lonely(found)]
-    differing = sum(len(pair.mattering) for pair in pairs) + len(alone)
+    matched = paired(*(placed(read_receipts(side, None)) for side in (left, right)))
+    if not matched.both:
+        raise UsageFault("; ".join(_describe_lonely(side, one) for side, one in _lonely(matched)))
+    circumstances = Circumstances("one" if same_payment else "unknown", request_recipes or None)
+    pairs = [_compare_pair(names, *both, circumstances) for both in matched.both]
+    lonely_texts = [_describe_lonely(side, one) for side, one in _lonely(matched)]
+    difference_count = sum(len(pair.mattering) for pair in pairs) + len(lonely_texts)
     if page is not None:
-        _write(page, names, pairs, alone, differing)
+        _write(page, names, pairs, lonely_texts, difference_count)
     if as_json:
-        click.echo(json.encode(json_safe(_document(names, pairs, found, differing))), nl=False)
+        click.echo(json.encode(json_safe(_document(names, pairs, matched, difference_count))), nl=False)
     else:
-        _show(pairs, alone, differing, everything=everything)
+        _show(pairs, lonely_texts, difference_count, everything=everything)
     if page is not None and not as_json:
         click.echo(f"written    {page}")
-    ctx.exit(Exit.FAILED if differing else Exit.PASSED)
+    ctx.exit(Exit.FAILED if difference_count else Exit.PASSED)
 
 
-def _pair(names: Sequence[str], left: Placed, right: Placed, known: Circumstances) -> SideBySide:
+def _compare_pair(names: Sequence[str], left: Placed, right: Placed, circumstances: Circumstances) -> SideBySide:
     if left.receipt is None or right.receipt is None:  # pairs are made of what can be read
         raise UsageFault("a receipt cannot be read")
-    compared = compare(left.receipt, right.receipt, known)
+    comparison = compare(left.receipt, right.receipt, circumstances)
     call = " beside ".join(dict.fromkeys(TITLES[one.kind] for one in (left.receipt, right.receipt)))
     sides = [
         Side(name, place=one.place or None, receipt=one.receipt.text)
@@ -100,28 +100,30 @@ def _pair(names: Sequence[str], left: Placed, right: Placed, known: Circumstance
         sides[0],
         sides[1],
         None,
-        compared.grade.value,
-        tuple(ComparedClaim(**one) for one in members(compared)),
+        comparison.grade.value,
+        tuple(ComparedClaim(**one) for one in members(comparison)),
     )
 
 
-def _lonely(found: Pairs) -> list[tuple[str, Placed]]:
-    return [("left", one) for one in found.left] + [("right", one) for one in found.right]
+def _lonely(matched: Pairs) -> list[tuple[str, Placed]]:
+    return [("left", one) for one in matched.left] + [("right", one) for one in matched.right]
 
 
-def _alone(side: str, one: Placed) -> str:
-    where = f" at {one.place}" if one.place else ""
-    if one.receipt is None:
-        return f"the {side} receipt{where} cannot be read: {one.fault}"
-    return f"only the {side} document has a {TITLES[one.receipt.kind]}{where}"
+def _describe_lonely(side: str, receipt: Placed) -> str:
+    where = f" at {receipt.place}" if receipt.place else ""
+    if receipt.receipt is None:
+        return f"the {side} receipt{where} cannot be read: {receipt.fault}"
+    return f"only the {side} document has a {TITLES[receipt.receipt.kind]}{where}"
 
 
-def _document(names: Sequence[str], pairs: Sequence[SideBySide], found: Pairs, differing: int) -> dict[str, Any]:
-    alone = [
+def _document(
+    names: Sequence[str], pairs: Sequence[SideBySide], matched: Pairs, difference_count: int
+) -> dict[str, Any]:
+    lonely_members = [
         {"side": side, "place": one.place, "kind": one.receipt and one.receipt.kind, "fault": one.fault}
-        for side, one in _lonely(found)
+        for side, one in _lonely(matched)
     ]
-    compared = [
+    pair_members = [
         {
             "receipt": pair.call,
             "left": pair.left.place,
@@ -131,17 +133,25 @@ def _document(names: Sequence[str], pairs: Sequence[SideBySide], found: Pairs, d
         }
         for pair in pairs
     ]
-    return {"left": names[0], "right": names[1], "mattering": differing, "pairs": compared, "alone": alone}
+    return {
+        "left": names[0],
+        "right": names[1],
+        "mattering": difference_count,
+        "pairs": pair_members,
+        "alone": lonely_members,
+    }
 
 
-def _write(path: Path, names: Sequence[str], pairs: Sequence[SideBySide], alone: Sequence[str], differing: int) -> None:
+def _write(
+    path: Path, names: Sequence[str], pairs: Sequence[SideBySide], lonely_texts: Sequence[str], difference_count: int
+) -> None:
     page = html.template("receipt_diff.html.j2").render(
         left=names[0],
         right=names[1],
-        headline=_headline(differing),
-        sentence=" ".join(f"{one[:1].upper()}{show_shortened(one[1:], _LONGEST)}." for one in alone)
+        headline=_headline(difference_count),
+        sentence=" ".join(f"{one[:1].upper()}{show_shortened(one[1:], _LONGEST)}." for one in lonely_texts)
         or _sentence(pairs),
-        tone="inconclusive" if differing else "pass",
+        tone="inconclusive" if difference_count else "pass",
         pairs=pairs,
     )
     try:
@@ -150,10 +160,10 @@ def _write(path: Path, names: Sequence[str], pairs: Sequence[SideBySide], alone:
         raise UsageFault(f"cannot write {path}: {fault.strerror}") from fault
 
 
-def _headline(differing: int) -> str:
-    if not differing:
+def _headline(difference_count: int) -> str:
+    if not difference_count:
         return "No difference matters"
-    return "1 difference matters" if differing == 1 else f"{differing} differences matter"
+    return "1 difference matters" if difference_count == 1 else f"{difference_count} differences matter"
 
 
 def _sentence(pairs: Sequence[SideBySide]) -> str:
@@ -161,22 +171,22 @@ def _sentence(pairs: Sequence[SideBySide]) -> str:
     return f"{counts[SAME]} the same, {counts[EXPECTED]} expected to differ. No signature was verified."
 
 
-def _show(pairs: Sequence[SideBySide], alone: Sequence[str], differing: int, *, everything: bool) -> None:
+def _show(pairs: Sequence[SideBySide], lonely_texts: Sequence[str], difference_count: int, *, everything: bool) -> None:
     for pair in pairs:
         places = " beside ".join(dict.fromkeys(one_line(side.place) for side in (pair.left, pair.right) if side.place))
         click.echo(click.style(pair.call, bold=True) + (f"  {places}" if places else ""))
         for claim in pair.claims:
             if claim.grade != SAME or everything:
-                _claim(claim)
-        same = [one_line(one.name, 60) for one in pair.claims if one.grade == SAME]
-        if same and not everything:
-            click.echo(f"  same      {', '.join(same)}")
-    for text in alone:
+                _show_claim(claim)
+        equal_names = [one_line(one.name, 60) for one in pair.claims if one.grade == SAME]
+        if equal_names and not everything:
+            click.echo(f"  same      {', '.join(equal_names)}")
+    for text in lonely_texts:
         click.secho(show_shortened(text, _LONGEST), fg="yellow")
-    click.echo(f"\n{click.style(_headline(differing), bold=True)}. {_sentence(pairs)}")
+    click.echo(f"\n{click.style(_headline(difference_count), bold=True)}. {_sentence(pairs)}")
 
 
-def _claim(claim: ComparedClaim) -> None:
+def _show_claim(claim: ComparedClaim) -> None:
     part = f"{claim.part} " if claim.part == "header" else ""
     click.echo(f"  {click.style(f'{claim.grade:9}', fg=_COLOURS[claim.grade])} {part}{one_line(claim.name)}")
     if claim.grade == SAME:

@@ -14,13 +14,13 @@ from conformance.oracles.profile_json import parse_json
 from conformance.receipts.offline.reading import LARGEST, Found, NoReceipt, receipts_in
 from conformance.vocabulary.networks import network_named
 
-_PAID = "/pay/"
+_PAID_PREFIX = "/pay/"
 _REQUEST_MEMBERS = ("method", "path", "query", "service_id", "body", "raw_body")
 _SETTLEMENT_MEMBERS = ("tx_id", "network", "payment_reference", "service")
 
 
 @dataclass(frozen=True, slots=True)
-class Recomputed:
+class HashInputs:
     """What hashes are recomputed from, each None where it was not given."""
 
     request: Path | None
@@ -36,19 +36,19 @@ class Recomputed:
     service_id: str | None
 
 
-def receipts(file: Path, at: str | None) -> list[Found]:
+def read_receipts(file: Path, at: str | None) -> list[Found]:
     """Return the receipts of the command's input.
 
     Raises:
         UsageFault: It cannot be read, or there is none in it.
     """
     try:
-        return receipts_in(read(file, "FILE"), at)
+        return receipts_in(read_input(file, "FILE"), at)
     except NoReceipt as fault:
         raise UsageFault(f"{file}: {fault}") from fault
 
 
-def read(path: Path, option: str) -> bytes:
+def read_input(path: Path, option: str) -> bytes:
     """Return a file's bytes, standard input's for -.
 
     Raises:
@@ -67,38 +67,41 @@ def read(path: Path, option: str) -> bytes:
     return data
 
 
-def given(options: Recomputed) -> dict[str, Any]:
+def read_hash_inputs(options: HashInputs) -> dict[str, Any]:
     """Return what hashes are recomputed from, as `receipt_bindings.bindings` takes it.
 
     Raises:
         UsageFault: A file cannot be read, or an option is without one that it needs.
     """
-    found: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
     if options.settlement is not None and options.settlement.startswith("@"):
-        told = _settled(Path(options.settlement[1:]))
-        found |= {"payment_reference": told["payment_reference"]} if "payment_reference" in told else {}
-        network, service = options.network or told.get("network"), options.service_word or told.get("service")
-        options = replace(options, settlement=told["tx_id"], network=network, service_word=service)
+        settlement = _read_settlement(Path(options.settlement[1:]))
+        inputs |= {"payment_reference": settlement["payment_reference"]} if "payment_reference" in settlement else {}
+        network, service = (
+            options.network or settlement.get("network"),
+            options.service_word or settlement.get("service"),
+        )
+        options = replace(options, settlement=settlement["tx_id"], network=network, service_word=service)
     if options.request is not None:
-        found["request"] = _request(options)
+        inputs["request"] = _request(options)
     elif any((options.method, options.path, options.query, options.service_id)):
         raise UsageFault("--method, --path, --query and --service-id describe --request FILE; give it too")
     if options.response is not None:
-        found["response"] = _response(options.response)
+        inputs["response"] = _response(options.response)
     key = _network(options)
     if options.settlement is not None:
         word = {"service": options.service_word} if options.service_word is not None else {}
-        found["settlement"] = {"tx_id": options.settlement, "network": key, **word}
+        inputs["settlement"] = {"tx_id": options.settlement, "network": key, **word}
     elif options.service_word is not None:
         raise UsageFault("--service-word describes --settlement TX_ID; give it too")
     if options.payment_reference is not None:
-        found["payment_reference"] = _text(options.payment_reference, "--payment-reference-file").strip()
+        inputs["payment_reference"] = _text(options.payment_reference, "--payment-reference-file").strip()
     if options.payer is not None:
-        found["payer"] = {"address": options.payer, "network": key}
-    return found
+        inputs["payer"] = {"address": options.payer, "network": key}
+    return inputs
 
 
-def _network(options: Recomputed) -> str | None:
+def _network(options: HashInputs) -> str | None:
     """Return the key of the network, which any of its spellings may name."""
     if options.settlement is None and options.payer is None:
         if options.network is not None:
@@ -109,22 +112,22 @@ def _network(options: Recomputed) -> str | None:
             "--settlement and --payer need --network KEY, such as base_mainnet; the network in the "
             "receipt is not trusted"
         )
-    known = network_named(options.network)
-    return known.key if known is not None else options.network
+    network = network_named(options.network)
+    return network.key if network is not None else options.network
 
 
-def _settled(path: Path) -> dict[str, str]:
+def _read_settlement(path: Path) -> dict[str, str]:
     """Return what a file says of a settlement, as `weldproof pay --keep` writes it."""
     value = _json(path, "--settlement")
-    found = {name: value[name] for name in _SETTLEMENT_MEMBERS if name in value} if isinstance(value, Mapping) else {}
-    if "tx_id" not in found or not all(isinstance(text, str) for text in found.values()):
+    members = {name: value[name] for name in _SETTLEMENT_MEMBERS if name in value} if isinstance(value, Mapping) else {}
+    if "tx_id" not in members or not all(isinstance(text, str) for text in members.values()):
         raise UsageFault(
             f"--settlement @{path}: the file must contain a JSON object with the text member tx_id, and usually network"
         )
-    return found
+    return members
 
 
-def _request(options: Recomputed) -> dict[str, Any]:
+def _request(options: HashInputs) -> dict[str, Any]:
     path = options.request or Path()
     value = _json(path, "--request")
     if options.path is None:
@@ -136,8 +139,8 @@ def _request(options: Recomputed) -> dict[str, Any]:
         request = {name: value[name] for name in _REQUEST_MEMBERS if value.get(name) is not None or name == "body"}
     else:
         request = {"body": value, "path": options.path, "raw_body": _text(path, "--request")}
-    told = {"method": options.method, "query": options.query, "service_id": options.service_id}
-    request |= {name: text for name, text in told.items() if text is not None}
+    overrides = {"method": options.method, "query": options.query, "service_id": options.service_id}
+    request |= {name: text for name, text in overrides.items() if text is not None}
     return {"method": "POST", **request, **_target(str(request["path"]), request.get("query"))}
 
 
@@ -149,8 +152,8 @@ def _target(text: str, query: Any) -> dict[str, Any]:
         raise UsageFault(f"--path {text}: {fault}") from fault
     if parts.query and query not in {None, parts.query}:
         raise UsageFault(f"--path {text} and --query contain different queries")
-    before, found, after = parts.path.partition(_PAID)
-    path = f"{found}{after}" if found and (parts.netloc or before) else parts.path
+    before, marker, after = parts.path.partition(_PAID_PREFIX)
+    path = f"{marker}{after}" if marker and (parts.netloc or before) else parts.path
     return {"path": path, "query": parts.query if query is None else query}
 
 
@@ -162,13 +165,13 @@ def _response(path: Path) -> dict[str, Any]:
 
 def _json(path: Path, option: str) -> Any:
     try:
-        return parse_json(read(path, option), duplicates=False)
+        return parse_json(read_input(path, option), duplicates=False)
     except ValueError as fault:
         raise UsageFault(f"{option} {path}: not JSON: {fault}") from fault
 
 
 def _text(path: Path, option: str) -> str:
     try:
-        return read(path, option).decode("utf-8")
+        return read_input(path, option).decode("utf-8")
     except UnicodeDecodeError as fault:
         raise UsageFault(f"{option} {path}: not UTF-8: {fault.reason}") from fault

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from conformance.cli.receipt import text
-from conformance.cli.receipt.input import receipts
+from conformance.cli.receipt.input import read_receipts
 from conformance.cli.receipt.output import print_json, write_page
 from conformance.outcome import Exit
 from conformance.receipts.offline.inspecting import inspect
@@ -26,13 +26,13 @@ def command(ctx: click.Context, /, file: Path, at: str | None, page: Path | None
 
     Exit codes: 0 well-formed (not verified), 1 invalid under every key, 2 usage.
     """
-    made = [inspect(found) for found in receipts(file, at)]
+    inspections = [inspect(found) for found in read_receipts(file, at)]
     if page is not None:
         from conformance.receipts.offline.page import inspection_page  # noqa: PLC0415 - templates take time
 
-        write_page(page, inspection_page(made))
+        write_page(page, inspection_page(inspections))
     if as_json:
-        print_json({"verified": None, "receipts": [one.as_json() for one in made]})
+        print_json({"verified": None, "receipts": [one.as_json() for one in inspections]})
     else:
-        text.show_inspections(made)
-    ctx.exit(Exit.FAILED if any(one.faults for one in made) else Exit.PASSED)
+        text.show_inspections(inspections)
+    ctx.exit(Exit.FAILED if any(one.faults for one in inspections) else Exit.PASSED)

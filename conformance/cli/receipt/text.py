@@ -15,7 +15,7 @@ from conformance.text.untrusted import one_line
 
 _COLOURS = {"pass": "green", "fail": "red"}
 _OUTCOMES = {Outcome.HOLDS: "green", Outcome.OTHER_RECIPE: "yellow", Outcome.DIFFERS: "red", Outcome.ABSENT: "red"}
-_CHOSEN = {"kid": ", chosen by kid", "first": ", the first one, since none has the header's kid"}
+_KEY_CHOICES = {"kid": ", chosen by kid", "first": ", the first one, since none has the header's kid"}
 _LONGEST = 1_000
 
 
@@ -24,7 +24,7 @@ def show_inspections(inspections: Sequence[Inspection]) -> None:
     click.secho(NOTHING_VERIFIED, fg="yellow", bold=True)
     for inspection in inspections:
         click.echo()
-        _inspection(inspection)
+        _show_inspection(inspection)
     click.echo()
     click.secho("Nothing above is verified.", fg="yellow", bold=True)
 
@@ -34,10 +34,10 @@ def show_verifications(inspections: Sequence[Inspection], verifications: Sequenc
     for number, (inspection, verification) in enumerate(zip(inspections, verifications, strict=True)):
         if number:
             click.echo()
-        _verification(inspection, verification)
+        _show_verification(inspection, verification)
 
 
-def _inspection(inspection: Inspection) -> None:
+def _show_inspection(inspection: Inspection) -> None:
     place = inspection.found.place
     click.secho(f"{one_line(place)}: {inspection.kind_words}" if place else inspection.kind_words, bold=True)
     sizes = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in inspection.sizes.items())
@@ -45,11 +45,11 @@ def _inspection(inspection: Inspection) -> None:
     click.echo(f"{canonical[inspection.canonical]}; {sizes}")
     for fault in inspection.faults:
         click.echo(f"{click.style('wrong', fg='red', bold=True)}  {one_line(fault, _LONGEST)}")
-    _lines("protected header", inspection.header)
-    _lines("claims", inspection.claims)
+    _show_members("protected header", inspection.header)
+    _show_members("claims", inspection.claims)
 
 
-def _lines(title: str, lines: Sequence[Line]) -> None:
+def _show_members(title: str, lines: Sequence[Line]) -> None:
     if not lines:
         return
     click.echo(f"\n{click.style(title, bold=True)}")
@@ -60,22 +60,27 @@ def _lines(title: str, lines: Sequence[Line]) -> None:
         click.echo(f"      {one_line(line.sentence, _LONGEST)}{click.style(clause, dim=True)}")
 
 
-def _verification(inspection: Inspection, verification: Verification) -> None:
+def _show_verification(inspection: Inspection, verification: Verification) -> None:
     word = click.style("verified", fg="green", bold=True)
     if not verification.verified:
         word = click.style("NOT VERIFIED", fg="red", bold=True)
     place = f"{one_line(verification.found.place)}: " if verification.found.place else ""
     click.echo(f"{place}{word}  {inspection.kind_words}")
-    chosen = _CHOSEN.get(verification.key_chosen_by or "", "")
-    click.echo(f"key: {one_line(verification.keys.origin)}{chosen}")
+    key_choice = _KEY_CHOICES.get(verification.key_chosen_by or "", "")
+    click.echo(f"key: {one_line(verification.keys.origin)}{key_choice}")
     for number, (code, result, words) in enumerate(verification.steps, start=1):
         # The code names the failure, so beside "pass" it would read like one.
         detail = f"{code}: requirement: {words}" if result == "fail" else words
-        _check(f"step {number}", result, _COLOURS.get(result), detail)
+        _show_check(f"step {number}", result, _COLOURS.get(result), detail)
     issuer = verification.issuer
-    _check("issuer", issuer.result, _COLOURS.get(issuer.result), issuer.why)
-    for binding in verification.bindings:
-        _check(binding.claim, binding.outcome.value, _OUTCOMES[binding.outcome], describe_binding(binding))
+    _show_check("issuer", issuer.result, _COLOURS.get(issuer.result), issuer.why)
+    for hash_binding in verification.bindings:
+        _show_check(
+            hash_binding.claim,
+            hash_binding.outcome.value,
+            _OUTCOMES[hash_binding.outcome],
+            describe_binding(hash_binding),
+        )
     if not verification.verified:
         code = click.style(str(verification.error_code), bold=True)
         click.echo(f"\n{code}: {one_line(str(verification.error_message), _LONGEST)}")
@@ -83,6 +88,6 @@ def _verification(inspection: Inspection, verification: Verification) -> None:
         click.echo(f"hint: {one_line(hint, _LONGEST)}")
 
 
-def _check(name: str, result: str, colour: str | None, words: str) -> None:
-    told_result = click.style(f"{result.replace('_', ' '):13}", fg=colour)
-    click.echo(f"{name:26}{told_result}{one_line(words, _LONGEST)}")
+def _show_check(name: str, result: str, colour: str | None, words: str) -> None:
+    result_text = click.style(f"{result.replace('_', ' '):13}", fg=colour)
+    click.echo(f"{name:26}{result_text}{one_line(words, _LONGEST)}")

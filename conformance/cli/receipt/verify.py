@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from conformance.cli.receipt import text
-from conformance.cli.receipt.input import Recomputed, given, read, receipts
+from conformance.cli.receipt.input import HashInputs, read_hash_inputs, read_input, read_receipts
 from conformance.cli.receipt.output import print_json, write_page
 from conformance.cli.usage import UsageFault
 from conformance.oracles.keys import KeyFault
@@ -25,7 +25,7 @@ from conformance.text.untrusted import one_line
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-class _NoKeys(Exception):
+class _KeysUnavailable(Exception):
     """The keys could not be had; the text says why."""
 
 
@@ -79,7 +79,7 @@ def command(
     any_recipe: bool,
     page: Path | None,
     as_json: bool,
-    **recomputed: Any,
+    **hash_options: Any,
 ) -> None:
     """Verify receipts by nine steps under a key that you choose; then verify their issuer and their hashes.
 
@@ -89,48 +89,50 @@ def command(
 
     Exit codes: 0 every requested test passes, 1 a test fails, 2 usage, 3 the keys could not be loaded.
     """
-    found = receipts(file, at)
+    found = read_receipts(file, at)
     inspections = [inspect(one) for one in found]
-    hashed = given(Recomputed(**recomputed))
+    hash_inputs = read_hash_inputs(HashInputs(**hash_options))
     sources = {"jwks": jwks, "did": did, "did_document": did_document, "key_hex": key_hex, "key_file": key_file}
     try:
-        keys = _keys(sources, inspections)
-    except _NoKeys as fault:
+        keys = _load_keys(sources, inspections)
+    except _KeysUnavailable as fault:
         click.echo(f"weldproof receipt verify: {one_line(str(fault), 1000)}", err=True)
         ctx.exit(Exit.NO_VERDICT)
-    made = verify_all(found, keys, hashed, expected_payment_hash=expected_payment_hash, any_recipe=any_recipe)
+    verifications = verify_all(
+        found, keys, hash_inputs, expected_payment_hash=expected_payment_hash, any_recipe=any_recipe
+    )
     if page is not None:
         from conformance.receipts.offline.page import verification_page  # noqa: PLC0415 - templates take time
 
-        write_page(page, verification_page(inspections, made))
-    verified = all(one.verified for one in made)
+        write_page(page, verification_page(inspections, verifications))
+    all_verified = all(one.verified for one in verifications)
     if as_json:
-        print_json({"verified": verified, "receipts": [one.as_json() for one in made]})
+        print_json({"verified": all_verified, "receipts": [one.as_json() for one in verifications]})
     else:
-        text.show_verifications(inspections, made)
-    ctx.exit(Exit.PASSED if verified else Exit.FAILED)
+        text.show_verifications(inspections, verifications)
+    ctx.exit(Exit.PASSED if all_verified else Exit.FAILED)
 
 
-def _keys(sources: Mapping[str, Any], inspections: Sequence[Inspection]) -> KeySet:
+def _load_keys(sources: Mapping[str, Any], inspections: Sequence[Inspection]) -> KeySet:
     """Return the keys that were given.
 
     Raises:
         UsageFault: None were, several were, or a file holds none.
         _NoKeys: They could not be had from where they should be.
     """
-    named = [name for name, value in sources.items() if value is not None]
-    if not named:
-        raise UsageFault(_no_key(inspections))
-    if len(named) > 1:
-        several = " and ".join(f"--{name.replace('_', '-')}" for name in named)
+    source_names = [name for name, value in sources.items() if value is not None]
+    if not source_names:
+        raise UsageFault(_describe_missing_key(inspections))
+    if len(source_names) > 1:
+        several = " and ".join(f"--{name.replace('_', '-')}" for name in source_names)
         raise UsageFault(f"{several} are alternatives; give only the key that you trust")
-    value = sources[named[0]]
-    if named[0] == "did":
+    value = sources[source_names[0]]
+    if source_names[0] == "did":
         _check_did(value)
-        return _remote(lambda: key_sources.of_did(value))
-    if named[0] == "jwks" and value.startswith(("http://", "https://")):
-        return _remote(lambda: key_sources.of_jwks(fetched(value), f"the key set at {value}"))
-    return _local(named[0], value)
+        return _load_remote(lambda: key_sources.of_did(value))
+    if source_names[0] == "jwks" and value.startswith(("http://", "https://")):
+        return _load_remote(lambda: key_sources.of_jwks(fetched(value), f"the key set at {value}"))
+    return _load_local(source_names[0], value)
 
 
 def _check_did(did: str) -> None:
@@ -146,21 +148,21 @@ def _check_did(did: str) -> None:
         raise UsageFault(f"--did {one_line(did)}: {fault}") from fault
 
 
-def _remote(read_keys: Callable[[], KeySet]) -> KeySet:
+def _load_remote(read_keys: Callable[[], KeySet]) -> KeySet:
     try:
         return read_keys()
     except AddressRefused as fault:
         raise UsageFault(str(fault)) from fault
     except (NotFetched, KeyFault) as fault:
-        raise _NoKeys(str(fault)) from fault
+        raise _KeysUnavailable(str(fault)) from fault
 
 
-def _local(name: str, value: Any) -> KeySet:
+def _load_local(name: str, value: Any) -> KeySet:
     option = f"--{name.replace('_', '-')}"
     try:
         if name == "key_hex":
             return key_sources.of_hex(value)
-        data = read(Path(value), option)
+        data = read_input(Path(value), option)
         if name == "jwks":
             return key_sources.of_jwks(data, f"the key set in {value}")
         if name == "did_document":
@@ -170,14 +172,14 @@ def _local(name: str, value: Any) -> KeySet:
         raise UsageFault(f"{option} {value}: {fault}" if name != "key_hex" else f"{option}: {fault}") from fault
 
 
-def _no_key(inspections: Sequence[Inspection]) -> str:
+def _describe_missing_key(inspections: Sequence[Inspection]) -> str:
     """Say that a key is needed, and whose the receipt claims to be."""
-    claimed = list(dict.fromkeys(str(did) for one in inspections for did in one.dids.values()))
-    if not claimed:
-        says = "The receipt names no issuer."
+    claimed_issuers = list(dict.fromkeys(str(did) for one in inspections for did in one.dids.values()))
+    if not claimed_issuers:
+        issuer_sentence = "The receipt names no issuer."
     else:
-        says = f"The receipt says that it is from {one_line(' and '.join(claimed))}, which any receipt could claim."
+        issuer_sentence = f"The receipt says that it is from {one_line(' and '.join(claimed_issuers))}, which any receipt could claim."
     return (
-        f"no key: give --jwks, --did, --did-document, --key-hex or --key-file. {says} "
+        f"no key: give --jwks, --did, --did-document, --key-hex or --key-file. {issuer_sentence} "
         "If you trust that issuer, give --did"
     )

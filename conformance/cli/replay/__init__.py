@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from conformance.cli.connection import connecting
-from conformance.cli.renamed import renamed
+from conformance.cli.connection import add_connection_options
+from conformance.cli.renamed import option_with_old_name
 from conformance.vocabulary.claims import BLOCK_MODES
 
 
@@ -18,7 +18,7 @@ from conformance.vocabulary.claims import BLOCK_MODES
 @click.option(
     "--target", "addresses", multiple=True, metavar="NAME=URL", help="Address of a surface, without a profile."
 )
-@renamed(
+@option_with_old_name(
     "--reference", "--own-stack", is_flag=True, help="Use the built-in reference, even if ./weldproof.toml exists."
 )
 @click.option("--mutant", help="Use the reference as this deliberately broken variant.")
@@ -44,7 +44,7 @@ from conformance.vocabulary.claims import BLOCK_MODES
     is_flag=True,
     help="Also run the checks that ran at the same time. For results that another check caused.",
 )
-@connecting
+@add_connection_options
 @click.option("--json", "as_json", is_flag=True, help="Print both exchanges as JSON.")
 @click.pass_context
 def command(ctx: click.Context, /, what: str, **options: Any) -> None:

@@ -19,7 +19,7 @@ from conformance.outcome import Verdict, worst
 from conformance.report.exchange import Exchange
 from conformance.text.untrusted import one_line
 
-RECORDED: Final = frozenset({"exchange", "arrival"})
+EXCHANGE_KINDS: Final = frozenset({"exchange", "arrival"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Record:
             raise UsageFault(f"the log is damaged: its exchange lacks {one_line(str(fault), 100)}") from fault
 
 
-def read_record(what: str, *, beside: bool) -> Record:
+def read_record(replay_id: str, *, beside: bool) -> Record:
     """Return what `REPORT#N[@RUN]` names.
 
     Args:
@@ -88,52 +88,54 @@ def read_record(what: str, *, beside: bool) -> Record:
     Raises:
         UsageFault: There is no such exchange, or the log cannot be read.
     """
-    events, number, run = _events(what)
-    started = next((event for event in events if event["event"] == "run.started"), None)
-    if started is None:
-        raise UsageFault(f"{what}: the log does not contain the beginning of the run")
-    if run and not str(started.get("run_id", "")).startswith(run):
+    events, number, run_prefix = _events(replay_id)
+    start_event = next((event for event in events if event["event"] == "run.started"), None)
+    if start_event is None:
+        raise UsageFault(f"{replay_id}: the log does not contain the beginning of the run")
+    if run_prefix and not str(start_event.get("run_id", "")).startswith(run_prefix):
         raise UsageFault(
-            f"{what}: the log is of the run {one_line(str(started.get('run_id')), 40)}, seed "
-            f"{one_line(str(started.get('seed')), 40)}. A later run may have replaced the run that you mean: give "
+            f"{replay_id}: the log is of the run {one_line(str(start_event.get('run_id')), 40)}, seed "
+            f"{one_line(str(start_event.get('seed')), 40)}. A later run may have replaced the run that you mean: give "
             f"each run that you keep a separate --report-dir"
         )
     try:
-        return _record(what, events, started, number, beside=beside)
+        return _record(replay_id, events, start_event, number, beside=beside)
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
-        raise UsageFault(f"{what}: the log is damaged: {type(fault).__name__}: {one_line(str(fault), 100)}") from fault
+        raise UsageFault(
+            f"{replay_id}: the log is damaged: {type(fault).__name__}: {one_line(str(fault), 100)}"
+        ) from fault
 
 
-def _record(what: str, events: Sequence[Event], started: Event, number: int, *, beside: bool) -> Record:
-    exchange = next((event for event in events if event["event"] in RECORDED and event["n"] == number), None)
+def _record(replay_id: str, events: Sequence[Event], start_event: Event, number: int, *, beside: bool) -> Record:
+    exchange = next((event for event in events if event["event"] in EXCHANGE_KINDS and event["n"] == number), None)
     if exchange is None:
-        raise UsageFault(f"{what}: the run has no exchange {number}")
+        raise UsageFault(f"{replay_id}: the run has no exchange {number}")
     judgement = _judgement_of(exchange, events)
-    judged = started.get("target", {})
+    target = start_event.get("target", {})
     return Record(
         # Without the places of names: its curl line must not take variables of the reader's that the log chose.
         exchange={**exchange, "request": {**exchange["request"], "names": {}}},
         judgement=judgement,
-        seed=int(started["seed"]),
-        quick=bool(started.get("quick")),
-        rows=tuple(map(str, started["rows"])),
-        target=str(judged.get("name", "a target without a name")),
-        surfaces={str(name): str(url) for name, url in judged.get("surfaces", {}).items()},
-        options={str(name): value for name, value in started["options"].items()},
+        seed=int(start_event["seed"]),
+        quick=bool(start_event.get("quick")),
+        rows=tuple(map(str, start_event["rows"])),
+        target=str(target.get("name", "a target without a name")),
+        surfaces={str(name): str(url) for name, url in target.get("surfaces", {}).items()},
+        options={str(name): value for name, value in start_event["options"].items()},
         company=_company(events, str((judgement or exchange)["check"])) if beside else (),
     )
 
 
-def _events(what: str) -> tuple[tuple[Event, ...], int, str]:
+def _events(replay_id: str) -> tuple[tuple[Event, ...], int, str]:
     """Return the events of a log, the number of one of them, and how the id of their run begins."""
-    name, mark, place = what.rpartition("#")
-    number, _, run = place.partition("@")
+    name, mark, place = replay_id.rpartition("#")
+    number, _, run_prefix = place.partition("@")
     if not mark or not number.isdecimal():
-        raise UsageFault(f"{what}: give REPORT#N, for example report#17; N is printed with each failure")
+        raise UsageFault(f"{replay_id}: give REPORT#N, for example report#17; N is printed with each failure")
     path = Path(name)
     try:
         path = log_in(path) if path.is_dir() else path
-        return read_log(path), int(number), run
+        return read_log(path), int(number), run_prefix
     except (OSError, ValueError) as fault:
         raise UsageFault(f"cannot read {path}: {one_line(str(fault))}") from fault
 
@@ -142,34 +144,34 @@ def _company(events: Sequence[Event], check: str) -> tuple[str, ...]:
     """Return the checks that a run had under way at the same time as one of them."""
     under_way: set[str] = set()
     # Those under way that have not met it yet: a log may start a check over and over.
-    apart: set[str] = set()
-    met: set[str] = set()
+    unmet: set[str] = set()
+    company: set[str] = set()
     for event in events:
         if event["event"] == "check.started":
             if event["check"] == check:
-                met |= apart
-                apart.clear()
+                company |= unmet
+                unmet.clear()
             elif check in under_way:
-                met.add(event["check"])
+                company.add(event["check"])
             else:
-                apart.add(event["check"])
+                unmet.add(event["check"])
             under_way.add(event["check"])
         elif event["event"] == "check.finished":
             under_way.discard(event["check"])
-            apart.discard(event["check"])
-    return tuple(sorted(met - {check}))
+            unmet.discard(event["check"])
+    return tuple(sorted(company - {check}))
 
 
-def _judgement_of(recorded: Event, events: Sequence[Event]) -> Event | None:
+def _judgement_of(exchange: Event, events: Sequence[Event]) -> Event | None:
     """Return the worst judgement that cites what was recorded, None for an exchange that none cites.
 
     Raises:
         UsageFault: No check judged the delivery.
     """
-    judged = [one for one in events if one["event"] == "judgement" and one["exchange"] == recorded["n"]]
-    if not judged and recorded["event"] == "exchange":
+    judgements = [one for one in events if one["event"] == "judgement" and one["exchange"] == exchange["n"]]
+    if not judgements and exchange["event"] == "exchange":
         return None
-    if not judged:
-        raise UsageFault(f"number {recorded['n']} is a webhook delivery that no check judged")
-    verdict = worst(Verdict(one["verdict"]) for one in judged)
-    return next(one for one in judged if one["verdict"] == verdict)
+    if not judgements:
+        raise UsageFault(f"number {exchange['n']} is a webhook delivery that no check judged")
+    verdict = worst(Verdict(one["verdict"]) for one in judgements)
+    return next(one for one in judgements if one["verdict"] == verdict)

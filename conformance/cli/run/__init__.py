@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from conformance.cli.connection import connecting
-from conformance.cli.renamed import renamed
-from conformance.cli.run.addon_command import WithCommand
+from conformance.cli.connection import add_connection_options
+from conformance.cli.renamed import option_with_old_name
+from conformance.cli.run.addon_command import AddonCommand
 from conformance.ledger import NEWEST, VERSIONS
 from conformance.report.formats import FORMATS
 from conformance.vocabulary.claims import BLOCK_MODES, LANES, SURFACES
 
 
-@click.command("run", cls=WithCommand)
+@click.command("run", cls=AddonCommand)
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile.")
 @click.option(
@@ -25,7 +25,9 @@ from conformance.vocabulary.claims import BLOCK_MODES, LANES, SURFACES
 @click.option(
     "--addon-url", metavar="URL", help="Address of the addon, if it does not listen at the port of S2_HUB_SELF_URL."
 )
-@renamed("--reference", "--own-stack", is_flag=True, help="Test the built-in reference; nothing of yours is judged.")
+@option_with_old_name(
+    "--reference", "--own-stack", is_flag=True, help="Test the built-in reference; nothing of yours is judged."
+)
 @click.option("--mutant", help="Test the reference as this deliberately broken variant.")
 @click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the reference.")
 @click.option(
@@ -40,7 +42,7 @@ from conformance.vocabulary.claims import BLOCK_MODES, LANES, SURFACES
     type=click.Choice(BLOCK_MODES),
     help="The reference's simulated Algorand as algod in DevMode, or with ordinary rounds.",
 )
-@renamed(
+@option_with_old_name(
     "--compare-with",
     "--beside",
     multiple=True,
@@ -49,7 +51,7 @@ from conformance.vocabulary.claims import BLOCK_MODES, LANES, SURFACES
     "are compared.",
 )
 @click.option("--main-network", is_flag=True, help="Allow payments on main networks, with real money.")
-@connecting
+@add_connection_options
 @click.option(
     "--surface", "surfaces", multiple=True, type=click.Choice(SURFACES), help="Only requirements of this surface."
 )
@@ -109,7 +111,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     130 interrupted.
     """
     # `--help` does not wait for these imports.
-    from conformance.cli.run.execution import run  # noqa: PLC0415
+    from conformance.cli.run.execution import run_suite  # noqa: PLC0415
     from conformance.cli.run.options import RunOptions  # noqa: PLC0415
 
-    run(ctx, RunOptions(**options))
+    run_suite(ctx, RunOptions(**options))

@@ -31,8 +31,8 @@ def with_addon(profile: Profile | None, words: Sequence[str], url: str | None) -
     if url is not None and not url.startswith(("http://", "https://")):
         raise UsageFault(f"--addon-url {url}: give an address that begins with http:// or https://")
     base = profile or Profile(target=Target(name="an addon"))
-    claimed = tuple(dict.fromkeys((*base.claims.surfaces, "control_plane")))
-    claims = Claims(surfaces=claimed, lanes=base.claims.lanes, options=base.claims.options)
+    surfaces = tuple(dict.fromkeys((*base.claims.surfaces, "control_plane")))
+    claims = Claims(surfaces=surfaces, lanes=base.claims.lanes, options=base.claims.options)
     hub = base.hub.model_copy(update={"bundled": ()})
     # Fields that were set are told as such: the report shows what a verdict rests on.
     hub.model_fields_set.add("bundled")

@@ -9,7 +9,7 @@ import click
 _COMMAND: Final = "conformance.addon.command"
 
 
-class WithCommand(click.Command):
+class AddonCommand(click.Command):
     """A command that keeps what comes after `--` apart where `--addon` is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -21,7 +21,7 @@ class WithCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
-def command_of(ctx: click.Context) -> tuple[str, ...]:
+def addon_command_of(ctx: click.Context) -> tuple[str, ...]:
     """Return the addon's command, word by word."""
     words: tuple[str, ...] = ctx.meta.get(_COMMAND, ())
     return words

@@ -11,18 +11,18 @@ import click
 
 from conformance import extras
 from conformance.cli.run.addon import ADDON_ROWS, with_addon
-from conformance.cli.run.addon_command import command_of
+from conformance.cli.run.addon_command import addon_command_of
 from conformance.cli.run.options import RunOptions
 from conformance.cli.run.receiver import with_receiver
 from conformance.cli.run.reports import run_and_report
-from conformance.cli.run.row_selection import asked_for, check_lanes, shared_out, wanted
+from conformance.cli.run.row_selection import check_lanes, drop_foreign_documents, select_rows, select_shard
 from conformance.cli.targets import (
-    beside_profile,
-    chain_file,
-    checked_nodes,
-    named_profile,
-    opened,
-    with_nodes,
+    check_nodes,
+    load_chain_file,
+    load_comparison_profile,
+    load_named_profile,
+    open_target,
+    replace_nodes,
 )
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
@@ -47,7 +47,7 @@ NO_TARGET = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunRequest:
     """What the options of one run come to.
 
     Attributes:
@@ -61,69 +61,69 @@ class Asked:
     """
 
     profile: Profile | None
-    other: Profile | None
+    comparison: Profile | None
     rows: tuple[Requirement, ...]
-    expected: tuple[ExpectedFailure, ...]
+    expected_failures: tuple[ExpectedFailure, ...]
     seed: int
-    stack: tuple[str, ...]
+    stack_options: tuple[str, ...]
     wallet: Wallet
 
 
-def run(ctx: click.Context, options: RunOptions) -> None:
+def run_suite(ctx: click.Context, options: RunOptions) -> None:
     """Run the suite, write its reports, and end the command with its exit code."""
     if options.addon and not options.ids:
         options = replace(options, ids=(ADDON_ROWS,))
-    asked, names = _asked(command_of(ctx), options), Names()
+    request, names = _resolve_options(addon_command_of(ctx), options), Names()
 
     async def body(log: EventLog) -> Exit:
         async with (
             import_meanwhile(),
-            opened(asked.profile, asked.stack) as started,
+            open_target(request.profile, request.stack_options) as started,
             with_receiver(started, options.mutant) as profile,
         ):
-            return await _planned(asked, profile, log, names, options).execute(options=options.recorded())
+            return await _plan_run(request, profile, log, names, options).execute(options=options.changed_options())
 
-    known = (*(() if asked.profile is None else asked.profile.xfail), *asked.expected)
-    shown = {"as_json": options.as_json, "verbose": options.verbose}
+    expected_failures = (*(() if request.profile is None else request.profile.xfail), *request.expected_failures)
+    presentation = {"as_json": options.as_json, "verbose": options.verbose}
     kinds = options.kinds or ("html", "json")
-    ctx.exit(run_and_report(body, options.report_dir, kinds, names, known, **shown))
+    ctx.exit(run_and_report(body, options.report_dir, kinds, names, expected_failures, **presentation))
 
 
-def _asked(addon_command: Sequence[str], options: RunOptions) -> Asked:
+def _resolve_options(addon_command: Sequence[str], options: RunOptions) -> RunRequest:
     """Return what is asked for.
 
     Raises:
         UsageFault: Options contradict each other, or name what does not exist.
         MissingExtra: Our own stack is asked for and not installed.
     """
-    nodes = chain_file(options.chains)
-    ours = options.means_reference(nodes)
-    _check_together(options, ours=ours)
-    profile = _target(addon_command, options, ours=ours)
+    nodes = load_chain_file(options.chains)
+    is_reference = options.means_reference(nodes)
+    _check_addon_options(options, is_reference=is_reference)
+    profile = _target(addon_command, options, is_reference=is_reference)
     if nodes is not None:
-        profile = with_nodes(profile, nodes)
-    profile = _connected(profile, options)
-    checked_nodes(profile, main_network=options.main_network)
-    other = beside_profile(options.beside, main_network=options.main_network)
+        profile = replace_nodes(profile, nodes)
+    profile = _apply_connection(profile, options)
+    check_nodes(profile, main_network=options.main_network)
+    comparison = load_comparison_profile(options.beside, main_network=options.main_network)
     if profile is not None:
         check_lanes(options, profile)
-    rows = shared_out(asked_for(options), options, profile)
+    rows = select_shard(select_rows(options), options, profile)
     if profile is None:
-        _check_own_stack(rows, ours=ours)
-    return Asked(
+        _check_own_stack(rows, is_reference=is_reference)
+    return RunRequest(
         profile=profile,
-        other=other,
+        comparison=comparison,
         rows=rows,
-        expected=_expected(options.xfail, profile),
+        expected_failures=_read_expected_failures(options.xfail, profile),
         seed=options.seed if options.seed is not None else secrets.randbelow(2**32),
-        stack=(*options.reference_words(options.lanes), *surface_options(rows, companions=not options.quick)),
+        stack_options=(*options.reference_words(options.lanes), *surface_options(rows, companions=not options.quick)),
         wallet=Wallet(main_network=options.main_network),
     )
 
 
-def _check_together(options: RunOptions, *, ours: bool) -> None:
+def _check_addon_options(options: RunOptions, *, is_reference: bool) -> None:
     """See that the options of an addon go with the others."""
-    if options.addon and ours:
+    if options.addon and is_reference:
         raise UsageFault(
             "--addon cannot be combined with --reference, --mutant, --setting, --chains KINDS or --algorand-mode"
         )
@@ -135,62 +135,64 @@ def _check_together(options: RunOptions, *, ours: bool) -> None:
         )
 
 
-def _target(addon_command: Sequence[str], options: RunOptions, *, ours: bool) -> Profile | None:
+def _target(addon_command: Sequence[str], options: RunOptions, *, is_reference: bool) -> Profile | None:
     """Return the profile of the target, with the addon that is started, None where our own stack is meant."""
-    alone = options.addon and not (options.config or options.addresses or _beyond_addons(options.ids))
-    profile = None if alone else named_profile(options.config, options.addresses, ours=ours)
+    is_alone = options.addon and not (options.config or options.addresses or _selects_more_than_addons(options.ids))
+    profile = None if is_alone else load_named_profile(options.config, options.addresses, is_reference=is_reference)
     return with_addon(profile, addon_command, options.addon_url) if options.addon else profile
 
 
-def _planned(asked: Asked, opened_profile: Profile, log: EventLog, names: Names, options: RunOptions) -> Run:
+def _plan_run(request: RunRequest, target: Profile, log: EventLog, names: Names, options: RunOptions) -> Run:
     """Return the run of the checks that decide the rows on a target that is up."""
     seconds = options.fuzz_seconds or (FUZZ_SECONDS if options.quick else None)
-    profile = with_fuzz(opened_profile, seconds)
-    checks = wanted(select_checks(asked.rows, profile, options.lanes), options.ids)
-    lacking = find_missing_extras(checks)
-    _say_lacking(lacking, asked.rows)
+    profile = with_fuzz(target, seconds)
+    checks = drop_foreign_documents(select_checks(request.rows, profile, options.lanes), options.ids)
+    undecidable = find_missing_extras(checks)
+    _warn_of_missing_extras(undecidable, request.rows)
     look = (
-        select_quick_checks([check for check in checks if check not in lacking], asked.seed) if options.quick else None
+        select_quick_checks([check for check in checks if check not in undecidable], request.seed)
+        if options.quick
+        else None
     )
     plan = Plan(
-        rows=asked.rows,
-        checks=checks if look is None else (*look.checks, *lacking),
+        rows=request.rows,
+        checks=checks if look is None else (*look.checks, *undecidable),
         quick=look,
-        seed=asked.seed,
+        seed=request.seed,
         workers=options.workers or profile.pace.workers,
         fail_fast=options.fail_fast,
         strict=options.strict,
-        expected_failures=(*profile.xfail, *asked.expected),
+        expected_failures=(*profile.xfail, *request.expected_failures),
         lanes=options.lanes,
     )
-    not_yours = profile.target.name if asked.profile is None else only_our_own(asked.rows, profile)
-    return Run(plan, profile, log, _afterwards(asked.other, plan, profile), names, asked.wallet, not_yours)
+    not_yours = profile.target.name if request.profile is None else suite_part_judged(request.rows, profile)
+    return Run(plan, profile, log, _post_run_steps(request.comparison, plan, profile), names, request.wallet, not_yours)
 
 
-def _check_own_stack(rows: Sequence[Requirement], *, ours: bool) -> None:
+def _check_own_stack(rows: Sequence[Requirement], *, is_reference: bool) -> None:
     """See that our own stack is meant where no target is named, and that it is installed.
 
     Raises:
         UsageFault: Nobody asked for it, and some row is judged by a target.
         MissingExtra: It is not installed.
     """
-    if not ours and not all(row.documented for row in rows):
+    if not is_reference and not all(row.documented for row in rows):
         raise UsageFault(NO_TARGET)
     extras.need("reference")
 
 
-def _say_lacking(lacking: Mapping[Check, str], rows: Sequence[Requirement]) -> None:
+def _warn_of_missing_extras(undecidable: Mapping[Check, str], rows: Sequence[Requirement]) -> None:
     """Say before anything is sent which rows cannot be judged for want of an extra, and what to type."""
-    asked = {row.id for row in rows}
-    for reason in sorted(set(lacking.values())):
-        without = {row for one, its in lacking.items() if its == reason for row in one.rows if row in asked}
-        if without:
-            named = ", ".join(row.id for row in rows if row.id in without)
-            counted = "row" if len(without) == 1 else "rows"
-            click.echo(f"weldproof run: {len(without)} {counted} will not be judged: {named}. {reason}", err=True)
+    row_ids = {row.id for row in rows}
+    for reason in sorted(set(undecidable.values())):
+        affected = {row for one, its in undecidable.items() if its == reason for row in one.rows if row in row_ids}
+        if affected:
+            id_list = ", ".join(row.id for row in rows if row.id in affected)
+            noun = "row" if len(affected) == 1 else "rows"
+            click.echo(f"weldproof run: {len(affected)} {noun} will not be judged: {id_list}. {reason}", err=True)
 
 
-def _connected(profile: Profile | None, options: RunOptions) -> Profile | None:
+def _apply_connection(profile: Profile | None, options: RunOptions) -> Profile | None:
     if profile is not None:
         return options.connected(profile)
     if options.cacert or options.insecure or options.timeout:
@@ -198,20 +200,20 @@ def _connected(profile: Profile | None, options: RunOptions) -> Profile | None:
     return None
 
 
-def _afterwards(other: Profile | None, plan: Plan, found: Profile) -> Mapping[str, PostRunStep]:
+def _post_run_steps(comparison: Profile | None, plan: Plan, profile: Profile) -> Mapping[str, PostRunStep]:
     """Return what follows the checks: the comparison with another target, where one is given."""
-    if other is None:
+    if comparison is None:
         return {}
     from conformance.receipts.beside import Beside  # noqa: PLC0415 - it brings every check of the rail along
     from conformance.receipts.obtaining import BESIDE  # noqa: PLC0415 - as above
 
     surfaces = frozenset(name for row in plan.rows for name in (row.surface, *row.surfaces))
     # An address alone says nothing of nodes: it is taken to be paid on those of the run's own target.
-    nodes = found.chains if other.chains == Chains() else other.chains
-    return {BESIDE: Beside(other.model_copy(update={"chains": nodes}), surfaces, plan.lanes)}
+    nodes = profile.chains if comparison.chains == Chains() else comparison.chains
+    return {BESIDE: Beside(comparison.model_copy(update={"chains": nodes}), surfaces, plan.lanes)}
 
 
-def only_our_own(rows: Sequence[Requirement], profile: Profile) -> str | None:
+def suite_part_judged(rows: Sequence[Requirement], profile: Profile) -> str | None:
     """Return what of the suite's own these rows judge on a target, where they judge nothing of the operator's."""
     applicable = [row for row in rows if row.documented is None and explain_absence(row, profile) is None]
     receivers = bool(applicable) and all("R" in row.needs for row in applicable)
@@ -225,12 +227,12 @@ def with_fuzz(profile: Profile, seconds: float | None) -> Profile:
     return profile.model_copy(update={"budgets": profile.budgets.model_copy(update={"fuzz": seconds})})
 
 
-def _beyond_addons(ids: Sequence[str]) -> bool:
+def _selects_more_than_addons(ids: Sequence[str]) -> bool:
     """Return whether rows are asked for that are not of an addon alone, so that the target is wanted, too."""
     return any(not one.strip().upper().startswith(ADDON_ROWS) for one in ids)
 
 
-def _expected(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailure, ...]:
+def _read_expected_failures(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailure, ...]:
     entries = () if profile is None else profile.xfail
     if path is not None:
         try:

@@ -64,8 +64,8 @@ class RunOptions(TargetOptions):
     as_json: bool = False
     verbose: bool = False
 
-    def recorded(self) -> Mapping[str, Any]:
+    def changed_options(self) -> Mapping[str, Any]:
         """Return the JSON form that the log keeps: options that were given and that change the run itself."""
-        given = {name: value for name, value in asdict(self).items() if value and name not in _PRESENTATION}
-        plain: Mapping[str, Any] = orjson.loads(orjson.dumps(given, default=str))
+        options = {name: value for name, value in asdict(self).items() if value and name not in _PRESENTATION}
+        plain: Mapping[str, Any] = orjson.loads(orjson.dumps(options, default=str))
         return plain

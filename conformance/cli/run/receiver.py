@@ -30,7 +30,7 @@ async def with_receiver(profile: Profile, mutant: str | None) -> AsyncIterator[P
     async with started_receiver(("reference.variants.mutants", mutant, _MODULE), _SECRET) as started:
         os.environ[_SECRET] = started.secret
         try:
-            named = Receiver(url=started.url, effects=started.effects, secret=Secret(env=_SECRET))
-            yield profile.model_copy(update={"webhook": profile.webhook.model_copy(update={"receiver": named})})
+            receiver = Receiver(url=started.url, effects=started.effects, secret=Secret(env=_SECRET))
+            yield profile.model_copy(update={"webhook": profile.webhook.model_copy(update={"receiver": receiver})})
         finally:
             del os.environ[_SECRET]

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from conformance import extras
-from conformance.cli.closed_stdout import unread
+from conformance.cli.closed_stdout import discard_output
 from conformance.cli.usage import UsageFault
 from conformance.engine.expected_failures import FILE, list_faults, propose_list
 from conformance.http.client import Names
@@ -33,7 +33,7 @@ def run_and_report(
     directory: Path,
     kinds: Sequence[str],
     names: Names,
-    known: Sequence[ExpectedFailure] = (),
+    expected_failures: Sequence[ExpectedFailure] = (),
     *,
     as_json: bool = False,
     verbose: bool = False,
@@ -66,16 +66,16 @@ def run_and_report(
     except (click.ClickException, extras.MissingExtra):
         raise
     except Exception as escaped:  # noqa: BLE001 - whatever it is, it is no breach of the target's
-        return _broken(log, directory, kinds, names, escaped)
+        return _report_broken_run(log, directory, kinds, names, escaped)
     finally:
         if progress is not None:
             progress.close()
         log.close()
     try:
-        written = _write(log, directory, kinds, names, known, code)
-        _show(log, directory, written, code, as_json=as_json, verbose=verbose)
+        paths = _write(log, directory, kinds, names, expected_failures, code)
+        _show(log, directory, paths, code, as_json=as_json, verbose=verbose)
     except Exception as escaped:  # noqa: BLE001 - as above
-        return _broken(log, directory, (), names, escaped)
+        return _report_broken_run(log, directory, (), names, escaped)
     return int(code)
 
 
@@ -84,65 +84,69 @@ def _write(
     directory: Path,
     kinds: Sequence[str],
     names: Names,
-    known: Sequence[ExpectedFailure],
+    expected_failures: Sequence[ExpectedFailure],
     code: Exit,
 ) -> list[Path]:
     """Write the reports of a run and return where they lie."""
-    written = formats.write(log.events, directory, kinds)
+    paths = formats.write(log.events, directory, kinds)
     if code == Exit.SUITE_FAULT:
-        written.append(_fault_file(log, directory, names))
-    _propose(log, directory, known)
-    return written
+        paths.append(_write_fault_file(log, directory, names))
+    _propose_xfail_list(log, directory, expected_failures)
+    return paths
 
 
-def _propose(log: EventLog, directory: Path, known: Sequence[ExpectedFailure]) -> None:
+def _propose_xfail_list(log: EventLog, directory: Path, expected_failures: Sequence[ExpectedFailure]) -> None:
     """Write the list of known breaches without the entries that do not hold, and say what is the matter with them."""
-    path, text = directory / FILE, propose_list(known, log.events)
+    path, text = directory / FILE, propose_list(expected_failures, log.events)
     if text is None:
         return
     replace_file(path, text.encode("utf-8", "backslashreplace"))
-    for trouble in list_faults(known, log.events):
+    for trouble in list_faults(expected_failures, log.events):
         click.echo(f"weldproof run: xfail: {trouble}", err=True)
     click.echo(f"weldproof run: a list without these entries: {path}", err=True)
 
 
-def _show(log: EventLog, directory: Path, written: Sequence[Path], code: Exit, *, as_json: bool, verbose: bool) -> None:
+def _show(log: EventLog, directory: Path, paths: Sequence[Path], code: Exit, *, as_json: bool, verbose: bool) -> None:
     """Show the run, and where its files lie."""
     try:
         if as_json:
             click.echo(formats.FORMATS["json"].render(log.events))
         else:
-            _summary(log, directory, [directory / LOG, *written], verbose=verbose)
+            _summary(log, directory, [directory / LOG, *paths], verbose=verbose)
         if code == Exit.SUITE_FAULT:
             click.echo(f"weldproof run: {fault.hint(str(directory))}", err=True)
     except BrokenPipeError:
         # The verdict is the same, whether or not it is read to its end.
-        unread()
+        discard_output()
 
 
-def _summary(log: EventLog, directory: Path, written: Sequence[Path], *, verbose: bool) -> None:
+def _summary(log: EventLog, directory: Path, paths: Sequence[Path], *, verbose: bool) -> None:
     """Show the summary. If it cannot be shown, the verdict stays: it is in the reports, and this says where."""
     try:
-        console.show(summarise(log.events), written=written, own_run=True, verbose=verbose)
+        console.show(summarise(log.events), written=paths, own_run=True, verbose=verbose)
     except BrokenPipeError:
         raise
     except Exception as escaped:  # noqa: BLE001 - a display does not decide the exit code
-        what = type(escaped).__name__
-        click.echo(f"weldproof run: the summary could not be shown ({what}); the reports are in {directory}", err=True)
+        fault_type = type(escaped).__name__
+        click.echo(
+            f"weldproof run: the summary could not be shown ({fault_type}); the reports are in {directory}", err=True
+        )
 
 
-def _broken(log: EventLog, directory: Path, kinds: Sequence[str], names: Names, escaped: Exception) -> int:
+def _report_broken_run(
+    log: EventLog, directory: Path, kinds: Sequence[str], names: Names, fault_raised: Exception
+) -> int:
     """Keep what there is of a run that tripped over itself, say where it lies, and return the exit code."""
-    _fault_file(log, directory, names, escaped)
+    _write_fault_file(log, directory, names, fault_raised)
     with contextlib.suppress(Exception):  # what broke the run may break its reports
         formats.write(log.events, directory, kinds)
-    words = names.redact("".join(traceback.format_exception_only(escaped)).strip())
+    words = names.redact("".join(traceback.format_exception_only(fault_raised)).strip())
     click.echo(f"weldproof run: {words}\n{fault.hint(str(directory))}", err=True)
     return int(Exit.SUITE_FAULT)
 
 
-def _fault_file(log: EventLog, directory: Path, names: Names, escaped: Exception | None = None) -> Path:
+def _write_fault_file(log: EventLog, directory: Path, names: Names, fault_raised: Exception | None = None) -> Path:
     path = directory / fault.FILE
-    words = fault.text(log.events, sys.argv[1:], names, escaped)
+    words = fault.text(log.events, sys.argv[1:], names, fault_raised)
     replace_file(path, words.encode("utf-8", "backslashreplace"))
     return path

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.cli.run.options import RunOptions
-from conformance.cli.run.shards import part_of
-from conformance.cli.suggestion import prefixes, unknown
+from conformance.cli.run.shards import parse_shard
+from conformance.cli.suggestion import describe_unknown, prefixes
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
 from conformance.engine.runner import explain_absence
@@ -16,57 +16,57 @@ from conformance.target import Profile
 from conformance.vocabulary.lanes.families import decided_on
 
 # Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row that drives it.
-PUBLISHING = {"GW": "gateway", "RAIL": "rail", "AGENT": "agent", "CP": "control_plane"}
+DOCUMENT_SURFACES = {"GW": "gateway", "RAIL": "rail", "AGENT": "agent", "CP": "control_plane"}
 DOCUMENT_ROW = "X-OAS-01"
 
 
-def chosen(ids: Sequence[str], version: int = NEWEST) -> tuple[Requirement, ...]:
+def select_ids(ids: Sequence[str], version: int = NEWEST) -> tuple[Requirement, ...]:
     """Return the rows of these ids in a version of the ledger; a whole surface brings along its OpenAPI document's.
 
     Raises:
         LookupError: An id matches no row; its text is the id.
     """
-    whole = {one.strip().upper().rstrip("-") for one in ids} & PUBLISHING.keys()
-    return load().at_version(version).select([*ids, *([DOCUMENT_ROW] if whole else [])])
+    whole_surfaces = {one.strip().upper().rstrip("-") for one in ids} & DOCUMENT_SURFACES.keys()
+    return load().at_version(version).select([*ids, *([DOCUMENT_ROW] if whole_surfaces else [])])
 
 
-def wanted(checks: Sequence[Check], ids: Sequence[str]) -> tuple[Check, ...]:
+def drop_foreign_documents(checks: Sequence[Check], ids: Sequence[str]) -> tuple[Check, ...]:
     """Return the checks without what a whole surface's document row would bring along of the other surfaces.
 
     Args:
         checks: The checks that decide the selected rows.
         ids: The ids that were named.
     """
-    asked = [one.strip().upper().rstrip("-") for one in ids]
-    whole = {PUBLISHING[one] for one in asked if one in PUBLISHING}
-    if not whole or any(DOCUMENT_ROW.startswith(one) for one in asked):
+    normal_ids = [one.strip().upper().rstrip("-") for one in ids]
+    whole_surfaces = {DOCUMENT_SURFACES[one] for one in normal_ids if one in DOCUMENT_SURFACES}
+    if not whole_surfaces or any(DOCUMENT_ROW.startswith(one) for one in normal_ids):
         return tuple(checks)
-    return tuple(one for one in checks if DOCUMENT_ROW not in one.rows or one.surface in whole)
+    return tuple(one for one in checks if DOCUMENT_ROW not in one.rows or one.surface in whole_surfaces)
 
 
-def asked_for(options: RunOptions) -> tuple[Requirement, ...]:
+def select_rows(options: RunOptions) -> tuple[Requirement, ...]:
     """Return the rows that the options of `weldproof run` ask for.
 
     Raises:
         UsageFault: An id matches no row, or no row has what all the options ask for.
     """
     try:
-        rows = chosen(options.ids, options.ledger)
+        rows = select_ids(options.ids, options.ledger)
     except LookupError as prefix:
-        which = "requirement" if options.ledger == NEWEST else f"requirement of ledger {options.ledger}"
-        raise UsageFault(unknown(str(prefix), prefixes(load().at_version(options.ledger)), which)) from prefix
-    selected = tuple(
+        noun = "requirement" if options.ledger == NEWEST else f"requirement of ledger {options.ledger}"
+        raise UsageFault(describe_unknown(str(prefix), prefixes(load().at_version(options.ledger)), noun)) from prefix
+    rows_left = tuple(
         row
         for row in rows
         if (not options.surfaces or row.surface in options.surfaces)
         and (not options.levels or row.level in options.levels)
         and (not options.lanes or any(decided_on(row, lane) for lane in options.lanes))
     )
-    if not selected:
+    if not rows_left:
         raise UsageFault(
             "no requirement has all that the ids, --surface, --lane and --level ask for: `weldproof list` shows all"
         )
-    return selected
+    return rows_left
 
 
 def check_lanes(options: RunOptions, profile: Profile) -> None:
@@ -76,11 +76,13 @@ def check_lanes(options: RunOptions, profile: Profile) -> None:
         UsageFault: `--lane` names only lanes that the profile does not claim.
     """
     if options.lanes and not set(options.lanes) & set(profile.claims.lanes):
-        claimed = ", ".join(profile.claims.lanes) or "no lane"
-        raise UsageFault(f"--lane {', '.join(options.lanes)}: the profile claims {claimed}")
+        lane_list = ", ".join(profile.claims.lanes) or "no lane"
+        raise UsageFault(f"--lane {', '.join(options.lanes)}: the profile claims {lane_list}")
 
 
-def shared_out(rows: tuple[Requirement, ...], options: RunOptions, profile: Profile | None) -> tuple[Requirement, ...]:
+def select_shard(
+    rows: tuple[Requirement, ...], options: RunOptions, profile: Profile | None
+) -> tuple[Requirement, ...]:
     """Return the rows of the part that is asked for, all where none is.
 
     Raises:
@@ -88,7 +90,7 @@ def shared_out(rows: tuple[Requirement, ...], options: RunOptions, profile: Prof
     """
     if options.shard is None:
         return rows
-    number, of = part_of(options.shard)
+    number, of = parse_shard(options.shard)
     if options.quick or options.beside:
         raise UsageFault("--shard cannot be combined with --quick or --compare-with")
     if options.seed is None:

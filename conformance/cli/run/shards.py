@@ -7,7 +7,7 @@ import re
 from conformance.cli.usage import UsageFault
 
 
-def part_of(text: str) -> tuple[int, int]:
+def parse_shard(text: str) -> tuple[int, int]:
     """Return which part of how many an option names.
 
     Raises:

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from conformance.cli.json_output import print_json
-from conformance.cli.run.shards import part_of
-from conformance.cli.suggestion import prefixes, unknown
+from conformance.cli.run.shards import parse_shard
+from conformance.cli.suggestion import describe_unknown, prefixes
 from conformance.cli.usage import UsageFault
 from conformance.ledger import Requirement, load
 from conformance.outcome import Exit
@@ -18,10 +18,10 @@ from conformance.processes.interrupt import interruptible, new_loop
 from conformance.processes.own_stack import StackFault
 from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, sightings, trial
 
-_USUAL = 8
+_DEFAULT_SEED_COUNT = 8
 
 
-def against_chameleon(seeds: Sequence[int], beginnings: Sequence[str], logs: Path | None, *, as_json: bool) -> Exit:
+def against_chameleon(seeds: Sequence[int], prefixes_given: Sequence[str], logs: Path | None, *, as_json: bool) -> Exit:
     """Run the suite against the look of each seed, print what came of it, and return the exit code.
 
     Args:
@@ -33,32 +33,32 @@ def against_chameleon(seeds: Sequence[int], beginnings: Sequence[str], logs: Pat
     Raises:
         UsageFault: No row has one of the prefixes.
     """
-    rows = _rows(beginnings)
+    rows = _rows(prefixes_given)
     trials: list[Trial] = []
     try:
         with asyncio.Runner(loop_factory=new_loop) as runner:
-            runner.run(interruptible(_all(seeds, rows, trials, logs=logs, quiet=as_json)))
+            runner.run(interruptible(_run_all(seeds, rows, trials, logs=logs, quiet=as_json)))
     except StackFault as fault:
         click.echo(f"weldproof selftest: {fault}", err=True)
         return Exit.NO_VERDICT
     except asyncio.CancelledError:
         return Exit.INTERRUPTED
-    found = sightings(trials)
-    whole = rows is None and len(trials) >= ENOUGH
-    alike = [one.point for one in found if not one.varied] if whole else []
+    point_sightings = sightings(trials)
+    is_complete = rows is None and len(trials) >= ENOUGH
+    constant_points = [one.point for one in point_sightings if not one.varied] if is_complete else []
     if as_json:
         result = {
             "trials": [one.as_json() for one in trials],
-            "points": {one.point: one.as_json() for one in found},
-            "not_varied": alike,
+            "points": {one.point: one.as_json() for one in point_sightings},
+            "not_varied": constant_points,
         }
         print_json(result)
     else:
-        _print(trials, found, alike)
-    return Exit.FAILED if alike or any(one.differences for one in trials) else Exit.PASSED
+        _print(trials, point_sightings, constant_points)
+    return Exit.FAILED if constant_points or any(one.differences for one in trials) else Exit.PASSED
 
 
-def chosen_seeds(ids: Sequence[str], part: str | None, *, first: int, number: int | None) -> list[int]:
+def choose_seeds(ids: Sequence[str], part: str | None, *, first: int, number: int | None) -> list[int]:
     """Return the seeds to run.
 
     Args:
@@ -73,21 +73,21 @@ def chosen_seeds(ids: Sequence[str], part: str | None, *, first: int, number: in
     wrong = [one for one in ids if not (one.isascii() and one.isdecimal())]
     if wrong:
         raise UsageFault(f"{', '.join(wrong)}: a seed must be a number")
-    seeds = [int(one) for one in ids] or list(range(first, first + (number or _USUAL)))
+    seeds = [int(one) for one in ids] or list(range(first, first + (number or _DEFAULT_SEED_COUNT)))
     if part is None:
         return seeds
-    place, of = part_of(part)
+    place, of = parse_shard(part)
     return seeds[place - 1 :: of]
 
 
-def _rows(beginnings: Sequence[str]) -> tuple[Requirement, ...] | None:
+def _rows(prefixes_given: Sequence[str]) -> tuple[Requirement, ...] | None:
     try:
-        return tuple(load().select(list(beginnings))) if beginnings else None
+        return tuple(load().select(list(prefixes_given))) if prefixes_given else None
     except LookupError as prefix:
-        raise UsageFault(unknown(str(prefix), prefixes(load()), "requirement")) from prefix
+        raise UsageFault(describe_unknown(str(prefix), prefixes(load()), "requirement")) from prefix
 
 
-async def _all(
+async def _run_all(
     seeds: Sequence[int],
     rows: Sequence[Requirement] | None,
     trials: list[Trial],
@@ -96,21 +96,29 @@ async def _all(
     quiet: bool,
 ) -> None:
     for seed in seeds:
-        one = await trial(seed, rows, logs=logs)
-        trials.append(one)
+        finished_trial = await trial(seed, rows, logs=logs)
+        trials.append(finished_trial)
         if not quiet:
-            word = click.style("sound", fg="green") if not one.differences else click.style("NOT SOUND", fg="red")
-            click.echo(f"seed {seed:<6} {one.lane:9} {word}  {one.rows} rows, {one.seconds} s")
-            for line in one.differences:
+            word = (
+                click.style("sound", fg="green")
+                if not finished_trial.differences
+                else click.style("NOT SOUND", fg="red")
+            )
+            click.echo(
+                f"seed {seed:<6} {finished_trial.lane:9} {word}  {finished_trial.rows} rows, {finished_trial.seconds} s"
+            )
+            for line in finished_trial.differences:
                 click.echo(f"    {line}")
 
 
-def _print(trials: Sequence[Trial], found: Sequence[Sighting], alike: Sequence[str]) -> None:
+def _print(trials: Sequence[Trial], point_sightings: Sequence[Sighting], constant_points: Sequence[str]) -> None:
     click.echo(f"\n{'point':30} values seen on the wire")
-    for one in found:
-        click.echo(f"{one.point:30} {' | '.join(one.values) or '-'}")
-    sound = sum(not one.differences for one in trials)
-    varied = sum(one.varied for one in found)
-    click.echo(f"\n{sound} of {len(trials)} seeds are sound; {varied} of {len(found)} points were seen to vary")
-    if alike:
-        click.echo(f"not seen to vary: {', '.join(alike)}")
+    for sighting in point_sightings:
+        click.echo(f"{sighting.point:30} {' | '.join(sighting.values) or '-'}")
+    sound_count = sum(not sighting.differences for sighting in trials)
+    varied_count = sum(sighting.varied for sighting in point_sightings)
+    click.echo(
+        f"\n{sound_count} of {len(trials)} seeds are sound; {varied_count} of {len(point_sightings)} points were seen to vary"
+    )
+    if constant_points:
+        click.echo(f"not seen to vary: {', '.join(constant_points)}")

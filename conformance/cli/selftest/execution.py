@@ -13,8 +13,8 @@ import orjson
 
 from conformance.cli.json_output import print_json
 from conformance.cli.run.receiver import with_receiver
-from conformance.cli.run.shards import part_of
-from conformance.cli.selftest.chameleon import against_chameleon, chosen_seeds
+from conformance.cli.run.shards import parse_shard
+from conformance.cli.selftest.chameleon import against_chameleon, choose_seeds
 from conformance.cli.selftest.generated import against_generated
 from conformance.cli.usage import UsageFault
 from conformance.engine.runner import Plan, Run, select_checks
@@ -54,15 +54,15 @@ def selftest(
         values = {"shard": part, "seed": seed, "sample": sample, "stack": stack, "folder": folder}
         against_generated((*ids, *only), {**values, **flags})
     if chameleon:
-        seeds = chosen_seeds(ids, part, first=first, number=number)
+        seeds = choose_seeds(ids, part, first=first, number=number)
         ctx.exit(against_chameleon(seeds, rows, logs, as_json=as_json))
-    lists = _chosen(ids, part)
+    lists = _choose_lists(ids, part)
     if only_list:
         _print_lists(lists, as_json=as_json)
         return
     results: list[dict[str, Any]] = []
     try:
-        asyncio.run(interruptible(_all(lists, seed, results, quiet=as_json)))
+        asyncio.run(interruptible(_run_all(lists, seed, results, quiet=as_json)))
     except StackFault as fault:
         click.echo(f"weldproof selftest: {fault}", err=True)
         ctx.exit(Exit.NO_VERDICT)
@@ -76,41 +76,50 @@ def selftest(
     ctx.exit(Exit.PASSED if exact == len(results) and results else Exit.FAILED)
 
 
-def _chosen(ids: Sequence[str], part: str | None) -> tuple[KillList, ...]:
+def _choose_lists(ids: Sequence[str], part: str | None) -> tuple[KillList, ...]:
     lists = load_kill_lists()
     unknown = sorted(set(ids) - {one.mutant for one in lists})
     if unknown:
         raise UsageFault(f"no mutant {', '.join(unknown)}; `weldproof selftest --list` shows them")
-    chosen = tuple(one for one in lists if not ids or one.mutant in ids)
+    kill_lists = tuple(one for one in lists if not ids or one.mutant in ids)
     if part is None:
-        return chosen
-    return shard(chosen, *part_of(part))
+        return kill_lists
+    return shard(kill_lists, *parse_shard(part))
 
 
 def _print_lists(lists: Sequence[KillList], *, as_json: bool) -> None:
     if as_json:
         click.echo(
-            orjson.dumps([{**_described(one), "also": dict(one.also), "at_times": dict(one.at_times)} for one in lists])
+            orjson.dumps(
+                [
+                    {**_list_members(kill_list), "also": dict(kill_list.also), "at_times": dict(kill_list.at_times)}
+                    for kill_list in lists
+                ]
+            )
         )
         return
-    for one in lists:
-        click.echo(f"{one.mutant:36} {one.caught_by:16} {one.rule}")
+    for kill_list in lists:
+        click.echo(f"{kill_list.mutant:36} {kill_list.caught_by:16} {kill_list.rule}")
 
 
-def _described(one: KillList) -> dict[str, Any]:
-    return {"mutant": one.mutant, "rule": one.rule, "caught_by": one.caught_by}
+def _list_members(kill_list: KillList) -> dict[str, Any]:
+    return {"mutant": kill_list.mutant, "rule": kill_list.rule, "caught_by": kill_list.caught_by}
 
 
-async def _all(lists: Sequence[KillList], seed: int, results: list[dict[str, Any]], *, quiet: bool) -> None:
-    for one in lists:
-        started = time.perf_counter()
-        found = await verdicts_against(one.mutant, one.surface, seed, one.lanes)
-        differences = one.differences(found)
-        result = {**_described(one), "seconds": round(time.perf_counter() - started, 1), "differences": differences}
+async def _run_all(lists: Sequence[KillList], seed: int, results: list[dict[str, Any]], *, quiet: bool) -> None:
+    for kill_list in lists:
+        start_seconds = time.perf_counter()
+        verdicts = await verdicts_against(kill_list.mutant, kill_list.surface, seed, kill_list.lanes)
+        differences = kill_list.differences(verdicts)
+        result = {
+            **_list_members(kill_list),
+            "seconds": round(time.perf_counter() - start_seconds, 1),
+            "differences": differences,
+        }
         results.append(result)
         if not quiet:
             word = click.style("caught", fg="green") if not differences else click.style("NOT EXACT", fg="red")
-            click.echo(f"{one.mutant:36} {word}  {result['seconds']} s")
+            click.echo(f"{kill_list.mutant:36} {word}  {result['seconds']} s")
             for line in differences:
                 click.echo(f"    {line}")
 

@@ -16,13 +16,13 @@ from conformance import vectors
 from conformance.cli.json_output import print_json
 from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
-from conformance.cli.vectors.package import opened
+from conformance.cli.vectors.package import open_package
 from conformance.outcome import Exit
 from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line
 from conformance.vectors import Package, PackageFault, Vector
 
-_ELSEWHERE = {
+_RUN_COMMANDS = {
     "run": "Run a verifier in any language on the vectors.",
     "compare": "Compare the results of several verifiers.",
 }
@@ -33,7 +33,7 @@ _PACKAGE = click.option(
     help="Folder of another vector package, such as an unpacked archive.",
 )
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_SHOWN = 20
+_SHOWN_FAULTS = 20
 # Letters of a sentence of a package that are shown.
 _LONGEST_TEXT = 2000
 
@@ -42,14 +42,14 @@ class _Group(SuggestingGroup):
     """Imports what starts verifiers when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *_ELSEWHERE]
+        return [*super().list_commands(ctx), *_RUN_COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _ELSEWHERE:
+        if cmd_name not in _RUN_COMMANDS:
             return super().get_command(ctx, cmd_name)
         from conformance.cli.vectors import run  # noqa: PLC0415 - it starts verifiers, which `list` and `show` do not
 
-        return {"run": run.run, "compare": run.compare}[cmd_name]
+        return {"run": run.run, "compare": run.compare_command}[cmd_name]
 
 
 @click.group("vectors", cls=_Group)
@@ -69,43 +69,48 @@ def list_(ids: Sequence[str], *, each: bool, folder: Path | None, as_json: bool,
 
     ID is an id, a prefix, or a pattern such as 'receipts/signature/*'.
     """
-    found = opened(folder)
-    chosen = [one for one in found.vectors if _wanted(one, ids, filters["names"], filters["rows"])]
-    if not chosen:
+    package = open_package(folder)
+    selected_vectors = [
+        vector for vector in package.vectors if _is_selected(vector, ids, filters["names"], filters["rows"])
+    ]
+    if not selected_vectors:
         raise UsageFault("no vector has this id; `weldproof vectors list --each` lists all ids")
     if as_json:
-        told = {"version": found.version, "vectors": [_described(one) for one in chosen]}
-        print_json(json_safe(told))
+        members = {"version": package.version, "vectors": [_vector_members(vector) for vector in selected_vectors]}
+        print_json(json_safe(members))
     elif each or ids or filters["rows"]:
-        for one in chosen:
-            judged = "valid" if one.expected.valid else one_line(str(one.expected.stage))
-            click.echo(f"{judged:12} {one_line(one.id)}: {one_line(one.fault or one.why, _LONGEST_TEXT)}")
+        for vector in selected_vectors:
+            answer_text = "valid" if vector.expected.valid else one_line(str(vector.expected.stage))
+            click.echo(f"{answer_text:12} {one_line(vector.id)}: {one_line(vector.fault or vector.why, _LONGEST_TEXT)}")
     else:
-        _show_families(found, chosen)
+        _show_families(package, selected_vectors)
 
 
-def _wanted(one: Vector, ids: Sequence[str], names: Sequence[str], rows: Sequence[str]) -> bool:
+def _is_selected(vector: Vector, ids: Sequence[str], names: Sequence[str], rows: Sequence[str]) -> bool:
     return (
-        (not ids or any(one.id.startswith(text) or fnmatchcase(one.id, text) for text in ids))
-        and (not names or one.family in names)
-        and (not rows or any(row.startswith(text.upper()) for row in one.requirements for text in rows))
+        (not ids or any(vector.id.startswith(text) or fnmatchcase(vector.id, text) for text in ids))
+        and (not names or vector.family in names)
+        and (not rows or any(row.startswith(text.upper()) for row in vector.requirements for text in rows))
     )
 
 
-def _described(one: Vector) -> dict[str, Any]:
+def _vector_members(vector: Vector) -> dict[str, Any]:
     names = ("id", "family", "kind", "requirements", "expected", "pinned", "pins", "doors", "fault", "origin", "why")
-    return {**{name: getattr(one, name) for name in names}, "expected": asdict(one.expected)}
+    return {**{name: getattr(vector, name) for name in names}, "expected": asdict(vector.expected)}
 
 
-def _show_families(found: Package, chosen: Sequence[Vector]) -> None:
-    click.echo(f"vector package {one_line(found.version)}, {len(chosen)} vectors\n")
-    count, holding = Counter(one.family for one in chosen), Counter(one.family for one in chosen if one.expected.valid)
-    kinds = Counter(family for family, _ in {(one.family, one.kind) for one in chosen})
+def _show_families(package: Package, selected_vectors: Sequence[Vector]) -> None:
+    click.echo(f"vector package {one_line(package.version)}, {len(selected_vectors)} vectors\n")
+    count, valid_count = (
+        Counter(one.family for one in selected_vectors),
+        Counter(one.family for one in selected_vectors if one.expected.valid),
+    )
+    kinds = Counter(family for family, _ in {(one.family, one.kind) for one in selected_vectors})
     click.echo(f"{'family':20} vectors  valid  kinds")
-    for name, family in found.families.items():
+    for name, family in package.families.items():
         if count[name]:
             title = one_line(family.title, _LONGEST_TEXT)
-            click.echo(f"{one_line(name):20} {count[name]:7} {holding[name]:6} {kinds[name]:6}  {title}")
+            click.echo(f"{one_line(name):20} {count[name]:7} {valid_count[name]:6} {kinds[name]:6}  {title}")
 
 
 @command.command("show")
@@ -113,10 +118,10 @@ def _show_families(found: Package, chosen: Sequence[Vector]) -> None:
 @_PACKAGE
 def show(name: str, folder: Path | None) -> None:
     """Show one vector as JSON: the input of a verifier, the expected answer, and the reason for the vector."""
-    found = next((one for one in opened(folder).vectors if one.id == name), None)
-    if found is None:
+    vector = next((one for one in open_package(folder).vectors if one.id == name), None)
+    if vector is None:
         raise UsageFault(f"no vector {one_line(name)}; `weldproof vectors list --each` shows them all")
-    print_json(json_safe({**_described(found), "input": found.input}))
+    print_json(json_safe({**_vector_members(vector), "input": vector.input}))
 
 
 @command.command("check")
@@ -132,9 +137,9 @@ def check(ctx: click.Context, folder: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"whole": not faults, "faults": faults})
     else:
-        for fault in faults[:_SHOWN]:
+        for fault in faults[:_SHOWN_FAULTS]:
             click.echo(one_line(fault))
-        more = len(faults) - _SHOWN
+        more = len(faults) - _SHOWN_FAULTS
         click.echo(f"and {more} more" if more > 0 else "whole" if not faults else "", nl=more > 0 or not faults)
     ctx.exit(Exit.FAILED if faults else Exit.PASSED)
 

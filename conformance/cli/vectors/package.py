@@ -9,7 +9,7 @@ from conformance.cli.usage import UsageFault
 from conformance.vectors import Package, PackageFault
 
 
-def opened(folder: Path | None) -> Package:
+def open_package(folder: Path | None) -> Package:
     """Return the package in a folder, or the one that comes along.
 
     Raises:

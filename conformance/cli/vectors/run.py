@@ -1,4 +1,4 @@
-"""`weldproof vectors run` and `compare`: any verifier over the vectors, and verifiers side by side."""
+"""`weldproof vectors run` and `compare_command`: any verifier over the vectors, and verifiers side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 
 from conformance import vectors
 from conformance.cli.usage import UsageFault
-from conformance.cli.vectors.package import opened
+from conformance.cli.vectors.package import open_package
 from conformance.outcome import Exit
 from conformance.processes.interrupt import interruptible
 from conformance.text.disarmed import escape_commands_in_json
@@ -59,7 +59,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Folder of another vector package, such as an unpacked archive.",
 )
 @click.pass_context
-def run(
+def run_command(
     ctx: click.Context,
     words: tuple[str, ...],
     families: tuple[str, ...],
@@ -83,7 +83,7 @@ def run(
     """
     if not words:
         raise UsageFault("give the verifier's command after --: weldproof vectors run -- node verifier.mjs")
-    package = opened(folder)
+    package = open_package(folder)
     entries = _explanations(explained)
     if report is not None and not report.absolute().parent.is_dir():
         raise UsageFault(f"--report {report}: the folder does not exist")
@@ -91,25 +91,25 @@ def run(
         raise UsageFault(f"--report {report}: the file cannot be written")
     if seed is None:
         seed = secrets.randbelow(2**32)
-    chosen = _chosen(package, families, patterns)
-    names = dict.fromkeys(one.family for one in chosen)
-    asked = {name: package.families[name] for name in names}
-    plan = Plan(words, asked, chosen, seed, seconds, start_seconds)
-    conclusion = _concluded(ctx, plan, package, entries, profile=profile, quiet=as_json)
-    written = document.written(conclusion, plan, package.version)
+    selected_vectors = _select_vectors(package, families, patterns)
+    names = dict.fromkeys(one.family for one in selected_vectors)
+    selected_families = {name: package.families[name] for name in names}
+    plan = Plan(words, selected_families, selected_vectors, seed, seconds, start_seconds)
+    conclusion = _run_verifier(ctx, plan, package, entries, profile=profile, quiet=as_json)
+    report_bytes = document.written(conclusion, plan, package.version)
     if as_json:
-        click.echo(escape_commands_in_json(written), nl=False)
+        click.echo(escape_commands_in_json(report_bytes), nl=False)
     else:
         console.show(conclusion, seed=seed)
     # The last thing: what was found is shown even where it cannot be written.
     if report is not None:
-        _write(report, written)
+        _write(report, report_bytes)
         if not as_json:
             click.secho(f"  {report}", dim=True)
     ctx.exit(conclusion.exit_code)
 
 
-def _concluded(
+def _run_verifier(
     ctx: click.Context,
     plan: Plan,
     package: vectors.Package,
@@ -121,7 +121,7 @@ def _concluded(
     progress = None if quiet else console.Progress(len(plan.vectors))
     runner = Runner(plan) if progress is None else Runner(plan, progress)
     try:
-        found = asyncio.run(interruptible(runner.run()))
+        outcome = asyncio.run(interruptible(runner.run()))
     except NothingJudged as fault:
         click.echo(f"weldproof vectors run: {fault}", err=True)
         ctx.exit(Exit.NO_VERDICT)
@@ -131,27 +131,29 @@ def _concluded(
     finally:
         if progress is not None:
             progress.close()
-    reasons = explanations.explained(found.results, entries)
-    rotten = explanations.rotten(entries, found.results, package.vectors)
-    return Conclusion(found, reasons, rotten, profile)
+    reasons = explanations.explained(outcome.results, entries)
+    unused_entries = explanations.rotten(entries, outcome.results, package.vectors)
+    return Conclusion(outcome, reasons, unused_entries, profile)
 
 
-def _chosen(package: vectors.Package, families: Sequence[str], patterns: Sequence[str]) -> tuple[vectors.Vector, ...]:
+def _select_vectors(
+    package: vectors.Package, families: Sequence[str], patterns: Sequence[str]
+) -> tuple[vectors.Vector, ...]:
     for name in families:
         if name not in package.families:
             raise UsageFault(f"no family {name}; the families are {', '.join(package.families)}")
     for pattern in patterns:
-        if not any(fnmatchcase(one.id, pattern) for one in package.vectors):
+        if not any(fnmatchcase(vector.id, pattern) for vector in package.vectors):
             raise UsageFault(f"no vector {pattern}; `weldproof vectors list --each` shows them all")
-    chosen = tuple(
-        one
-        for one in package.vectors
-        if (not families or one.family in families)
-        and (not patterns or any(fnmatchcase(one.id, pattern) for pattern in patterns))
+    selected_vectors = tuple(
+        vector
+        for vector in package.vectors
+        if (not families or vector.family in families)
+        and (not patterns or any(fnmatchcase(vector.id, pattern) for pattern in patterns))
     )
-    if not chosen:
+    if not selected_vectors:
         raise UsageFault("no vector of these families has this id")
-    return chosen
+    return selected_vectors
 
 
 def _explanations(path: Path | None) -> tuple[explanations.Explanation, ...]:
@@ -177,30 +179,30 @@ def _write(path: Path, data: bytes) -> None:
 @click.option("--html", "page", type=_FILE, help="Write the comparison as one HTML file.")
 @click.option("--differing", is_flag=True, help="Omit kinds for which all verifiers give the same result.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def compare(results: Sequence[Path], page: Path | None, differing: bool, as_json: bool) -> None:
+def compare_command(results: Sequence[Path], page: Path | None, differing: bool, as_json: bool) -> None:
     """Compare verifiers by the reports of `weldproof vectors run --report`, with one line per kind of vector.
 
     Exit codes: 0 compared, 2 usage.
     """
     try:
-        found = comparison.compared(_documents(results))
+        result = comparison.compared(_documents(results))
     except comparison.ComparisonFault as fault:
         raise UsageFault(str(fault)) from fault
     if page is not None:
-        _write(page, html.render(found))
+        _write(page, html.render(result))
     if as_json:
-        click.echo(escape_commands_in_json(json.dumps(json_safe(found.as_json), indent=1).encode()))
+        click.echo(escape_commands_in_json(json.dumps(json_safe(result.as_json), indent=1).encode()))
     else:
-        console.show_comparison(found, differing=differing)
+        console.show_comparison(result, differing=differing)
 
 
 def _documents(paths: Sequence[Path]) -> Mapping[str, document.Document]:
-    found = {}
+    result_documents = {}
     for path in paths:
         try:
-            found[str(path)] = document.read(read_file(path, LARGEST_REPORT))
+            result_documents[str(path)] = document.read(read_file(path, LARGEST_REPORT))
         except OSError as fault:
             raise UsageFault(f"{path}: {fault.strerror}") from fault
         except (document.DocumentFault, TooLarge) as fault:
             raise UsageFault(f"{path}: {fault}") from fault
-    return found
+    return result_documents

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from conformance.cli.connection import connecting
+from conformance.cli.connection import add_connection_options
 from conformance.vocabulary.claims import LANES
 
 
@@ -17,7 +17,7 @@ from conformance.vocabulary.claims import LANES
 @click.option(
     "--target", "addresses", multiple=True, metavar="NAME=URL", help="Address of a surface, without a profile."
 )
-@connecting
+@add_connection_options
 @click.option("--lane", "lanes", multiple=True, type=click.Choice(LANES), help="Only requirements of this lane.")
 @click.option(
     "--level",

@@ -14,11 +14,11 @@ from typing import Final
 
 import click
 
-from conformance.cli.connection import connected
+from conformance.cli.connection import apply_connection_options
 from conformance.cli.run.execution import NO_TARGET, with_fuzz
-from conformance.cli.run.row_selection import chosen, wanted
-from conformance.cli.suggestion import prefixes, unknown
-from conformance.cli.targets import checked_nodes, named_profile
+from conformance.cli.run.row_selection import drop_foreign_documents, select_ids
+from conformance.cli.suggestion import describe_unknown, prefixes
+from conformance.cli.targets import check_nodes, load_named_profile
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
 from conformance.engine.quick import FUZZ_SECONDS
@@ -40,12 +40,12 @@ from conformance.target import Profile
 from conformance.text.untrusted import one_line
 
 # What is tried again; what could not be decided is, too, where the target gave no answer at all.
-_BROKEN: Final = frozenset({Verdict.FAIL, Verdict.WARN, Verdict.ERROR})
+_TRY_AGAIN: Final = frozenset({Verdict.FAIL, Verdict.WARN, Verdict.ERROR})
 _SHOWN_IDS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RoundPlan:
     """What a round tries: rows, and the checks that decide them, each as in the round before where there was one."""
 
     rows: tuple[Requirement, ...]
@@ -87,28 +87,28 @@ class Rounds:
     """
 
     profile: Profile
-    whole: Again
+    full_plan: RoundPlan
     seed: int
     lanes: tuple[str, ...]
     report_dir: Path
-    following: Following
+    feed: Following
     number: int = 0
-    _now: Again = field(init=False)
+    _current_plan: RoundPlan = field(init=False)
 
     def __post_init__(self) -> None:
-        self._now = self.whole
+        self._current_plan = self.full_plan
 
-    async def next(self) -> Exit:
+    async def run_next(self) -> Exit:
         """Run a round, write its reports, say what came of it, and return its exit code."""
         self.number += 1
-        now = self._now
-        rows, checks = _number(len(now.rows), "requirement"), _number(len(now.checks), "check")
+        plan_now = self._current_plan
+        rows, checks = _number(len(plan_now.rows), "requirement"), _number(len(plan_now.checks), "check")
         click.secho(f"\nRound {self.number}: {rows}, {checks}", bold=True)
         log = EventLog(self.report_dir / LOG)
         progress = Progress()
         log.listen(progress)
-        log.listen(self.following.take)
-        plan = Plan(now.rows, now.checks, seed=self.seed, lanes=self.lanes, quick=now.quick)
+        log.listen(self.feed.take)
+        plan = Plan(plan_now.rows, plan_now.checks, seed=self.seed, lanes=self.lanes, quick=plan_now.quick)
         try:
             code = await Run(plan, self.profile, log).execute()
         finally:
@@ -117,43 +117,47 @@ class Rounds:
         if code is Exit.INTERRUPTED:
             return code
         formats.write(log.events, self.report_dir, ("html", "json"))
-        self._tell(summarise(log.events))
+        self._announce(summarise(log.events))
         return code
 
-    def _tell(self, summary: Summary) -> None:
-        failed = {row.id for row in summary.rows if row.verdict in _BROKEN or summary.unanswered}
-        text = _outcome(summary)
-        if failed:
-            rows = tuple(row for row in self._now.rows if row.id in failed)
-            checks = tuple(one for one in self._now.checks if failed.intersection(one.rows))
-            self._now = Again(rows, checks, None if self._now.quick is None else QuickSelection(checks))
+    def _announce(self, summary: Summary) -> None:
+        failed_ids = {row.id for row in summary.rows if row.verdict in _TRY_AGAIN or summary.unanswered}
+        text = _describe_round(summary)
+        if failed_ids:
+            rows = tuple(row for row in self._current_plan.rows if row.id in failed_ids)
+            checks = tuple(one for one in self._current_plan.checks if failed_ids.intersection(one.rows))
+            self._current_plan = RoundPlan(
+                rows, checks, None if self._current_plan.quick is None else QuickSelection(checks)
+            )
             ids = [row.id for row in rows]
             more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
-            following = f"Next: {', '.join(ids[:_SHOWN_IDS])}{more}."
+            next_text = f"Next: {', '.join(ids[:_SHOWN_IDS])}{more}."
         else:
-            part = "all requirements, since no failure is left" if self._now is not self.whole else "all"
-            self._now = self.whole
-            following = f"Next: {part}."
-        click.secho(text, fg="red" if failed else "green")
-        after = f"Waiting for {_places(self.profile)} to restart. {following}"
+            part = "all requirements, since no failure is left" if self._current_plan is not self.full_plan else "all"
+            self._current_plan = self.full_plan
+            next_text = f"Next: {part}."
+        click.secho(text, fg="red" if failed_ids else "green")
+        after = f"Waiting for {_describe_places(self.profile)} to restart. {next_text}"
         click.echo(f"{after} Enter starts at once, Ctrl-C ends.")
-        self.following.tell({"kind": "said", "text": f"Round {self.number}: {one_line(text, 600)}", "next": after})
+        self.feed.tell({"kind": "said", "text": f"Round {self.number}: {one_line(text, 600)}", "next": after})
 
 
 def watch(ctx: click.Context, options: WatchOptions) -> None:
     """Run rounds until Ctrl-C, and end the command with the exit code of the last one."""
-    profile = named_profile(options.config, options.addresses, ours=False)
+    profile = load_named_profile(options.config, options.addresses, is_reference=False)
     if profile is None:
         raise UsageFault(NO_TARGET.partition(", or --reference")[0])
-    profile = connected(profile, cacert=options.cacert, insecure=options.insecure, timeout=options.timeout)
-    checked_nodes(profile, main_network=False)
+    profile = apply_connection_options(
+        profile, cacert=options.cacert, insecure=options.insecure, timeout=options.timeout
+    )
+    check_nodes(profile, main_network=False)
     try:
-        rows = tuple(row for row in chosen(options.ids) if not options.levels or row.level in options.levels)
+        rows = tuple(row for row in select_ids(options.ids) if not options.levels or row.level in options.levels)
     except LookupError as prefix:
-        raise UsageFault(unknown(str(prefix), prefixes(load()), "requirement")) from prefix
+        raise UsageFault(describe_unknown(str(prefix), prefixes(load()), "requirement")) from prefix
     try:
         options.report_dir.mkdir(parents=True, exist_ok=True)
-        code = interrupt.run(_watched(profile, rows, options))
+        code = interrupt.run(_run_rounds(profile, rows, options))
     except asyncio.CancelledError:
         code = Exit.INTERRUPTED
     except OSError as closed:
@@ -162,47 +166,49 @@ def watch(ctx: click.Context, options: WatchOptions) -> None:
     ctx.exit(code)
 
 
-async def _watched(profile: Profile, rows: tuple[Requirement, ...], options: WatchOptions) -> Exit:
-    following = Following()
-    async with serving(following, options.port) as address:
+async def _run_rounds(profile: Profile, rows: tuple[Requirement, ...], options: WatchOptions) -> Exit:
+    feed = Following()
+    async with serving(feed, options.port) as address:
         click.echo(f"{address} shows each round; the reports are in {options.report_dir}")
         async with import_meanwhile():
-            whole, found = await asyncio.to_thread(_planned, profile, rows, options)
-        rounds = Rounds(found, whole, options.seed, options.lanes, options.report_dir, following)
+            full_plan, round_profile = await asyncio.to_thread(_plan_first_round, profile, rows, options)
+        rounds = Rounds(round_profile, full_plan, options.seed, options.lanes, options.report_dir, feed)
         while True:
-            code = await rounds.next()
+            code = await rounds.run_next()
             if code is Exit.INTERRUPTED or rounds.number == options.rounds:
                 return code
             await _restart_or_enter(profile)
 
 
-def _planned(profile: Profile, rows: tuple[Requirement, ...], options: WatchOptions) -> tuple[Again, Profile]:
+def _plan_first_round(
+    profile: Profile, rows: tuple[Requirement, ...], options: WatchOptions
+) -> tuple[RoundPlan, Profile]:
     """Return what the first round tries, and the profile with what a quick look may take."""
-    found = profile if options.whole else with_fuzz(profile, FUZZ_SECONDS)
-    checks = wanted(select_checks(rows, found, options.lanes), options.ids)
+    round_profile = profile if options.whole else with_fuzz(profile, FUZZ_SECONDS)
+    checks = drop_foreign_documents(select_checks(rows, round_profile, options.lanes), options.ids)
     look = None if options.whole else select_quick_checks(checks, options.seed)
-    return Again(rows, checks if look is None else look.checks, look), found
+    return RoundPlan(rows, checks if look is None else look.checks, look), round_profile
 
 
 async def _restart_or_enter(profile: Profile) -> None:
     """Wait until the target was restarted, or Enter is pressed at the terminal."""
-    async with _entered() as entered:
-        states = await server_states(dict.fromkeys(one.url for one in profile.surfaces.values()))
-        restarted = asyncio.ensure_future(until_restarted(states))
-        typed = asyncio.ensure_future(entered.wait())
+    async with _watch_enter_key() as entered:
+        states = await server_states(dict.fromkeys(task.url for task in profile.surfaces.values()))
+        restart_task = asyncio.ensure_future(until_restarted(states))
+        enter_task = asyncio.ensure_future(entered.wait())
         try:
-            await asyncio.wait([restarted, typed], return_when=asyncio.FIRST_COMPLETED)
-            if restarted.done():
-                click.echo(f"{one_line(restarted.result())} has restarted")
+            await asyncio.wait([restart_task, enter_task], return_when=asyncio.FIRST_COMPLETED)
+            if restart_task.done():
+                click.echo(f"{one_line(restart_task.result())} has restarted")
         finally:
-            for one in (restarted, typed):
-                one.cancel()
+            for task in (restart_task, enter_task):
+                task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.gather(restarted, typed, return_exceptions=True)
+                await asyncio.gather(restart_task, enter_task, return_exceptions=True)
 
 
 @asynccontextmanager
-async def _entered() -> AsyncIterator[asyncio.Event]:
+async def _watch_enter_key() -> AsyncIterator[asyncio.Event]:
     """Yield an event that is set once a line is typed; without a terminal it is never set."""
     event = asyncio.Event()
     if not sys.stdin.isatty():
@@ -210,33 +216,35 @@ async def _entered() -> AsyncIterator[asyncio.Event]:
         return
     loop, number = asyncio.get_running_loop(), sys.stdin.fileno()
 
-    def typed() -> None:
+    def read_line() -> None:
         os.read(number, 4096)
         event.set()
 
-    loop.add_reader(number, typed)
+    loop.add_reader(number, read_line)
     try:
         yield event
     finally:
         loop.remove_reader(number)
 
 
-def _outcome(summary: Summary) -> str:
+def _describe_round(summary: Summary) -> str:
     """Return what a round came to; a quick look is no verdict, and says so by its words."""
     if summary.unanswered:
         return sentence(summary)
     counts = summary.counts
-    tried = counts[Verdict.PASS] + counts[Verdict.FAIL] + counts[Verdict.WARN]
-    kept = "without a breach" if summary.quick else "pass"
-    said = ((Verdict.FAIL, "fail"), (Verdict.WARN, "warn"), (Verdict.ERROR, "met a fault of the suite"))
-    parts = [f"{counts[one]} {word}" for one, word in (*said, (Verdict.INCONCLUSIVE, "undecided")) if counts[one]]
-    return ", ".join([f"{counts[Verdict.PASS]} of {tried} tried {kept}", *parts])
+    tried_count = counts[Verdict.PASS] + counts[Verdict.FAIL] + counts[Verdict.WARN]
+    pass_words = "without a breach" if summary.quick else "pass"
+    verdict_words = ((Verdict.FAIL, "fail"), (Verdict.WARN, "warn"), (Verdict.ERROR, "met a fault of the suite"))
+    parts = [
+        f"{counts[one]} {word}" for one, word in (*verdict_words, (Verdict.INCONCLUSIVE, "undecided")) if counts[one]
+    ]
+    return ", ".join([f"{counts[Verdict.PASS]} of {tried_count} tried {pass_words}", *parts])
 
 
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _places(profile: Profile) -> str:
+def _describe_places(profile: Profile) -> str:
     urls: Sequence[str] = [*dict.fromkeys(one.url for one in profile.surfaces.values())]
     return one_line(" or ".join(urls), 300)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from conformance import target
 from conformance.cli.run import command
-from conformance.cli.run.execution import _afterwards
+from conformance.cli.run.execution import _post_run_steps
 from conformance.cli.targets import bare_profile
 from conformance.engine.runner import Plan
 from conformance.ledger import load
@@ -132,6 +132,6 @@ def test_an_address_alone_is_paid_on_the_nodes_of_the_runs_own_target() -> None:
     with_nodes = target.parse('[chains.algorand]\nalgod = "http://127.0.0.1:2"')
     plan = Plan(load().select(["RAIL-KEY-03"]), (), seed=1)
     for other, node in ((bare_profile(["rail=http://127.0.0.1:3"]), ours), (with_nodes, with_nodes)):
-        step: Any = _afterwards(other, plan, ours)["beside"]
+        step: Any = _post_run_steps(other, plan, ours)["beside"]
         assert (step.other.chains, step.surfaces) == (node.chains, {"rail"})
-    assert _afterwards(None, plan, ours) == {}
+    assert _post_run_steps(None, plan, ours) == {}

@@ -13,16 +13,16 @@ from click.testing import CliRunner
 from conformance import target
 from conformance.cli import doctor
 from conformance.cli.doctor import (
+    check_container_engine,
+    check_libraries,
+    check_network_namespaces,
+    check_port,
+    check_python,
     command,
-    container_engine,
-    free_port,
-    libraries,
-    network_namespaces,
-    python,
 )
-from conformance.cli.doctor import program as told
+from conformance.cli.doctor import check_program as told
 from conformance.cli.doctor.finding import Finding
-from conformance.cli.doctor.profile import destinations
+from conformance.cli.doctor.profile import check_destinations
 from programs.found import Program
 from tests.reserved_port import reserved_port
 
@@ -44,18 +44,18 @@ def empty_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_old_python_is_missing_and_the_running_one_is_not() -> None:
     """The version that the distribution needs is required."""
-    assert (python((3, 10, 4)).state, python((3, 11, 0)).state) == ("missing", "ok")
+    assert (check_python((3, 10, 4)).state, check_python((3, 11, 0)).state) == ("missing", "ok")
 
 
 def test_a_library_that_is_not_there_or_too_old_is_named() -> None:
     """Absent and unfit libraries are named with what was found; extras and other platforms do not count."""
-    found = libraries(["click>=999", "no-such-library-of-ours>=1", "ruff>=9999; extra == 'dev'", "jinja2>=3"])
+    found = check_libraries(["click>=999", "no-such-library-of-ours>=1", "ruff>=9999; extra == 'dev'", "jinja2>=3"])
     assert found.state == "missing"
     assert "click>=999" in found.found
     assert "no-such-library-of-ours>=1 (missing)" in found.found
     assert "ruff" not in found.found
     assert "jinja2" not in found.found
-    assert libraries(["jinja2>=3"]).state == "ok"
+    assert check_libraries(["jinja2>=3"]).state == "ok"
 
 
 def test_a_program_is_told_with_its_version_and_whose_it_is() -> None:
@@ -83,32 +83,32 @@ def test_programs_are_found_in_the_cache_and_never_got(
 
 def test_a_container_engine_counts_when_its_daemon_answers(empty_path: Path) -> None:
     """A client without a daemon starts no node."""
-    assert container_engine().found == "no docker and no podman"
+    assert check_container_engine().found == "no docker and no podman"
     program(empty_path, "docker", code=1)
-    assert container_engine().state == "absent"
-    assert container_engine().remedy == "start docker"
+    assert check_container_engine().state == "absent"
+    assert check_container_engine().remedy == "start docker"
     program(empty_path, "docker", code=0)
-    assert container_engine().state == "ok"
+    assert check_container_engine().state == "ok"
 
 
 def test_a_network_namespace_counts_when_one_may_be_made(empty_path: Path) -> None:
     """The program alone does not do: it is tried."""
-    assert network_namespaces().found == "no unshare"
+    assert check_network_namespaces().found == "no unshare"
     program(empty_path, "unshare", code=1)
-    assert "allow" in network_namespaces().remedy
+    assert "allow" in check_network_namespaces().remedy
     program(empty_path, "unshare", code=0)
-    assert network_namespaces().state == "ok"
+    assert check_network_namespaces().state == "ok"
 
 
 def test_a_taken_port_is_named_with_the_way_round() -> None:
     """A foreign server on a usual port does not stop the suite."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        found = free_port("rail", port)
+        found = check_port("rail", port)
         assert found.state == "absent"
         assert "--port-base 0" in found.remedy
     with reserved_port() as port:
-        assert free_port("rail", port).state == "ok"
+        assert check_port("rail", port).state == "ok"
 
 
 @pytest.mark.parametrize(("state", "code"), [("ok", 0), ("absent", 0), ("missing", 1)])
@@ -147,22 +147,22 @@ def test_a_destination_that_can_be_received_at_is_told(tmp_path: Path) -> None:
     """A free address is well, a taken one disables the webhook rows and says what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
-        (found,) = destinations(hooks(tmp_path, listen=place))
+        (found,) = check_destinations(hooks(tmp_path, listen=place))
         assert found.state == "absent"
         assert place in found.found
         assert "WH-DELIV" in found.disables
         assert "listen" in found.remedy
-    (found,) = destinations(hooks(tmp_path, listen=place))
+    (found,) = check_destinations(hooks(tmp_path, listen=place))
     assert (found.name, found.state) == ("webhook destination first", "ok")
 
 
 def test_a_destination_that_nobody_can_bind_is_told(tmp_path: Path) -> None:
     """An https URL needs `listen`; a secret that is not there is named, and never shown."""
-    (found,) = destinations(hooks(tmp_path, url="https://hooks.example/x"))
+    (found,) = check_destinations(hooks(tmp_path, url="https://hooks.example/x"))
     assert found.state == "absent"
     assert "listen" in found.found
     profile = hooks(tmp_path, listen="127.0.0.1:0")
     (tmp_path / "secret").unlink()
-    (found,) = destinations(profile)
+    (found,) = check_destinations(profile)
     assert found.state == "absent"
     assert "secret" in found.found

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from conformance.cli import explain
 from conformance.cli import list as list_command
 from conformance.cli.explain import content
-from conformance.cli.suggestion import nearest
+from conformance.cli.suggestion import find_nearest
 from conformance.engine.catalogue import CheckDescription, load_catalogue
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import WHOLE
@@ -116,7 +116,7 @@ def test_what_resembles_nothing_is_sent_to_the_list() -> None:
     code, output = run(explain.command, "zzzzzzzz")
     assert code == 2
     assert "`weldproof list`" in output
-    assert nearest("zzzzzzzz", ["RAIL"]) == ()
+    assert find_nearest("zzzzzzzz", ["RAIL"]) == ()
 
 
 def test_explain_says_what_a_row_is_and_how_it_is_checked(sample_check: str) -> None:

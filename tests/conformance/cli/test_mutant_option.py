@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.cli.mutants import checked_mutant, mutant_in
+from conformance.cli.mutants import check_mutant, find_mutant_option
 from conformance.cli.usage import UsageFault
 from tests import prepared
 
@@ -48,7 +48,7 @@ def test_an_unknown_mutant_is_a_fault_of_usage(words: tuple[str, ...], monkeypat
 @pytest.mark.parametrize("name", ["version-1", "crash-after-sent"])
 def test_a_mutant_is_known_with_a_kill_list_and_without(name: str) -> None:
     """What no row sees is a mutant, too: those that end in the midst of a payment."""
-    checked_mutant(name)
+    check_mutant(name)
 
 
 def test_the_launcher_is_called_with_a_mutant_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,9 +62,9 @@ def test_the_launcher_is_called_with_a_mutant_that_is_there(monkeypatch: pytest.
 def test_a_name_that_is_near_none() -> None:
     """The message says where all names are listed."""
     with pytest.raises(UsageFault, match="weldproof selftest --list"):
-        checked_mutant("zzzzzzzz")
-    assert mutant_in(["--json"]) is None
-    assert mutant_in(["--mutant"]) is None
+        check_mutant("zzzzzzzz")
+    assert find_mutant_option(["--json"]) is None
+    assert find_mutant_option(["--mutant"]) is None
 
 
 def test_a_mutant_tells_its_rule() -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.cli.pay.call_payment import worth_paying
+from conformance.cli.pay.call_payment import check_worth_paying
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
@@ -28,11 +28,11 @@ def offered(**terms: Any) -> Challenge:
 def test_an_offer_without_an_object_extra_is_not_paid(terms: dict[str, Any]) -> None:
     """One line reports that nothing was paid."""
     with pytest.raises(PaymentRefused, match=r"^the challenge's offer has no object `extra`; nothing was paid$"):
-        worth_paying(cast("Case", SimpleNamespace(lane="base")), offered(**terms))
+        check_worth_paying(cast("Case", SimpleNamespace(lane="base")), offered(**terms))
 
 
 def test_a_number_that_is_no_moment_says_nothing_of_the_time_left() -> None:
     """A challenge token may begin with any number of digits: how it is made is its rail's own affair."""
     bindings = SimpleNamespace(rail_bindings=SimpleNamespace(challenge_ttl=600))
     case = cast("Case", SimpleNamespace(lane="base", profile=bindings))
-    worth_paying(case, offered(extra={"payment_reference": "9" * 5000 + ":rest"}))
+    check_worth_paying(case, offered(extra={"payment_reference": "9" * 5000 + ":rest"}))

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.cli import main
-from conformance.cli.pay.kept_files import ANSWER, RECEIPT, REQUEST, SETTLEMENT, Kept
+from conformance.cli.pay.kept_files import ANSWER, RECEIPT, REQUEST, SETTLEMENT, CallFolder
 from conformance.cli.usage import UsageFault
 from conformance.discovery.rail import Operation
 from conformance.http.client import Answer
@@ -52,10 +52,10 @@ def verified(*words: object) -> Result:
     return CliRunner().invoke(main, ["receipt", "verify", *map(str, words), "--key-hex", HEX, "--json"])
 
 
-def kept_in(folder: Path, call: Purchase) -> Kept:
+def kept_in(folder: Path, call: Purchase) -> CallFolder:
     """Keep a call with its receipt."""
-    kept = Kept.prepared(folder)
-    kept.call(call, "algorand_mainnet")
+    kept = CallFolder.prepare(folder)
+    kept.keep_call(call, "algorand_mainnet")
     (folder / RECEIPT).write_text(signed(PAYABLE) + "\n")
     return kept
 
@@ -63,7 +63,7 @@ def kept_in(folder: Path, call: Purchase) -> Kept:
 def test_what_is_kept_verifies_whole(tmp_path: Path) -> None:
     """Request, answer, settlement and token hold, with nothing typed; the printed line is that command."""
     folder = tmp_path / "a call"
-    line = kept_in(folder, bought()).verification(folder / RECEIPT, "https://rail.example/jwks.json")
+    line = kept_in(folder, bought()).verification_command(folder / RECEIPT, "https://rail.example/jwks.json")
     assert line is not None
     words = shlex.split(line)
     assert words[:4] == ["weldproof", "receipt", "verify", str(folder / RECEIPT)]
@@ -89,7 +89,7 @@ def test_what_was_changed_since_is_told(tmp_path: Path, name: str, before: str, 
     folder = tmp_path / "kept"
     kept = kept_in(folder, bought())
     (folder / name).write_text((folder / name).read_text().replace(before, after))
-    words = shlex.split(kept.verification(folder / RECEIPT, "x") or "")
+    words = shlex.split(kept.verification_command(folder / RECEIPT, "x") or "")
     result = verified(*words[3:4], *words[6:])
     assert result.exit_code == 1
     outcomes = {one["claim"]: one["outcome"] for one in json.loads(result.stdout)["receipts"][0]["bindings"]}
@@ -110,10 +110,10 @@ def test_a_payer_s_own_transaction_needs_no_word_of_the_rail(tmp_path: Path) -> 
     """On a mined lane the proof names it; if it is named nowhere, nothing is recomputed from it."""
     kept_in(tmp_path / "mined", bought(told=None, proof={"tx_id": TX_ID}))
     assert json.loads((tmp_path / "mined" / SETTLEMENT).read_text())["tx_id"] == TX_ID
-    line = kept_in(tmp_path / "untold", bought(told=None)).verification(Path("r"), "x")
+    line = kept_in(tmp_path / "untold", bought(told=None)).verification_command(Path("r"), "x")
     assert line is not None
     assert "--settlement" not in line
-    assert Kept(tmp_path / "nothing").verification(Path("r"), "x") is None
+    assert CallFolder(tmp_path / "nothing").verification_command(Path("r"), "x") is None
 
 
 def test_a_folder_is_looked_at_before_anything_is_paid(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_folder_is_looked_at_before_anything_is_paid(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for folder, reason in (("kept", "exists already"), ("file", "File exists"), ("file/below", "Not a directory")):
         with pytest.raises(UsageFault, match=reason):
-            Kept.prepared(tmp_path / folder)
+            CallFolder.prepare(tmp_path / folder)
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"network":"base_mainnet"}', '{"tx_id":1}', '{"tx_id":"x","network":7}'])
@@ -157,5 +157,5 @@ def test_a_private_network_is_kept_by_its_key(tmp_path: Path) -> None:
     call = bought()
     entry = {**call.challenge.entry("base"), "network": "algorand:0123456789abcdefghijklmnopqrstuv"}
     call = replace(call, challenge=replace(call.challenge, accepts=(entry,)), lane="algorand")
-    Kept.prepared(tmp_path).call(call, "algorand_localnet")
+    CallFolder.prepare(tmp_path).keep_call(call, "algorand_localnet")
     assert json.loads((tmp_path / SETTLEMENT).read_text())["network"] == "algorand_localnet"

@@ -17,13 +17,13 @@ from conformance.cli.pay.payment_file import (
     Channel,
     PaymentFile,
     PaymentRecord,
-    Signed,
+    SignedMembers,
     State,
     create,
     open_payment,
     payments_folder,
 )
-from conformance.cli.private_files import InUse, read_private, write_private
+from conformance.cli.private_files import FileInUse, read_private, write_private
 from conformance.cli.usage import UsageFault
 from tests.conformance.served import Served, served
 
@@ -62,7 +62,9 @@ def record(url: str = "http://rail.example" + CALL, **changes: Any) -> PaymentRe
         "reference": "1:token",
         "entry": {"asset": "31566704"},
         "worth_until": 2,
-        "signed": Signed(payer="P", asset="31566704", held=1, tx_id="TX", transaction="00ff", proof=proof, signed_at=1),
+        "signed": SignedMembers(
+            payer="P", asset="31566704", held=1, tx_id="TX", transaction="00ff", proof=proof, signed_at=1
+        ),
     }
     return PaymentRecord(**{**members, **changes})
 
@@ -105,14 +107,14 @@ def test_one_process_works_on_it() -> None:
     """Through every replacement of the file, and until it is closed."""
     file = create(record(), again=False)
     for _ in range(3):
-        with pytest.raises(InUse):
+        with pytest.raises(FileInUse):
             PaymentFile.open(file.path)
-        with pytest.raises(InUse):
+        with pytest.raises(FileInUse):
             open_payment(file.record.url, {"a": 1}, default_body=False)
         file.save(last_answer="again")
     file.close()
     PaymentFile.open(file.path).close()
-    with pytest.raises(InUse):
+    with pytest.raises(FileInUse):
         create(record(), again=False)
     create(record(), again=True).close()
 

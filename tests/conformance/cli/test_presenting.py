@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.cli.pay.presentation import Heard, Verdict, judged, judged_task, present_until
+from conformance.cli.pay.presentation import ProofReply, Verdict, judge_answer, judge_task, present_until
 from conformance.http.client import Answer, Throttled, Unreachable
 from conformance.surfaces.rail import a2a
 
@@ -49,22 +49,22 @@ def answer(status: int, body: Any = None, **headers: str) -> Answer:
 )
 def test_an_answer_decides(status: int, code: str | None, headers: dict[str, str], verdict: Verdict) -> None:
     """As docs/money.md says of each; a redirect sends the proof nowhere."""
-    heard = judged(answer(status, {} if code is None else {"error": code}, **headers), is_worth_it=True)
+    heard = judge_answer(answer(status, {} if code is None else {"error": code}, **headers), is_worth_it=True)
     assert (heard.verdict, heard.code) == (verdict, code if verdict is not Verdict.SERVED else None)
 
 
 def test_a_payment_that_is_not_found_is_asked_for_in_its_time_only() -> None:
     """After that a 402 ends it, while 503 and 409 never do."""
     for code in ("tx_not_found", "tx_not_confirmed"):
-        late = judged(answer(402, {"error": code}, Retry_After="2"), is_worth_it=False)
+        late = judge_answer(answer(402, {"error": code}, Retry_After="2"), is_worth_it=False)
         assert late.verdict is Verdict.STOP
-    assert judged(answer(503), is_worth_it=False).verdict is Verdict.AGAIN
-    assert judged(answer(409, {"error": "payment_in_progress"}), is_worth_it=False).verdict is Verdict.AGAIN
+    assert judge_answer(answer(503), is_worth_it=False).verdict is Verdict.AGAIN
+    assert judge_answer(answer(409, {"error": "payment_in_progress"}), is_worth_it=False).verdict is Verdict.AGAIN
 
 
 def test_retry_after_is_taken_whole() -> None:
     """An hour is an hour: no request is sent before."""
-    assert judged(answer(503, None, Retry_After="3600"), is_worth_it=True).wait == 3600
+    assert judge_answer(answer(503, None, Retry_After="3600"), is_worth_it=True).wait == 3600
 
 
 def task(**members: Any) -> a2a.Task:
@@ -80,7 +80,7 @@ def status(state: str, **metadata: Any) -> dict[str, Any]:
 def test_a_complete_task_is_the_answer_of_http() -> None:
     """The artifact's data part is its body, and the newest receipt its PAYMENT-RESPONSE."""
     data = {"payable_receipt": "a.b.c"}
-    found = judged_task(
+    found = judge_task(
         task(
             status=status("completed", **{"x402.payment.receipts": [{"transaction": "TX", "success": True}]}),
             artifacts=[{"parts": [{"kind": "text", "text": "done"}, {"kind": "data", "data": data}]}],
@@ -97,7 +97,7 @@ def test_a_task_without_data_is_no_answer() -> None:
     """It is complete and holds nothing: presenting it again brings nothing."""
     several: list[Any] = [None, [], [{"parts": []}], ["x"], [{"parts": [{"kind": "data", "data": 1}]}]]
     for artifacts in several:
-        found = judged_task(task(status=status("completed"), artifacts=artifacts))
+        found = judge_task(task(status=status("completed"), artifacts=artifacts))
         assert found is not None
         assert found.verdict is Verdict.STOP
 
@@ -105,11 +105,11 @@ def test_a_task_without_data_is_no_answer() -> None:
 def test_a_task_says_when_to_come_back_or_why_it_failed() -> None:
     """`payment-submitted` is "not yet" with its seconds; `payment-failed` ends it with the rail's code."""
     submitted = status("input-required", **{"x402.payment.status": "payment-submitted"})
-    found = judged_task(task(status=submitted, metadata={"retry_after_seconds": 7}))
+    found = judge_task(task(status=submitted, metadata={"retry_after_seconds": 7}))
     assert found is not None
     assert (found.verdict, found.wait) == (Verdict.AGAIN, 7)
     failed = {"x402.payment.status": "payment-failed", "x402.payment.receipts": [{"errorReason": "payment_refunded"}]}
-    found = judged_task(task(status=status("input-required", **failed)))
+    found = judge_task(task(status=status("input-required", **failed)))
     assert found is not None
     assert (found.verdict, found.code) == (Verdict.STOP, "payment_refunded")
 
@@ -120,11 +120,11 @@ def test_errors_of_json_rpc_and_http_are_told_apart() -> None:
     def error(code: int, http: int = 200) -> a2a.Task:
         return a2a.task_of(answer(http, {"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "x"}}))
 
-    assert judged_task(error(-32001)) is None
-    found = {code: judged_task(error(code)) for code in (-32603, -32602)}
+    assert judge_task(error(-32001)) is None
+    found = {code: judge_task(error(code)) for code in (-32603, -32602)}
     assert [one.verdict for one in found.values() if one is not None] == [Verdict.AGAIN, Verdict.STOP]
     for code, verdict in ((503, Verdict.AGAIN), (429, Verdict.AGAIN), (404, Verdict.STOP)):
-        heard = judged_task(a2a.task_of(answer(code, {"error": "x"}, Retry_After="1")))
+        heard = judge_task(a2a.task_of(answer(code, {"error": "x"}, Retry_After="1")))
         assert heard is not None
         assert heard.verdict is verdict
 
@@ -134,12 +134,12 @@ async def test_no_answer_is_asked_again_until_the_time_is_over() -> None:
     faults = [Unreachable("closed"), Throttled("too fast")]
     kept: list[str] = []
 
-    async def once() -> Heard:
+    async def once() -> ProofReply:
         if faults:
             raise faults.pop()
-        return Heard(Verdict.AGAIN, "503", wait=1000)
+        return ProofReply(Verdict.AGAIN, "503", wait=1000)
 
     loop = asyncio.get_running_loop()
     heard = await present_until(once, loop.time() + 100, lambda *_: None, kept.append)
-    assert heard == Heard(Verdict.AGAIN, "503", wait=1000)
+    assert heard == ProofReply(Verdict.AGAIN, "503", wait=1000)
     assert kept == ["429: too fast", "no answer: closed", "503"]

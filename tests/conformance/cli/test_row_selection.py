@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conformance.cli.run.options import RunOptions
-from conformance.cli.run.row_selection import asked_for, chosen, wanted
+from conformance.cli.run.row_selection import drop_foreign_documents, select_ids, select_rows
 from conformance.engine.runner import explain_absence, select_checks
 from conformance.ledger import load
 from conformance.processes.own_stack import surface_options
@@ -22,24 +22,24 @@ FAMILIES = tuple(name for name, lane in FACTS.items() if lane.family == name)
 
 def test_a_whole_surface_brings_its_document_along() -> None:
     """`run GW` drives the gateway's OpenAPI document; a part of it does not."""
-    whole = {row.id for row in chosen(["GW"])}
+    whole = {row.id for row in select_ids(["GW"])}
     assert whole == {row.id for row in load() if row.id.startswith("GW-")} | {"X-OAS-01"}
-    assert {row.id for row in chosen(["gw-link", "RAIL-402-01"])}.isdisjoint({"X-OAS-01"})
+    assert {row.id for row in select_ids(["gw-link", "RAIL-402-01"])}.isdisjoint({"X-OAS-01"})
 
 
 def test_nothing_named_is_everything() -> None:
     """Without ids every row is taken up once."""
-    assert [row.id for row in chosen([])] == [row.id for row in load()]
+    assert [row.id for row in select_ids([])] == [row.id for row in load()]
 
 
 def test_the_first_ledger_is_judged_as_before() -> None:
     """`run --ledger 1` takes up what was there before; an id that came later does not belong to it."""
-    assert [row.id for row in chosen([], 1)] == [row.id for row in load() if row.since == 1]
-    assert {"GW-RES-03", "GW-RES-04", "GW-RES-05"} == {row.id for row in chosen(["GW-RES"])} - {
-        row.id for row in chosen(["GW-RES"], 1)
+    assert [row.id for row in select_ids([], 1)] == [row.id for row in load() if row.since == 1]
+    assert {"GW-RES-03", "GW-RES-04", "GW-RES-05"} == {row.id for row in select_ids(["GW-RES"])} - {
+        row.id for row in select_ids(["GW-RES"], 1)
     }
     with pytest.raises(LookupError, match="GW-RES-03"):
-        chosen(["GW-RES-03"], 1)
+        select_ids(["GW-RES-03"], 1)
 
 
 def test_what_nobody_claims_applies_to_nobody() -> None:
@@ -56,12 +56,12 @@ def test_webhooks_bring_the_gateway_up() -> None:
     gateway = ["--surface", "gateway", "--companions"]
     three = ["--surface", "agent", "--surface", "gateway", "--surface", "rail", "--companions"]
     everything = [*three[:2], "--surface", "control_plane", *three[2:]]
-    assert surface_options(chosen(["WH-SIG", "WH-BODY"])) == gateway
-    assert surface_options(chosen(["WH"])) == three
-    assert surface_options(chosen(["X-NET-01"])) == everything
-    assert surface_options(chosen(["GW-LINK"])) == gateway
-    assert surface_options(chosen(["GW-LINK"]), companions=False) == gateway[:-1]
-    assert surface_options(chosen(["CP"])) == ["--surface", "control_plane"]
+    assert surface_options(select_ids(["WH-SIG", "WH-BODY"])) == gateway
+    assert surface_options(select_ids(["WH"])) == three
+    assert surface_options(select_ids(["X-NET-01"])) == everything
+    assert surface_options(select_ids(["GW-LINK"])) == gateway
+    assert surface_options(select_ids(["GW-LINK"]), companions=False) == gateway[:-1]
+    assert surface_options(select_ids(["CP"])) == ["--surface", "control_plane"]
 
 
 def test_a_whole_surface_is_driven_by_its_own_document_only() -> None:
@@ -69,7 +69,7 @@ def test_a_whole_surface_is_driven_by_its_own_document_only() -> None:
     profile = Profile(surfaces={name: Surface(url="http://127.0.0.1:9") for name in SURFACES}, claims=CLAIMS)
 
     def driven(*ids: str) -> set[str]:
-        checks = wanted(select_checks(chosen(ids), profile), ids)
+        checks = drop_foreign_documents(select_checks(select_ids(ids), profile), ids)
         return {one.surface for one in checks if "X-OAS-01" in one.rows}
 
     assert driven("RAIL") == {"rail"}
@@ -97,7 +97,7 @@ def beside(profile: Profile, *lanes: str) -> Profile:
 def test_what_is_bound_to_a_lane_is_made_on_others_of_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
     """A further lane of a family has all checks of the family, but for those of another lane's offer."""
     further = further_lanes(monkeypatch)
-    checks = select_checks(chosen([]), beside(further, *FAMILIES))
+    checks = select_checks(select_ids([]), beside(further, *FAMILIES))
     own = {one.lane: {two.id for two in checks if two.lane == one.lane} for one in checks if one.lane in FAMILIES}
     offers = {"algorand_lane_is_offered", "base_lane_is_offered", "solana_lane_is_offered"}
     for family in FAMILIES:
@@ -105,7 +105,7 @@ def test_what_is_bound_to_a_lane_is_made_on_others_of_its_family(monkeypatch: py
         assert {one.id for one in checks if one.lane == f"{family}-2"} == {f"{name}[{family}-2]" for name in names}
     welds = {"note_without_the_token[algorand-2]", "nonce_that_is_not_the_tokens[base-2]"}
     assert {*welds, "transfer_without_the_reference[solana-2]"} <= {one.id for one in checks}
-    alone = select_checks(chosen([]), further)
+    alone = select_checks(select_ids([]), further)
     assert [one.id for one in alone] == [one.id for one in checks if one.lane not in FAMILIES]
 
 
@@ -122,7 +122,7 @@ def test_a_row_that_names_a_lane_is_of_its_family(monkeypatch: pytest.MonkeyPatc
     assert explain_absence(offer, both, ("algorand-2",)) == "this run leaves out the lane algorand"
     assert explain_absence(offer, further) == "the profile does not claim the lane algorand"
     options = RunOptions(ids=("RAIL-WELD", "RAIL-LANE"), ledger=1, lanes=("algorand-2",))
-    asked = {row.id for row in asked_for(options)}
+    asked = {row.id for row in select_rows(options)}
     assert {"RAIL-WELD-01", "RAIL-WELD-02", "RAIL-WELD-05"} <= asked
     assert asked.isdisjoint({"RAIL-LANE-01", "RAIL-WELD-03", "RAIL-WELD-04"})
     ids = {one.id for one in select_checks([weld], further, ("algorand-2",))}

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import target
-from conformance.cli.run.shards import part_of
+from conformance.cli.run.shards import parse_shard
 from conformance.ledger import load
 from conformance.log.events import LOG, Event, read_log
 from conformance.processes.own_stack import surface_options
@@ -194,7 +194,7 @@ def main(words: list[str]) -> int:
     """Do so for the mutants that are named, or for a part of all; return 1 where something was not shown again."""
     lists = load_kill_lists()
     if words[:1] == ["--shard"]:
-        lists = shard(lists, *part_of(words[1]))
+        lists = shard(lists, *parse_shard(words[1]))
     elif words:
         lists = tuple(one for one in lists if one.mutant in words)
     failed = 0

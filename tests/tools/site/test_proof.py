@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cli.explain.content import explanation
+from conformance.cli.explain.content import explain
 from conformance.ledger import load
 from conformance.selftest.kill_lists import load_kill_lists
 from tools.site.proof import made
@@ -26,7 +26,7 @@ def test_it_names_every_requirement_and_counts_every_mutant() -> None:
 def test_what_no_check_can_see_is_not_counted_as_unseen() -> None:
     """A row with a written reason why nothing shows it stands apart from the rows that catch no mutant."""
     unseen, apart = (next(line for line in made().splitlines() if line.startswith(start)) for start in _LISTS)
-    documented = [row.id for row in load() if row.documented and not explanation(row).checks]
+    documented = [row.id for row in load() if row.documented and not explain(row).checks]
     assert documented
     assert [row for row in documented if f"[{row}]" in unseen] == []
     assert [row for row in documented if f"[{row}]" not in apart] == []

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli.explain import command
-from conformance.cli.explain.content import Explanation, explanation
+from conformance.cli.explain.content import Explanation, explain
 from conformance.ledger import load
 from conformance.ledger.examples import Example, examples
 from conformance.ledger.why import longest_prefix, reasons
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 
 def every() -> list[Explanation]:
     """Return every requirement with what is known of it."""
-    return [explanation(row) for row in load()]
+    return [explain(row) for row in load()]
 
 
 def plain(text: str) -> str:
@@ -45,8 +45,8 @@ def test_page_and_command_say_the_same(row: str) -> None:
         *(clause.says for clause in one.clauses),
     ]
     told += [check.sentence for check in one.checks] + [check.fix for check in one.checks]
-    told += [text for kill in one.shown_by for text in (kill.mutant, kill.rule, *kill.diff.splitlines())]
-    told += [text for kill, reason in one.seen_with for text in (kill.mutant, kill.rule, reason)]
+    told += [text for kill in one.catching_mutants for text in (kill.mutant, kill.rule, *kill.diff.splitlines())]
+    told += [text for kill, reason in one.further_mutants for text in (kill.mutant, kill.rule, reason)]
     told += [] if one.example is None else [one.example.expected, *(text for _, text in one.example.exchange)]
     page = plain(pages([one])[f"requirements/{row}.md"])
     for text in told:
