@@ -97,7 +97,7 @@ class ServiceRegister:
             Unprocessable: It is not public, and not in a network of `S2CP_SERVICE_NETWORKS`.
         """
         literal = place_of(request.base_url).literal
-        why = None if literal is None else refusal(literal, allow_loopback=False, allowed=self._allowed)
+        why = None if literal is None else refusal(literal, allow_loopback=False, allowed_networks=self._allowed)
         if why is not None:
             sentence = f"the address is not public ({why}); S2CP_SERVICE_NETWORKS lists the networks that are allowed"
             raise Unprocessable([{"loc": ["body", "base_url"], "msg": sentence, "type": "value_error"}])

@@ -102,7 +102,7 @@ class Outcome:
         extensions: URIs of the extensions that the status message uses.
         metadata: `metadata` of the task, in place of what it had.
         memo: What the surface wants to know again with the next message; kept with the task and never sent.
-        hidden: Members of the caller's message `metadata` that the task does not keep, because they are secrets.
+        secret_members: Members of the caller's message `metadata` that are secrets, so the task does not keep them.
     """
 
     state: TaskState
@@ -232,7 +232,7 @@ def advance(task: Task | None, message: Mapping[str, Any], outcome: Outcome, *, 
 
 
 def _remove_secrets(message: Mapping[str, Any], secret_members: frozenset[str]) -> Mapping[str, Any]:
-    """Return a caller's message without what is hidden."""
+    """Return a caller's message without its secret members."""
     metadata = message.get("metadata")
     if not secret_members or not isinstance(metadata, Mapping):
         return message

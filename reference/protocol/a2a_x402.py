@@ -109,13 +109,8 @@ def refuse_payment(
     """
     message_metadata: dict[str, Any] = {STATUS: Status.FAILED.value, ERROR: error_of(refusal.code), REQUIRED: challenge}
     message_metadata |= {RECEIPTS: [refusal.receipt()], **_list_faults(faults)}
-    return _unpaid(
-        uri,
-        f"The payment was refused: {refusal.code}." + _explain_faults(faults),
-        message_metadata,
-        memo,
-        _payment_state(),
-    )
+    sentence = f"The payment was refused: {refusal.code}." + _explain_faults(faults)
+    return _unpaid(uri, sentence, message_metadata, memo, _payment_state())
 
 
 def _list_faults(faults: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

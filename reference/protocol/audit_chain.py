@@ -150,7 +150,7 @@ class ChainCheck:
         Args:
             key: The chain key.
             after: What the first entry must follow.
-            known: An entry that was there once: the chain must still hold it.
+            known_head: An entry that was there once: the chain must still hold it.
         """
         self._key, self._keyed_hmac = key, HMAC(key, SHA256())
         self._known_head = known_head

@@ -333,9 +333,9 @@ def choose_transfer(transfers: tuple[Transfer, ...], used: Collection[int], term
     """Return the transfer that pays the link: of the unused ones that of exactly its amount, else the lowest (P-CK-08).
 
     Args:
-        found: What `select_paying` found.
+        transfers: What `select_paying` found.
         used: Ordinals of this transaction that have paid a link.
-        asked: What the link asks.
+        terms: What the link asks.
     """
     free = [one for one in transfers if one.ordinal not in used]
     return min(free, key=lambda one: (one.value != terms.atomic, one.ordinal), default=None)

@@ -124,7 +124,7 @@ def refusal(address: Address, *, allow_loopback: bool, allowed_networks: tuple[N
     Args:
         address: An address that a destination's host has.
         allow_loopback: Whether loopback is allowed (test mode).
-        allowed: Further networks that are allowed.
+        allowed_networks: Further networks that are allowed.
     """
     if any(address in network for network in (*(LOOPBACK if allow_loopback else ()), *allowed_networks)):
         return None
@@ -145,7 +145,7 @@ def judge(addresses: Sequence[Address], *, allow_loopback: bool, allowed_network
     if not addresses:
         raise Unresolved("the host has no address")
     for address in addresses:
-        why = refusal(address, allow_loopback=allow_loopback, allowed=allowed_networks)
+        why = refusal(address, allow_loopback=allow_loopback, allowed_networks=allowed_networks)
         if why is not None:
             raise BadDestination(f"the host has an address that is not public ({why})")
 

@@ -248,7 +248,7 @@ def judge_offline(offer: AuthorizationOffer, *, is_used: bool = False) -> None:
     The times of an authorization that was used already were judged by the contract when it was used.
 
     Args:
-        offered: The authorization.
+        offer: The authorization.
         is_used: Whether the chain shows that it was used.
 
     Raises:

@@ -35,7 +35,7 @@ class Envelope:
         alg: Algorithm that it names.
         kid: Key that it names.
         signature: The signature's bytes.
-        signed: The bytes that the signature covers: JCS of the payload.
+        signed_bytes: The bytes that the signature covers: JCS of the payload.
     """
 
     payload: Mapping[str, Any]

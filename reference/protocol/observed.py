@@ -72,7 +72,7 @@ class ObservedTransaction:
         transfers: Top-level asset transfers; on Base every Transfer log.
         authorizations_used: Uses of EIP-3009 authorizations (Base).
         memos: Data of the top-level memo instructions (Solana).
-        called: The contract that it calls (Base), if the lane is set to read it.
+        called_contract: The contract that it calls (Base), if the lane is set to read it.
         calldata: The data of that call.
     """
 

@@ -90,7 +90,7 @@ def _members(values: Sequence[str]) -> dict[str, JsonValue]:
 
 
 def _network_of_stock(members: dict[str, JsonValue]) -> str:
-    """Return the network that a stock x402 payload names: version 2 in `accepted_entry`, version 1 next to the payload."""
+    """Return the network that a stock x402 payload names: version 2 in `accepted`, version 1 next to the payload."""
     accepted_entry = members.get("accepted")
     network = accepted_entry.get("network") if isinstance(accepted_entry, dict) else members.get("network")
     return network if isinstance(network, str) else ""

@@ -46,7 +46,7 @@ def is_for_links(transfer: Transfer, transaction: ObservedTransaction, service: 
 
     Args:
         transfer: A transfer of `transaction`.
-        seen: Its transaction.
+        transaction: Its transaction.
         service: The service word in lower case.
     """
     references = _references(transaction, service)

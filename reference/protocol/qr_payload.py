@@ -24,7 +24,7 @@ class ShownLink:
     """A link as its page shows it.
 
     Attributes:
-        asked: What it asks of its chain.
+        terms: What it asks of its chain.
         token: Its token.
         label: Its label.
         checkout_url: Address of its page.

@@ -110,7 +110,7 @@ class Case:
     """One verification: what was asked, and what the steps have learned so far.
 
     Attributes:
-        passed: How many steps passed.
+        passed_steps: How many steps passed.
         code: The error code of the one that did not, None when all did; `message` and `member` are its refusal's.
     """
 

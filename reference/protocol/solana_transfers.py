@@ -77,7 +77,7 @@ def transfers(raw: bytes, loaded_accounts: Sequence[str]) -> tuple[Transfer, ...
 
     Args:
         raw: The transaction as it was sent.
-        loaded: What address tables added to its static keys: the writable ones, then the read-only ones.
+        loaded_accounts: What address tables added to its static keys: the writable ones, then the read-only ones.
 
     Raises:
         NotATransaction: The bytes are not a transaction.
@@ -98,7 +98,7 @@ def memos(raw: bytes, loaded_accounts: Sequence[str]) -> tuple[bytes, ...]:
 
     Args:
         raw: The transaction as it was sent.
-        loaded: What address tables added to its static keys.
+        loaded_accounts: What address tables added to its static keys.
 
     Raises:
         NotATransaction: The bytes are not a transaction.

@@ -19,7 +19,7 @@ class StateTable(Generic[S, H]):
 
     Attributes:
         first: The state that it begins in.
-        begun: What begins it.
+        start_label: What begins it.
         moves: The next state, by the state and what happens in it.
 
     Raises:

@@ -52,8 +52,8 @@ def event_body(event_id: str, type_: EventType, link: EventLink, payment: LinkPa
     Args:
         event_id: `evt_` and a UUID.
         type_: What it tells.
-        sale: The link.
-        paid: What paid it; None when nothing did.
+        link: The link.
+        payment: What paid it; None when nothing did.
         created: Unix seconds of the change of state (P-WH-02).
     """
     return orjson.dumps(

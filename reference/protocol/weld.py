@@ -22,7 +22,7 @@ class Claim:
     """A transaction held against the challenge it is said to pay.
 
     Attributes:
-        seen: What the chain shows.
+        transaction: What the chain shows.
         terms: What the lane asked.
         token: The challenge token.
         ttl: Lifetime of a challenge in seconds.
@@ -163,7 +163,7 @@ def judge(binding_rules: tuple[tuple[TransferRule, str], ...], claim: Claim, tx_
     refusal names the fault of the transfer that came closest.
 
     Args:
-        binding: The rules that weld a transfer of the claim's lane to the challenge, in order.
+        binding_rules: The rules that weld a transfer of the claim's lane to the challenge, in order.
         claim: What the chain shows, and what was asked for.
         tx_id: The transaction, canonical, for the refusal.
 
@@ -191,7 +191,7 @@ def find_arrived_payment(
     An operator lists it where `judge` refuses it, so that money which has arrived is not forgotten.
 
     Args:
-        binding: The rules that weld a transfer of the claim's lane to the challenge.
+        binding_rules: The rules that weld a transfer of the claim's lane to the challenge.
         claim: What the chain shows, and what was asked for.
         tx_id: The transaction, canonical.
 

@@ -34,7 +34,7 @@ def build(message: Message, signature_input: SignatureInput) -> Base:
 
     Args:
         message: The message.
-        chosen: What the signature covers, and its parameters.
+        signature_input: What the signature covers, and its parameters.
     """
     values: list[str | None] = []
     faults: list[Fault] = []

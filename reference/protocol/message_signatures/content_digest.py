@@ -24,10 +24,10 @@ class DigestReport(NamedTuple):
 
     Attributes:
         present: Whether the message has the field.
-        covered: Whether the signature covers it.
+        is_covered: Whether the signature covers it.
         algorithm: The known algorithm that was compared, or None.
-        provided: Its value in base64, or None.
-        computed: The body's digest by that algorithm (sha-256 without `algorithm`), in base64.
+        provided_digest: Its value in base64, or None.
+        computed_digest: The body's digest by that algorithm (sha-256 without `algorithm`), in base64.
         match: Whether every known digest is the body's; None when none was compared.
         faults: What is wrong.
     """
@@ -47,8 +47,8 @@ def judge(fields: Fields, body: bytes, *, is_covered: bool, is_required: bool) -
     Args:
         fields: The message's fields.
         body: Its content.
-        covered: Whether the signature covers Content-Digest.
-        required: Whether a non-empty body must have a covered digest.
+        is_covered: Whether the signature covers Content-Digest.
+        is_required: Whether a non-empty body must have a covered digest.
     """
     text = fields.combine(FIELD)
     faults: list[Fault] = []
@@ -97,7 +97,7 @@ def compute(algorithm: str, body: bytes) -> str:
 
 def _parse_digests(text: str) -> dict[str, str]:
     try:
-        members = structured.read(text)
+        members = structured.read_dictionary(text)
     except ValueError as fault:
         raise Fault(
             "content_digest_malformed", "Content-Digest is no structured dictionary, or repeats itself"

@@ -7,7 +7,7 @@ from typing import Any
 
 from reference.protocol.message_signatures import base
 from reference.protocol.message_signatures.algorithms import ED25519
-from reference.protocol.message_signatures.diagnosis import SUSPICIONS, Case, Suspicion, fields, keys, proven
+from reference.protocol.message_signatures.diagnosis import SUSPICIONS, Case, Suspicion, fields, find_proven_note, keys
 from reference.protocol.message_signatures.diagnosis.coverage_notes import coverage_notes
 from reference.protocol.message_signatures.diagnosis.digest_notes import digest_notes
 from reference.protocol.message_signatures.diagnosis.header_notes import header_notes
@@ -68,7 +68,7 @@ def _notes(request: MessageRequest, verdict: MessageVerdict, now: int, skew: int
 
 def _notes_on_fault(request: MessageRequest, verdict: MessageVerdict, code: str, now: int, skew: int) -> Iterator[str]:
     """Yield what can be said about this one message beyond the advice for its fault."""
-    signature_input = verdict.chosen
+    signature_input = verdict.signature_input
     if code in HEADERS:
         yield from header_notes(code, verdict.message, request.expected_key(), request.label)
     elif code in DIGEST:
@@ -81,27 +81,29 @@ def _notes_on_fault(request: MessageRequest, verdict: MessageVerdict, code: str,
 
 def _notes_on_equation(request: MessageRequest, verdict: MessageVerdict) -> Iterator[str]:
     """Yield what makes the signature hold, when one change does: the result stays negative (P-AG-08)."""
-    key, signature_input, signature_base = request.expected_key(), verdict.chosen, verdict.base
+    key, signature_input, signature_base = request.expected_key(), verdict.signature_input, verdict.base
     if key is None or signature_input is None or signature_base is None:
         return
     case = Case(verdict.message, signature_input, signature_base, key)
     if "signature_mismatch" in verdict.codes:
-        yield proven(case, SUSPICIONS) or NOT_PROVEN_NOTE
+        yield find_proven_note(case, SUSPICIONS) or NOT_PROVEN_NOTE
         return
     suspicions: tuple[Suspicion, ...] = ()
     if [fault.code for fault in signature_base.faults] == ["missing_component"]:
         suspicions = (fields.missing_fields,)
     elif "key_rejected" in verdict.codes and not signature_base.faults:
         suspicions = (keys.forms, keys.named_keys)
-    note = proven(case, suspicions)
+    note = find_proven_note(case, suspicions)
     if note is not None:
         yield note
 
 
 def _notes_on_compatibility(verdict: MessageVerdict) -> Iterator[str]:
-    components = () if verdict.chosen is None else verdict.chosen.components
-    for component in components:
-        if verdict.chosen is not None and base.is_compatibility_name(verdict.message, verdict.chosen, component):
+    signature_input = verdict.signature_input
+    if signature_input is None:
+        return
+    for component in signature_input.components:
+        if base.is_compatibility_name(verdict.message, signature_input, component):
             yield (
                 f"{component.identifier} is covered as a component, which is non-standard: it is a signature parameter,"
                 " and every signature covers its own. Other verifiers will refuse it; leave it out."

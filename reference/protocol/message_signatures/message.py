@@ -24,7 +24,7 @@ class Message:
         scheme: The scheme of its target.
         status: A response's status.
         trailers: Its trailer fields; None if they are unknown.
-        related: The request that a response answers; None when it is not known.
+        related_request: The request that a response answers; None when it is not known.
     """
 
     fields: Fields

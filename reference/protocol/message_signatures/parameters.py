@@ -18,7 +18,7 @@ def judge(demands: Demands, signature_input: SignatureInput, *, algorithm: str, 
 
     Args:
         demands: The policy.
-        chosen: The signature.
+        signature_input: The signature.
         algorithm: What the expected key is for; the message never chooses it.
         now: Unix seconds.
         skew: Seconds by which clocks may differ.

@@ -74,7 +74,7 @@ class SignatureInput(NamedTuple):
         components: What it covers, in order.
         parameters: Its parameters, in order.
         signature: The signature's bytes.
-        written: Its inner list as it came, when that is how it is serialised; else empty.
+        inner_list_text: Its inner list as it came, when that is how it is serialised; else empty.
     """
 
     label: str
@@ -167,7 +167,7 @@ def _dictionary(fields: Fields, name: str, malformed_code: str, missing_code: st
     if not text:
         raise Fault(missing_code, f"the message has no {name} field")
     try:
-        return structured.read(text)
+        return structured.read_dictionary(text)
     except ValueError as fault:
         raise Fault(malformed_code, f"{name} is no structured dictionary, or names something twice") from fault
 

@@ -33,7 +33,7 @@ class MessageVerdict:
     Attributes:
         message: The message.
         digest: What Content-Digest says.
-        chosen: The signature that was judged, or None when the headers hold none to judge.
+        signature_input: The signature that was judged, or None when the headers hold none to judge.
         base: Its base, or None without a signature.
         signature_valid: Whether the equation holds; None when it was not asked.
         faults: Reasons against the message.
@@ -66,7 +66,7 @@ def judge_message(
     Args:
         message: The message, with the request that it answers or its trailers where a signature covers them.
         demands: What the caller demands.
-        expected: The key that the signer must hold; without one the equation is not asked.
+        expected_key: The key that the signer must hold; without one the equation is not asked.
         now: Unix seconds.
         skew: Seconds by which clocks may differ.
     """
@@ -121,7 +121,7 @@ def _decide(
 
 def result(request: MessageRequest, verdict: MessageVerdict) -> dict[str, Any]:
     """Return the members that verify and explain share (6.3)."""
-    signature_input = verdict.chosen
+    signature_input = verdict.signature_input
     codes = verdict.codes
     code_set = set(codes)
     text = "" if verdict.base is None else verdict.base.text
@@ -145,14 +145,14 @@ def result(request: MessageRequest, verdict: MessageVerdict) -> dict[str, Any]:
 
 
 def _digest_valid(verdict: MessageVerdict, codes: set[str]) -> bool | None:
-    if verdict.chosen is None:
+    if verdict.signature_input is None:
         return None
     return verdict.digest.match if codes.isdisjoint(DIGEST) else False
 
 
 def _describe_checks(verdict: MessageVerdict, codes: set[str]) -> dict[str, Check]:
-    signature_parameters = verdict.chosen.parameters if verdict.chosen else {}
-    is_digest_compared = verdict.chosen is not None and verdict.digest.match is not None
+    signature_parameters = verdict.signature_input.parameters if verdict.signature_input else {}
+    is_digest_compared = verdict.signature_input is not None and verdict.digest.match is not None
     return {
         "signature": _check(has_run=verdict.signature_valid is not None, has_failed=verdict.signature_valid is False),
         "content_digest": _check(has_run=is_digest_compared, has_failed=not codes.isdisjoint(DIGEST)),

@@ -154,7 +154,7 @@ async def test_a_fault_while_proving_tells_no_score(
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no arithmetic")
 
-    monkeypatch.setattr("reference.addons.zkp_receipt.receipts.proven_payload", broken)
+    monkeypatch.setattr("reference.addons.zkp_receipt.receipts.build_proven_payload", broken)
     answer = await asked(zkp, bearer)
     out, err = capfd.readouterr()
     assert answer.status_code == 500

@@ -56,7 +56,7 @@ USED = AuthorizationUsed(3, USDC.lower(), PAYER, nonce_of(MEMO))
 BASE = seen(LOGGED, sender=PAYER, authorizations_used=(USED,))
 WORDS = bytes.fromhex(PAYEE[2:]).rjust(32, b"\0") + AMOUNT.to_bytes(32, "big")
 CALL = bytes.fromhex("a9059cbb") + WORDS + MEMO.encode()
-PLAIN = seen(LOGGED, sender=PAYER, called=USDC.lower(), calldata=CALL)
+PLAIN = seen(LOGGED, sender=PAYER, called_contract=USDC.lower(), calldata=CALL)
 SUFFIX = replace(ON_BASE, suffix_binds=True)
 
 PAYING = {
@@ -166,8 +166,8 @@ def test_an_authorization_binds_the_transfer_directly_after_it(name: str) -> Non
 
 
 UNBOUND_CALLS = {
-    "to another contract": {"called": PAYER},
-    "a creation": {"called": ""},
+    "to another contract": {"called_contract": PAYER},
+    "a creation": {"called_contract": ""},
     "another function": {"calldata": b"\0\0\0\0" + CALL[4:]},
     "another receiver": {"calldata": CALL[:4] + bytes(32) + CALL[36:]},
     "another amount": {"calldata": CALL[:36] + (AMOUNT + 1).to_bytes(32, "big") + CALL[68:]},

@@ -64,7 +64,7 @@ def test_a_further_chain_of_a_family_has_its_familys_payload(network: str) -> No
     """What wallets of a family read does not hang on what its chain is called."""
     told = shown(network, "ADDR")
     further = replace(told.terms.network, key="further_testnet")
-    assert qr_payload(replace(told, asked=replace(told.terms, network=further))) == EXPECTED[network]
+    assert qr_payload(replace(told, terms=replace(told.terms, network=further))) == EXPECTED[network]
 
 
 def test_the_solana_reference_is_derived_from_word_and_token() -> None:

@@ -59,7 +59,7 @@ async def audit_chain(folder: Path) -> AsyncIterator[Contenders]:
     lines = [orjson.dumps(entry.wire()) for entry in entries]
     must(_whole(rows), "our chain is broken")
     altered = [*rows[:-1], (*rows[-1][:4], "did:web:x", *rows[-1][5:])]
-    must(not _whole(cast("Sequence[Stored]", altered)), "an altered chain is whole")
+    must(not _whole(cast("Sequence[StoredEntry]", altered)), "an altered chain is whole")
 
     def walked(some: Sequence[StoredEntry]) -> None:
         must(_whole(some), "the chain is broken")

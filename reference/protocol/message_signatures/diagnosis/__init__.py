@@ -29,4 +29,4 @@ SUSPICIONS: tuple[Suspicion, ...] = (
     fields.parameters_of_fields,
 )
 
-__all__ = ["SUSPICIONS", "Case", "Suspicion", "fields", "keys", "find_proven_note"]
+__all__ = ["SUSPICIONS", "Case", "Suspicion", "fields", "find_proven_note", "keys"]

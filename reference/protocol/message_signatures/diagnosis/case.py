@@ -40,7 +40,7 @@ class Case:
 
     Attributes:
         message: The message.
-        chosen: The signature that does not hold.
+        signature_input: The signature that does not hold.
         base: Its base.
         key: The key that it was tried with.
     """
@@ -109,7 +109,7 @@ def _holds(base: str | bytes, signature: bytes, key: ExpectedKey) -> bool:
         return False
 
 
-def abbreviate(text: str) -> str:
+def clip(text: str) -> str:
     """Return a text for a sentence: printable, and not long."""
     plain = text if text.isprintable() and text.isascii() else ascii(text)[1:-1]
     return plain if len(plain) <= _LONGEST_SHOWN else plain[: _LONGEST_SHOWN - 1] + "…"

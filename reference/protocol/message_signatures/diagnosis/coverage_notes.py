@@ -8,7 +8,7 @@ from itertools import islice
 
 from reference.protocol.message_signatures.base import Base
 from reference.protocol.message_signatures.components import DERIVED_COMPONENTS
-from reference.protocol.message_signatures.diagnosis.case import abbreviate
+from reference.protocol.message_signatures.diagnosis.case import clip
 from reference.protocol.message_signatures.message import Message
 from reference.protocol.message_signatures.signature_input import SignatureInput
 
@@ -35,7 +35,7 @@ def coverage_notes(message: Message, signature_input: SignatureInput, base: Base
     for component in islice(without, _MOST_LOOKED_AT):
         note = _note(message, component.name)
         if note is not None:
-            yield f"{abbreviate(component.identifier)}: {note}"
+            yield f"{clip(component.identifier)}: {note}"
 
 
 def _note(message: Message, name: str) -> str | None:
@@ -51,7 +51,7 @@ def _note(message: Message, name: str) -> str | None:
     names = [one for one in message.fields.names()[:_MOST_NAMES] if len(one) <= _LONGEST_NAME]
     near = get_close_matches(name, names, n=1, cutoff=0.75)
     if near:
-        return f"the message has no such field, but it has {abbreviate(near[0])}."
+        return f"the message has no such field, but it has {clip(near[0])}."
     if message.trailers is not None and message.trailers.combine(name) is not None:
         return "it is among the trailers; cover it with parameter tr."
     if f"@{name}" in DERIVED_COMPONENTS:

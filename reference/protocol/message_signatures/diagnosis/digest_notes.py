@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 
 from reference.protocol.message_signatures.content_digest import ALGORITHMS, FIELD, DigestReport, compute
-from reference.protocol.message_signatures.diagnosis.case import abbreviate
+from reference.protocol.message_signatures.diagnosis.case import clip
 from reference.protocol.message_signatures.message import Message
 
 _MOST_OCTETS = 65_536
@@ -30,7 +30,7 @@ def digest_notes(code: str, message: Message, report: DigestReport) -> Iterator[
 
 def _notes_on_mismatch(message: Message, report: DigestReport) -> Iterator[str]:
     name, provided = report.algorithm or "sha-256", report.provided_digest
-    yield f"{name} of the body is {report.computed_digest}; the field says {abbreviate(str(provided))}."
+    yield f"{name} of the body is {report.computed_digest}; the field says {clip(str(provided))}."
     if len(message.content) > _MOST_OCTETS:
         return
     for description, octets in _list_bodies(message.content):
@@ -131,4 +131,7 @@ def _notes_on_other_fields(message: Message) -> Iterator[str]:
     ):
         if message.fields.combine(name) is not None:
             right = compute("sha-256", message.content)
-            yield f"{explanation}; it does not stand for Content-Digest. Send Content-Digest: sha-256=:{right}: and cover it."
+            yield (
+                f"{explanation}; it does not stand for Content-Digest. Send Content-Digest: sha-256=:{right}: and"
+                " cover it."
+            )

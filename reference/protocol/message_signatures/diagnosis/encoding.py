@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from reference.protocol.message_signatures import structured
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, abbreviate
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, clip
 
 _SIGNATURE_BYTES = 64
 _MOST_LABELS = 16
@@ -25,14 +25,14 @@ def encodings(case: Case) -> Iterator[Suspect]:
 def of_other_labels(case: Case) -> Iterator[Suspect]:
     """The signature that was sent under another label of the same message."""
     try:
-        signatures = structured.read(case.message.fields.combine("signature") or "")
+        signatures = structured.read_dictionary(case.message.fields.combine("signature") or "")
     except ValueError:
         return
     for label, member in islice(signatures.items(), _MOST_LABELS):
         value = member[0] if isinstance(member, tuple) else None
         if label != case.signature_input.label and isinstance(value, bytes):
             yield Suspect(
-                f"The signature holds that was sent under label {abbreviate(label)}: the labels of Signature-Input and"
+                f"The signature holds that was sent under label {clip(label)}: the labels of Signature-Input and"
                 " Signature are mixed up. Give both the same label (RFC 9421 section 4.2).",
                 case.base.text,
                 value,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from reference.protocol.message_signatures import components, content_digest
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, abbreviate
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, clip
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.field_components import STRUCTURED_FIELDS, field_value
 from reference.protocol.message_signatures.signature_input import Component
@@ -23,8 +23,8 @@ def fields(case: Case) -> Iterator[Suspect]:
         for cause, signed_value in _forms(case, component.name, value):
             values = [*case.base.values[:index], signed_value, *case.base.values[index + 1 :]]
             yield Suspect(
-                f"The signature holds with {component.identifier} {abbreviate(repr(signed_value))} instead of"
-                f" {abbreviate(repr(value))}: {cause}.",
+                f"The signature holds with {component.identifier} {clip(repr(signed_value))} instead of"
+                f" {clip(repr(value))}: {cause}.",
                 case.with_all(values),
             )
 
@@ -42,7 +42,8 @@ def parameters_of_fields(case: Case) -> Iterator[Suspect]:
             values = [*case.base.values[:index], signed_value, *case.base.values[index + 1 :]]
             how = f"parameter {next(iter(parameters))}" if parameters else "no parameter"
             yield Suspect(
-                f"The signature holds with the value that {component.identifier} has with {how}, {abbreviate(signed_value)}. Name"
+                f"The signature holds with the value that {component.identifier} has with {how},"
+                f" {clip(signed_value)}. Name"
                 " the component with the parameter by which its value was made (RFC 9421 section 2.1).",
                 case.with_all(values),
             )
@@ -56,7 +57,8 @@ def missing_fields(case: Case) -> Iterator[Suspect]:
         for signed_value in _usual(case, component.name):
             values = [*case.base.values[:index], signed_value, *case.base.values[index + 1 :]]
             yield Suspect(
-                f"The signature holds with {component.identifier} {abbreviate(repr(signed_value))}, which is not in the message:"
+                f"The signature holds with {component.identifier} {clip(repr(signed_value))}, which is not in the"
+                " message:"
                 " something on the way removed it, or it was not passed on. Send it, or leave it out of the covered"
                 " components.",
                 case.with_all(values),

@@ -87,7 +87,8 @@ def times(case: Case) -> Iterator[Suspect]:
         ):
             text = params_text(case.signature_input.components, {**parameters, name: signed_value})
             yield Suspect(
-                f"The signature holds with {name} {change}: {signed_value!r} was signed and {sent_value!r} was sent. Send the very"
+                f"The signature holds with {name} {change}: {signed_value!r} was signed and {sent_value!r} was sent."
+                " Send the very"
                 " parameters that were signed, times as integer seconds (RFC 9421 section 2.3).",
                 case.with_params(text),
             )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from reference.protocol.message_signatures import structured
 from reference.protocol.message_signatures.algorithms import ExpectedKey
 from reference.protocol.message_signatures.base import build
-from reference.protocol.message_signatures.diagnosis.case import abbreviate
+from reference.protocol.message_signatures.diagnosis.case import clip
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.fields import Fields
 from reference.protocol.message_signatures.message import Message
@@ -29,7 +29,7 @@ def header_notes(code: str, message: Message, key: ExpectedKey | None, wanted_la
         code: The fault.
         message: The message.
         key: The expected key, if there is one.
-        wanted: The label that the caller asked for.
+        wanted_label: The label that the caller asked for.
     """
     fields = message.fields
     input_field, signature_field = fields.combine(_INPUT) or "", fields.combine(_SIGNATURE) or ""
@@ -49,13 +49,16 @@ def _labels(
     inputs, signatures = _names(input_field), _names(signature_field)
     yield (
         f"Signature-Input carries {_join_labels(inputs)}, Signature carries {_join_labels(signatures)}"
-        + ("." if wanted_label is None else f", and {abbreviate(wanted_label)} was asked for.")
+        + ("." if wanted_label is None else f", and {clip(wanted_label)} was asked for.")
     )
     if key is None:
         return
     valid_labels = [label for label in inputs[:_MOST_LABELS] if label in signatures and _holds(message, key, label)]
     if valid_labels:
-        yield f"Under the expected key the signature of label {_join_labels(valid_labels)} holds; name it in member label."
+        yield (
+            f"Under the expected key the signature of label {_join_labels(valid_labels)} holds; name it in member"
+            " label."
+        )
 
 
 def _repairs(
@@ -169,7 +172,7 @@ def _holds(message: Message, key: ExpectedKey, label: str) -> bool:
 
 def _names(text: str) -> list[str]:
     try:
-        return list(structured.read(text))
+        return list(structured.read_dictionary(text))
     except ValueError:
         return []
 
@@ -180,5 +183,5 @@ def _label_of(text: str) -> str | None:
 
 
 def _join_labels(names: list[str]) -> str:
-    labels = ", ".join(abbreviate(name) for name in names[:_MOST_LABELS])
+    labels = ", ".join(clip(name) for name in names[:_MOST_LABELS])
     return labels or "none"

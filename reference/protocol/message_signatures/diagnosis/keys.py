@@ -11,7 +11,7 @@ from nacl.signing import SigningKey
 
 from reference.protocol.keys import KEY_BYTES, public_key_from_did_key
 from reference.protocol.message_signatures.algorithms import ED25519, ExpectedKey
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, abbreviate
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, clip
 
 _FIELD_PRIME = 2**255 - 19
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
@@ -62,7 +62,7 @@ def named_keys(case: Case) -> Iterator[Suspect]:
             yield _with_key(
                 case,
                 raw,
-                f"The signature holds under the key that {name} names, {abbreviate(text)}, which is not the expected one."
+                f"The signature holds under the key that {name} names, {clip(text)}, which is not the expected one."
                 " Either it is from another signer, or the key to expect is out of date; learn the signer's key from a"
                 " source that you trust, never from the message (RFC 9421 section 3.2).",
             )

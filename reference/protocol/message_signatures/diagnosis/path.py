@@ -9,7 +9,7 @@ from itertools import islice, permutations
 from urllib.parse import quote, unquote
 
 from reference.protocol.message_signatures import components
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, abbreviate
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, clip
 
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _UNRESERVED = re.compile(r"%(2[DdEe]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-9AaEe])")
@@ -37,13 +37,13 @@ def path(case: Case) -> Iterator[Suspect]:
         return
     for cause, signed_path in _paths(case, sent_path):
         yield Suspect(
-            f"The signature holds with the path {abbreviate(signed_path)} instead of {abbreviate(sent_path)}: {cause}. {_ADVICE}",
+            f"The signature holds with the path {clip(signed_path)} instead of {clip(sent_path)}: {cause}. {_ADVICE}",
             case.with_message(path=signed_path),
         )
     for name in _REWRITTEN:
         before, mark, query_of = (case.message.fields.combine(name) or "").partition("?")
         yield Suspect(
-            f"The signature holds with the target in the field {name}, {abbreviate(before)}: a proxy rewrote it. {_ADVICE}",
+            f"The signature holds with the target in the field {name}, {clip(before)}: a proxy rewrote it. {_ADVICE}",
             case.with_message(path=before, query=query_of if mark else None),
         )
 
@@ -56,13 +56,15 @@ def query(case: Case) -> Iterator[Suspect]:
     sent_query = message.query or ""
     for signed_query in (sent_query, f"/?{sent_query}" if sent_query else ""):
         yield Suspect(
-            f"The signature holds with @query {abbreviate(repr(signed_query))}: @query begins with ?, also when there is no query"
+            f"The signature holds with @query {clip(repr(signed_query))}: @query begins with ?, also when there is"
+            " no query"
             " (RFC 9421 section 2.2.7).",
             case.with_values({"@query": signed_query}),
         )
     for cause, other_query in _queries(message.query):
         yield Suspect(
-            f"The signature holds with the query {abbreviate(repr(other_query))} instead of {abbreviate(repr(message.query))}: {cause}."
+            f"The signature holds with the query {clip(repr(other_query))} instead of {clip(repr(message.query))}:"
+            f" {cause}."
             f" {_ADVICE}",
             case.with_message(query=other_query),
         )
@@ -83,7 +85,7 @@ def whole_target(case: Case) -> Iterator[Suspect]:
     for name, right in {"@request-target": target, "@target-uri": uri, "@path": case.message.path}.items():
         for form_name, form in forms.items():
             yield Suspect(
-                f"The signature holds with {form_name}, {abbreviate(form)}, as {name}. Sign {abbreviate(right)} as {name} (RFC 9421"
+                f"The signature holds with {form_name}, {clip(form)}, as {name}. Sign {clip(right)} as {name} (RFC 9421"
                 " sections 2.2.2, 2.2.5 and 2.2.6).",
                 case.with_values({name: form}),
             )
@@ -98,7 +100,8 @@ def query_parameters(case: Case) -> Iterator[Suspect]:
         for signed_value in (unquote(value), value.replace("%20", "+"), quote(unquote(value), safe="*~-._!'()")):
             values = [*case.base.values[:index], signed_value, *case.base.values[index + 1 :]]
             yield Suspect(
-                f"The signature holds with {component.identifier} {abbreviate(signed_value)} instead of {abbreviate(value)}: its value"
+                f"The signature holds with {component.identifier} {clip(signed_value)} instead of {clip(value)}: its"
+                " value"
                 " is decoded and then percent-encoded as forms are, a space as %20 (RFC 9421 section 2.2.8).",
                 case.with_all(values),
             )
@@ -123,7 +126,7 @@ def _paths(case: Case, sent_path: str) -> Iterator[tuple[str, str]]:
     for cut in (1, 2, 3):
         parts = sent_path.split("/")
         if len(parts) > cut + 1:
-            yield f"a proxy put {abbreviate('/'.join(parts[: cut + 1]))} in front", "/" + "/".join(parts[cut + 1 :])
+            yield f"a proxy put {clip('/'.join(parts[: cut + 1]))} in front", "/" + "/".join(parts[cut + 1 :])
 
 
 def _queries(sent_query: str | None) -> Iterator[tuple[str, str | None]]:
@@ -149,6 +152,6 @@ def _queries(sent_query: str | None) -> Iterator[tuple[str, str | None]]:
     yield "its parameters changed their order", "&".join(reversed(parts))
     for index in range(min(len(parts), _MOST_PARAMETERS)):
         other_parameters = "&".join(parts[:index] + parts[index + 1 :])
-        yield f"the parameter {abbreviate(parts[index])} was added", other_parameters or None
+        yield f"the parameter {clip(parts[index])} was added", other_parameters or None
     for order in islice(permutations(parts), _MOST_ORDERS):
         yield "its parameters changed their order", "&".join(order)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from reference.protocol.message_signatures.diagnosis.case import abbreviate
+from reference.protocol.message_signatures.diagnosis.case import clip
 from reference.protocol.message_signatures.policy import Demands
 
 _MILLISECONDS = 10**11
@@ -77,16 +77,16 @@ def _note_too_old(demands: Demands, parameters: Mapping[str, Any], now: int, ske
 def _note_tag(demands: Demands, parameters: Mapping[str, Any], now: int, skew: int) -> Iterator[str]:
     del now, skew
     tag = parameters.get("tag")
-    tag_sentence = "the signature bears none" if tag is None else f'it bears "{abbreviate(tag)}"'
-    yield f'The tag "{abbreviate(demands.expected_tag or "")}" is expected and {tag_sentence}.'
+    tag_sentence = "the signature bears none" if tag is None else f'it bears "{clip(tag)}"'
+    yield f'The tag "{clip(demands.expected_tag or "")}" is expected and {tag_sentence}.'
 
 
 def _note_algorithm(demands: Demands, parameters: Mapping[str, Any], algorithm: str) -> Iterator[str]:
     alg = parameters.get("alg", algorithm)
     if alg != algorithm:
         origin = _OF_JOSE.get(alg.lower())
-        origin_note = f" {abbreviate(alg)} is the name of {origin}." if origin else ""
-        yield f'alg is "{abbreviate(alg)}" and the expected key is for "{algorithm}".{origin_note}'
+        origin_note = f" {clip(alg)} is the name of {origin}." if origin else ""
+        yield f'alg is "{clip(alg)}" and the expected key is for "{algorithm}".{origin_note}'
     if algorithm not in demands.allowed_algorithms:
         yield f'allowed_algorithms does not hold "{algorithm}", which the expected key is for.'
 

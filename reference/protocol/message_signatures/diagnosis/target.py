@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from reference.protocol.message_signatures import components
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, abbreviate
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, clip
 
 _PORT = re.compile(r":\d+$")
 _FORWARDED = re.compile(r'(host|proto)="?([^";,\s]+)"?', re.IGNORECASE)
@@ -22,19 +22,22 @@ def method(case: Case) -> Iterator[Suspect]:
     advice = "Sign the method as it is sent (RFC 9421 section 2.2.1)."
     for word, signed_method in (("upper", sent_method.upper()), ("lower", sent_method.lower())):
         yield Suspect(
-            f"The signature holds with @method {abbreviate(signed_method)}: the signer wrote @method in {word} case and the"
-            f" message has {abbreviate(sent_method)}. {advice}",
+            f"The signature holds with @method {clip(signed_method)}: the signer wrote @method in {word} case and the"
+            f" message has {clip(sent_method)}. {advice}",
             case.with_message(method=signed_method),
         )
     for name in _OVERRIDES:
         signed_method = case.message.fields.combine(name) or ""
         yield Suspect(
-            f"The signature holds with the method that {name} names, {abbreviate(signed_method)}. {advice}",
+            f"The signature holds with the method that {name} names, {clip(signed_method)}. {advice}",
             case.with_message(method=signed_method),
         )
     if sent_method in {"GET", "HEAD"}:
         other_method = "HEAD" if sent_method == "GET" else "GET"
-        note = f"The signature holds with @method {other_method}: something between turned {other_method} into {sent_method}. {advice}"
+        note = (
+            f"The signature holds with @method {other_method}: something between turned {other_method} into"
+            f" {sent_method}. {advice}"
+        )
         yield Suspect(note, case.with_message(method=other_method))
 
 
@@ -46,7 +49,8 @@ def scheme(case: Case) -> Iterator[Suspect]:
     other_schemes = {"https": ("http", "wss"), "http": ("https", "ws")}.get(sent_scheme.lower(), ("https", "http"))
     for other_scheme in other_schemes:
         yield Suspect(
-            f"The signature holds with the scheme {other_scheme} instead of {abbreviate(sent_scheme)}: judge the message by the scheme"
+            f"The signature holds with the scheme {other_scheme} instead of {clip(sent_scheme)}: judge the message"
+            " by the scheme"
             " that the signer used, which a proxy that ends TLS has to tell (RFC 9421 section 2.2.4).",
             case.with_message(scheme=other_scheme),
         )
@@ -64,12 +68,13 @@ def authority(case: Case) -> Iterator[Suspect]:
     advice = "Lower its case and leave the scheme's default port out (RFC 9421 section 2.2.3)."
     for word, signed_authority in _unnormalised(sent_authority):
         yield Suspect(
-            f"The signature holds with @authority {abbreviate(signed_authority)}: the signer {word}. {advice}",
+            f"The signature holds with @authority {clip(signed_authority)}: the signer {word}. {advice}",
             case.with_values({"@authority": signed_authority, "@target-uri": _uri(case, signed_authority)}),
         )
     for place, signed_authority in _elsewhere(case, sent_authority):
         yield Suspect(
-            f"The signature holds with the authority {abbreviate(signed_authority)} instead of {abbreviate(sent_authority)}: it is {place}. Judge"
+            f"The signature holds with the authority {clip(signed_authority)} instead of {clip(sent_authority)}: it"
+            f" is {place}. Judge"
             " the message by the authority that the client addressed; a proxy must pass it on (RFC 9421 appendix B.3).",
             case.with_message(authority=signed_authority),
         )
@@ -84,7 +89,7 @@ def behind_a_proxy(case: Case) -> Iterator[Suspect]:
     for scheme_of in filter(None, (proto, "https", "http")):
         for host_of in filter(None, (host, case.message.authority)):
             yield Suspect(
-                f"The signature holds for {abbreviate(scheme_of)}://{abbreviate(host_of)}, which the client addressed in front of"
+                f"The signature holds for {clip(scheme_of)}://{clip(host_of)}, which the client addressed in front of"
                 " a proxy. Give scheme and authority as the client used them, not the proxy's own (RFC 9421 appendix"
                 " B.3).",
                 case.with_message(scheme=scheme_of, authority=host_of),

@@ -18,8 +18,8 @@ from reference.protocol.message_signatures import (
     ALGORITHMS,
     ExpectedKey,
     Fields,
-    Judged,
     Message,
+    MessageVerdict,
     Policy,
     judge_message,
 )
@@ -92,7 +92,7 @@ def signed(algorithm: str, message: Any, covered: list[str]) -> Any:
     return message
 
 
-def judged(algorithm: str, message: Message) -> Judged:
+def judged(algorithm: str, message: Message) -> MessageVerdict:
     policy = Policy([algorithm], require_content_digest=False)
     return judge_message(message, policy, expected_key(algorithm), now=4_000_000_000)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reference.protocol.message_signatures import ExpectedKey, Fields, Judged, Message, Policy, judge_message
+from reference.protocol.message_signatures import ExpectedKey, Fields, Message, MessageVerdict, Policy, judge_message
 
 NOW = 1618884473
 SHA_512 = "sha-512=:WZDPaVn/7XgHaAy8pmojAkGWoRx2UFChF41A2svX+TaPm+AbwAgBWnrIiYllu7BNNyealdVLvRwEmTHWXvJwew==:"
@@ -141,7 +141,7 @@ def demo(accept: str | list[str], further: dict[str, str] | None = None, **chang
     return replace(message, **changes)
 
 
-def judged(label: str, message: Message, key: ExpectedKey | None = None) -> Judged:
+def judged(label: str, message: Message, key: ExpectedKey | None = None) -> MessageVerdict:
     expected = key or key_of(label)
     policy = Policy([expected.algorithm], require_content_digest=False)
     return judge_message(message, policy, expected, now=NOW)

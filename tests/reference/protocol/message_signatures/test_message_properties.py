@@ -192,7 +192,7 @@ def test_everyday_parameters_are_of_their_kinds(parameter: str) -> None:
 
     assert structured.read_parameters(f";{parameter}") is None
     with pytest.raises(faults.Fault) as refused:
-        signature_input.read(fields, None)
+        signature_input.select_signature(fields, None)
 
     assert refused.value.code == "malformed_signature_input"
 

@@ -11,8 +11,8 @@ from conformance.vectors import MessageVector, message_signatures
 from reference.protocol.message_signatures import (
     ExpectedKey,
     Fields,
-    Judged,
     Message,
+    MessageVerdict,
     MessageVerifyRequest,
     Policy,
     explain,
@@ -74,7 +74,7 @@ def message_of(members: Any, trailers: Any, *, response: bool) -> Message:
     )
 
 
-def judged(vector: MessageVector) -> Judged:
+def judged(vector: MessageVector) -> MessageVerdict:
     members, key = vector.message, key_of(vector)
     message = message_of(members, members.get("trailers"), response="status" in members)
     policy = Policy(

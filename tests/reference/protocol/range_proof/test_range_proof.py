@@ -141,7 +141,7 @@ def test_a_challenge_of_zero_is_refused(
 ) -> None:
     """Whichever it is."""
     names = iter(["y", "z", "x", "w", *(f"u_{n}" for n in range(1, 7))])
-    monkeypatch.setattr(group, "reduced", lambda _: 0 if next(names) == name else 7)
+    monkeypatch.setattr(group, "reduce_to_scalar", lambda _: 0 if next(names) == name else 7)
     assert refused(*made) == f"challenge {name}"
 
 
