@@ -263,11 +263,11 @@ def select_in_other_assets(transaction: ObservedTransaction, terms: LinkTerms) -
     nothing about money.
     """
     transfers: list[Transfer] = []
-    for asset in dict.fromkeys(one.asset for one in transaction.transfers if one.asset):
+    for asset in dict.fromkeys(transfer.asset for transfer in transaction.transfers if transfer.asset):
         is_mint = terms.network.family != "solana" or is_address(asset)
         if is_mint and not same_address(terms.network, asset, terms.network.asset_id):
             other_terms = replace(terms, network=replace(terms.network, asset_id=asset))
-            transfers_of_asset = tuple(one for one in transaction.transfers if one.asset == asset)
+            transfers_of_asset = tuple(transfer for transfer in transaction.transfers if transfer.asset == asset)
             transfers += _select_except(
                 replace(transaction, transfers=transfers_of_asset), other_terms, unless={"wrong_amount"}
             )

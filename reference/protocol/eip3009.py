@@ -286,8 +286,8 @@ def follows(transfer_ordinal: int, used_ordinal: int) -> bool:
 
 def pays(transfer: Transfer, authorization: Authorization, terms: Terms) -> bool:
     """Whether a Transfer moves the price of this asset from the payer to the payee."""
-    expected = (terms.asset.lower(), authorization.payer, terms.pay_to.lower(), int(terms.amount))
-    return (transfer.asset, transfer.sender, transfer.receiver, transfer.value) == expected
+    expected_fields = (terms.asset.lower(), authorization.payer, terms.pay_to.lower(), int(terms.amount))
+    return (transfer.asset, transfer.sender, transfer.receiver, transfer.value) == expected_fields
 
 
 def refusal_code(revert: str) -> str:

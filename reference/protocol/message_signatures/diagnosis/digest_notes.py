@@ -53,7 +53,7 @@ def _list_bodies(content: bytes) -> Iterator[tuple[str, bytes]]:
     yield "with a byte order mark", b"\xef\xbb\xbf" + content
     yield "without its byte order mark", content.removeprefix(b"\xef\xbb\xbf")
     yield "when it is empty: the digest was made before there was a body", b""
-    yield "before its content coding was put on", _decompressed(content)
+    yield "before its content coding was put on", _decompress(content)
     yield "in chunked framing, which is no part of the content", b"%x\r\n%b\r\n0\r\n\r\n" % (len(content), content)
     yield "in base64", base64.b64encode(content)
     yield "in hex", content.hex().encode()
@@ -68,7 +68,7 @@ def _list_bodies(content: bytes) -> Iterator[tuple[str, bytes]]:
     yield from _list_documents(text)
 
 
-def _decompressed(content: bytes) -> bytes:
+def _decompress(content: bytes) -> bytes:
     """Return the beginning of what gzip or zlib packed; the content itself if it is neither."""
     try:
         return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(content, _MOST_UNPACKED)
@@ -82,15 +82,15 @@ def _list_documents(text: str) -> Iterator[tuple[str, bytes]]:
     except (ValueError, RecursionError):
         return
     for ascii_only in (False, True):
-        for ordered in (False, True):
-            order = ", its members sorted" if ordered else ""
+        for is_ordered in (False, True):
+            order = ", its members sorted" if is_ordered else ""
             for description, style in (
                 ("without spaces", {"separators": (",", ":")}),
                 ("with a space after commas and colons", {}),
                 ("indented by 2", {"indent": 2}),
                 ("indented by 4", {"indent": 4}),
             ):
-                document = json.dumps(value, ensure_ascii=ascii_only, sort_keys=ordered, **style)
+                document = json.dumps(value, ensure_ascii=ascii_only, sort_keys=is_ordered, **style)
                 octets = document.encode("utf-8", "replace")
                 yield f"written as JSON {description}{order}", octets
                 yield f"written as JSON {description}{order}, with a line feed at its end", octets + b"\n"

@@ -89,7 +89,7 @@ def _forms(case: Case, name: str, value: str) -> Iterator[tuple[str, str]]:
     yield "quotation marks were added or removed", f'"{value}"'
     yield from _by_name(case, name, value)
     if name in STRUCTURED_FIELDS:
-        yield from _structured(case, name)
+        yield from _serialise_again(case, name)
     if not value.isascii():
         return
     yield "the field was signed as if it were empty", ""
@@ -112,7 +112,7 @@ def _by_name(case: Case, name: str, value: str) -> Iterator[tuple[str, str]]:
         yield "it was set after signing; do not cover what intermediaries change", ""
 
 
-def _structured(case: Case, name: str) -> Iterator[tuple[str, str]]:
+def _serialise_again(case: Case, name: str) -> Iterator[tuple[str, str]]:
     try:
         signed_value = field_value(case.message.fields, Component(name, {"sf": True}))
     except Fault:

@@ -66,7 +66,7 @@ def authority(case: Case) -> Iterator[Suspect]:
     if sent_authority is None or not case.covers("@authority", "@target-uri"):
         return
     advice = "Lower its case and leave the scheme's default port out (RFC 9421 section 2.2.3)."
-    for word, signed_authority in _unnormalised(sent_authority):
+    for word, signed_authority in _list_unnormalised(sent_authority):
         yield Suspect(
             f"The signature holds with @authority {clip(signed_authority)}: the signer {word}. {advice}",
             case.with_values({"@authority": signed_authority, "@target-uri": _uri(case, signed_authority)}),
@@ -96,7 +96,7 @@ def behind_a_proxy(case: Case) -> Iterator[Suspect]:
             )
 
 
-def _unnormalised(sent_authority: str) -> Iterator[tuple[str, str]]:
+def _list_unnormalised(sent_authority: str) -> Iterator[tuple[str, str]]:
     bare = _PORT.sub("", sent_authority)
     yield "kept its case or the default port", sent_authority
     if bare != bare.lower():
