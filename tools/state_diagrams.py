@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from reference.protocol.checkout import LINK
 from reference.protocol.redemption import REDEMPTION
-from reference.protocol.states import StateTable
+from reference.protocol.state_table import StateTable
 from reference.protocol.webhook_delivery import DELIVERY
 
 DOCS: Final = Path(__file__).parents[1] / "docs"

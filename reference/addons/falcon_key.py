@@ -11,7 +11,7 @@ import orjson
 
 from reference.protocol import falcon
 from reference.protocol.keys import falcon_kid
-from reference.protocol.times import unix_of, utc_text
+from reference.protocol.time_text import unix_of, utc_text
 from reference.web.errors import Refused
 from reference.web.keyring import make_secret
 from reference.web.settings import naming

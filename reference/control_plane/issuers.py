@@ -13,7 +13,7 @@ from reference.control_plane.calls import Call, not_found
 from reference.protocol.audit_chain import Action
 from reference.protocol.falcon import public_key_of
 from reference.protocol.keys import falcon_kid
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.protocol.trust_set import is_did, key_document, meant_by, trust_set
 from reference.store.audit_log import Audit
 from reference.store.database import Change

@@ -11,7 +11,7 @@ from typing import Any
 from reference.control_plane.asking import Finding
 from reference.control_plane.calls import Call
 from reference.protocol.service_record import health_address
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.store.services import Service, Services
 from reference.web.clock import WpClock
 from reference.web.http.detail_faults import json_reply

@@ -19,7 +19,7 @@ from reference.protocol.service_record import (
     origin_of,
     place_of,
 )
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.protocol.trust_set import meant_by
 from reference.store.database import Change
 from reference.store.services import Service, Services

@@ -18,7 +18,7 @@ from reference.gateway.unmatched_payments import described
 from reference.protocol.money import MICRO_DIGITS
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.store.links import Link
 from reference.store.payment_search import PaymentSearch
 from reference.store.payments import Payment, UnmatchedPayment

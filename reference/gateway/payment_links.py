@@ -26,8 +26,8 @@ from reference.protocol.error_codes import GATEWAY
 from reference.protocol.keys import base64url
 from reference.protocol.money import decimal_text, microunits_of
 from reference.protocol.networks import NETWORKS, Network
-from reference.protocol.times import utc_text
-from reference.protocol.trial import LinkRefused, TenantStatus, admit_link
+from reference.protocol.time_text import utc_text
+from reference.protocol.trial_limits import LinkRefused, TenantStatus, admit_link
 from reference.store.links import Link, Links, Price
 from reference.store.tenants import Tenants
 from reference.web.clock import WpClock

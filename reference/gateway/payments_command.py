@@ -11,7 +11,7 @@ import click
 from reference.gateway.runtime import database_dsn
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.unmatched_payments import UncountedPayments, amount_text, described
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database
 from reference.store.links import Links

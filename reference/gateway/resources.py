@@ -13,7 +13,7 @@ from reference.gateway.calls import Call
 from reference.gateway.idempotency import Idempotency, Made
 from reference.protocol.canonical_json import MAX_INTEGER
 from reference.protocol.networks import EXAMPLE, NETWORKS
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.store.resources import Resources
 from reference.web.clock import WpClock
 from reference.web.http.exchange import JSON, Reply

@@ -15,8 +15,8 @@ from reference.gateway.unmatched_payments import UncountedPayments, listed
 from reference.gateway.webhooks import Webhooks
 from reference.lanes.lane import Lane
 from reference.protocol.networks import NETWORKS
-from reference.protocol.times import utc_text
-from reference.protocol.trial import KeyMode, LinkRefused, TenantStatus, admit_link, mode_of
+from reference.protocol.time_text import utc_text
+from reference.protocol.trial_limits import KeyMode, LinkRefused, TenantStatus, admit_link, mode_of
 from reference.store.links import Links, LinkWithState
 from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch
 from reference.store.payments import Payments, PaymentState, UnmatchedPayment

@@ -12,7 +12,7 @@ from reference.gateway import refusals
 from reference.gateway.page_parts import atomic_pretty
 from reference.protocol.checkout import LinkState
 from reference.protocol.networks import NETWORKS, canonical_tx_id
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch
 from reference.store.payments import UNMATCHED_STATES, Payment, Payments, PaymentState, UnmatchedPayment
 from reference.web.clock import WpClock

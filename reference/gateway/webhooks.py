@@ -12,7 +12,7 @@ from reference.gateway.credentials import fresh_secret
 from reference.gateway.idempotency import Keep, dropped
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.destination_address import BadDestination
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.protocol.webhook_delivery import MOST_DESTINATIONS, EventType
 from reference.store.deliveries import Attempt, Deliveries, Delivery
 from reference.store.destinations import Destination, Destinations

@@ -10,7 +10,7 @@ from reference.lanes.finding import Finder
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization, Domain
 from reference.protocol.networks import Network
-from reference.protocol.observed import ObservedTransaction
+from reference.protocol.observed_transaction import ObservedTransaction
 from reference.protocol.weld import Payment
 
 

@@ -14,10 +14,10 @@ from enum import StrEnum
 from reference.protocol.eip3009 import follows, nonce_of
 from reference.protocol.money import atomic_units
 from reference.protocol.networks import Network, same_address
-from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
-from reference.protocol.purposes import is_for_a_call
+from reference.protocol.observed_transaction import ObservedTransaction, Transfer, TxStatus
 from reference.protocol.solana_transfers import associated_account, is_address
-from reference.protocol.states import StateTable
+from reference.protocol.state_table import StateTable
+from reference.protocol.transfer_purpose import is_for_a_call
 
 _PLAIN_TRANSFER = bytes.fromhex("a9059cbb")
 

@@ -12,7 +12,7 @@ from typing import Any
 from reference.protocol import falcon
 from reference.protocol.envelope import SHAPE, Envelope, EnvelopeFault, open_envelope
 from reference.protocol.keys import falcon_kid
-from reference.protocol.times import unix_of
+from reference.protocol.time_text import unix_of
 
 _METHODOLOGY = re.compile(r"[^\s]+-v[0-9]+\.[0-9]+")
 Rule = Callable[[object], bool]

@@ -16,7 +16,7 @@ from sha3 import keccak_256
 
 from reference.protocol.canonical_json import JsonValue
 from reference.protocol.challenge import Terms
-from reference.protocol.observed import ObservedTransaction, Transfer
+from reference.protocol.observed_transaction import ObservedTransaction, Transfer
 from reference.protocol.refusals import AGED, PaymentRefused
 
 LEAST_SECONDS_LEFT = 30

@@ -23,7 +23,7 @@ from reference.protocol.envelope import SHAPE, Envelope, EnvelopeFault, open_env
 from reference.protocol.hashes import hash_reference
 from reference.protocol.keys import falcon_kid
 from reference.protocol.service_word import ServiceWord
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 
 TYPE = "federation_token"
 VERSION = "1"

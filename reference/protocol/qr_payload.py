@@ -12,8 +12,8 @@ from urllib.parse import quote
 from reference.protocol.checkout import LinkTerms
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import Family
-from reference.protocol.purposes import checkout_reference
 from reference.protocol.service_word import ServiceWord
+from reference.protocol.transfer_purpose import checkout_reference
 
 # In percent-encoded characters; a code holds 2,953 bytes in all, and fewer are easier to scan.
 _LONGEST_LABEL = 600

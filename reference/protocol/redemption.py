@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from reference.protocol.states import StateTable
+from reference.protocol.state_table import StateTable
 
 
 class State(StrEnum):

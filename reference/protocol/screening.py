@@ -16,7 +16,7 @@ from reference.protocol.jws import sign_compact
 from reference.protocol.keys import SigningKey
 from reference.protocol.networks import EXAMPLE, Network, canonical_address, network_of, same_address
 from reference.protocol.receipts import ScreenResult, compliance_receipt
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 
 Verdict = Literal["allow", "flag", "block"]
 

@@ -12,7 +12,7 @@ import base58
 from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 
-from reference.protocol.observed import Transfer
+from reference.protocol.observed_transaction import Transfer
 
 TOKEN_PROGRAM = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"  # noqa: S105 - a public program id
 ASSOCIATED_PROGRAM = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reference.protocol.states import StateTable
+from reference.protocol.state_table import StateTable
 
 MOST_DESTINATIONS = 9
 DEFAULT_SCHEDULE = (30, 120, 600, 3600, 21600)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reference.protocol.challenge import Terms, Token
-from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
-from reference.protocol.purposes import is_for_links
+from reference.protocol.observed_transaction import ObservedTransaction, Transfer, TxStatus
 from reference.protocol.refusals import PaymentRefused
+from reference.protocol.transfer_purpose import is_for_links
 from reference.records import record
 
 AGE_SKEW_SECONDS = 60

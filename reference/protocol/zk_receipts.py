@@ -23,7 +23,7 @@ from reference.protocol.envelope import DECODE, SHAPE, Envelope, EnvelopeFault, 
 from reference.protocol.keys import falcon_kid
 from reference.protocol.range_proof import SYSTEM, Nonces, Opening, ProofInvalid, Statement, check, commit, prove
 from reference.protocol.service_word import ServiceWord
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 
 TYPE = "zkp_receipt"
 VERSION = "1"

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from reference.lanes.lane import ChainUnavailable
 from reference.lanes.newest import refuse_behind
-from reference.protocol.observed import TxStatus
+from reference.protocol.observed_transaction import TxStatus
 from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.claims.presented_proof import Collectors
 from reference.rail.settings import RailSettings

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from reference.deadlines import Deadlines
-from reference.protocol import proof
+from reference.protocol import payment_proof
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call, Challenge, Challenges
 from reference.rail.claims.fulfilment import PaidAnswer
@@ -156,7 +156,7 @@ class PaidEndpoint:
         """
         try:
             with self._deadlines.start():
-                presented_proof = await self._redeemer.present(proof.decode(proofs))
+                presented_proof = await self._redeemer.present(payment_proof.decode(proofs))
                 service_request = read_request()
                 model, canonical = service.parse_with_canonical(service_request.body)
                 call = Call.of(service, service_request.body, service_request.query, canonical)

@@ -11,7 +11,7 @@ import click
 
 from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.rail.keys import build_signer, open_signing_keys
 from reference.rail.runtime import locate_ledger
 from reference.rail.settings import RailSettings

@@ -11,7 +11,7 @@ from sqlalchemy import and_, bindparam, delete, exists, func, insert, or_, selec
 
 from reference.protocol.money import atomic_units
 from reference.protocol.networks import NETWORKS
-from reference.protocol.observed import Transfer
+from reference.protocol.observed_transaction import Transfer
 from reference.store import used_transfers
 from reference.store.checkout_tables import (
     cursors,

@@ -20,7 +20,7 @@ from reference.lanes.base.lane import BaseLane
 from reference.protocol import a2a_x402, challenge, checkout, eip3009, weld
 from reference.protocol.challenge import Generation
 from reference.protocol.checkout import LinkEnding
-from reference.protocol.observed import ObservedTransaction
+from reference.protocol.observed_transaction import ObservedTransaction
 from reference.protocol.redemption import State
 from reference.rail.availability.issuing_permission import IssuingPermission
 from reference.rail.availability.lane_health import LaneHealth

@@ -16,7 +16,7 @@ from reference.protocol.credentials import Judgement, Question, judge
 from reference.protocol.envelope import Envelope, signed_bytes, with_signature
 from reference.protocol.federation import MAX_CREDENTIALS, issuer_did, judge_token, token_payload
 from reference.protocol.key_documents import PQC_KEYS
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.protocol.trust_set import key_document
 
 KEY_FILE = "falcon_key.json"

@@ -19,7 +19,7 @@ from reference.protocol.credentials import Question
 from reference.protocol.envelope import signed_bytes, with_signature
 from reference.protocol.key_documents import PQC_KEYS
 from reference.protocol.range_proof import NONCE_BYTES, Nonces
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.protocol.trust_set import key_document
 from reference.protocol.zk_receipts import (
     NOTICE,

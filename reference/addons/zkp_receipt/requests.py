@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from reference.protocol.canonical_json import MAX_INTEGER
 from reference.protocol.networks import NETWORKS
-from reference.protocol.times import unix_of
+from reference.protocol.time_text import unix_of
 from reference.protocol.zk_receipts import HIGHEST_SCORE, LIFETIME_SECONDS
 
 Text = Annotated[str, Field(strict=True)]

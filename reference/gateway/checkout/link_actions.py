@@ -18,7 +18,7 @@ from reference.lanes.lane import ChainUnavailable, Lane
 from reference.protocol import checkout
 from reference.protocol.checkout import LinkEnding, LinkState, NotPaid
 from reference.protocol.networks import NETWORKS, canonical_tx_id, network_of
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.store.links import Link
 from reference.store.payments import Payment
 from reference.web.clock import WpClock

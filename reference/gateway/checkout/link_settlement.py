@@ -13,10 +13,10 @@ from reference.gateway.checkout.outbox import Outbox
 from reference.gateway.network_recency import Recency
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.registry import descriptor_of
-from reference.protocol import checkout, purposes
+from reference.protocol import checkout, transfer_purpose
 from reference.protocol.checkout import LinkEnding, LinkState, LinkTerms, NotPaid
 from reference.protocol.networks import NETWORKS, same_address
-from reference.protocol.observed import ObservedTransaction, Transfer
+from reference.protocol.observed_transaction import ObservedTransaction, Transfer
 from reference.store.database import Database, DuplicateKey
 from reference.store.deliveries import Deliveries
 from reference.store.links import Link, Links
@@ -174,11 +174,11 @@ class Settling:
             NotPaid: None is.
         """
         service = self._settings.word.lower
-        tokens = [purposes.checkout_token(service, memo) for memo in seen.memos]
+        tokens = [transfer_purpose.checkout_token(service, memo) for memo in seen.memos]
         others = {token for token in tokens if token not in {None, link.token}}
         if all([await self.links.by_token(token) for token in others if token is not None]):
             return found
-        places = purposes.assign_links(seen, service)
+        places = transfer_purpose.assign_links(seen, service)
         own = tuple(one for one in found if places.get(one.ordinal) == link.token)
         if not own:
             raise NotPaid("memo_mismatch")

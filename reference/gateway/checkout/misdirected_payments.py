@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from reference.gateway.checkout.link_settlement import Settling
 from reference.protocol import checkout
 from reference.protocol.checkout import LinkState, NotPaid
-from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
+from reference.protocol.observed_transaction import ObservedTransaction, Transfer, TxStatus
 from reference.store.links import Link
 from reference.store.payments import Payment, PaymentState
 from reference.web.clock import WpClock

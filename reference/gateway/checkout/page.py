@@ -15,11 +15,11 @@ from reference.gateway.storefront import payee_name
 from reference.lanes.registry import descriptor_of
 from reference.protocol.checkout import LinkState, LinkTerms
 from reference.protocol.eip3009 import TRANSFER_SELECTOR, nonce_of
-from reference.protocol.explorers import explorer_link
+from reference.protocol.explorer_links import explorer_link
 from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.protocol.qr_payload import ShownLink, qr_payload
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.store.links import Link, Price
 from reference.store.merchants import Merchant
 from reference.store.payments import Payment

@@ -18,7 +18,7 @@ from reference.lanes.finding import LEAST_LOOK_BACK, Candidate, Head
 from reference.lanes.lane import ChainUnavailable, Lane
 from reference.protocol import checkout
 from reference.protocol.checkout import LinkEnding, LinkState, NotPaid
-from reference.protocol.observed import ObservedTransaction, TxStatus
+from reference.protocol.observed_transaction import ObservedTransaction, TxStatus
 from reference.store.links import Link
 from reference.store.payments import Payment
 from reference.web.clock import WpClock

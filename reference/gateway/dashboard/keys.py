@@ -11,7 +11,7 @@ from reference.gateway.calls import fitted
 from reference.gateway.dashboard.pages import readable_time
 from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, Secret, found, path_of
 from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Reply
 

@@ -13,7 +13,7 @@ from typing import Any
 from reference.gateway.dashboard.sign_in import ROOT, Visitor
 from reference.gateway.page_parts import ICON, Asset, asset, atomic_pretty, environment, icon, network_name
 from reference.gateway.settings import GatewaySettings
-from reference.protocol.explorers import explorer_link
+from reference.protocol.explorer_links import explorer_link
 from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.web.errors import Refused

@@ -14,7 +14,7 @@ from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
 from reference.protocol.canonical_json import NumberText
 from reference.protocol.networks import NETWORKS
-from reference.protocol.trial import mode_of
+from reference.protocol.trial_limits import mode_of
 from reference.web.errors import Refused, Unprocessable
 from reference.web.http.exchange import Reply
 

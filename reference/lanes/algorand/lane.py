@@ -20,7 +20,7 @@ from reference.lanes.node import Node
 from reference.protocol import weld
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.networks import Network
-from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.observed_transaction import ABSENT, ObservedTransaction, Transfer, TxStatus
 
 _NOT_FOUND = 404
 _ADDRESS_CHARACTERS = 58

@@ -15,7 +15,7 @@ from reference.lanes.json_rpc import Call, JsonRpc, NodeRefused, granted, member
 from reference.lanes.lane import ChainUnavailable, Fees, LaneFacts, Outlook, Use
 from reference.protocol.eip3009 import TRANSFER_SELECTOR, Authorization, Domain, keccak, nonce_of, selector
 from reference.protocol.networks import Network
-from reference.protocol.observed import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.observed_transaction import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
 
 
 def _topic(event: str) -> str:

@@ -16,7 +16,7 @@ from reference.lanes.solana.finder import SolanaFinder
 from reference.protocol import solana_transfers, weld
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.networks import Network
-from reference.protocol.observed import ABSENT, ObservedTransaction, TxStatus
+from reference.protocol.observed_transaction import ABSENT, ObservedTransaction, TxStatus
 from reference.protocol.service_word import ServiceWord
 
 COMMITMENTS = ("confirmed", "finalized")

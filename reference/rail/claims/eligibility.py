@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference.protocol import challenge, lifetime
+from reference.protocol import challenge, challenge_lifetime
 from reference.protocol.challenge import Mint
 from reference.protocol.redemption import State
 from reference.protocol.refusals import PaymentRefused
@@ -90,7 +90,7 @@ class Eligibility:
             return False
         absences = await self._absences.list_after(proof.terms.network, token.unix)
         grace = self._settings.rail_settle_window
-        return self._clock.now() <= lifetime.last_moment(token.unix, ttl, absences, grace=grace)
+        return self._clock.now() <= challenge_lifetime.last_moment(token.unix, ttl, absences, grace=grace)
 
     def refuse_forgotten(self, claim: Redemption) -> None:
         """Refuse a payment whose answer is past its time, whether it was deleted yet or not (P-ST-04)."""

@@ -18,8 +18,8 @@ from reference.protocol import networks, redemption
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization
 from reference.protocol.error_codes import RAIL
-from reference.protocol.observed import ObservedTransaction, TxStatus
-from reference.protocol.proof import MinedProof, Proof
+from reference.protocol.observed_transaction import ObservedTransaction, TxStatus
+from reference.protocol.payment_proof import MinedProof, Proof
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.settings import RailSettings

@@ -12,7 +12,7 @@ from typing import Any
 
 from reference.protocol import redemption
 from reference.protocol.challenge import Mint, Token
-from reference.protocol.proof import Proof
+from reference.protocol.payment_proof import Proof
 from reference.protocol.redemption import State
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.availability.lane_health import LaneHealth

@@ -21,8 +21,8 @@ from reference.lanes.lane import ChainUnavailable, Fees, Outlook, Settler, Settl
 from reference.protocol import eip3009, redemption
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization
-from reference.protocol.observed import ABSENT, ObservedTransaction, TxStatus
-from reference.protocol.proof import AuthorizedProof, Proof
+from reference.protocol.observed_transaction import ABSENT, ObservedTransaction, TxStatus
+from reference.protocol.payment_proof import AuthorizedProof, Proof
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import AGE_SKEW_SECONDS, Payment
 from reference.rail.claims.leases import LeaseWatch

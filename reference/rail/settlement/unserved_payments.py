@@ -13,7 +13,7 @@ from reference.protocol import networks
 from reference.protocol.canonical_json import parse
 from reference.protocol.networks import NETWORKS
 from reference.protocol.redemption import State
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.rail.claims.leases import Lease, LeaseWatch
 from reference.rail.claims.presented_proof import POLL_SECONDS
 from reference.rail.services import SERVICES, Service

@@ -19,7 +19,7 @@ from reference.control_plane.audit_log import AuditLog, Planned
 from reference.protocol import audit_chain
 from reference.protocol.audit_chain import NO_MAC, Entry, Head, StoredEntry, decode_entry
 from reference.protocol.canonical_json import canonicalise
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.store.audit_log import TrustChange
 from reference.store.database import DuplicateKey, RowNotFound
 from reference.variants.chameleon.hub_audit_points import NAMES

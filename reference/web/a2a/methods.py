@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel, ConfigDict, Field
 
 from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, advance
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 from reference.web.a2a.json_rpc import JsonRpcServer, Method, Params, RpcError, invalid_params, read
 from reference.web.clock import WpClock
 from reference.web.errors import Refused

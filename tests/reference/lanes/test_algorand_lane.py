@@ -19,7 +19,7 @@ from reference.lanes.descriptor import LaneRules, NodeSettings
 from reference.lanes.lane import ChainUnavailable
 from reference.lanes.registry import open_lane
 from reference.protocol.networks import NETWORKS
-from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.observed_transaction import ABSENT, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.service_word import ServiceWord
 
 TX = "A" * 52

@@ -20,7 +20,7 @@ from reference.lanes.lane import ChainUnavailable, Fees, Outlook, Use
 from reference.lanes.registry import open_lane
 from reference.protocol.eip3009 import Authorization
 from reference.protocol.networks import NETWORKS
-from reference.protocol.observed import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.observed_transaction import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.service_word import ServiceWord
 from tests.reference.lanes.json_rpc_node import SHAPES, UNSOUND, Refusal, RpcNode, Whole, serving
 

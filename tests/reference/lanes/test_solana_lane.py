@@ -28,7 +28,7 @@ from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import solana_transfers, weld
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.networks import NETWORKS
-from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.observed_transaction import ABSENT, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.service_word import ServiceWord
 from tests.reference.lanes.json_rpc_node import SHAPES, UNSOUND, Refusal, RpcNode, Whole, serving

@@ -21,7 +21,7 @@ from reference.protocol.checkout import (
 )
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS
-from reference.protocol.observed import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.observed_transaction import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.solana_transfers import associated_account
 

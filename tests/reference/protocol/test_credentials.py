@@ -11,7 +11,7 @@ import pytest
 import rfc8785
 
 from reference.protocol.credentials import REASONS, Judgement, Question, judge
-from reference.protocol.times import unix_of
+from reference.protocol.time_text import unix_of
 from tests.reference.falcon_issuer import DURING, EXPIRES, FALCON, Issuer, sealed
 
 ISSUER, OTHER = Issuer(), Issuer("did:web:other.example", 2)

@@ -16,7 +16,7 @@ from reference.protocol import eip3009
 from reference.protocol.challenge import Terms
 from reference.protocol.eip3009 import Authorization, AuthorizationOffer, Domain
 from reference.protocol.networks import NETWORKS
-from reference.protocol.observed import AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.observed_transaction import AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.refusals import CODES_402, PaymentRefused
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141

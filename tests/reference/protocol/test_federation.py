@@ -12,7 +12,7 @@ from reference.protocol.envelope import open_envelope
 from reference.protocol.federation import issuer_did, judge_token, token_payload
 from reference.protocol.hashes import hash_reference
 from reference.protocol.service_word import ServiceWord
-from reference.protocol.times import unix_of
+from reference.protocol.time_text import unix_of
 from tests.reference.falcon_issuer import DURING, FALCON, Issuer, sealed
 
 DID = issuer_did(ServiceWord("Acme"))

@@ -9,9 +9,9 @@ import pytest
 
 from reference.protocol.checkout import LinkTerms
 from reference.protocol.networks import NETWORKS
-from reference.protocol.purposes import checkout_reference
 from reference.protocol.qr_payload import ShownLink, qr_payload
 from reference.protocol.service_word import ServiceWord
+from reference.protocol.transfer_purpose import checkout_reference
 
 TOKEN = "AAECAwQFBgcICQoLDA0ODw"
 WORD = ServiceWord()

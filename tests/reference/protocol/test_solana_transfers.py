@@ -18,7 +18,7 @@ from solders.signature import Signature
 from solders.transaction import Transaction, VersionedTransaction
 
 from reference.protocol import solana_transfers
-from reference.protocol.observed import Transfer
+from reference.protocol.observed_transaction import Transfer
 
 TOKEN_PROGRAM = Pubkey.from_string("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA")
 TOKEN_2022 = Pubkey.from_string("TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb")

@@ -9,7 +9,7 @@ import pytest
 
 from reference.protocol import weld
 from reference.protocol.challenge import Terms, Token
-from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.observed_transaction import ABSENT, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.refusals import CODES_402, PaymentRefused
 from reference.variants.seams import Rule, table_with
 

@@ -19,7 +19,7 @@ from reference.lanes.algorand import lane as algorand
 from reference.lanes.base import lane as base
 from reference.protocol import eip3009, solana_transfers, weld
 from reference.protocol.challenge import Terms, Token
-from reference.protocol.observed import ObservedTransaction, TxStatus
+from reference.protocol.observed_transaction import ObservedTransaction, TxStatus
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.service_word import ServiceWord
 

@@ -17,8 +17,8 @@ from reference.lanes.finding import Head
 from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import SigningKey
 from reference.protocol.networks import NETWORKS
-from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
-from reference.protocol.proof import MinedProof
+from reference.protocol.observed_transaction import ABSENT, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.payment_proof import MinedProof
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.challenges import Call

@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from reference.lanes.algorand.lane import AlgorandLane
 from reference.lanes.lane import ChainUnavailable
-from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.observed_transaction import ABSENT, ObservedTransaction, Transfer, TxStatus
 from reference.rail.paid_fast_path import PaidFastPath
 from reference.rail.signing import Signer
 from reference.store.database import DatabaseUnavailable

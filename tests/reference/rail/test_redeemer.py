@@ -14,8 +14,8 @@ import pytest
 
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.keys import from_base64url
-from reference.protocol.observed import ABSENT, TxStatus
-from reference.protocol.proof import MinedProof
+from reference.protocol.observed_transaction import ABSENT, TxStatus
+from reference.protocol.payment_proof import MinedProof
 from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
 from reference.rail.challenges import Call

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reference.lanes.lane import ChainUnavailable
-from reference.protocol.observed import TxStatus
+from reference.protocol.observed_transaction import TxStatus
 from reference.protocol.redemption import State
 from reference.rail.settlement.unserved_payments import PaymentOperations
 from reference.rail.signing import Signer

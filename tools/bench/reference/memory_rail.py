@@ -22,7 +22,7 @@ from reference.lanes.node import Node
 from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import solana_transfers
 from reference.protocol.networks import NETWORKS
-from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.observed_transaction import ABSENT, ObservedTransaction, Transfer, TxStatus
 from reference.rail.runtime import open_rail_with_lanes
 from reference.rail.settings import RailSettings
 from reference.web.http.envelope import AsgiApp

@@ -19,7 +19,7 @@ from reference.protocol.audit_chain import Action, ChainCheck, Entry, Head, Stor
 from reference.protocol.credentials import Question, judge
 from reference.protocol.envelope import signed_bytes, with_signature
 from reference.protocol.keys import falcon_kid
-from reference.protocol.times import unix_of
+from reference.protocol.time_text import unix_of
 from tools.bench.reference.jobs import Contenders, must
 from tools.bench.reference.rounds import Contender, each
 

@@ -16,7 +16,7 @@ from conformance.oracles.keys import encode_base64url
 from reference.addons.falcon_library import find_library
 from reference.protocol import credentials, federation, zk_receipts
 from reference.protocol.key_documents import keys_of_trust_set
-from reference.protocol.times import unix_of
+from reference.protocol.time_text import unix_of
 from tools.vectors_builder.falcon_envelopes import making
 from tools.vectors_builder.zk_receipts import making as receipts
 

@@ -10,7 +10,7 @@ from reference.lanes.finding import Candidate, Found, Head
 from reference.lanes.lane import ChainUnavailable, Lane, LaneFacts
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS
-from reference.protocol.observed import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
+from reference.protocol.observed_transaction import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.solana_transfers import associated_account
 from tests.reference.gateway.gateway_stack import PAYOUTS
 

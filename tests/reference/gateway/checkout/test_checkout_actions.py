@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reference.protocol.hashes import settled_payment_ref
-from reference.protocol.observed import ObservedTransaction, TxStatus
+from reference.protocol.observed_transaction import ObservedTransaction, TxStatus
 from reference.protocol.service_word import ServiceWord
 from reference.web import keyring
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop

@@ -10,7 +10,7 @@ import pytest
 
 from reference.gateway.checkout.watcher import UNREADABLE_SECONDS
 from reference.lanes.finding import Found, Head
-from reference.protocol.observed import AuthorizationUsed
+from reference.protocol.observed_transaction import AuthorizationUsed
 from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
 
 ALGORAND, BASE, SOLANA = NETWORKS

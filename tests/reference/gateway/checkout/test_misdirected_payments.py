@@ -14,7 +14,7 @@ from reference.lanes.lane import ChainUnavailable
 from reference.protocol.checkout import LinkState
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS as TABLE
-from reference.protocol.observed import AuthorizationUsed, ObservedTransaction
+from reference.protocol.observed_transaction import AuthorizationUsed, ObservedTransaction
 from reference.protocol.solana_transfers import associated_account
 from reference.store.checkout_tables import payments, surpluses
 from reference.store.links import Link

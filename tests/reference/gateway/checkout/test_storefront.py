@@ -363,6 +363,6 @@ async def test_a_paid_page_is_a_receipt(shop: Shop, seller: Tenant, merchants: M
 )
 def test_a_transaction_is_looked_at_on_its_own_network(network: str, address: str | None) -> None:
     """Test networks have explorers of their own, and a network without one has no link."""
-    from reference.protocol.explorers import explorer_link
+    from reference.protocol.explorer_links import explorer_link
 
     assert explorer_link(NETWORKS[network], "0x12") == address

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from reference.protocol.networks import Network
-from reference.protocol.times import utc_text
+from reference.protocol.time_text import utc_text
 
 KycStatus = Literal["trial", "approved", "rejected"]
 TrialPlan = Literal["trial", "paid"]

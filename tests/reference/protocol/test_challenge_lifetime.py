@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.protocol.lifetime import last_moment
+from reference.protocol.challenge_lifetime import last_moment
 
 MOMENTS = st.integers(0, 10_000)
 ABSENCES = st.lists(st.tuples(MOMENTS, MOMENTS).map(lambda two: (min(two), max(two))), max_size=6)

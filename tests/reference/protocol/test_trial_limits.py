@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reference.protocol.networks import NETWORKS
-from reference.protocol.trial import LinkRefused, TenantStatus, admit_link
+from reference.protocol.trial_limits import LinkRefused, TenantStatus, admit_link
 
 ENDS = 1_800_000_000
 TRIAL = TenantStatus("trial", "trial", ENDS, "test", 0, 10**9)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reference.protocol.canonical_json import JsonValue
 from reference.protocol.eip3009 import Authorization
-from reference.protocol.proof import AuthorizedProof, MinedProof, decode
+from reference.protocol.payment_proof import AuthorizedProof, MinedProof, decode
 from reference.protocol.refusals import PaymentRefused
 
 MINED = {"tx_id": "T", "payment_reference": "R"}

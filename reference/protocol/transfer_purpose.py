@@ -17,7 +17,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 
-from reference.protocol.observed import ObservedTransaction, Transfer
+from reference.protocol.observed_transaction import ObservedTransaction, Transfer
 from reference.protocol.solana_transfers import reference_account
 
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]{1,200}")

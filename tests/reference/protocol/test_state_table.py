@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import pytest
 
-from reference.protocol.states import StateTable
+from reference.protocol.state_table import StateTable
 
 
 class Door(StrEnum):

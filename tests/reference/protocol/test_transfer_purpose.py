@@ -6,8 +6,14 @@ import itertools
 
 import pytest
 
-from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
-from reference.protocol.purposes import assign_links, checkout_reference, checkout_token, is_for_a_call, is_for_links
+from reference.protocol.observed_transaction import ObservedTransaction, Transfer, TxStatus
+from reference.protocol.transfer_purpose import (
+    assign_links,
+    checkout_reference,
+    checkout_token,
+    is_for_a_call,
+    is_for_links,
+)
 
 ONE, OTHER = "AAECAwQFBgcICQoLDA0ODw", "BBECAwQFBgcICQoLDA0ODw"
 LINK, ANOTHER = checkout_reference("weldproof", ONE), checkout_reference("weldproof", OTHER)
