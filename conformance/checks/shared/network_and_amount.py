@@ -20,7 +20,7 @@ from conformance.surfaces.webhooks.sales import MORE, Sale, deliveries, overpaid
 async def a_network_has_three_spellings(case: Case) -> None:
     """A network is written with an underscore in the request, a hyphen in the link and a colon in the event.
 
-    Pays two links on a network, on each lane. Expects a hyphen between two parts in `link_chain` of the link, and a colon in
+    Pays two links on a network, on each lane. Expects a hyphen between two parts in `chain` of the link, and a colon in
     `data.chain` of the event. Expects that one network has the same spellings each time, and that no two networks share
     one. If the profile lists a network's spellings (`[networks.KEY]`), expects those.
     """

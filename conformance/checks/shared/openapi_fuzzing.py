@@ -50,7 +50,7 @@ async def generated_calls_of_the_gateway(case: Case) -> None:
     Draws valid and invalid requests and follows links. Most requests carry a tenant's credentials if the document
     demands some. Expects a documented status and a body that fits its schema each time, and never 5xx.
     """
-    await _GeneratedCalls(case, "gateway").make()
+    await _GeneratedCalls(case, "gateway").run()
 
 
 @check(*_ROWS, surface="rail", fix=_FIX, quick=_QUICK, extra="fuzz")
@@ -60,7 +60,7 @@ async def generated_calls_of_the_rail(case: Case) -> None:
     Draws valid and invalid requests and follows links. Expects a documented status and a body that fits its schema each
     time, and never 5xx.
     """
-    await _GeneratedCalls(case, "rail").make()
+    await _GeneratedCalls(case, "rail").run()
 
 
 @check(*_ROWS, surface="agent", fix=_FIX, quick=_QUICK, extra="fuzz")
@@ -70,7 +70,7 @@ async def generated_calls_of_the_agent(case: Case) -> None:
     Draws valid and invalid requests and follows links. Expects a documented status and a body that fits its schema each
     time, and never 5xx.
     """
-    await _GeneratedCalls(case, "agent").make()
+    await _GeneratedCalls(case, "agent").run()
 
 
 @check(*_ROWS, surface="control_plane", fix=_FIX, quick=_QUICK, extra="fuzz")
@@ -81,7 +81,7 @@ async def generated_calls_of_the_control_plane(case: Case) -> None:
     set of another target gets no generated issuers. Expects a documented status and a body that fits its schema each
     time, and never 5xx.
     """
-    await _GeneratedCalls(case, "control_plane").make()
+    await _GeneratedCalls(case, "control_plane").run()
 
 
 @dataclass(slots=True)

@@ -84,7 +84,7 @@ class Barrage:
         """Send one request and judge its answer. A missing answer is not a 5xx, and is only counted.
 
         Args:
-            what: Name of the input, for the report.
+            input_name: Name of the input, for the report.
             endpoint: The operation.
             body: The body, if any.
             headers: All header fields.

@@ -29,7 +29,7 @@ from conformance.surfaces.gateway.calls import token_of as checkout_token_of
 _FEW = 10
 _ONLY_DOCUMENTED = "calls that hold a secret, at operations that only a document names"
 _AT_ONCE = 6
-_NO_SECRET_PLACE = "the interface has no secret in this place"
+_UNUSUAL_PLACE = "the interface has no secret in this place"
 _CREDENTIALS = frozenset(
     {"Bearer", "Bearer without a tenant", "Bearer and text after it", "another scheme", "Basic", "no scheme"}
 )
@@ -49,7 +49,7 @@ class _Call:
     # Whether a success may contain the text, because it is not a secret at this place. Only a refusal is then judged.
     refusals_only: bool = False
     # Why an answer that contains the secret only warns; None if it fails.
-    beyond: str | None = _NO_SECRET_PLACE
+    beyond: str | None = _UNUSUAL_PLACE
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ def _list_credential_calls(endpoint: Endpoint, key_name: str, key: str) -> Itera
         "the media type": [*tenant, bearer, ("Content-Type", f"text/{key}")],
     }
     for place, headers in places.items():
-        beyond = None if place in _CREDENTIALS else _NO_SECRET_PLACE
+        beyond = None if place in _CREDENTIALS else _UNUSUAL_PLACE
         yield _Call(f"{key_name} as {place}", endpoint, key, headers, body, beyond=beyond)
     # A server that ignores the query or the rest of a path may name its own URL in a success, for example in a link.
     yield _Call(f"{key_name} in the query", endpoint, key, base_headers, body, f"?api_key={key}", refusals_only=True)
@@ -203,7 +203,7 @@ async def payments_never_come_back(case: Case) -> None:
         case.client.names.secret(proof_value, "X_PAYMENT_HEADER")
         base_headers = [*endpoint.headers.items(), *([JSON] if endpoint.body is not None else [])]
         body = b"{}" if endpoint.body is not None else None
-        for name, beyond in (("X-PAYMENT", None), ("PAYMENT-SIGNATURE", _NO_SECRET_PLACE)):
+        for name, beyond in (("X-PAYMENT", None), ("PAYMENT-SIGNATURE", _UNUSUAL_PLACE)):
             calls.append(_Call(f"text as {name}", endpoint, text, [*base_headers, (name, text)], body, beyond=beyond))
             proof = [*base_headers, (name, proof_value)]
             calls.append(_Call(f"a proof as {name}", endpoint, proof_value, proof, body, beyond=beyond))
