@@ -1,1 +1,1 @@
-"""Pure rules: bytes and values in, values out; no I/O, no clock, no randomness of its own."""
+"""Pure rules of the protocol: bytes and values in, values out, without I/O, a clock or randomness."""

@@ -1,8 +1,4 @@
-"""A2A 0.3 as both surfaces speak it: its errors and methods, a task and its states (P-RA-03 to P-RA-11, 6.6).
-
-A task's life is the table `FOLLOWS`: a message opens it or carries it on, a cancellation ends it, and nothing follows
-an end.
-"""
+"""A2A 0.3 on rail and agent: error codes, methods, and a task with its states (P-RA-03 to P-RA-11, 6.6)."""
 
 from __future__ import annotations
 
@@ -13,6 +9,8 @@ from typing import Any
 
 import orjson
 
+# The bounds of a task's history (P-RA-10): the newest 100 messages and 131,072 bytes. A payer cannot fill the
+# memory of the service with one long conversation.
 HISTORY_KEPT = 100
 HISTORY_BYTES = 131_072
 
@@ -42,9 +40,11 @@ SENTENCES: Mapping[ErrorCode, str] = {
     ErrorCode.TASK_NOT_CANCELABLE: "the task is over and cannot be canceled",
     ErrorCode.PUSH_NOTIFICATION_NOT_SUPPORTED: "push notifications are not supported",
     ErrorCode.UNSUPPORTED_OPERATION: "streaming is not supported; use message/send and tasks/get",
-    ErrorCode.EXTENDED_CARD_NOT_CONFIGURED: "there is no extended card; the public one says everything",
+    ErrorCode.EXTENDED_CARD_NOT_CONFIGURED: "there is no extended card; the public card is complete",
 }
 
+# A2A has a special code for each of these methods. The generic "method not found" would tell a client that the
+# server does not speak A2A at all (P-RA-03).
 _UNSERVED_METHODS = {
     "message/stream": ErrorCode.UNSUPPORTED_OPERATION,
     "tasks/resubscribe": ErrorCode.UNSUPPORTED_OPERATION,
@@ -60,7 +60,7 @@ def refusal_of(method: str) -> ErrorCode:
 
 
 class TaskState(StrEnum):
-    """The states of A2A 0.3 that a task of ours can be in."""
+    """The states of A2A 0.3 that a task of this project can be in."""
 
     INPUT_REQUIRED = "input-required"
     COMPLETED = "completed"
@@ -69,8 +69,10 @@ class TaskState(StrEnum):
 
 
 _ENDS = (TaskState.COMPLETED, TaskState.FAILED)
-# From a state (None: before the first message) to those that may follow it; every call is answered when it is decided,
-# so that "submitted" and "working" are never seen.
+# The state machine of a task. None is the state before the first message. A message opens the task or continues it,
+# a cancellation ends it, and no state follows an end. A paid task stays "input-required" until a payment is served,
+# so that the client can send another payment (P-RA-08). A call is answered only when its outcome is known. So the
+# A2A states "submitted" and "working" never occur.
 FOLLOWS: Mapping[TaskState | None, frozenset[TaskState]] = {
     None: frozenset({TaskState.INPUT_REQUIRED, *_ENDS}),
     TaskState.INPUT_REQUIRED: frozenset({TaskState.INPUT_REQUIRED, TaskState.CANCELED, *_ENDS}),
@@ -92,16 +94,16 @@ def data_part(data: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a surface makes of a message; the task is built from it.
+    """The result of a message at a surface; the task is built from it.
 
     Attributes:
         state: The state that follows.
-        parts: Parts of the status message; without any there is no such message.
+        parts: Parts of the status message; if empty, the task has no status message.
         artifacts: Parts of each artifact that the task gains.
         message_metadata: `metadata` of the status message.
         extensions: URIs of the extensions that the status message uses.
         metadata: `metadata` of the task, in place of what it had.
-        memo: What the surface wants to know again with the next message; kept with the task and never sent.
+        memo: Data that the surface needs with the next message; stored with the task and never sent.
         secret_members: Members of the caller's message `metadata` that are secrets, so the task does not keep them.
     """
 
@@ -125,10 +127,10 @@ class Task:
         state: Its state.
         at: When it entered that state, `YYYY-MM-DDThh:mm:ssZ`.
         message: The status message, or None.
-        artifacts: What it brought, each `{artifactId, parts}`.
+        artifacts: Its results, each `{artifactId, parts}`.
         history: Messages before the status message, oldest first.
         metadata: Its metadata.
-        memo: What its surface keeps with it; never on the wire.
+        memo: Data of the surface that belongs to the task; never on the wire.
         version: How often it was changed.
     """
 
@@ -145,7 +147,7 @@ class Task:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing can follow."""
+        """Whether no state can follow."""
         return not FOLLOWS[self.state]
 
     def cancel(self, at: str) -> Task:
@@ -160,6 +162,8 @@ class Task:
 
     def wire(self, history_length: int | None = None) -> dict[str, Any]:
         """Return the A2A object, with the newest `history_length` messages of its history (None: all)."""
+        # `max` matters: with a `history_length` above the number of messages, a negative start would cut from the
+        # end.
         history = self.history if history_length is None else self.history[max(0, len(self.history) - history_length) :]
         status: dict[str, Any] = {"state": self.state.value, "timestamp": self.at}
         if self.message is not None:
@@ -173,7 +177,7 @@ class Task:
         return task
 
     def to_bytes(self) -> bytes:
-        """Return the task with everything that belongs to it, for a store."""
+        """Return the whole task as JSON for a store, memo and version included."""
         return orjson.dumps(self)
 
     @classmethod
@@ -200,6 +204,8 @@ def advance(task: Task | None, message: Mapping[str, Any], outcome: Outcome, *, 
     """
     if outcome.state not in FOLLOWS[None if task is None else task.state]:
         raise ValueError(f"{outcome.state} cannot follow")
+    # Ids of a new task are random and never taken from the caller (P-RA-10). A chosen id could collide with the
+    # task of another client.
     task_id, context_id = (fresh[0], fresh[1]) if task is None else (task.id, task.context_id)
     place = {"taskId": task_id, "contextId": context_id}
     before = () if task is None else (*task.history, *(() if task.message is None else (task.message,)))
@@ -224,6 +230,7 @@ def advance(task: Task | None, message: Mapping[str, Any], outcome: Outcome, *, 
         at,
         status_message,
         (*(() if task is None else task.artifacts), *artifacts),
+        # The credential of a payer is removed from the history, because `tasks/get` returns the history (P-RA-07).
         _newest((*before, {**_remove_secrets(message, outcome.secret_members), **place})),
         outcome.metadata,
         outcome.memo,
@@ -241,6 +248,7 @@ def _remove_secrets(message: Mapping[str, Any], secret_members: frozenset[str]) 
 
 def _newest(history: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     """Return the newest messages that fit into the bounds, oldest first."""
+    # Count from the newest message backwards, so that the oldest messages are the ones that are dropped.
     room, count = HISTORY_BYTES, 0
     for message in reversed(history[-HISTORY_KEPT:]):
         room -= len(orjson.dumps(message))

@@ -1,4 +1,4 @@
-"""The A2A card of a surface: its content, its path, and the hint at it (P-RA-01, 6.1, 6.6)."""
+"""The A2A agent card of a surface: its content, its two paths, and the hint of GET /a2a (P-RA-01, 6.1, 6.6)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 CARD = "/.well-known/agent-card.json"
+# The path of A2A before 0.3. Clients of older versions look only there (6.1).
 LEGACY_CARD = "/.well-known/agent.json"
 ENDPOINT = "/a2a"
 PROTOCOL_VERSION = "0.3.0"
@@ -25,6 +26,7 @@ class Skill:
     examples: tuple[str, ...] = ()
 
 
+# The surfaces neither stream nor push (P-RA-03), so P-RA-01 fixes all three as false.
 _CAPABILITIES: Final = {"streaming": False, "pushNotifications": False, "stateTransitionHistory": False}
 
 
@@ -75,5 +77,5 @@ def _describe_skill(skill: Skill) -> dict[str, Any]:
 
 
 def hint(url: str) -> dict[str, str]:
-    """Return what GET /a2a answers; `url` is the surface's public address, without a slash at its end."""
+    """Return the body of GET /a2a; `url` is the surface's public address, without a slash at its end."""
     return {"hint": "POST JSON-RPC 2.0 to this address", "method": "POST", "url": url + ENDPOINT, "card": url + CARD}

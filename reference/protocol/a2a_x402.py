@@ -1,7 +1,7 @@
 """The a2a-x402 extension, version 0.2: the form of a payment in a task (P-RA-02, P-RA-06 to P-RA-09).
 
-A task that has to be paid for is `input-required`; the metadata of its status message say what is to be paid, or what
-became of a payment. Pure: an outcome is made from what the paid call said.
+A task that must be paid for is `input-required`. The metadata of its status message contains the challenge, or the
+outcome of a payment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REQUIRED = "x402.payment.required"
 PAYLOAD = "x402.payment.payload"
 RECEIPTS = "x402.payment.receipts"
 ERROR = "x402.payment.error"
-# Ours, by the name that it has in the 402 object: what was asked is refused, and the example is quoted.
+# A member of this project, named as in the 402 object: the order is invalid, and the example is quoted instead.
 FAULTS = "error_detail"
 # The interface's name of the state; A2A's own states are a closed list (C-18).
 PAYMENT_STATE = "a2a-x402"
@@ -38,6 +38,7 @@ class Status(StrEnum):
 
 
 _DEFAULT_ERROR = "SETTLEMENT_FAILED"
+# The table of P-RA-09. It has fewer names than the rail has codes, because the extension's names are a closed list.
 ERRORS: Mapping[str, str] = {
     "invalid_signature": "INVALID_SIGNATURE",
     "weld_mismatch": "INVALID_SIGNATURE",
@@ -53,7 +54,7 @@ ERRORS: Mapping[str, str] = {
 
 
 def error_of(code: str) -> str:
-    """Return the extension's name of one of our codes (P-RA-09)."""
+    """Return the extension's name for an error code of the rail (P-RA-09)."""
     return ERRORS.get(code, _DEFAULT_ERROR)
 
 
@@ -62,8 +63,8 @@ class Refusal:
     """The outcome of a refused payment.
 
     Attributes:
-        code: Our code.
-        transaction: The transaction that was named, or the empty string.
+        code: The rail's error code.
+        transaction: The transaction in the payment, or the empty string.
         network: CAIP-2 name of the lane, or the empty string.
     """
 
@@ -79,7 +80,7 @@ class Refusal:
 def require_payment(
     uri: str, challenge: Mapping[str, Any], memo: Mapping[str, Any], faults: Sequence[Mapping[str, Any]] = ()
 ) -> Outcome:
-    """Return what an unpaid request leads to (P-RA-06).
+    """Return the outcome of an unpaid request: a challenge (P-RA-06).
 
     Args:
         uri: The extension's URI.
@@ -98,7 +99,7 @@ def refuse_payment(
     refusal: Refusal,
     faults: Sequence[Mapping[str, Any]] = (),
 ) -> Outcome:
-    """Return what a payment that buys nothing leads to: another challenge (P-RA-08).
+    """Return the outcome of a refused payment: another challenge (P-RA-08).
 
     Args:
         uri: The extension's URI.
@@ -118,13 +119,14 @@ def _list_faults(faults: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _explain_faults(faults: Sequence[Mapping[str, Any]]) -> str:
-    """Return the sentence that a payment would buy the example's answer, and why."""
+    """Return the sentence that says why a payment would buy the answer to the example."""
     if not faults:
         return ""
     why = "; ".join(f"{_pointer(one['loc'])}: {one['msg']}" for one in faults)
     return f" Your order is invalid ({why}), so the published example is what is quoted, and what a payment buys."
 
 
+# The path has the form of pydantic's `loc`. A JSON pointer is what clients in other languages can resolve.
 def _pointer(loc: Sequence[Any]) -> str:
     """Return a place as a JSON pointer (RFC 6901)."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in loc)
@@ -133,14 +135,14 @@ def _pointer(loc: Sequence[Any]) -> str:
 def keep_undecided(uri: str, memo: Mapping[str, Any], *, code: str, retry_after: int) -> Outcome:
     """Return the outcome of a payment that cannot be judged yet (P-RA-08).
 
-    The task does not say that payment is required, because a client that believed it would pay twice.
-
     Args:
         uri: The extension's URI.
         memo: What is kept with the task.
-        code: Our code.
+        code: The rail's error code.
         retry_after: Seconds after which the same payment is to be sent again.
     """
+    # The metadata contains no `payment_state` and no new challenge. A client that reads "payment required" here
+    # would pay twice.
     sentence = f"Not decided yet: {code}. Do not pay again; send the same payment in {retry_after} s."
     return _unpaid(uri, sentence, {STATUS: Status.SUBMITTED.value}, memo, {"retry_after_seconds": retry_after})
 
@@ -148,7 +150,7 @@ def keep_undecided(uri: str, memo: Mapping[str, Any], *, code: str, retry_after:
 def complete_payment(
     uri: str, body: Mapping[str, Any], receipt: Mapping[str, Any], memo: Mapping[str, Any] | None = None
 ) -> Outcome:
-    """Return what a served payment leads to (P-RA-08).
+    """Return the outcome of a served payment: the paid answer as an artifact (P-RA-08).
 
     Args:
         uri: The extension's URI.
@@ -168,7 +170,7 @@ def complete_payment(
 
 
 def record_rejection(uri: str) -> Outcome:
-    """Return what it leads to that the client does not want to pay (P-RA-08)."""
+    """Return the outcome if the client declines to pay: a failed task (P-RA-08)."""
     return Outcome(
         TaskState.FAILED,
         parts=(text_part("The client does not pay."),),

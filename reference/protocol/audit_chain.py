@@ -1,4 +1,8 @@
-"""The HMAC-chained log of trust changes: what an entry is, how it is sealed, how a chain is checked (7.4)."""
+"""The HMAC-chained log of trust changes: its entries, their MACs, and the check of a chain (7.4).
+
+Each entry's MAC covers the entry and the MAC of the entry before it. So a writer without the key cannot change, remove
+or insert an entry in the middle. Only the end can be cut off unnoticed, unless a later head is known.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from cryptography.hazmat.primitives.hmac import HMAC
 from reference.protocol.canonical_json import JsonValue, NotCanonical, NotJson, canonicalise, parse
 
 KEY_BYTES = 32
+# The first entry has no predecessor. A fixed value in its place lets one rule hold for all entries.
 NO_MAC = "0" * 64
 ADMIN = "admin"
 
@@ -37,6 +42,8 @@ def service_actor(name: str) -> str:
     return f"service:{name}"
 
 
+# "unlinked" and "altered" are distinguished because they have different causes: an entry with a right MAC in a
+# wrong place was sealed with the key, an altered entry was not.
 class Flaw(StrEnum):
     """What is wrong with a chain at one place."""
 
@@ -106,7 +113,7 @@ def follow(
         head: Where the chain ends now.
         key: The chain key, 32 bytes.
         ts_ms: Unix milliseconds.
-        actor: Who did it.
+        actor: The holder of the credential; see `Entry`.
         action: What was done.
         subject: DID or name that it was done to.
         payload: The details of the action.
@@ -128,9 +135,11 @@ def encode_entry(entry: Entry) -> StoredEntry:
 
 
 def decode_entry(columns: StoredEntry) -> Entry:
-    """Return the entry of stored columns; a payload that is no JSON any more is its text."""
+    """Return the entry of stored columns; a payload that is not JSON any more is returned as its text."""
     seq, ts_ms, actor, action, subject, text, prev_mac, mac = columns
     try:
+        # A row whose payload was damaged must still be shown: the check of the chain reports it as altered. So a
+        # payload that cannot be parsed or sealed is kept as text.
         payload = parse(text.encode())
         canonicalise(payload)
     except (NotJson, NotCanonical, UnicodeEncodeError):
@@ -158,13 +167,7 @@ class ChainCheck:
         self.first_break: Break | None = None
 
     def walk(self, entries: Iterable[StoredEntry]) -> bool:
-        """Go on along further entries; False once a flaw is found.
-
-        This is done a million times in a full check. So an entry whose members need no escape has its canonical form
-        written down as it is, and passes when its MAC fits that. A MAC that fits says that the form was sealed: no
-        other members give the same bytes, for what is sealed holds none of the names between them. What does not pass
-        is judged by the rules.
-        """
+        """Check further entries; return False once a flaw is found."""
         if self.first_break is not None:
             return False
         copy_keyed, known_seq = self._keyed_hmac.copy, self._known_head.seq
@@ -172,12 +175,17 @@ class ChainCheck:
         for entry in entries:
             seq += 1
             number, ts_ms, actor, action, subject, text, prev_mac, mac = entry
+            # A full check does this a million times. So the canonical form is written directly, as if no member
+            # needed an escape, and its MAC is compared. A MAC that fits proves that exactly these bytes were
+            # sealed. An entry that does not pass here, for any reason, is judged by the slower rules of `_flaw`.
             entry_hmac = copy_keyed()
             try:
                 entry_hmac.update(
                     f'{{"action":"{action}","actor":"{actor}","payload":{text},"prev_mac":"{prev_mac}"'
                     f',"seq":{number},"subject":"{subject}","ts_ms":{ts_ms}}}'.encode()
                 )
+                # `number == seq != known_seq`: the entry whose MAC is known takes the slower way, which also
+                # compares that MAC.
                 passes = entry_hmac.finalize().hex() == mac and prev_mac == last and number == seq != known_seq
             except UnicodeEncodeError:
                 passes = False
@@ -190,6 +198,7 @@ class ChainCheck:
 
     def end(self) -> Break | None:
         """Return the flaw of the chain, which has no further entry; None when it is whole."""
+        # A chain that is shorter than the known head has lost its end. The MACs alone cannot show this.
         if self.first_break is None and self.head.seq < self._known_head.seq:
             self.first_break = Break(self.head.seq + 1, Flaw.CUT)
         return self.first_break
@@ -203,6 +212,8 @@ class ChainCheck:
             last: The MAC of the entry before it.
         """
         number, *_, prev_mac, mac = entry
+        # The order of these checks decides which flaw is reported. A missing number goes first: all later checks
+        # would blame the entry that follows the gap.
         if number != seq:
             return Flaw.MISSING
         if not _is_sealed(self._key, entry):

@@ -1,4 +1,4 @@
-"""JSON as this family reads it (P-CV-02) and the one canonical form that is hashed and signed (RFC 8785, P-CV-07)."""
+"""Strict reading of JSON (P-CV-02), and the canonical form that is hashed and signed (RFC 8785, P-CV-07)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ import rfc8785
 JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
 _Container: TypeAlias = list[JsonValue] | dict[str, JsonValue]
 
+# The largest integer that every JSON reader keeps exactly (RFC 7493, P-CV-05). RFC 8785 writes numbers as binary64,
+# so larger integers would collide.
 MAX_INTEGER = 2**53 - 1
+# The limit of P-CV-02. Without it a body of a few kilobytes can exhaust the stack of a recursive reader.
 MAX_DEPTH = 32
 
+# The largest binary64 has 309 digits. Integers longer than 400 digits are therefore all "out of range", whatever
+# they are.
 _LONGEST_INTEGER = 400
 _PLAIN = frozenset({str, bool, type(None)})
 _NO_FLOAT = _PLAIN | {int}
@@ -41,20 +46,23 @@ def parse(data: bytes, *, max_depth: int = MAX_DEPTH, keep_last_duplicate: bool 
     Args:
         data: UTF-8 without BOM.
         max_depth: deepest nesting of arrays and objects accepted; a bare scalar has depth 0.
-        keep_last_duplicate: let the last of several members of one name win; only for telling a text with
-            duplicate members from one that is no JSON at all.
+        keep_last_duplicate: let the last of several members of one name win; only to distinguish a text with
+            duplicate members from a text that is not JSON.
 
     Returns:
         The value. A number with a fraction or an exponent becomes a float, infinite when it is outside binary64; an
-        integer keeps its exact value up to 400 digits, beyond which it stands for "more than binary64 can hold".
+        integer keeps its exact value up to 400 digits; a longer one becomes a value beyond binary64.
 
     Raises:
         DuplicateMember: an object names a member twice.
         NotJson: a BOM, bad UTF-8, NaN or Infinity, too deep, or any other breach of RFC 8259 (P-CV-02).
     """
+    # Two readers: orjson is several times faster, the standard library's can refuse duplicates and constants. Most
+    # bodies are compact JSON, which the first reader decides alone.
     value = _read_compact(data)
     if value is None:
         value = _read_strictly(data, keep_last_duplicate=keep_last_duplicate)
+    # Counting brackets is cheap and gives an upper bound of the depth. Only texts with many brackets are walked.
     if data.count(b"[") + data.count(b"{") > max_depth and _deeper_than(value, max_depth):
         raise NotJson(f"the JSON text nests deeper than {max_depth} levels")
     return value
@@ -63,7 +71,7 @@ def parse(data: bytes, *, max_depth: int = MAX_DEPTH, keep_last_duplicate: bool 
 def parse_canonical(data: bytes) -> JsonValue:
     """Return the value of a text that is its own RFC 8785 form, nested no deeper than `MAX_DEPTH`.
 
-    None when it is not, and when only the slower `parse` and `canonicalise` can tell.
+    None if it is not, and if only the slower `parse` and `canonicalise` can decide it.
     """
     try:
         value: JsonValue = orjson.loads(data)
@@ -89,6 +97,7 @@ def number_text(data: bytes, member: str) -> NumberText | None:
         data: A text that `parse` accepts.
         member: Name of the member.
     """
+    # Amounts of money are read from this text as decimals. As binary floats `1.005` would round to 1.00 (P-MN-02).
     value = json.loads(data, parse_int=NumberText, parse_float=NumberText)
     literal = value.get(member) if isinstance(value, dict) else None
     return literal if isinstance(literal, NumberText) else None
@@ -126,9 +135,10 @@ def canonical_and_whole(value: JsonValue) -> tuple[bytes, JsonValue]:
 def whole_numbers(value: Any) -> Any:
     """Return a JSON value in which whole numbers are integers, however they were written (`5.0`, `1e3`).
 
-    JSON Schema knows no difference, some languages and all clients that speak protobuf write every number as a float,
-    and the RFC 8785 form is the same, and so is every hash of it.
+    The RFC 8785 form and every hash stay the same.
     """
+    # `5` and `5.0` are the same number in JSON Schema and in RFC 8785. Clients that speak protobuf, and some
+    # languages, write every number as a float. A strict model would refuse their bodies.
     if _holds_no_float(value, MAX_DEPTH):
         return value
     if isinstance(value, Mapping):
@@ -156,6 +166,8 @@ def _read_strictly(data: bytes, *, keep_last_duplicate: bool) -> JsonValue:
     try:
         value: JsonValue = json.loads(
             data.decode("utf-8"),
+            # RFC 8259 leaves duplicate members open. Two readers that keep different ones would see different
+            # orders under one hash.
             object_pairs_hook=dict if keep_last_duplicate else _object_without_duplicates,
             parse_constant=_refuse_constant,
             parse_int=_integer,
@@ -195,6 +207,7 @@ def _deeper_than(value: JsonValue, limit: int) -> bool:
     return depth > limit
 
 
+# The depth is measured level by level and not by recursion, because the text may nest deeper than Python's stack.
 def _containers(values: Iterable[JsonValue]) -> list[_Container]:
     return [value for value in values if isinstance(value, list | dict)]
 

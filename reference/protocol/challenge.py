@@ -1,7 +1,7 @@
-"""Challenge tokens: made, read and checked without storing anything (5.4).
+"""Challenge tokens: issued, parsed and checked without a store (5.4).
 
-A token is `<unix>:<nonce>:<mac>`. The first half of the mac says which lane and terms it was issued for, the second
-half binds it to one request. So a foreign token can be distinguished from a token for another request.
+A token is `<unix>:<nonce>:<mac>`. The first half of the mac names the lane and the terms, the second half binds the
+token to one request. So a foreign token can be distinguished from a token for another request.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from reference.protocol.hashes import hash_reference
 from reference.protocol.service_word import ServiceWord
 from reference.records import record
 
+# A rail stores nothing when it answers 402, so that unpaid calls cannot fill its database. Everything that a later
+# proof is checked against is therefore in the token, under a MAC.
 NONCE_BYTES = 8
 SECRET_BYTES = 32
 FUTURE_SKEW_SECONDS = 60
-# Workers learn of new terms late, and their clocks differ from each other's.
+# P-CH-13: 300 s for workers that learn of new terms late, and 60 s for clocks that differ.
 GRACE_SECONDS = 300 + FUTURE_SKEW_SECONDS
+# 16 bytes are 128 bits for each half, which is enough against forgery.
 _HALF_BYTES = 16
 _SYNTAX = re.compile(r"([1-9][0-9]{9,10}):([0-9a-f]{16}):([0-9a-f]{64})", re.ASCII)
 
@@ -49,7 +52,7 @@ class Terms:
     members: str = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Put the members together once: each token needs them."""
+        """Join the members once, because every token needs them."""
         object.__setattr__(self, "members", f"{self.caip2}\n{self.asset}\n{self.amount}\n{self.pay_to}")
 
 
@@ -62,11 +65,9 @@ class Generation:
     until: int | None = None
 
     def in_force(self, unix: int) -> bool:
-        """Return whether a token issued at `unix` seconds may be of this generation, five minutes of grace allowed.
-
-        Several generations may be in force at once. The grace is safe, because only a worker with these very terms
-        issues a token with their mac.
-        """
+        """Return whether a token issued at `unix` seconds may be of this generation."""
+        # Several generations may be in force at once. The grace gives nothing away: a client that has a token with
+        # this mac was quoted exactly these terms (P-CH-13).
         return self.since - GRACE_SECONDS <= unix and (self.until is None or unix <= self.until + GRACE_SECONDS)
 
 
@@ -90,6 +91,8 @@ class Mint:
     """Makes and checks tokens under one secret."""
 
     def __init__(self, secret: bytes, word: ServiceWord) -> None:
+        # The labels `a` and `b` separate the two HMACs. Without them a first half could be replayed as a second
+        # half.
         base_mac = HMAC(secret, SHA256())
         self._first = _start_mac(base_mac, f"{word.payable_core}:challenge:a:1\n")
         self._second = _start_mac(base_mac, f"{word.payable_core}:challenge:b:1\n")
@@ -109,7 +112,7 @@ class Mint:
         return f"{unix}:{nonce_text}:{first}{self.second_half(first, service_id, request_hash)}"
 
     def first_half(self, terms: Terms, unix: int, nonce: str) -> str:
-        """Return the half that names lane, asset, price and payee, in hex."""
+        """Return the half that covers lane, asset, price and payee, in hex."""
         return _finish_half(self._first, f"{unix}\n{nonce}\n{terms.members}")
 
     def second_half(self, first: str, service_id: str, request_hash: str) -> str:
@@ -117,8 +120,9 @@ class Mint:
         return _finish_half(self._second, f"{first}\n{service_id}\n{request_hash}")
 
     def issued_for(self, token: Token, generations: Iterable[Generation]) -> Terms | None:
-        """Return the terms that `token` was issued for, or None when it is not ours."""
+        """Return the terms that `token` was issued for, or None if this rail did not issue it."""
         token_half = token.mac[: 2 * _HALF_BYTES]
+        # Every known generation is tried, because a token names its terms only through the MAC (5.4, check A).
         for generation in generations:
             ours = self.first_half(generation.terms, token.unix, token.nonce)
             if generation.in_force(token.unix) and same_mac(ours, token_half):
@@ -138,7 +142,9 @@ def _start_mac(base_mac: HMAC, label: str) -> HMAC:
 
 
 def _finish_half(prefix_mac: HMAC, members: str) -> str:
-    """Return half of a mac over the remaining members; copying the begun mac is cheaper than keying another one."""
+    """Return half of a mac over the remaining members, in hex."""
+    # Key and label are already hashed in `prefix_mac`. Copying it costs less than keying another HMAC for each
+    # token.
     mac = prefix_mac.copy()
     mac.update(members.encode())
     return mac.finalize()[:_HALF_BYTES].hex()
@@ -146,6 +152,8 @@ def _finish_half(prefix_mac: HMAC, members: str) -> str:
 
 def same_mac(own_mac: str, presented_mac: str) -> bool:
     """Compare two macs in constant time (P-CV-12)."""
+    # A comparison that stops at the first difference would reveal by its time how much of a guessed mac is right
+    # (P-CV-12).
     return hmac.compare_digest(own_mac, presented_mac)
 
 

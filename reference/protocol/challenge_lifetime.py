@@ -1,8 +1,4 @@
-"""How long a challenge can be presented when payers could not be served for a while (P-ST-01, decision 0044).
-
-Time in which no payer could be served does not count, and payers that waited have some time afterwards. Only the time
-to present a payment is extended, not the time to pay: the block's time is compared with the challenge's original end.
-"""
+"""How long a challenge can be presented if payers could not be served for a while (P-ST-01, decision 0044)."""
 
 from __future__ import annotations
 
@@ -18,9 +14,15 @@ def last_moment(unix: int, ttl: int, absences: Iterable[tuple[int, int]], *, gra
         absences: Beginnings and ends of the times in which no payer could be served, in unix seconds, in any order.
         grace: Seconds added after an absence, for payers that waited.
     """
+    # Time in which no payer could be served does not count, and payers that waited get `grace` on top. Only the
+    # time to present a payment is extended, not the time to pay: the block's time is compared with the original
+    # end. Otherwise an absence would let a payer pay an old price.
     ends, counted_until, is_extended = unix + ttl, unix, False
+    # Absences of several workers and nodes overlap. Sorting them and counting only what is after `counted_until`
+    # keeps an overlap from extending the lifetime twice.
     for since, until in sorted(absences):
         begins = max(since, counted_until)
+        # The lifetime was over before this absence began, so the absence kept no payer from presenting.
         if begins > ends:
             break
         if until > begins:

@@ -1,8 +1,6 @@
 """Checkout: what a link asks of its chain, and whether a transaction pays it (3.5, P-CK-06, P-CK-08).
 
-Each rule is one function and one line of a table; the first that does not hold names the reason. A transaction may hold
-several transfers: those that a rule rules out are not looked at again, so that the reason tells what is wrong with the
-one that came closest.
+Each rule is one function and one line of a table. The first rule that does not hold names the reason.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from reference.protocol.solana_transfers import associated_account, is_address
 from reference.protocol.state_table import StateTable
 from reference.protocol.transfer_purpose import is_for_a_call
 
+# The selector of ERC-20 `transfer(address,uint256)`, the call of a wallet that pays by EIP-681.
 _PLAIN_TRANSFER = bytes.fromhex("a9059cbb")
 
 
@@ -39,6 +38,9 @@ class LinkEnding(StrEnum):
     CALLED_OFF = "tenant or payer calls it off"
 
 
+# The state machine of a link. A link is active until exactly one of three events ends it: a final payment, its
+# time, or a cancellation by tenant or payer. Each end is final, so that a link never pays twice and an ended link
+# never becomes payable again. A payment that arrives later changes no state; it is listed to the tenant (P-CK-10).
 LINK = StateTable(
     LinkState.ACTIVE,
     "the tenant creates it",
@@ -60,7 +62,7 @@ class LinkTerms:
         amount_microunits: The price in millionths of the asset.
         memo: The memo text.
         expires_at: Unix seconds; a block of this time still pays.
-        suffix_binds: Whether the memo may also follow the call data of a plain transfer (Base, WP_EVM_SUFFIX_BIND).
+        suffix_binds: Whether the memo may also follow the call data of a plain transfer (Base, `WP_EVM_SUFFIX_BIND`).
     """
 
     network: Network
@@ -83,6 +85,8 @@ class LinkTerms:
     @property
     def credited_address(self) -> str:
         """What a transfer must credit: the payout address, or its associated token account, derived (Solana)."""
+        # On Solana a transfer credits a token account and not an owner. The account is derived and never taken from
+        # the transaction: an account that the payee owns can be handed over to another owner.
         if self.network.family == "solana":
             return associated_account(self.pay_to, self.network.asset_id)
         return self.pay_to
@@ -100,7 +104,7 @@ class NotPaid(Exception):
         self.reason = reason
 
 
-# Of the transaction.
+# Rules of the transaction. Each returns whether it holds.
 
 
 def is_known(transaction: ObservedTransaction, terms: LinkTerms) -> bool:
@@ -123,15 +127,18 @@ def is_final(transaction: ObservedTransaction, terms: LinkTerms) -> bool:
 
 def is_in_time(transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """Its block is no later than the link's expiry."""
+    # The block's time is compared, and not the time at which the gateway saw the payment (P-CK-06).
     return transaction.block_time <= terms.expires_at
 
 
-# Of one transfer in it.
+# Rules of one transfer in it.
 
 
 def is_right_asset(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """The holder moved the network's USDC; if the instruction names no asset, its receiver decides."""
     del transaction
+    # Solana's unchecked Transfer names no mint. Its destination can hold no other asset, so the rule about the
+    # receiver covers it (5.5).
     is_usdc = transfer.asset == "" or same_address(terms.network, transfer.asset, terms.network.asset_id)
     return is_usdc and not transfer.clawback
 
@@ -144,6 +151,8 @@ def is_to_payout_address(transfer: Transfer, transaction: ObservedTransaction, t
 
 def is_enough(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """It moves the amount or more; parts are not added up."""
+    # More than the amount pays the link, and the surplus is listed to the tenant. A smaller transfer is listed as
+    # `short` and not added to others (P-CK-10).
     del transaction
     return transfer.value >= terms.atomic
 
@@ -154,13 +163,16 @@ def is_bound(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTe
 
 
 def is_for_this_link(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
-    """Solana: it is not for a call of a rail, to which its own accounts weld it while another transfer is for links."""
+    """Solana: it is not for a call of a rail (decision 0045)."""
+    # On Algorand a note, and on Base a nonce, belongs to one challenge or one link. Only Solana's accounts and
+    # memos could claim one transfer for both.
     return terms.network.family != "solana" or not is_for_a_call(transfer, transaction, terms.service)
 
 
 def is_from_another(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """The payout address does not pay itself."""
     del transaction
+    # Without this rule a tenant could mark its links as paid by moving its money in a circle.
     return not same_address(terms.network, transfer.sender, terms.pay_to)
 
 
@@ -194,9 +206,11 @@ def calldata_ends_in_memo(transfer: Transfer, transaction: ObservedTransaction, 
 
 def _text_behind(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bytes:
     """Base: return what follows the call data of a plain transfer sent straight to the asset; empty for another."""
+    # Call data are read only if the lane is set to do so (`WP_EVM_SUFFIX_BIND`), so they are empty in most cases.
     if not transaction.calldata:
         return b""
     plain = _PLAIN_TRANSFER + bytes.fromhex(transfer.receiver[2:]).rjust(32, b"\0") + transfer.value.to_bytes(32, "big")
+    # A call through another contract is not counted: there the bytes behind the call are not the payer's statement.
     sent_straight = same_address(terms.network, transaction.called_contract, terms.network.asset_id)
     by_sender = same_address(terms.network, transaction.sender, transfer.sender)
     is_plain = sent_straight and by_sender and transaction.calldata.startswith(plain)
@@ -206,18 +220,21 @@ def _text_behind(transfer: Transfer, transaction: ObservedTransaction, terms: Li
 Rule = Callable[[ObservedTransaction, LinkTerms], bool]
 TransferRule = Callable[[Transfer, ObservedTransaction, LinkTerms], bool]
 
-# How a transfer carries a memo, by families of chains: any of its ways binds. A chain that no lane serves has none.
+# The ways in which a transfer can carry a memo, by family of chains. One way that holds is enough. A chain that no
+# lane serves has none, so that nothing on it can pay a link.
 BINDINGS: tuple[tuple[TransferRule, str], ...] = (
     (note_is_memo, "algorand"),
     (has_memo_instruction, "solana"),
     (uses_bound_nonce, "evm"),
     (calldata_ends_in_memo, "evm"),
 )
+# The order is that of P-CK-06: a transaction that is unknown or failed has no other reason, whatever else is wrong.
 TRANSACTION_RULES: tuple[tuple[Rule, str], ...] = (
     (is_known, "tx_not_found"),
     (has_not_failed, "tx_failed"),
     (is_final, "tx_not_confirmed"),
 )
+# In the order of P-CK-06. Each rule removes the transfers for which it does not hold.
 TRANSFER_RULES: tuple[tuple[TransferRule, str], ...] = (
     (is_right_asset, "wrong_asset"),
     (is_to_payout_address, "wrong_recipient"),
@@ -232,8 +249,10 @@ def match_transfers(transaction: ObservedTransaction, terms: LinkTerms) -> tuple
     """Return the transfers that fit a link and carry its memo, whether or not they are final or in time.
 
     Raises:
-        NotPaid: None does; by the first rule that left none over.
+        NotPaid: No transfer does; it names the first rule after which no candidate was left.
     """
+    # A transaction may contain several transfers. A transfer that breaks a rule is not examined further. So the
+    # reason names the fault of the transfer that came closest.
     candidates = transaction.transfers
     for holds, reason in TRANSFER_RULES:
         candidates = tuple(one for one in candidates if holds(one, transaction, terms))
@@ -258,12 +277,13 @@ def select_bound(transaction: ObservedTransaction, terms: LinkTerms) -> tuple[Tr
 def select_in_other_assets(transaction: ObservedTransaction, terms: LinkTerms) -> tuple[Transfer, ...]:
     """Return the transfers that go to the payout address and carry the link's memo, in another asset than its own.
 
-    The other asset is read as if it were the link's: the memo binds in the same ways, and on Solana the transfer must
-    credit the payout address's associated account for that asset. Any account can issue an asset, so its amount says
-    nothing about money.
+    Any account can issue an asset, so the amount says nothing about money.
     """
     transfers: list[Transfer] = []
     for asset in dict.fromkeys(transfer.asset for transfer in transaction.transfers if transfer.asset):
+        # The other asset is treated as if it were the link's: the memo binds in the same ways. On Solana the
+        # transfer must credit the payout address's associated account for that asset, which only a valid mint
+        # address has.
         is_mint = terms.network.family != "solana" or is_address(asset)
         if is_mint and not same_address(terms.network, asset, terms.network.asset_id):
             other_terms = replace(terms, network=replace(terms.network, asset_id=asset))
@@ -277,11 +297,11 @@ def select_in_other_assets(transaction: ObservedTransaction, terms: LinkTerms) -
 def select_with_unclear_memo(transaction: ObservedTransaction, terms: LinkTerms) -> tuple[Transfer, ...]:
     """Return the transfers that go to the payout address and name the link without carrying its memo exactly.
 
-    The memo's text is part of a longer one, such as a note with two memos. On Base a plain transfer sent straight to
-    the asset, with the text behind its call data.
+    The memo's text is part of a longer one, such as a note with two memos.
     """
     candidates = _select_except(transaction, terms, unless={"wrong_amount", "memo_mismatch"})
     memo = terms.memo.encode()
+    # On Base a memo is visible only behind the call data. The other way, a nonce, is a hash and contains no text.
     if terms.network.family == "evm":
         texts = [_text_behind(one, transaction, terms) for one in candidates] if terms.suffix_binds else []
         return tuple(one for one, text in zip(candidates, texts, strict=False) if memo in text and memo != text)
@@ -292,7 +312,7 @@ def select_with_unclear_memo(transaction: ObservedTransaction, terms: LinkTerms)
 def _select_except(
     transaction: ObservedTransaction, terms: LinkTerms, *, unless: Collection[str]
 ) -> tuple[Transfer, ...]:
-    """Return the transfers of more than 0 for which all rules hold but those that name one of the reasons `unless`."""
+    """Return the transfers of more than 0 for which all rules hold, except rules with a reason in `unless`."""
     rules = [holds for holds, reason in TRANSFER_RULES if reason not in unless]
     return tuple(
         one for one in transaction.transfers if one.value > 0 and all(holds(one, transaction, terms) for holds in rules)
@@ -309,6 +329,8 @@ def select_paying(transaction: ObservedTransaction, terms: LinkTerms) -> tuple[T
         if not holds(transaction, terms):
             raise NotPaid(reason)
     transfers = match_transfers(transaction, terms)
+    # The time is judged after the transfers: "late" is the reason only of a payment that would otherwise have paid
+    # (P-CK-06).
     if not is_in_time(transaction, terms):
         raise NotPaid("late_payment")
     return transfers
@@ -325,7 +347,9 @@ def is_on_its_way(transaction: ObservedTransaction, terms: LinkTerms) -> bool:
 
 
 def may_be_on_its_way(transaction: ObservedTransaction, terms: LinkTerms) -> bool:
-    """Whether that cannot be ruled out: for a transaction that is in no block yet, a node may return no transfers."""
+    """Whether a transaction may still pay a link in time, as far as the node shows."""
+    # For a transaction that is in no block yet, a node may return no transfers. It counts as on its way, because
+    # the link must not be cancelled under a payment (P-CK-07).
     return is_on_its_way(transaction, terms) or (transaction.status is TxStatus.PENDING and not transaction.transfers)
 
 
@@ -335,7 +359,9 @@ def choose_transfer(transfers: tuple[Transfer, ...], used: Collection[int], term
     Args:
         transfers: What `select_paying` found.
         used: Ordinals of this transaction that have paid a link.
-        terms: What the link asks.
+        terms: Of the link.
     """
     free = [one for one in transfers if one.ordinal not in used]
+    # A batched transaction may pay several links. The exact amount goes first, so that a link does not take the
+    # transfer that was made for a dearer one (P-CK-08).
     return min(free, key=lambda one: (one.value != terms.atomic, one.ordinal), default=None)

@@ -1,4 +1,4 @@
-"""Credentials and how they are judged: ATB certificates and agent passports (8.2, P-AD-04 to P-AD-08)."""
+"""ATB certificates and agent passports: their form and their verification (8.2, P-AD-04 to P-AD-08)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from reference.protocol.time_text import unix_of
 
 _METHODOLOGY = re.compile(r"[^\s]+-v[0-9]+\.[0-9]+")
 Rule = Callable[[object], bool]
-# By issuer's DID, its key of 1793 bytes; None when there is no set that may be used (P-AD-04).
+# The key of 1793 bytes by the issuer's DID; None if there is no trust set that may be used (P-AD-04).
 Keys = Mapping[str, bytes] | None
 
 
 class Status(StrEnum):
-    """What a credential is. `revoked` needs a revocation list, which this profile has none of (8.2)."""
+    """The status of a credential. `revoked` needs a revocation list, which this specification does not have (8.2)."""
 
     ACTIVE = "active"
     REVOKED = "revoked"
@@ -37,7 +37,9 @@ class Kind(StrEnum):
     PASSPORT = "agent_passport"
 
 
-# Every reason in the order in which it is looked for, and the status that it makes.
+# Every reason in the order of the checks (8.2), with the status that follows from it. The service's own inability goes
+# first, so that no verdict depends on the order of the other faults. It leads to "unverifiable" and never to
+# "invalid": a service without keys must not call a sound credential forged.
 REASONS: Mapping[str, Status] = {
     "no_backend": Status.UNVERIFIABLE,
     "no_trust_set": Status.UNVERIFIABLE,
@@ -57,7 +59,8 @@ REASONS: Mapping[str, Status] = {
     "unknown_proof_system": Status.UNVERIFIABLE,
     "proof_invalid": Status.INVALID,
 }
-# Reasons that are only found once the signature was verified.
+# Reasons that are found only after the signature was verified, because an unsigned payload proves nothing about expiry
+# or score.
 AFTER_SIGNATURE = frozenset(
     {"expired", "score_too_low", "not_passed", "wrong_audience", "unknown_proof_system", "proof_invalid"}
 )
@@ -108,13 +111,15 @@ class Judgement:
 
     @property
     def verified_payload(self) -> Mapping[str, Any] | None:
-        """The payload if its signature holds, else None, so that an unsigned payload never appears as a signed one."""
+        """The payload if its signature holds, else None."""
+        # An answer repeats only what was signed. An unsigned payload in an answer could pass for a verified one
+        # (8.2).
         holds = self.reason is None or self.reason in AFTER_SIGNATURE
         return self.envelope.payload if self.envelope is not None and holds else None
 
     @property
     def members(self) -> dict[str, Any]:
-        """What every answer says of it: `valid`, `status`, `reason`, `type`, `issuer`, `kid` (8.2)."""
+        """The members of every answer: `valid`, `status`, `reason`, `type`, `issuer`, `kid` (8.2)."""
         kid = None if self.envelope is None else self.envelope.kid
         return {
             "valid": self.valid,
@@ -132,10 +137,8 @@ class Judgement:
 
 
 def judge(text: str, question: Question, keys: Keys, library: falcon.Library | None) -> Judgement:
-    """Return what a credential is, by the checks of specification 8.2 in their order.
-
-    Without a library or a trust set nothing is verified, whatever the credential (P-AD-04, P-AD-05).
-    """
+    """Return the verdict on a credential, by the checks of specification 8.2 in their order."""
+    # Without a library or a trust set nothing is verified, whatever the credential is (P-AD-04, P-AD-05).
     if (inability := find_inability(keys, library)) is not None or keys is None or library is None:
         return Judgement(inability)
     try:
@@ -150,7 +153,7 @@ def judge(text: str, question: Question, keys: Keys, library: falcon.Library | N
 
 
 def find_inability(keys: Keys, library: falcon.Library | None) -> str | None:
-    """Return why nothing at all can be verified, or None."""
+    """Return the reason why no credential can be verified now, or None."""
     if library is None:
         return "no_backend"
     return "no_trust_set" if keys is None else None
@@ -158,6 +161,8 @@ def find_inability(keys: Keys, library: falcon.Library | None) -> str | None:
 
 def kind_of(payload: Mapping[str, Any]) -> Kind | None:
     """Return which credential a payload is; None when it is not one, or could be taken for two (P-AD-08)."""
+    # P-AD-08: tokens and ZK receipts have `type`, credentials do not. So an issuer's signature under one kind of
+    # envelope cannot be presented as another kind.
     if "type" in payload:
         return None
     kinds = [kind for kind, mark in _MARK.items() if mark in payload]
@@ -181,6 +186,8 @@ def signature_faults(
         library: Does the arithmetic.
         question: When it must hold.
     """
+    # A certificate names its key twice, in the envelope and in the signed payload. Both must be the key that is
+    # used: otherwise the unsigned name could point to another key of the issuer.
     if {*kids} != {falcon_kid(key)}:
         yield "kid_mismatch"
     try:
@@ -194,6 +201,7 @@ def signature_faults(
     except Exception:  # noqa: BLE001 - whatever a foreign library raises, nothing was verified
         yield "sig_verify_error"
         return
+    # The generator goes on: the caller takes the first reason only, and later ones cost nothing.
     if not holds:
         yield "sig_invalid"
     if expires < question.now - question.skew:

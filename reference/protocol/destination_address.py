@@ -1,4 +1,8 @@
-"""Where events may be sent: the form of a destination's address, and the IP addresses that are excluded (P-WH-10)."""
+"""Webhook destinations: the form of their addresses, and the IP addresses that are refused (P-WH-10).
+
+A tenant chooses the address, and the service sends requests to it. Without these rules a tenant could reach hosts
+inside the operator's network (server-side request forgery).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,8 @@ MAX_HOST = 253
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _PORT = r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3}))?"
 _PATH_AND_QUERY = r"([/?][A-Za-z0-9._~!$&'()*+,;=:@/?%-]*)?"
-# No credentials, no zone of an interface, no fragment; names in ASCII.
+# One strict pattern and no general URL parser: two parsers that read one address differently are how a check is evaded.
+# The pattern allows no credentials, no zone of an interface and no fragment, and names in ASCII only.
 URL_FORM = rf"https?://({_LABEL}(\.{_LABEL})*|\[[0-9A-Fa-f:.]+\]){_PORT}{_PATH_AND_QUERY}"
 _URL = re.compile(URL_FORM)
 _AUTHORITY = re.compile(r"https?://(\[[^]]*\]|[^:/?]+)(?::([0-9]+))?")
@@ -23,7 +28,9 @@ _PORTS = {"http": 80, "https": 443}
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-# What is refused and why; of several networks that hold an address the first names the reason.
+# The refused networks with their reasons, from the special-purpose registries of IANA. The first network that contains
+# an address names the reason. The IPv6 forms that embed an IPv4 address are refused as well, because a translator would
+# forward them to a private IPv4 host.
 REFUSED_NETWORKS: tuple[tuple[str, str], ...] = (
     ("0.0.0.0/8", "unspecified"),
     ("10.0.0.0/8", "private"),
@@ -64,6 +71,7 @@ REFUSED_NETWORKS: tuple[tuple[str, str], ...] = (
 _PARSED_REFUSED_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(net), why) for net, why in REFUSED_NETWORKS
 )
+# The only IPv6 block from which public addresses are assigned. All others are refused without being listed.
 _GLOBAL_UNICAST = ip_network("2000::/3")
 
 
@@ -82,7 +90,7 @@ class Target:
     Attributes:
         scheme: `https`, or `http` where that is allowed.
         host: A name, or an IP address without brackets.
-        port: Its port, the scheme's own when it names none.
+        port: Its port; if it names none, the default of the scheme.
         literal: The IP address that the host is, None when it is a name.
     """
 
@@ -101,7 +109,7 @@ def target_of(url: str, *, allow_loopback: bool) -> Target:
         allow_loopback: Whether `http` is allowed too (test mode).
 
     Raises:
-        BadDestination: It has not the form of one.
+        BadDestination: It does not have the form of a destination.
     """
     match = _URL.fullmatch(url) if len(url) <= MAX_URL else None
     if match is None:
@@ -112,6 +120,7 @@ def target_of(url: str, *, allow_loopback: bool) -> Target:
     authority = _AUTHORITY.match(url)
     host, port = (authority[1].lower(), authority[2]) if authority is not None else ("", None)
     literal = literal_of(host.strip("[]"))
+    # A host in brackets must be an IPv6 address. Clients differ in what they do with anything else.
     if len(host) > MAX_HOST or (host.startswith("[") and not isinstance(literal, IPv6Address)):
         raise BadDestination("the host is neither a name nor an IP address")
     return Target(scheme, host.strip("[]"), int(port) if port else _PORTS[scheme], literal)
@@ -137,13 +146,14 @@ def refusal(address: Address, *, allow_loopback: bool, allowed_networks: tuple[N
 
 
 def judge(addresses: Sequence[Address], *, allow_loopback: bool, allowed_networks: tuple[Network, ...] = ()) -> None:
-    """Let a host pass all of whose addresses are public or allowed.
+    """Check that all addresses of a host are public or allowed.
 
     Raises:
-        BadDestination: It has none, or one is refused; a host that is half public is not.
+        BadDestination: The host has no address, or one of them is refused.
     """
     if not addresses:
         raise Unresolved("the host has no address")
+    # One private address among public ones is enough to refuse. A client could pick any of them when it connects.
     for address in addresses:
         why = refusal(address, allow_loopback=allow_loopback, allowed_networks=allowed_networks)
         if why is not None:

@@ -1,7 +1,7 @@
 """Base's weld: an EIP-3009 authorization whose nonce is the hash of one live challenge (5.5, P-LN-03, P-LN-10).
 
-What can be judged before any money moves is judged offline, by a table of rules like the other lanes'. What settled it
-is then read from the logs of the transaction that used it, ours or a stranger's.
+A table of rules judges the authorization offline, before any money moves. The settlement is then read from the logs
+of the transaction that used the authorization. The rail or a stranger may have sent that transaction.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ from reference.protocol.challenge import Terms
 from reference.protocol.observed_transaction import ObservedTransaction, Transfer
 from reference.protocol.refusals import AGED, PaymentRefused
 
+# Step 12 demands that the authorization lasts for 30 more seconds, the time that a settlement may take. One that
+# lapses on its way costs the rail its fee.
 LEAST_SECONDS_LEFT = 30
+# Half of the order of secp256k1. The contract accepts only a low s (5.5): of each signature there is a second form
+# with a high s.
 _HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _WORD = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
@@ -37,6 +41,7 @@ def selector(signature: str) -> bytes:
     return keccak(signature.encode())[:4]
 
 
+# Characteristic words in the reverts of the USDC contract, in the order of P-LN-08.
 _REVERTS = (
     ("exceeds balance", "insufficient_funds"),
     ("used or canceled", "authorization_used"),
@@ -62,8 +67,8 @@ class Authorization:
         payer: Member `from`.
         to: Receiver.
         value: Atomic units.
-        valid_after: It counts only in blocks later than that.
-        valid_before: It counts only in blocks earlier than that.
+        valid_after: It is valid only in blocks later than that.
+        valid_before: It is valid only in blocks earlier than that.
         nonce: 32 bytes.
         signature: The signature's text, as it was presented.
     """
@@ -110,6 +115,8 @@ class Authorization:
         if _SIGNATURE.fullmatch(self.signature) is None:
             return None
         raw = bytes.fromhex(self.signature.removeprefix("0x"))
+        # Libraries write the recovery id as 0 or 1 or as 27 or 28. Both are read, because the payer's wallet
+        # chooses (5.5).
         v = raw[64] + 27 if raw[64] < 2 else raw[64]
         low = 0 < int.from_bytes(raw[32:64], "big") <= _HALF_ORDER
         return (v, raw[:32], raw[32:64]) if low and v in {27, 28} else None
@@ -140,7 +147,7 @@ class Domain:
 
     @property
     def separator(self) -> bytes:
-        """Its hash, which is worked out once."""
+        """Its hash, computed once for each domain."""
         return _separator(self)
 
 
@@ -160,6 +167,7 @@ def _address_word(address: str) -> bytes:
 
 def nonce_of(token: str) -> str:
     """Return the nonce that binds an authorization to a challenge: keccak-256 of the token's UTF-8 bytes."""
+    # Only a hash fits into the nonce. It also keeps the token itself off the chain.
     return "0x" + keccak(token.encode()).hex()
 
 
@@ -191,7 +199,7 @@ def signer(domain: Domain, authorization: Authorization) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationOffer:
-    """An authorization held against the challenge it is said to pay, before anything is settled."""
+    """An authorization with the challenge that it claims to pay, before anything is settled."""
 
     authorization: Authorization
     terms: Terms
@@ -206,7 +214,9 @@ def is_to_payee(offer: AuthorizationOffer) -> bool:
 
 
 def is_exact(offer: AuthorizationOffer) -> bool:
-    """It pays exactly the price, because nothing has moved yet (P-LN-02)."""
+    """It pays exactly the price (P-LN-02)."""
+    # On the mined lanes more than the price is accepted, because that money has moved already. Here nothing has
+    # moved yet.
     return offer.authorization.value == int(offer.terms.amount)
 
 
@@ -216,12 +226,13 @@ def nonce_is_bound(offer: AuthorizationOffer) -> bool:
 
 
 def has_begun(offer: AuthorizationOffer) -> bool:
-    """It counts already; the contract compares strictly."""
+    """It is valid already."""
+    # The contract compares strictly, and no skew is added: the chain judges these times exactly (5.5).
     return offer.authorization.valid_after < offer.now
 
 
 def lasts_long_enough(offer: AuthorizationOffer) -> bool:
-    """It counts for as long as a settlement may take."""
+    """It stays valid for as long as a settlement may take."""
     return offer.authorization.valid_before >= offer.now + LEAST_SECONDS_LEFT
 
 
@@ -232,6 +243,7 @@ def is_signed(offer: AuthorizationOffer) -> bool:
 
 Rule = Callable[[AuthorizationOffer], bool]
 
+# The signature goes last, because recovering the signer costs more than all other rules together.
 OFFLINE: tuple[tuple[Rule, str], ...] = (
     (is_to_payee, "wrong_recipient"),
     (is_exact, "wrong_amount"),
@@ -245,8 +257,6 @@ OFFLINE: tuple[tuple[Rule, str], ...] = (
 def judge_offline(offer: AuthorizationOffer, *, is_used: bool = False) -> None:
     """Check what can be checked before any money moves (step 12).
 
-    The times of an authorization that was used already were judged by the contract when it was used.
-
     Args:
         offer: The authorization.
         is_used: Whether the chain shows that it was used.
@@ -255,19 +265,20 @@ def judge_offline(offer: AuthorizationOffer, *, is_used: bool = False) -> None:
         PaymentRefused: The first rule that does not hold, by its code.
     """
     for holds, code in OFFLINE:
+        # The contract has judged the times of an authorization that was used already. Judging them again would
+        # refuse money that was settled in time (decision 0067).
         if not (is_used and code in AGED) and not holds(offer):
             raise PaymentRefused(code, network=offer.terms.caip2)
 
 
 def settling_transfer(transaction: ObservedTransaction, authorization: Authorization, terms: Terms) -> Transfer | None:
-    """Return the transfer by which a transaction settled the authorization to the payee, or None (P-LN-03, P-LN-10).
-
-    It is the log directly after the asset's own AuthorizationUsed for this payer and nonce, and nothing else: any other
-    Transfer in the transaction may belong to another authorization, or to none.
-    """
+    """Return the transfer by which a transaction settled the authorization to the payee, or None (P-LN-03, P-LN-10)."""
     for used in transaction.authorizations_used:
         if not uses(used.asset, used.authorizer, used.nonce, authorization, terms):
             continue
+        # Only the log directly after AuthorizationUsed counts. The attack `base-self-authorization` uses the nonce
+        # to pay the payer himself, next to an unrelated Transfer of the price to the payee.
+        # `base-batched-authorizations` uses several nonces with one Transfer (P-LN-10).
         for transfer in transaction.transfers:
             if follows(transfer.ordinal, used.ordinal) and pays(transfer, authorization, terms):
                 return transfer
@@ -291,5 +302,5 @@ def pays(transfer: Transfer, authorization: Authorization, terms: Terms) -> bool
 
 
 def refusal_code(revert: str) -> str:
-    """Return the refusal for the words with which the asset's contract refuses a settlement."""
+    """Return the refusal code for the text of the asset contract's revert."""
     return next((code for part, code in _REVERTS if part in revert), "settlement_failed")

@@ -1,4 +1,4 @@
-"""The envelope of every credential, token and ZK receipt: a payload and a Falcon signature over its JCS (P-AD-06)."""
+"""The envelope of credentials, tokens and ZK receipts: a payload and a Falcon signature over its JCS (P-AD-06)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHAPE = "envelope_shape"
 
 
 class EnvelopeFault(ValueError):
-    """The text is no envelope.
+    """The text is not an envelope.
 
     Attributes:
         reason: `envelope_decode` or `envelope_shape`.
@@ -28,7 +28,7 @@ class EnvelopeFault(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """An envelope that was opened; nothing of it is verified.
+    """An envelope that was opened. Nothing in it is verified yet.
 
     Attributes:
         payload: What is signed.
@@ -48,8 +48,6 @@ class Envelope:
 def open_envelope(text: str) -> Envelope:
     """Open an envelope.
 
-    Members other than the four are ignored; no signature covers them.
-
     Args:
         text: Base64url without padding of `{"payload":{…},"alg":…,"kid":…,"sig":<base64url>}`.
 
@@ -58,10 +56,13 @@ def open_envelope(text: str) -> Envelope:
     """
     try:
         members = parse(from_base64url(text))
+    # Two codes: a text that is not base64url of JSON has another cause, a damaged transport, than JSON of the wrong
+    # shape.
     except (NotJson, ValueError) as fault:
         raise EnvelopeFault(DECODE) from fault
     if not isinstance(members, dict):
         raise EnvelopeFault(SHAPE)
+    # Other members are ignored, because no signature covers them (P-AD-06).
     payload, alg, kid, sig = (members.get(name) for name in ("payload", "alg", "kid", "sig"))
     if not (isinstance(payload, dict) and isinstance(alg, str) and isinstance(kid, str) and isinstance(sig, str)):
         raise EnvelopeFault(SHAPE)

@@ -35,10 +35,10 @@ def _table(rows: Iterable[ErrorCode]) -> Mapping[str, ErrorCode]:
     return MappingProxyType({row.code: row for row in rows})
 
 
-# Raised by the web layer, on every surface that has it.
+# Codes that the web layer raises on every surface that it serves.
 _WEB_LAYER_ROWS = (
     ErrorCode("payload_too_large", 413, None, "P-CV-16"),
-    ErrorCode("rate_limited", 429, None, "P-RL-05"),  # Retry-After is what is left of the window
+    ErrorCode("rate_limited", 429, None, "P-RL-05"),  # Retry-After is the rest of the window
     ErrorCode("internal_error", 500, None, "P-CV-18", "an unexpected fault; the request id helps to find it"),
     ErrorCode("shutting_down", 503, 5, "P-CV-22"),
     ErrorCode("clock_in_doubt", 503, 5, "5.8"),
@@ -48,7 +48,8 @@ WEB_LAYER = _table(_WEB_LAYER_ROWS)
 
 RAIL = _table(
     (
-        # A 402 has its code in `error`, and no message (P-ER-01).
+        # A 402 has its code in `error` and no message (P-ER-01). Its seconds mean: send the same proof again, do not
+        # pay again (P-ER-02).
         ErrorCode("payment_required", 402, None, "5.7 step 3"),
         ErrorCode("payment_not_welded", 402, None, "5.7 step 4"),
         ErrorCode("method_not_payable", 402, None, "5.7 step 3"),
@@ -72,7 +73,7 @@ RAIL = _table(
         ErrorCode("tx_failed", 402, None, "5.7 step 14"),
         ErrorCode("payment_too_old", 402, None, "5.7 step 14"),
         ErrorCode("unsupported_transaction", 402, None, "5.7 step 14"),
-        # Any other status: a client that got a 402 would pay again (P-ER-03, P-ER-04).
+        # These must not be 402: a client that gets a 402 with a new challenge pays a second time (P-ER-03, P-ER-04).
         ErrorCode(
             *("payment_already_spent", 409, None, "P-ER-04"),
             "this payment already bought something; pay for a new challenge",
@@ -133,7 +134,7 @@ GATEWAY = _table(
             *("mainnet_allowance_exhausted", 403, None, "P-TR-06"),
             "the free mainnet payments are used up; choose a paid plan",
         ),
-        ErrorCode("not_found", 404, None, "3.2", "there is nothing at this address"),
+        ErrorCode("not_found", 404, None, "3.2", "no resource exists at this address"),
         ErrorCode("method_not_allowed", 405, None, "3.2", "this path answers {methods}"),
         ErrorCode("request_timeout", 408, None, "3.2"),
         ErrorCode(

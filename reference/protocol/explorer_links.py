@@ -1,4 +1,4 @@
-"""Public explorers on which people look at a transaction of a network. This project only links to them."""
+"""Links to public explorers that show a transaction of a network. This project sends no request to them."""
 
 from __future__ import annotations
 

@@ -10,12 +10,14 @@ from reference.protocol.keys import FALCON_KEY_BYTES, FALCON_KEY_HEADER
 
 ALGORITHM = "Falcon-1024"
 SIGNATURE_HEADER = 0x3A
+# Only the compressed form is spoken. The padded form of the same signature would be a second text for one
+# statement.
 MIN_SIGNATURE_BYTES = 1 + 40 + 1024 * 9 // 8  # header, salt, and no coefficient shorter than 9 bits
 MAX_SIGNATURE_BYTES = 1462
 
 
 class Library(Protocol):
-    """An implementation of the arithmetic. It may accept a signature with zeros behind it; this `verify` does not."""
+    """An implementation of Falcon's arithmetic. It may accept zeros after a signature; `verify` below does not."""
 
     def generate_keypair(self) -> tuple[bytes, bytes]:
         """Return a fresh public key of 1793 bytes and its secret key."""
@@ -31,7 +33,7 @@ def public_key_of(text: object) -> bytes:
     """Return the public key that padded standard base64 holds (P-CP-01, P-CV-06).
 
     Raises:
-        ValueError: It is no text, not canonical base64, or not 1793 bytes with 0x0a first.
+        ValueError: It is not a text in canonical base64, or not 1793 bytes with 0x0a first.
     """
     if not isinstance(text, str) or not text.isascii():
         raise ValueError("a public key is a text in base64")
@@ -41,6 +43,7 @@ def public_key_of(text: object) -> bytes:
         raise ValueError("the public key is not base64 with padding") from fault
     if len(key) != FALCON_KEY_BYTES or key[0] != FALCON_KEY_HEADER:
         raise ValueError(f"a Falcon-1024 public key is {FALCON_KEY_BYTES} bytes, the first 0x0a")
+    # Python's reader ignores spare bits even in strict mode. A key has one spelling here (P-CP-01).
     if public_key_text(key) != text:
         raise ValueError("the public key's base64 has spare bits that are not zero")
     return key
@@ -52,11 +55,10 @@ def public_key_text(key: bytes) -> str:
 
 
 def ends_where_it_should(signature: bytes) -> bool:
-    """Return whether bytes can be one compressed signature and nothing after it.
-
-    A coefficient's last bit is a one and fewer than eight padding bits follow it, so that the last byte of a whole
-    encoding is never zero. A library decodes the rest: what it lets follow an encoding, if anything, is zero bytes.
-    """
+    """Return whether bytes can be one compressed signature and nothing after it."""
+    # The last bit of a coefficient is a one, and fewer than eight padding bits follow it. So the last byte of a whole
+    # encoding is never zero. The library decodes the rest: some libraries accept zero bytes after an encoding, and no
+    # others.
     return (
         MIN_SIGNATURE_BYTES <= len(signature) <= MAX_SIGNATURE_BYTES
         and signature[0] == SIGNATURE_HEADER

@@ -1,4 +1,4 @@
-"""Federation tokens: what a validator says of credentials that it found active (8.3)."""
+"""Federation tokens: a validator's statement about credentials that are active (8.3)."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from reference.protocol.time_text import utc_text
 
 TYPE = "federation_token"
 VERSION = "1"
+# A token stays valid if an issuer of its credentials is revoked meanwhile. Five minutes bound that (8.3).
 TOKEN_SECONDS = 300
 MAX_CREDENTIALS = 16
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
@@ -40,17 +41,17 @@ def issuer_did(word: ServiceWord) -> str:
 def token_payload(
     credentials: Sequence[Envelope], *, issuer: str, audience: str | None, now: int, jti: str
 ) -> dict[str, Any]:
-    """Return the payload of a token over credentials that were found active.
-
-    Its subjects are the agents that the credentials name, each once; a certificate without `agent_did` names none.
+    """Return the payload of a token over active credentials.
 
     Args:
         credentials: The credentials, in the order in which they came.
         issuer: The validator's DID.
-        audience: Whom the token is for, or None.
+        audience: The service that the token is for, or None.
         now: Unix seconds.
         jti: A fresh UUID.
     """
+    # The subjects are the agents that the credentials name, each once. A certificate without `agent_did` names
+    # none.
     agents = [one.payload.get("agent_did") for one in credentials]
     return {
         "type": TYPE,
@@ -92,9 +93,11 @@ def judge_token(
         envelope = open_envelope(text)
     except EnvelopeFault as fault:
         return Judgement(fault.reason)
-    # P-AD-08: the type first, so that no credential passes for a token.
+    # P-AD-08: the type is checked first, so that no credential passes for a token.
     if envelope.payload.get("type") != TYPE or not fits(envelope.payload, _MEMBERS):
         return Judgement(SHAPE, envelope)
+    # The key of the validators' DID in the trust set lets other validators take this one's tokens. No other key of
+    # the trust set may sign tokens (8.3).
     key_by_kid = {falcon_kid(key): key for key in (*([keys[issuer]] if issuer in keys else []), *own_keys)}
     faults = _faults(envelope, question, key_by_kid, library, issuer=issuer, audience=audience)
     return Judgement(next(faults, None), envelope, TYPE, envelope.payload["issuer_did"])
@@ -121,6 +124,7 @@ def _faults(
         yield "kid_mismatch"
         return
     yield from signature_faults(envelope, key, (envelope.kid,), library, question)
+    # The audience goes last, so that a token that was altered is reported as altered at every audience (8.3).
     if audience not in {None, envelope.payload["audience"]}:
         yield "wrong_audience"
 

@@ -30,7 +30,9 @@ def request_hash(*, body: JsonValue, path: str, query: str, service_id: str) -> 
 
 
 def canonical_request_hash(body: bytes, path: str, query: str, service_id: str) -> str:
-    """Return `request_hash` of a body that is in its RFC 8785 form already: its name sorts before the others'."""
+    """Return `request_hash` of a body that is in its RFC 8785 form already."""
+    # `body` sorts before the other members of the envelope, so its canonical bytes can be put in front of the cached
+    # form of the others.
     return hash_reference(b'{"body":' + body + _after_body(path, query, service_id))
 
 

@@ -1,4 +1,4 @@
-"""Compact JWS: the one form we emit and a strict reader (RFC 7515, RFC 8037; specification 2.2 and 2.4 step 2)."""
+"""Compact JWS: the signer of receipts and a strict reader (RFC 7515, RFC 8037; specification 2.2 and 2.4 step 2)."""
 
 from __future__ import annotations
 
@@ -10,26 +10,30 @@ from typing import Any, TypeAlias
 from reference.protocol.canonical_json import NotJson, canonicalise, parse
 from reference.protocol.keys import SigningKey, base64url, from_base64url
 
+# The bound of step 2. It is checked before anything is decoded.
 MAX_CHARACTERS = 16_384
 
-# Of a compact JWS as it was sent, still encoded: the first two segments with their dot, which is what the signature
-# covers (RFC 7515 section 5.1); then header, payload and signature.
+# A compact JWS as it was sent, still encoded: the first two segments with their dot, which the signature covers
+# (RFC 7515 section 5.1); then header, payload and signature.
 Segments: TypeAlias = tuple[str, str, str, str]
 
 
 class JwsFault(ValueError):
-    """The text is no compact JWS that we read; the sentence says what to mend and repeats nothing of the text."""
+    """The text is not a compact JWS of this form; the sentence says what to mend and repeats nothing of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a verifier may rely on in a protected header; `jwk`, `jku`, `x5c` and `x5u` are never looked at (P-RV-03).
+    """The members of a protected header that a verifier uses.
 
     Attributes:
         alg: Member `alg`, or None when absent.
         kid: Member `kid`, or None when absent.
         extension: The member that would change how the token is read (`crit`, or `b64` other than true), or None.
     """
+
+    # `jwk`, `jku`, `x5c` and `x5u` are not read (P-RV-03): a key that the token itself contains or names proves nothing
+    # about the issuer.
 
     alg: str | None
     kid: str | None
@@ -49,13 +53,15 @@ def sign_compact(payload: Mapping[str, Any], key: SigningKey) -> str:
 
 
 def split_compact(text: str) -> Segments:
-    """Return what is signed of a compact JWS, and its three segments; nothing is decoded.
+    """Return the signing input of a compact JWS and its three segments, without decoding them.
 
     Raises:
         JwsFault: More than 16,384 characters, or not exactly three non-empty segments.
     """
     if len(text) > MAX_CHARACTERS:
         raise JwsFault(f"The receipt is longer than {MAX_CHARACTERS} characters; send one compact JWS.")
+    # Splitting from the right keeps the signing input in one piece, so that it is not joined again for the check
+    # (decision 0033).
     signing_input, _, signature = text.rpartition(".")
     header, _, payload = signing_input.partition(".")
     if not (header and payload and signature) or "." in payload:
@@ -77,10 +83,11 @@ def decode_segment(text: str) -> bytes:
 
 @lru_cache(maxsize=256)
 def read_header(segment: str) -> Header:
-    """Return what matters of a protected header.
+    """Return the members of a protected header that a verifier uses.
 
     Raises:
-        JwsFault: Not canonical base64url, not a JSON object, duplicate members, or an `alg` or `kid` that is no string.
+        JwsFault: Not canonical base64url, not a JSON object, duplicate members, or an `alg` or `kid` that is not a
+            string.
     """
     try:
         members = parse(decode_segment(segment))
@@ -88,6 +95,8 @@ def read_header(segment: str) -> Header:
         members = None
     if not isinstance(members, dict):
         raise JwsFault("The protected header is not a JSON object with distinct members; ask for a new receipt.")
+    # RFC 7515 4.1.11: a recipient that does not understand a critical extension must reject the token. No extension
+    # is supported here. `b64: false` (RFC 7797) would change which bytes are signed.
     extension = "crit" if "crit" in members else "b64" if members.get("b64", True) is not True else None
     return Header(alg=_text_or_none(members, "alg"), kid=_text_or_none(members, "kid"), extension=extension)
 

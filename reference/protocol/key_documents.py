@@ -1,4 +1,4 @@
-"""Reading the hub's documents of issuer keys: the trust set, and the key document (7.1)."""
+"""Readers of the control plane's documents of issuer keys: the trust set and the key document (7.1)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def keys_of_trust_set(document: object) -> dict[str, bytes]:
     """
     if not isinstance(document, dict):
         raise ValueError("a trust set is a JSON object")  # noqa: TRY004 - a fault of the content
+    # One malformed entry must not take all issuers away, so it is left out. The operator sees the number of issuers
+    # in the addon's health document.
     keys = ((did, _key(text)) for did, text in document.items())
     return {did: key for did, key in keys if key is not None}
 
@@ -27,8 +29,7 @@ def keys_of_trust_set(document: object) -> dict[str, bytes]:
 def keys_of_key_document(document: object) -> dict[str, bytes]:
     """Return the key of each DID in a key document.
 
-    An entry counts if it is active, of Falcon-1024, and its `kid` is that of its key. A DID with two different keys
-    gets none, because it is unclear which of them is meant.
+    An entry counts if it is active, of Falcon-1024, and its `kid` is that of its key.
 
     Raises:
         ValueError: It is no such document.
@@ -41,6 +42,7 @@ def keys_of_key_document(document: object) -> dict[str, bytes]:
         key = _active_key(entry)
         if key is not None and isinstance(entry.get("did"), str):
             keys_by_did.setdefault(entry["did"], set()).add(key)
+    # A DID with two different keys gets none, because nothing says which of them is right (8.2).
     return {did: key for did, (key, *others) in keys_by_did.items() if not others}
 
 

@@ -1,4 +1,4 @@
-"""Ed25519 keys and how they are published: JWK, JWKS, did:key, did:web; what names a Falcon key (2.1)."""
+"""Ed25519 keys and their published forms (JWK, JWKS, did:key, did:web), and the `kid` of a Falcon key (2.1)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ SIGNATURE_BYTES = 64
 FALCON_KEY_BYTES = 1793
 FALCON_KEY_HEADER = 0x0A
 GROUP_ORDER = 2**252 + 27742317777372353535851937790883648493
+# Constants of edwards25519 (RFC 8032 5.1).
 _FIELD_PRIME = 2**255 - 19
 _EDWARDS_D = -121665 * pow(121666, -1, _FIELD_PRIME) % _FIELD_PRIME
 # y of the points whose order divides 8: the identity, order 2, the two of order 4, the four of order 8.
 _ORDER_8_Y = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
 _SMALL_ORDER_Y = frozenset({1, _FIELD_PRIME - 1, 0, _ORDER_8_Y, _FIELD_PRIME - _ORDER_8_Y})
-# By the characters over after whole groups of four: those in which a text may end, so that no spare bit is set; and the
-# padding that base64 would have.
+# By the number of characters after whole groups of four: the last characters that set no spare bit, and the padding of
+# base64. A token with other spare bits would be a second text of the same bytes, so it is refused (2.4).
 _LAST_OF = {1: "", 2: "AQgw", 3: "AEIMQUYcgkosw048"}
 _PADDING = ("", "", "==", "=")
 # pydantic's reader of base64 in a JSON string takes a third of binascii's time over the payload of a receipt.
@@ -39,7 +40,7 @@ _MULTICODEC_ED25519 = b"\xed\x01"
 
 
 class KeyRejected(ValueError):
-    """The bytes are no acceptable Ed25519 public key: wrong length, non-canonical, off the curve or of small order."""
+    """The bytes are not an acceptable Ed25519 public key: wrong length, non-canonical, off the curve or small order."""
 
 
 def base64url(data: bytes) -> str:
@@ -77,7 +78,8 @@ def _canonical(bare: str) -> bytes:
         ValueError: Neither alphabet, an impossible length, or spare bits that are not zero.
     """
     over = len(bare) % 4
-    # The reader knows JSON's escapes, too; a quotation mark ends the JSON string.
+    # The reader knows JSON's escapes, too, so a backslash is refused first. A quotation mark ends the JSON string and
+    # makes the reader fail.
     if "\\" not in bare and (not over or bare[-1] in _LAST_OF[over]):
         try:
             return _read_base64(f'"{bare}{_PADDING[over]}"')  # type: ignore[no-any-return]
@@ -88,6 +90,8 @@ def _canonical(bare: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _check_key(raw: bytes) -> None:
+    # Step 4 of 2.4 refuses these keys. With a key of small order a signature holds over every message, so anyone
+    # could have signed the receipt.
     if len(raw) != KEY_BYTES:
         raise KeyRejected("an Ed25519 public key has 32 bytes")
     if int.from_bytes(raw, "little") & (2**255 - 1) >= _FIELD_PRIME:
@@ -97,11 +101,13 @@ def _check_key(raw: bytes) -> None:
 
 
 def _accept_mixed_order(raw: bytes) -> None:
-    """Distinguish a key of mixed order, which is odd but sound, from one that is off the curve or of small order.
+    """Accept a key of mixed order; refuse a key that is off the curve or of small order.
 
     Raises:
         KeyRejected: It is off the curve or of small order.
     """
+    # libsodium refuses every point outside the prime-order subgroup. RFC 8032 does not: a point of mixed order is
+    # an unusual but sound key. So the two reasons for a refusal are tested here.
     y = int.from_bytes(raw, "little") & (2**255 - 1)
     square = (y * y - 1) * pow(_EDWARDS_D * y * y + 1, -1, _FIELD_PRIME) % _FIELD_PRIME
     if square and pow(square, (_FIELD_PRIME - 1) // 2, _FIELD_PRIME) != 1:
@@ -120,10 +126,12 @@ class PublicKey:
     """An Ed25519 public key of 32 raw bytes, checked once: canonical, on the curve, not of small order.
 
     Raises:
-        KeyRejected: It is not.
+        KeyRejected: The bytes are not such a key.
     """
 
     raw: bytes
+    # The key in the form of the checking library, parsed once. Parsing it costs a part of each check (decision
+    # 0033).
     _point: Pubkey = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -150,17 +158,16 @@ class PublicKey:
         return {"kty": "OKP", "crv": "Ed25519", "x": self.x, "kid": self.kid, "use": "sig"}
 
     def verify(self, message: bytes, signature: bytes) -> bool:
-        """Return whether `signature` is this key's over `message`: the equation of RFC 8032 without the cofactor.
-
-        S must lie below the group order, and R not be of small order. The check is dalek's `verify_strict`, which takes
-        what libsodium takes, at less cost; unlike libsodium's it keeps the interpreter's lock.
-        """
+        """Return whether `signature` is this key's over `message`: the equation of RFC 8032 without the cofactor."""
+        # The check is dalek's `verify_strict`: S is below the group order, and R is not of small order. It accepts
+        # what libsodium accepts and costs a fifth to a quarter less. It keeps the interpreter's lock (decision
+        # 0030).
         return len(signature) == SIGNATURE_BYTES and Signature(signature).verify(self._point, message)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SigningKey:
-    """An Ed25519 private key by its 32-byte seed. It shows nothing of itself."""
+    """An Ed25519 private key by its 32-byte seed. Its representation does not contain the seed."""
 
     _seed: bytes
 
@@ -242,7 +249,7 @@ class KeyTypeUnsupported(ValueError):
 def raw_key_of_jwk(jwk: Mapping[str, object]) -> bytes:
     """Return the 32 raw bytes that a public JWK holds (RFC 8037); `PublicKey` then judges them.
 
-    Only `kty`, `crv` and `x` are looked at.
+    Only `kty`, `crv` and `x` are read.
 
     Raises:
         KeyTypeUnsupported: `kty` is not OKP or `crv` is not Ed25519.
@@ -261,9 +268,11 @@ def public_key_from_did_key(text: str) -> PublicKey:
     """Return the key that a did:key text holds.
 
     Raises:
-        ValueError: It is no did:key of an Ed25519 key; `KeyRejected` when the key itself is not acceptable.
+        ValueError: It is not a did:key of an Ed25519 key; `KeyRejected` if the key itself is not acceptable.
     """
     prefix = "did:key:z"
+    # A did:key of Ed25519 has 56 characters. The bound keeps base58, whose cost grows with the square of the
+    # length, from long texts.
     if not text.startswith(prefix) or not text.isascii() or len(text) > 100:
         raise ValueError("not a did:key text")
     raw = base58.b58decode(text[len(prefix) :])  # raises ValueError
@@ -319,6 +328,8 @@ def did_document(did: str, keys: Sequence[PublicKey], services: Sequence[Mapping
         keys: Published keys, the active one first.
         services: Entries of `service`, each with `id` (absolute), `type` and `serviceEndpoint`; none leaves it out.
     """
+    # Only the active key authenticates and asserts. Retired keys stay listed so that old receipts can be verified
+    # (P-KY-04, P-KY-07).
     active = f"{did}#{keys[0].kid}"
     document: dict[str, Any] = {
         "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],

@@ -1,4 +1,4 @@
-"""Money as integers of micro-units and atomic units; a float never touches it (1.3)."""
+"""Amounts as integers of micro-units and atomic units, without floats (1.3)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ MICRO_DIGITS = 6
 LARGEST_AMOUNT_MICROUNITS = 10**15
 
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
-# Beyond this power of ten no rate brings an amount back into range.
+# Beyond this power of ten no rate brings an amount back into range. The bound also keeps `1e999999999` from costing
+# memory.
 _LARGEST_POWER = 99
 _OUT_OF_RANGE = "the amount must come to 0.000001 … 1000000000 of the asset"
 
@@ -19,7 +20,7 @@ def atomic_units(amount_microunits: int, decimals: int) -> int:
 
     Args:
         amount_microunits: Millionths of the asset, whatever its decimals.
-        decimals: Decimals of the asset; 6 or more on every network of ours.
+        decimals: Decimals of the asset; 6 or more on every network of the table.
 
     Raises:
         ValueError: Fewer than 6 decimals, which could not hold a micro-unit.
@@ -48,6 +49,8 @@ def microunits_of(literal: str, rate: Decimal = Decimal(1)) -> int:
         raise ValueError(_OUT_OF_RANGE) from fault
     if abs(amount.adjusted()) > _LARGEST_POWER:
         raise ValueError(_OUT_OF_RANGE)
+    # The precision holds every digit of the product, so that one rounding happens, at the end. Two roundings could
+    # move a tie (P-MN-02).
     exactly = Context(prec=len(literal) + len(rate.as_tuple().digits) + _LARGEST_POWER)
     microunits = int(exactly.multiply(amount, rate).scaleb(MICRO_DIGITS, exactly).to_integral_value(ROUND_HALF_UP))
     if not 1 <= microunits <= LARGEST_AMOUNT_MICROUNITS:

@@ -1,4 +1,4 @@
-"""The network table: one network, four spellings, and what is canonical on it (1.2, P-NW-01 to P-NW-05)."""
+"""The network table: four spellings of each network, and canonical ids and addresses (1.2, P-NW-01 to P-NW-05)."""
 
 from __future__ import annotations
 
@@ -70,10 +70,11 @@ _PUBLIC: Mapping[str, Network] = {
     for file in sorted(_FILES, key=lambda file: file.name)
     for row in json.loads(file.read_text("utf-8"))
 }
+# Mutable on purpose: other modules hold `NETWORKS` and must see the local networks that are added at the start.
 _table = dict(_PUBLIC)
 # The public networks, and the local ones that the settings of this process added.
 NETWORKS: Mapping[str, Network] = _table
-# What documents show as an example, and what a resource asks for where nothing is said.
+# The example in documents, and the network of a resource that names none.
 EXAMPLE = next(iter(NETWORKS))
 
 
@@ -81,19 +82,20 @@ def _index_by_spelling(networks: Iterable[Network]) -> dict[str, Network]:
     return {spelling: network for network in networks for spelling in network.spellings}
 
 
+# One index of all four spellings. The columns map one-to-one (P-NW-01), so no spelling is ambiguous.
 _by_spelling = _index_by_spelling(_table.values())
 
 
 def add_local_networks(path: Path) -> None:
     """Add the local networks that a file lists, instead of those that an earlier call added (P-NW-02).
 
-    A private network has an asset id, a genesis id and a genesis hash that no table can know before. The file is a
-    JSON list of objects with the attributes of `Network`.
+    The file is a JSON list of objects with the attributes of `Network`.
 
     Raises:
         OSError: The file cannot be read.
         ValueError: It is malformed, a key does not end in `_localnet`, or a spelling is another network's.
     """
+    # A private network has an asset id, a genesis id and a genesis hash that no table can contain before it exists.
     rows = json.loads(path.read_text("utf-8"))
     try:
         local_networks = [Network(**row) for row in rows] if isinstance(rows, list) else None
@@ -105,6 +107,7 @@ def add_local_networks(path: Path) -> None:
     for network in local_networks:
         if _LOCAL_KEY.fullmatch(network.key) is None:
             raise ValueError(f"{path}: {network.key!r} is not the key of a local network, such as algorand_localnet")
+        # A local network under a public name would let test money count as real money.
         taken_spelling = next((one for one in network.spellings if one in by_spelling), None)
         if taken_spelling is not None:
             raise ValueError(f"{path}: {taken_spelling} is another network")
@@ -126,12 +129,16 @@ def canonical_tx_id(network: Network, text: str) -> str:
     EVM ids are lower-cased; an Algorand or Solana id must be in its canonical spelling already.
 
     Raises:
-        ValueError: `text` is no canonical transaction id of this network.
+        ValueError: `text` is not a canonical transaction id of this network.
     """
+    # A payment key is made of this text (P-ST-03). If two spellings of one id passed, one payment could buy two
+    # calls.
     if network.family == "algorand":
         if _ALGORAND_TX.fullmatch(text) is None:
             raise ValueError("not a canonical Algorand transaction id")
         return text
+    # EVM ids are hex, whose case carries no information. base32 and base58 ids must be in their one spelling
+    # already.
     if network.family == "evm":
         if _EVM_TX.fullmatch(text) is None:
             raise ValueError("not an EVM transaction hash")

@@ -1,4 +1,4 @@
-"""What a lane saw on its chain: facts, no verdicts (the adapter contract of specification 9)."""
+"""A transaction as a lane's node reports it: facts without verdicts (the adapter contract of specification 9)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from enum import StrEnum
 from reference.records import record
 
 
+# Lanes report facts, and the tables of `weld` and `checkout` judge them. So every lane is judged by the same rules
+# in the same order.
 class TxStatus(StrEnum):
     """The state of a transaction on its chain."""
 
@@ -27,7 +29,7 @@ class Transfer:
         sender: Address that is debited; on Solana the owner of the debited token account.
         receiver: Address that is credited.
         value: Atomic units, without what a close-out adds.
-        clawback: Whether an account other than the holder moved it.
+        clawback: Whether an account other than the holder moved it (Algorand).
         accounts: Further accounts, after source, asset, destination and owner, that do not sign (Solana).
         source: The debited token account (Solana), else empty.
     """

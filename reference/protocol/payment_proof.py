@@ -1,4 +1,4 @@
-"""X-PAYMENT: what a client says it paid with (5.6)."""
+"""The header `X-PAYMENT`: a client's proof of a payment (5.6)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from reference.records import record
 
 MAX_HEADER_CHARACTERS = 8192
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
+# Members of an ordinary x402 payload (P-XP-03). The header is then refused with a code that says why such a client
+# cannot pay.
 _STOCK_MEMBERS = frozenset({"x402Version", "scheme", "accepted", "payload"})
 _MINED_MEMBERS = ("tx_id", "payment_reference")
 _AUTHORIZED_MEMBERS = ("authorization", "signature", "challenge_token")
@@ -52,6 +54,8 @@ def decode(values: Sequence[str]) -> Proof:
     members = _members(values)
     if _STOCK_MEMBERS & members.keys():
         raise PaymentRefused("payment_not_welded", network=_network_of_stock(members))
+    # The optional member must be the lane of the token (P-LN-04). The caller compares it, because only the token
+    # names the lane.
     network = members.get("network")
     if network is not None and not isinstance(network, str):
         raise _invalid()
@@ -60,6 +64,7 @@ def decode(values: Sequence[str]) -> Proof:
     is_authorized = isinstance(authorization, dict) and all(
         _is_text(members.get(name)) for name in _AUTHORIZED_MEMBERS[1:]
     )
+    # Exactly one of the two forms. A proof that mixes them would let the rail choose what it was paid with.
     if is_mined == is_authorized or (
         set(_MINED_MEMBERS) & members.keys() and set(_AUTHORIZED_MEMBERS) & members.keys()
     ):
@@ -84,6 +89,7 @@ def _members(values: Sequence[str]) -> dict[str, JsonValue]:
         value = parse(raw)
     except (binascii.Error, NotJson) as fault:
         raise _invalid() from fault
+    # The reader ignores spare bits. Comparing with the encoding again leaves one text for each proof.
     if pybase64.b64encode_as_string(raw) != values[0] or not isinstance(value, dict):
         raise _invalid()
     return value

@@ -1,4 +1,4 @@
-"""What a checkout's QR code says, chain by chain (3.5)."""
+"""The content of a checkout's QR code, by chain (3.5)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from reference.protocol.networks import Family
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.transfer_purpose import checkout_reference
 
-# In percent-encoded characters; a code holds 2,953 bytes in all, and fewer are easier to scan.
+# The largest label in percent-encoded characters. A QR code holds 2,953 bytes in all, and a code with fewer is easier
+# to scan.
 _LONGEST_LABEL = 600
 
 
@@ -24,7 +25,7 @@ class ShownLink:
     """A link as its page shows it.
 
     Attributes:
-        terms: What it asks of its chain.
+        terms: Its terms on the chain.
         token: Its token.
         label: Its label.
         checkout_url: Address of its page.
@@ -73,7 +74,7 @@ def _solana(link: ShownLink) -> str:
 
 
 def _short(label: str) -> str:
-    """Return as much of a label as leaves the code readable for a phone's camera."""
+    """Return a label, cut so that the code stays readable for a phone's camera."""
     while len(quote(label, safe="")) > _LONGEST_LABEL:
         label = label[:-1]
     return label
@@ -84,8 +85,10 @@ def _chain_id(link: ShownLink) -> str:
 
 
 def _evm(link: ShownLink) -> str:
-    """The page first, EIP-681 in its fragment: a wallet that scanned that alone would pay without a memo."""
+    """The address of the page, with EIP-681 in its fragment."""
     terms = link.terms
+    # The page goes first: a wallet that scanned the EIP-681 part alone would pay without a memo, and the payment
+    # would count for no link.
     call = f"{terms.network.asset_id}@{_chain_id(link)}/transfer?" + _query(address=terms.pay_to, uint256=terms.atomic)
     return f"{link.checkout_url}#ethereum:{call}"
 
@@ -110,7 +113,7 @@ def _page_and_address(link: ShownLink) -> str:
     return f"{link.checkout_url}#{link.terms.pay_to}"
 
 
-# A chain that has a form of its own, and the others by family.
+# Chains with a special form, and all others by family.
 _OF_CHAIN: Mapping[str, Callable[[ShownLink], str]] = {"tempo": _tempo, "stellar": _stellar}
 _OF_FAMILY: Mapping[Family, Callable[[ShownLink], str]] = {
     "algorand": _algorand,

@@ -1,4 +1,4 @@
-"""Which kind of receipt a payload is, and what that kind must hold (2.3, 2.4 steps 8 and 8b, P-RV-02)."""
+"""The kinds of receipt and their required members (2.3, 2.4 steps 8 and 8b, P-RV-02)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCREEN_RESULTS = ("ALLOW", "REFER", "DENY")
 SETTLEMENT_RESULTS = ("SETTLED", "PENDING_FINALITY", "REVERSED")
 HASH_MEMBERS = ("request_hash", "response_hash", "settled_payment_ref")
 
-# In the order in which specification 2.3 lists them: the first one missing is the one that is named.
+# In the order of the tables of 2.3, because `error_field` names the first member that is missing (step 8).
 REQUIRED_MEMBERS: Mapping[ReceiptKind, tuple[str, ...]] = {
     "compliance": (
         "payer_ref",
@@ -43,6 +43,8 @@ _HASH_REFERENCE = re.compile(r"sha256:[0-9a-f]{64}")
 
 def kind_of(payload: Mapping[str, JsonValue]) -> ReceiptKind:
     """Return which kind of receipt a payload is (P-RV-02)."""
+    # The order of these tests is fixed (P-RV-02). Verifiers that tested in another order would judge one payload by
+    # different rules.
     kind = payload.get("kind")
     if isinstance(kind, str) and _PAYABLE_KIND.fullmatch(kind):
         return "payable"
@@ -76,7 +78,8 @@ def payment_hash_member(kind: ReceiptKind) -> str:
     return "payment_hash" if kind == "compliance" else "settled_payment_ref"
 
 
-# Who tells by a true value that a text is allowed; what is no text never is.
+# By kind: each member with a set, and a function that is true for an allowed text. A value that is not a text is never
+# allowed.
 _SETS: Mapping[ReceiptKind, Sequence[tuple[str, Callable[[str], object]]]] = {
     "compliance": (("screen_result", SCREEN_RESULTS.__contains__),),
     "settlement_attestation": (("settlement_result", SETTLEMENT_RESULTS.__contains__),),

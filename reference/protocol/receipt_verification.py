@@ -68,13 +68,12 @@ _EMPTY_REPORT: dict[str, JsonValue] = dict.fromkeys(
 
 
 class ReceiptVerifyRequest(BaseModel):
-    """A request for verification (P-GR-01); unknown members are ignored.
-
-    `jws` absent, null or empty is judged by step 1 and a `jwks` of wrong shape by step 2, so neither is refused here.
-    """
+    """A request for verification (P-GR-01); unknown members are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
+    # A `jws` that is absent, null or empty is judged by step 1, and a `jwks` of wrong shape by step 2. Neither is
+    # refused as a malformed request.
     jws: str | None = None
     jwks: Any = None
     expected_payment_hash: str | None = None
@@ -82,7 +81,7 @@ class ReceiptVerifyRequest(BaseModel):
 
 
 class ClosedReceiptVerifyRequest(ReceiptVerifyRequest):
-    """The same, refusing unknown members (P-CV-14, rail), and a body without `jws`, which is a mistake of the payer."""
+    """The paid form of the request: unknown members and a missing `jws` are refused (P-CV-14)."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -107,7 +106,7 @@ class Refusal(Exception):
 
 @dataclass
 class Case:
-    """One verification: what was asked, and what the steps have learned so far.
+    """One verification: the request, and the results of the steps so far.
 
     Attributes:
         passed_steps: How many steps passed.
@@ -118,7 +117,7 @@ class Case:
     jwks: object
     expected_payment_hash: str | None
     platform_keys: Sequence[Mapping[str, object]]
-    # The defaults stay with the class: a case is made for each receipt, and need not be filled with them.
+    # The defaults stay in the class. An instance is created for each receipt and is not filled with them.
     header: compact.Header | None = field(default=None, init=False)
     signing_input: bytes = field(default=b"", init=False)
     payload_bytes: bytes = field(default=b"", init=False)
@@ -185,7 +184,7 @@ def require_signature(case: Case) -> None:
 
 
 def require_object(case: Case) -> None:
-    """Step 5; duplicate members wait for step 7."""
+    """Step 5; duplicate members are left to step 7."""
     canonical = parse_canonical(case.payload_bytes)
     if isinstance(canonical, dict):
         case.payload, case.canonical, case.kind = canonical, case.payload_bytes, kind_of(canonical)
@@ -194,6 +193,8 @@ def require_object(case: Case) -> None:
         payload = parse(case.payload_bytes)
     except DuplicateMember:
         case.has_duplicates = True
+        # A text with duplicates is JSON and passes this step. Its fault is reported by step 7, so a lenient reading
+        # is needed to go on to step 6.
         payload = _payload_with_duplicates(case.payload_bytes)
     except NotJson as fault:
         raise Refusal("The payload is not JSON; ask for a new receipt.") from fault
@@ -250,6 +251,9 @@ class Step(NamedTuple):
     judge: Callable[[Case], None]
 
 
+# The algorithm of 2.4. The first step that fails decides, and exactly one code is answered, so that independent
+# verifiers agree on it. The signature is checked before the payload is parsed: nothing of an unsigned payload is
+# reported.
 STEPS: tuple[Step, ...] = (
     Step("MISSING_ENVELOPE", "jws is absent, null or the empty string", require_envelope),
     Step(
@@ -301,12 +305,12 @@ def judge_receipt(
     expected_payment_hash: str | None,
     platform_keys: Sequence[Mapping[str, object]],
 ) -> Case:
-    """Return a receipt's case with the number of steps that passed, and why the next one did not.
+    """Return the case of a receipt: the number of steps that passed, and the reason why the next one did not.
 
     Args:
         jws: The compact JWS, or None.
-        jwks: A third party's key set as it was sent; None takes the platform set (P-RV-01).
-        expected_payment_hash: Compared as text; None compares nothing.
+        jwks: A third party's key set as it was sent; None means the platform set (P-RV-01).
+        expected_payment_hash: Compared as text; None skips the comparison.
         platform_keys: JWKs of the platform set, in its order.
 
     Raises:
@@ -332,9 +336,7 @@ def judge_receipt(
 def count_sure_steps(case: Case) -> int:
     """Return how many steps surely pass: all nine, the four up to the signature, or none.
 
-    This is the short way of a receipt with nothing wrong and nothing odd: the rules of every step, from the functions
-    that hold them, in their order and without the calls between. It refuses nothing: what it does not pass, the steps
-    judge from there, by themselves. Only a signature that fails is looked at twice.
+    It never refuses. A receipt that does not pass here is judged by the steps.
     """
     try:
         signing_input, header_segment, payload, signature = compact.split_compact(case.jws or "")
@@ -344,6 +346,9 @@ def count_sure_steps(case: Case) -> int:
         key = public_key(raw_key_of_jwk(select_key(keys, header.kid)))
         if header.extension is not None or header.alg not in ALGORITHMS:
             return 0
+        # The fast path for a sound receipt: the rules of every step in their order, without the calls between. Code
+        # and sentence of every refusal come from the steps. Only a signature that fails is checked twice, and
+        # senders of such receipts are bounded by rate limits (decision 0033).
         if not key.verify(signing_input.encode("ascii"), from_base64url(signature)):
             return 0
     except (ValueError, Refusal):
@@ -394,11 +399,9 @@ def supplied_keys(jwks: object) -> list[Mapping[str, object]]:
 
 
 def select_key(keys: Sequence[Mapping[str, object]], kid: str | None) -> Mapping[str, object]:
-    """Return the key of that `kid`, else the first key of the set (P-RV-01).
-
-    Keys of different types may share a `kid` (RFC 7517, 4.5): "different keys might use the same "kid" value [...] if
-    they have different "kty" values". So the first of them that is an Ed25519 key counts, and the first where none is.
-    """
+    """Return the key of that `kid`, else the first key of the set (P-RV-01)."""
+    # RFC 7517, 4.5: "different keys might use the same "kid" value [...] if they have different "kty" values". So the
+    # first Ed25519 key with this `kid` counts, and the first one if none is an Ed25519 key (P-RV-01).
     keys_with_kid = [key for key in keys if kid is not None and key.get("kid") == kid]
     ed25519_keys = (key for key in keys_with_kid if (key.get("kty"), key.get("crv")) == ("OKP", "Ed25519"))
     return next(ed25519_keys, (keys_with_kid or keys)[0])
@@ -420,6 +423,7 @@ def _canonical_or_none(payload: JsonValue) -> bytes | None:
 
 def _report(case: Case) -> dict[str, JsonValue]:
     header = case.header or compact.Header(alg=None, kid=None, extension=None)
+    # A pass and a fail have the same members, so that a client needs one reader for both.
     report = _EMPTY_REPORT.copy()
     report["verified"] = case.is_verified
     report["error_code"] = case.code

@@ -12,6 +12,7 @@ from reference.protocol.networks import Network, canonical_address
 from reference.protocol.service_word import ServiceWord
 
 CANON_VERSION = "jcs-rfc8785-v1"
+# The default of 2.3. Their order is kept, because it is part of the signed bytes.
 JURISDICTION_FLAGS = ("UK", "EU")
 
 ScreenResult = Literal["ALLOW", "REFER", "DENY"]
@@ -59,11 +60,14 @@ def payable_receipt(
         "service_id": service_id,
         "request_hash": request_hash,
         "response_hash": response_hash,
+        # `payment_reference_hash` and never the token itself: a receipt may be shown to others, and the token is a
+        # credential of the payer.
         "settled_payment_ref": settled_payment_ref,
         "payment_reference_hash": payment_reference_hash,
         "network": network,
         "asset": asset,
         "pay_to": pay_to,
+        # A string, because receivers in other languages read JSON numbers as binary floats (1.3).
         "amount_microunits": str(amount_microunits),
     }
 

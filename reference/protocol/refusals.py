@@ -1,4 +1,4 @@
-"""Why a call is not served: one code each (P-ER-00), with what the client may do about it."""
+"""Refusals of a paid call: one code each (P-ER-00), and whether the client may try again."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from reference.protocol.error_codes import RAIL
 
 CODES_402 = frozenset(row.code for row in RAIL.values() if row.status == 402)
 RETRYABLE = frozenset(code for code in CODES_402 if RAIL[code].retry is not None)
-# Judged by the age of something: they hold only where the time does.
+# Refusals that depend on a time. While the clock is in doubt they are answered 503 instead (decision 0043).
 AGED = frozenset({"challenge_expired", "payment_too_old", "authorization_expired", "authorization_not_yet_valid"})
 
 
 @dataclass(eq=False)  # not frozen: Python sets __traceback__ on an exception that passes through `async with`
 class PaymentRefused(Exception):
-    """A proof that buys nothing, for one reason.
+    """A proof is refused, for one reason.
 
     Attributes:
         code: One of the 402 codes.

@@ -1,4 +1,4 @@
-"""Compliance screening by a table of fixtures, with a signed receipt of the verdict (3.7)."""
+"""Compliance screening by a table of fixtures, and the signed receipt of its verdict (3.7)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ClosedScreeningRequest(ScreeningRequest):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the screening of one address says.
+    """The result of screening one address.
 
     Attributes:
         verdict: allow, flag or block.
@@ -102,7 +102,7 @@ def screened_network(text: str) -> Network:
 
 
 def finding_of(network: Network, address: str) -> Finding:
-    """Return what the fixtures say of an address on a network; anything unlisted is allowed (P-SC-04)."""
+    """Return the finding of the fixtures for an address on a network; an unlisted address is allowed (P-SC-04)."""
     listed_verdicts = (
         verdict for fixture, verdict in _TABLE["addresses"].items() if same_address(network, fixture, address)
     )
@@ -138,6 +138,8 @@ def screen(
     """
     network = screened_network(request.network)
     finding = finding_of(network, request.recipient_address)
+    # The receipt contains the hash of the address and not the address itself, so that it may be stored or passed on
+    # (2.3).
     receipt = compliance_receipt(
         network=network,
         address=request.recipient_address,

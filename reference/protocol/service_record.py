@@ -1,4 +1,4 @@
-"""The record with which a service registers at the control plane (7.1)."""
+"""The record of a service that registers at the control plane: name, address and health path (7.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference.protocol.destination_address import Target, literal_of
 LONGEST_ADDRESS = 2048
 LONGEST_TYPE = 64
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-# Visible ASCII without the characters that no address holds as they are.
+# Visible ASCII without the characters that an address may contain only escaped.
 _PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+")
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
@@ -30,6 +30,8 @@ def checked_base_url(url: str) -> str:
     """
     if len(url) > LONGEST_ADDRESS or _PLAIN.fullmatch(url) is None:
         raise ValueError(f"give an address of at most {LONGEST_ADDRESS} plain characters")
+    # The control plane calls this address for the service's health. A host with credentials or odd characters could
+    # be read differently by the HTTP client than here.
     parts = urlsplit(url)  # raises ValueError
     host = parts.netloc.removesuffix("" if parts.port is None else f":{parts.port}")
     if parts.scheme not in {"http", "https"} or _HOST.fullmatch(host) is None or parts.port == 0:
@@ -64,7 +66,7 @@ def place_of(url: str) -> Target:
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and port of an address as a text; two that are one place have the same."""
+    """Return scheme, host and port of an address as a text; two addresses of one server give the same text."""
     place = place_of(url)
     return f"{place.scheme}://{place.literal or place.host}:{place.port}"
 

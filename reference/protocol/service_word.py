@@ -1,4 +1,4 @@
-"""The service word: one setting that names headers, prefixes and hash recipes (P-SW-01 to P-SW-03)."""
+"""The service word: the setting that names headers, prefixes and hash recipes (P-SW-01 to P-SW-03)."""
 
 from __future__ import annotations
 

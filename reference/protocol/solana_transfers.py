@@ -1,8 +1,4 @@
-"""Token transfers and memos of a Solana transaction, read from its raw bytes (5.5, P-LN-06).
-
-A node's parsed view is not asked: with a reference account it calls the owner a multisig, and it shows what a program
-did inside beside what the payer signed for. Only top-level instructions of the SPL Token program count.
-"""
+"""Token transfers and memos of a Solana transaction, read from its raw bytes (5.5, P-LN-06)."""
 
 from __future__ import annotations
 
@@ -14,6 +10,9 @@ from solders.transaction import VersionedTransaction
 
 from reference.protocol.observed_transaction import Transfer
 
+# A node's parsed view is not used. If a transfer has a reference account, that view calls the owner a multisig. It
+# also lists what programs did inside, next to what the payer signed. Only top-level instructions of the SPL Token
+# program count.
 TOKEN_PROGRAM = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"  # noqa: S105 - a public program id
 ASSOCIATED_PROGRAM = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"
 MEMO_PROGRAMS = frozenset(
@@ -25,11 +24,11 @@ _KEY_BYTES = 32
 
 
 class NotATransaction(ValueError):
-    """Bytes that are no Solana transaction."""
+    """The bytes are not a Solana transaction."""
 
 
 def reference_account(digest: bytes) -> str:
-    """Return the address that 32 bytes are."""
+    """Return the address whose key is these 32 bytes."""
     return str(Pubkey.from_bytes(digest))
 
 
@@ -77,7 +76,7 @@ def transfers(raw: bytes, loaded_accounts: Sequence[str]) -> tuple[Transfer, ...
 
     Args:
         raw: The transaction as it was sent.
-        loaded_accounts: What address tables added to its static keys: the writable ones, then the read-only ones.
+        loaded_accounts: Accounts that address tables added to its static keys: writable ones, then read-only ones.
 
     Raises:
         NotATransaction: The bytes are not a transaction.
@@ -87,6 +86,8 @@ def transfers(raw: bytes, loaded_accounts: Sequence[str]) -> tuple[Transfer, ...
     token_transfers = []
     for place, instruction in enumerate(message.instructions):
         instruction_accounts = _resolve_accounts(keys, instruction.accounts)
+        # An instruction that names an account outside the list is skipped: the node has shown fewer accounts than
+        # the transaction uses.
         if instruction_accounts is not None and _at(keys, instruction.program_id_index) == TOKEN_PROGRAM:
             transfer = _transfer(place, bytes(instruction.data), instruction_accounts, signers)
             token_transfers += [] if transfer is None else [transfer]
@@ -98,7 +99,7 @@ def memos(raw: bytes, loaded_accounts: Sequence[str]) -> tuple[bytes, ...]:
 
     Args:
         raw: The transaction as it was sent.
-        loaded_accounts: What address tables added to its static keys.
+        loaded_accounts: Accounts that address tables added to its static keys.
 
     Raises:
         NotATransaction: The bytes are not a transaction.
@@ -123,11 +124,7 @@ def accounts(raw: bytes, loaded_accounts: Sequence[str]) -> list[str]:
 def _transfer(
     place: int, data: bytes, instruction_accounts: Sequence[str], signers: Collection[str] = ()
 ) -> Transfer | None:
-    """Return the transfer that one instruction of the token program is: Transfer or TransferChecked.
-
-    A reference never signs, because its private key is unknown. The further accounts of a multi-signature account
-    contain its signers, which are therefore no references.
-    """
+    """Return the transfer of one instruction of the token program, if it is Transfer or TransferChecked, else None."""
     if data[:1] == bytes([_TRANSFER]) and len(data) == 9 and len(instruction_accounts) >= 3:
         (source, destination, owner), mint, further = instruction_accounts[:3], "", instruction_accounts[3:]
     elif data[:1] == bytes([_TRANSFER_CHECKED]) and len(data) == 10 and len(instruction_accounts) >= 4:
@@ -140,6 +137,8 @@ def _transfer(
         sender=owner,
         receiver=destination,
         value=int.from_bytes(data[1:9], "little"),
+        # A reference never signs, because its private key is unknown (P-LN-06). If a multi-signature account pays,
+        # its signers are further accounts, so accounts that sign are left out.
         accounts=tuple(one for one in further if one not in signers),
         source=source,
     )

@@ -1,4 +1,4 @@
-"""What states a thing has and what moves it from one to another: statements are derived from such a table."""
+"""State machines as tables, from which the SQL statements of a store and the diagrams are derived."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ H = TypeVar("H", bound=StrEnum)
 class StateTable(Generic[S, H]):
     """A state machine: its states and its events, whose values are the labels of the diagram.
 
-    An event always leads to the same state, so that the SQL statement that carries it out writes one state.
-
     Attributes:
         first: The state that it begins in.
-        start_label: What begins it.
-        moves: The next state, by the state and what happens in it.
+        start_label: The label of the arrow into the first state.
+        moves: The next state, by the state and the event.
 
     Raises:
-        ValueError: A happening leads to several states, or a state is never reached.
+        ValueError: An event leads to several states, or a state is never reached.
     """
 
     first: S
@@ -31,7 +29,9 @@ class StateTable(Generic[S, H]):
     moves: Mapping[tuple[S, H], S]
 
     def __post_init__(self) -> None:
-        """Refuse a table that no statement could be derived from."""
+        """Refuse a table from which no statement can be derived."""
+        # An event always leads to the same state. So the SQL statement of the event can be one UPDATE: it writes
+        # that state where the row is in one of the states before.
         for event in type(next(iter(self.moves))[1]):
             self.end(event)
         unreached_states = set(type(self.first)) - {self.first, *self.moves.values()}
@@ -39,14 +39,14 @@ class StateTable(Generic[S, H]):
             raise ValueError(f"nothing leads to {', '.join(sorted(unreached_states))}")
 
     def starts(self, event: H) -> tuple[S, ...]:
-        """Return the states in which something can happen."""
+        """Return the states in which an event can happen."""
         return tuple(state for state, moved_by in self.moves if moved_by is event)
 
     def end(self, event: H) -> S:
-        """Return the state that something leads to.
+        """Return the state that an event leads to.
 
         Raises:
-            ValueError: It leads to several, or to none.
+            ValueError: It leads to several states, or to none.
         """
         ends = {self.moves[state, event] for state in self.starts(event)}
         if len(ends) != 1:

@@ -1,10 +1,11 @@
-"""Times as text (P-CV-04)."""
+"""Times as text, in the form of P-CV-04 and of RFC 3339."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
 
+# `datetime.fromisoformat` alone accepts far more, such as dates without a time and week numbers.
 _INSTANT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII
 )

@@ -1,4 +1,4 @@
-"""What a tenant on trial may sell: the rules that are asked when a link is created, in their order (3.10)."""
+"""The limits of a tenant's trial: rules for the creation of a link, in their order (3.10)."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class LinkRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TenantStatus:
-    """What is known of a tenant when a link is to be created.
+    """The facts about a tenant that the limits depend on.
 
     Attributes:
-        kyc_status: What was decided about it.
-        plan: What it pays for.
+        kyc_status: The decision about it: trial, approved or rejected.
+        plan: Its plan, trial or paid.
         trial_ends_at: End of its trial, unix seconds (P-TR-01).
-        key_mode: Mode of the key that it showed.
+        key_mode: Mode of the key that it sent.
         used_microunits: Sum of its links that are paid on mainnet (P-TR-06).
-        allowance_microunits: What an approved tenant may sell on mainnet for nothing (P-TR-05).
+        allowance_microunits: Mainnet payments that an approved tenant may receive without a paid plan (P-TR-05).
     """
 
     kyc_status: str
@@ -54,6 +54,8 @@ def admit_link(tenant: TenantStatus, network: Network, amount_microunits: int, *
     Raises:
         LinkRefused: By the first rule of 3.10 that does not hold.
     """
+    # Only the creation of a link is limited. A confirmed payment is always honoured, so open links may carry the
+    # sum past the allowance (P-TR-06).
     is_approved = tenant.kyc_status == "approved"
     if not network.is_test and not is_approved:
         raise LinkRefused("kyb_required_for_mainnet", {"network": network.key})

@@ -20,7 +20,7 @@ class TrustedKey(Protocol):
 
     @property
     def kid(self) -> str:
-        """What names the key."""
+        """Its `kid`."""
 
     @property
     def public_key_b64(self) -> str:
@@ -33,8 +33,10 @@ def is_did(text: str) -> bool:
 
 
 def meant_by(segment: bytes) -> tuple[str, ...]:
-    """Return the texts that a path segment may mean, the first first: decoded once, then as it was sent (P-CP-02)."""
+    """Return the texts that a path segment may mean: decoded once, then as it was sent (P-CP-02)."""
     try:
+        # A DID may contain percent-escapes itself (the port of a did:web). Clients escape it once more in a path,
+        # or do not.
         decoded_text, raw = unquote_to_bytes(segment).decode(), segment.decode("ascii")
     except UnicodeDecodeError:
         return ()
@@ -64,6 +66,8 @@ def _describe_key(key: TrustedKey) -> dict[str, str]:
         "alg": "Falcon-1024",
         "fips": "206",
         "use": "sig",
+        # The same key under two names, and above the number of a draft standard: existing clients read them (7.1,
+        # P-KY-09).
         "public_key_b64": key.public_key_b64,
         "public_key_pqclean_b64": key.public_key_b64,
         "status": "active",

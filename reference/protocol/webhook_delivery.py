@@ -1,4 +1,4 @@
-"""How an event reaches a destination: states, outcomes of attempts, and what follows from one (P-WH-08, P-WH-09)."""
+"""The delivery of an event to a destination: states, outcomes of attempts, and retries (P-WH-08, P-WH-09)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from enum import StrEnum
 from reference.protocol.state_table import StateTable
 
 MOST_DESTINATIONS = 9
+# Seconds after a failed attempt: 30 s, 2 min, 10 min, 1 h and 6 h. With the first attempt at once these are six
+# attempts (P-WH-08).
 DEFAULT_SCHEDULE = (30, 120, 600, 3600, 21600)
 
 
@@ -33,7 +35,7 @@ class DeliveryState(StrEnum):
 
 
 class DeliveryMove(StrEnum):
-    """What moves a delivery."""
+    """The events that move a delivery."""
 
     CLAIMED = "a worker claims an attempt"
     ARRIVED = "answered 2xx, now or before"
@@ -43,8 +45,10 @@ class DeliveryMove(StrEnum):
     UNWANTED = "its destination is deleted"
 
 
-# A delivery waits for its time, is claimed by one worker, and waits again until a 2xx or the end of the schedule. Both
-# ends can be left on demand. What belongs to a destination that is deleted is dropped, for ever.
+# The state machine of a delivery. It is pending until its time, and is then claimed by one worker, so that two workers
+# never send one attempt. After a failure it is pending again, until a 2xx or the end of the schedule. A delivered or a
+# dead delivery becomes pending again only if the tenant sends it by hand. A delivery whose destination is deleted is
+# dropped and stays so: nothing is sent to a destination that does not exist any more (P-WH-08).
 DELIVERY = StateTable(
     DeliveryState.PENDING,
     "an event is recorded",
@@ -69,14 +73,15 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"
     CONNECTION = "connection"
     ADDRESS = "address"
-    # The secret could not be opened, so nothing was sent.
+    # The secret could not be decrypted, so nothing was sent.
     UNSIGNED = "unsigned"
-    # Its worker ended before it recorded the result: the receiver may or may not have the event.
+    # The worker ended before it recorded the result, so the receiver may or may not have the event. It is sent again,
+    # and receivers deduplicate by `id` (P-WH-13).
     INTERRUPTED = "interrupted"
 
 
 def outcome_of(status: int) -> Outcome:
-    """Return what an answer's status makes of an attempt: a 2xx delivers, a redirect does not (P-WH-09)."""
+    """Return the outcome of an attempt by the status of its answer: only a 2xx is a delivery (P-WH-09)."""
     return Outcome.DELIVERED if 200 <= status < 300 else Outcome.STATUS
 
 
@@ -85,7 +90,7 @@ class AttemptConsequence:
     """The consequences of an attempt.
 
     Attributes:
-        move: What has happened to the delivery.
+        move: The event that moves the delivery.
         failures: How many attempts have failed.
         delay: Seconds from the end of this attempt to the next one; None if no attempt follows.
     """
@@ -98,7 +103,7 @@ class AttemptConsequence:
 def decide_next(
     outcome: Outcome, *, failures: int, delivered_before: bool, schedule: Sequence[int]
 ) -> AttemptConsequence:
-    """Return what follows from an attempt.
+    """Return the consequences of an attempt.
 
     Args:
         outcome: Its result.
@@ -110,6 +115,7 @@ def decide_next(
         return AttemptConsequence(DeliveryMove.ARRIVED, failures, None)
     if outcome is Outcome.INTERRUPTED:  # it may have succeeded, so it uses up nothing of the schedule
         return AttemptConsequence(DeliveryMove.FAILED, failures, 0)
+    # A failed repetition by hand does not undo an earlier 2xx: the receiver has the event.
     if delivered_before:
         return AttemptConsequence(DeliveryMove.ARRIVED, failures + 1, None)
     if failures < len(schedule):

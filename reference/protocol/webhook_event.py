@@ -1,4 +1,4 @@
-"""The body of an event, made once and sent unchanged on every attempt (specification 4, P-WH-01 to P-WH-03)."""
+"""The body of a webhook event, serialised once and sent unchanged on every attempt (chapter 4, P-WH-01 to P-WH-03)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class EventLink:
         network: Its network.
         token: Its token.
         label: Its label, as the tenant sent it.
-        amount_microunits: What was asked.
+        amount_microunits: Its amount.
     """
 
     network: Network
@@ -33,7 +33,7 @@ class EventLink:
 
 @dataclass(frozen=True, slots=True)
 class LinkPayment:
-    """What paid it.
+    """The payment of a link.
 
     Attributes:
         tx_id: The transaction, canonical.
@@ -51,9 +51,9 @@ def event_body(event_id: str, type_: EventType, link: EventLink, payment: LinkPa
 
     Args:
         event_id: `evt_` and a UUID.
-        type_: What it tells.
+        type_: Its type.
         link: The link.
-        payment: What paid it; None when nothing did.
+        payment: The payment, or None if the link was not paid.
         created: Unix seconds of the change of state (P-WH-02).
     """
     return orjson.dumps(
@@ -68,6 +68,8 @@ def event_body(event_id: str, type_: EventType, link: EventLink, payment: LinkPa
 
 
 def _data(link: EventLink, payment: LinkPayment | None) -> dict[str, Any]:
+    # `amount_microunits` is the amount of the link and not of the payment (P-WH-01): the tenant compares it with
+    # its order.
     network = link.network
     data: dict[str, Any] = {
         "tenant_label": link.label,
@@ -81,12 +83,14 @@ def _data(link: EventLink, payment: LinkPayment | None) -> dict[str, Any]:
         "payment_link_token": link.token,
         "payment_link_label": link.label,
     }
+    # The member is present only if something was overpaid, because receivers ignore members that they do not know
+    # (P-WH-13).
     over = 0 if payment is None else overpaid_microunits(link, payment)
     return {**data, "overpaid_microunits": str(over)} if over > 0 else data
 
 
 def overpaid_microunits(link: EventLink, payment: LinkPayment) -> int:
-    """Return what was paid beyond the amount, in whole micro-units, what is left over cut off."""
+    """Return the payment beyond the amount, rounded down to whole micro-units."""
     excess = payment.value - atomic_units(link.amount_microunits, link.network.decimals)
     units: int = 10 ** (link.network.decimals - MICRO_DIGITS)
     return excess // units

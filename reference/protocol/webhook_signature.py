@@ -1,4 +1,4 @@
-"""The signature of one attempt: HMACs over its time and the body's very bytes (P-WH-04 to P-WH-06)."""
+"""The signature of one webhook attempt: HMACs over its time and the bytes of its body (P-WH-04 to P-WH-06)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def v1(secret: str, body: bytes, *, t: int) -> str:
 
 @lru_cache(maxsize=256)
 def _v1_hmac(secret: str) -> hmac.HMAC:
-    """Return v1's HMAC with its key taken in, to be copied: taking it in is half of the work."""
+    """Return the keyed HMAC of v1, to be copied: hashing the key is half of the work."""
     return hmac.new(secret.encode(), digestmod="sha256")
 
 
@@ -53,6 +53,7 @@ def v2(secret: str, body: bytes, *, t: int, word: ServiceWord) -> str:
 @lru_cache(maxsize=256)
 def v2_key(secret: str, word: ServiceWord) -> bytes:
     """Return the 48-byte key of v2: HKDF-SHA256 of the secret's bytes."""
+    # A key derived separately, so that v1 and v2 never share one, although the receiver holds one secret (P-WH-06).
     salt = f"{word.lower}-webhook-v2-pqc".encode()
     key = HKDF(secret.encode(), _V2_KEY_BYTES, salt, SHA256, context=_V2_INFO)
     if not isinstance(key, bytes):
@@ -62,4 +63,5 @@ def v2_key(secret: str, word: ServiceWord) -> bytes:
 
 def signed_bytes(body: bytes, *, t: int) -> bytes:
     """Return what is signed: the decimal time, a full stop, the body."""
+    # The time is part of the message, so that a captured delivery cannot be presented later with a new time.
     return b"%d.%b" % (t, body)

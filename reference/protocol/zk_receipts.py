@@ -35,13 +35,13 @@ NO_PROOF = "proof_invalid"
 NO_SYSTEM = "unknown_proof_system"
 NOTICE = (
     f"The proof system {SYSTEM} is our own and unaudited. A valid receipt shows that the committed score lies in "
-    "[threshold, threshold + 2^64) and that its issuer was told that score, or took it from an ATB certificate that it "
+    "[threshold, threshold + 2^64) and that its issuer received that score, or took it from an ATB certificate that it "
     "verified. Nothing shows that the score is true."
 )
 
 
 class ScoreTooLow(ValueError):
-    """The score is below the threshold: no proof of the contrary is made."""
+    """The score is below the threshold, so no proof is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,9 @@ class ReceiptJudgement:
 
     @property
     def checks(self) -> Checks:
-        """The result of each check, from the reason: the checks are made in order."""
+        """The result of each check, derived from the reason."""
+        # The checks are made in order, so the reason shows which of them passed, which failed and which were not
+        # reached.
         reason = self.judgement.reason
         if reason in {"no_backend", "no_trust_set"}:
             return Checks()
@@ -92,11 +94,11 @@ def issuer_did(word: ServiceWord) -> str:
 def build_proven_payload(
     payment: Mapping[str, Any], *, bench_issuer: str, score: int, threshold: int, now: int, ttl: int, nonces: Nonces
 ) -> dict[str, Any]:
-    """Return the payload of a receipt, its proof made; the score is in none of it.
+    """Return the payload of a receipt with its proof; the score is not in it.
 
     Args:
         payment: `payment_id`, `chain`, `amount_microusd`, `recipient`, `tx_id` and `settled_at`.
-        bench_issuer: The issuer that is said to have measured the score.
+        bench_issuer: The issuer that claims to have measured the score.
         score: In milliunits, 0 to 1000.
         threshold: In milliunits, 0 to 1000.
         now: Unix seconds.
@@ -128,14 +130,14 @@ def build_proven_payload(
 def judge_receipt(
     text: str, question: Question, keys: Keys, library: falcon.Library | None, *, own_keys: Sequence[bytes]
 ) -> ReceiptJudgement:
-    """Return what a receipt is, by the checks of specification 8.2 in their order and then by its proof.
+    """Return the verdict on a receipt, by the checks of specification 8.2 in their order and then by its proof.
 
     Args:
         text: The receipt.
         question: When it must hold.
         keys: The trust set.
         library: Does Falcon's arithmetic, or None.
-        own_keys: Published keys of this addon. They go before the trust set's; either is chosen by `kid` alone.
+        own_keys: Published keys of this addon, which go before those of the trust set.
     """
     if (inability := find_inability(keys, library)) is not None or keys is None or library is None:
         return ReceiptJudgement(Judgement(inability))
@@ -143,17 +145,20 @@ def judge_receipt(
         envelope = open_envelope(text)
     except EnvelopeFault as fault:
         return ReceiptJudgement(Judgement(fault.reason))
-    # P-AD-08: the type first, so that no other envelope passes for a receipt.
+    # P-AD-08: the type is checked first, so that no other envelope passes for a receipt.
     if envelope.payload.get("type") != TYPE or not fits(envelope.payload, _MEMBERS):
         return ReceiptJudgement(Judgement(SHAPE, envelope))
+    # The key is chosen by `kid` alone. `bench_issuer` is data and never chooses a key (8.4). Own keys come last
+    # here, so they replace a key of the trust set with the same `kid`.
     key_by_kid = {falcon_kid(key): key for key in (*keys.values(), *own_keys)}
     reason = next(_faults(envelope, question, key_by_kid, library), None)
+    # The proof goes last: an unsigned receipt is not worth 149 multiplications (decision 0028).
     refusal = None if reason is not None else refusal_of(envelope.payload)
     return ReceiptJudgement(Judgement(reason if refusal is None else NO_PROOF, envelope, TYPE), refusal)
 
 
 def refusal_of(payload: Mapping[str, Any]) -> ProofInvalid | None:
-    """Return where the proof of a payload of our system is refused, None where it shows what it says."""
+    """Return the stage at which the proof of a payload is refused, or None if it is right."""
     try:
         check(Statement.of(payload), base64.b64decode(payload["proof_b64"], validate=True))
     except ProofInvalid as refusal:
@@ -171,6 +176,8 @@ def _faults(
         yield "no_public_key"
         return
     yield from signature_faults(envelope, key, (envelope.kid,), library, question)
+    # "unverifiable" and not "invalid": a receipt without this member has the deployed proof system, which this
+    # addon cannot judge.
     if envelope.payload.get("proof_system") != SYSTEM:
         yield NO_SYSTEM
 

@@ -1,4 +1,4 @@
-"""The signature algorithms of RFC 9421 section 3.3, by their names in its registry; Ed25519 is the agent's own."""
+"""The signature algorithms of RFC 9421 section 3.3, by their names in its registry; the agent uses Ed25519."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from Crypto.Signature import DSS, pkcs1_15, pss
 from reference.protocol.keys import KeyRejected, public_key
 
 ED25519 = "ed25519"
+# Smaller RSA keys can be factored. RFC 9421 3.3.1 fixes the salt of RSA-PSS at 64 bytes.
 _LEAST_RSA_BITS = 2048
 _PSS_SALT_BYTES = 64
 
 
 class ExpectedKey(NamedTuple):
-    """The key that the caller expects the signer to hold; it names the algorithm, the message never does (P-AG-04).
+    """The key that the caller expects the signer to hold, with its algorithm.
 
     Attributes:
         algorithm: A name of `ALGORITHMS`.
         material: Ed25519: the 32 raw bytes. RSA and ECDSA: SubjectPublicKeyInfo, DER or PEM. HMAC: the shared secret.
     """
+
+    # The algorithm belongs to the key and never to the message (P-AG-04). A message that chooses it could have an RSA
+    # public key used as the secret of an HMAC.
 
     algorithm: str
     material: bytes
@@ -60,12 +64,14 @@ def _ecdsa_p384_sha384(key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def _hmac_sha256(key: bytes, message: bytes, signature: bytes) -> bool:
+    # An HMAC under the empty key can be computed by anyone.
     if not key:
         raise KeyRejected("a shared secret is not empty")
     return hmac.compare_digest(hmac.digest(key, message, sha256), signature)
 
 
-# From key material, signature base and signature to whether they agree; `KeyRejected` for a key that is not acceptable.
+# Each function takes key material, signature base and signature, and returns whether they agree. It raises
+# `KeyRejected` for a key that is not acceptable.
 ALGORITHMS: Mapping[str, Callable[[bytes, bytes, bytes], bool]] = {
     ED25519: _ed25519,
     "rsa-pss-sha512": _rsa_pss_sha512,

@@ -1,4 +1,4 @@
-"""The signature base: one line a covered component, then the parameters (RFC 9421 section 2.5)."""
+"""The signature base: one line for each covered component, then the parameters (RFC 9421 section 2.5)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SOURCE_PARAMETERS = frozenset({"req", "tr"})
 
 
 class Base(NamedTuple):
-    """The signature base as far as it could be made.
+    """The signature base as far as it could be built.
 
     Attributes:
         text: Its text, in ASCII; a component that has no line is left out.
         values: The value of each covered component, in order; None for one that has no line.
-        faults: What stood in the way.
+        faults: The reasons for missing lines.
     """
 
     text: str
@@ -44,6 +44,8 @@ def build(message: Message, signature_input: SignatureInput) -> Base:
     for component in signature_input.components:
         identity = component.identity
         try:
+            # Two identifiers that differ only in the order of their parameters are the same component (RFC 9421 2),
+            # so identities are compared and not texts.
             if identity in identities:
                 raise Fault("duplicate_component", f"{component.identifier} is covered twice")
             identities.add(identity)
@@ -53,19 +55,21 @@ def build(message: Message, signature_input: SignatureInput) -> Base:
             values.append(value)
         except Fault as fault:
             faults.append(fault)
+            # Building goes on after a fault, so that the caller learns all faults at once (6.3). A base without one
+            # of its lines is never verified.
             values.append(None)
     return Base(text_of(signature_input.components, values, signature_input.params_text), tuple(values), tuple(faults))
 
 
 def text_of(components: Sequence[Component], values: Sequence[str | None], params_text: str) -> str:
-    """Return the text of a base with these values; a component without one has no line."""
+    """Return the text of a base with these values; a component without a value has no line."""
     pairs = zip(components, values)  # noqa: B905 - one of each, and to compare lengths takes as long as three lines
     lines = [f"{one.identifier}: {value}\n" for one, value in pairs if value is not None]
     return f'{"".join(lines)}"@signature-params": {params_text}'
 
 
 def is_compatibility_name(message: Message, signature_input: SignatureInput, component: Component) -> bool:
-    """Return whether a component is the parameter `created` or `expires` under its own name (P-AG-07)."""
+    """Return whether a component is the parameter `created` or `expires` covered by its name (P-AG-07)."""
     return (
         component.name in _COMPATIBILITY_NAMES
         and not component.parameters
@@ -93,7 +97,7 @@ def _value(message: Message, signature_input: SignatureInput, component: Compone
 
 
 def _source(message: Message, component: Component) -> Message:
-    """Return the message that a component with `req` or `tr` is of (RFC 9421 sections 2.1.4 and 2.4).
+    """Return the message that a component with `req` or `tr` belongs to (RFC 9421 sections 2.1.4 and 2.4).
 
     Raises:
         Fault: unsupported_component when that message, or its trailers, are not known.
@@ -108,5 +112,7 @@ def _source(message: Message, component: Component) -> Message:
 
 def _check_line(component: Component, value: str) -> None:
     """Check that `value` can be part of a line of the base: ASCII, and no other control character than HTAB."""
+    # A line break in a value could add lines to the base, and so move text from a field into a component that the
+    # signer never covered (P-AG-02).
     if not value.isascii() or not value.replace("\t", " ").isprintable():
         raise Fault("unsupported_component", f"{component.identifier}: the value is not one line of ASCII")

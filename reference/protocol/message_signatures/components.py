@@ -1,4 +1,4 @@
-"""Derived components: the parts of a message, other than fields, that a signature can cover (RFC 9421 2.2; P-AG-01)."""
+"""Derived components: parts of a message other than fields that a signature can cover (RFC 9421 2.2; P-AG-01)."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def method(message: Message) -> str:
 
 def authority(message: Message) -> str:
     """`@authority`: lower case, without an empty port or the scheme's default one (RFC 9110 section 4.2.3)."""
+    # An empty port is treated as no port; RFC 9421 leaves this open (decision 0023).
     text = _require_part(message.authority).lower()
     return text.removesuffix(_DEFAULT_PORTS.get(scheme(message), ":")).removesuffix(":")
 
@@ -34,7 +35,7 @@ def scheme(message: Message) -> str:
 
 
 def path(message: Message) -> str:
-    """`@path`: up to the first `?`, otherwise untouched."""
+    """`@path`: the path up to the first `?`, unchanged."""
     return _require_part(message.path)
 
 
@@ -72,7 +73,7 @@ DERIVED_COMPONENTS: Mapping[str, Callable[[Message], str]] = {
 
 
 def derive_component(message: Message, component: Component) -> str:
-    """Return the value of a derived component of the message that it is of.
+    """Return the value of a derived component.
 
     Raises:
         Fault: unsupported_component for a name or a parameter that is not known, and for a part of a request in a
@@ -80,6 +81,7 @@ def derive_component(message: Message, component: Component) -> str:
     """
     derive = DERIVED_COMPONENTS.get(component.name)
     parameters = component.parameters
+    # `@status` with `req` is refused: a related request has no status.
     if derive is not None and (not parameters or (parameters.keys() == {"req"} and derive is not status)):
         try:
             return derive(message)
@@ -108,6 +110,8 @@ def _query_parameter(message: Message, component: Component) -> str:
     values = message.query_parameters.get(name, ())
     if not values:
         raise Fault("missing_component", f"{component.identifier} is covered and the query has no such parameter")
+    # RFC 9421 2.2.8: if a parameter name occurs multiple times in a request, the named query parameter must not be
+    # included. Two parsers could pick different ones.
     if len(values) > 1:
         raise Fault("unsupported_component", f"{component.identifier}: the query repeats it; cover @query instead")
     return values[0]

@@ -1,4 +1,4 @@
-"""Content-Digest: that the body is the one that was signed (RFC 9530; P-AG-06)."""
+"""Content-Digest: whether the body is the one that was signed (RFC 9530; P-AG-06)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DIGEST_MEMBER = re.compile(r"(?:^|,)[ \t]*([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/=
 
 
 class DigestReport(NamedTuple):
-    """What the digest says.
+    """The result of comparing the digest with the body.
 
     Attributes:
         present: Whether the message has the field.
@@ -60,6 +60,7 @@ def judge(fields: Fields, body: bytes, *, is_covered: bool, is_required: bool) -
         faults.append(
             Fault("content_digest_not_covered", "Content-Digest is there and the signature does not cover it")
         )
+    # Nearly every message has one SHA-256 digest. It is compared as text, without parsing the field.
     everyday = compute("sha-256", body)
     if text == f"sha-256=:{everyday}:":
         return DigestReport(True, is_covered, "sha-256", everyday, everyday, True, tuple(faults))
@@ -68,6 +69,8 @@ def judge(fields: Fields, body: bytes, *, is_covered: bool, is_required: bool) -
     except Fault as fault:
         return DigestReport(True, is_covered, None, None, everyday, None, (*faults, fault))
     body_digests = {name: compute(name, body) for name in digests}
+    # Every known digest must match, and not only the strongest: two verifiers that know different algorithms would
+    # see different bodies (P-AG-06).
     if body_digests != digests:
         faults.append(Fault("content_digest_mismatch", "the body is not the one whose digest was signed"))
     name = next(iter(digests))
@@ -77,7 +80,7 @@ def judge(fields: Fields, body: bytes, *, is_covered: bool, is_required: bool) -
 
 
 def is_covered(components: Iterable[Component]) -> bool:
-    """Return whether one of the covered components protects the body: the whole field, or a digest we compare."""
+    """Return whether one of the covered components protects the body: the whole field, or a known digest in it."""
     for component in components:  # noqa: SIM110 - a generator costs more than what it asks
         if component.name == FIELD and _protects(component.parameters):
             return True
@@ -85,6 +88,8 @@ def is_covered(components: Iterable[Component]) -> bool:
 
 
 def _protects(parameters: Mapping[str, Any]) -> bool:
+    # With `req` the digest is that of the related request, and with `tr` that of a trailer. Neither protects this
+    # body.
     return not parameters or (
         parameters.get("key", "sha-256") in ALGORITHMS and parameters.keys().isdisjoint({"req", "tr"})
     )
@@ -113,10 +118,9 @@ def _parse_digests(text: str) -> dict[str, str]:
 
 
 def _is_canonical(text: str, digests: Mapping[str, str]) -> bool:
-    """Return whether the field writes each digest as an encoder would: one digest has one text here.
-
-    The parser accepts missing padding and spare bits, as RFC 8941 requires.
-    """
+    """Return whether the field writes each digest as an encoder would."""
+    # One digest has one text here. The parser also accepts missing padding and spare bits, as RFC 8941 requires
+    # (decision 0005).
     if text == ", ".join([f"{name}=:{value}:" for name, value in digests.items()]):
         return True
     written_digests = dict(_DIGEST_MEMBER.findall(_QUOTED_STRING.sub("", text)))

@@ -1,4 +1,4 @@
-"""Explain: the same verdict as verify, and what to do about it (6.3, P-AG-07, P-AG-08)."""
+"""Explain: the verdict of verify with notes on how to fix the message (6.3, P-AG-07, P-AG-08)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_PROVEN_NOTE = (
 
 
 def explain(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> dict[str, Any]:
-    """Return the explain result: verify's members, a verdict, the digest in detail, and what to do.
+    """Return the explain result: verify's members, a verdict, the digest in detail, and notes.
 
     Args:
         request: Message and policy; without a key the verdict is "unverified" and `valid` null.
@@ -67,7 +67,7 @@ def _notes(request: MessageRequest, verdict: MessageVerdict, now: int, skew: int
 
 
 def _notes_on_fault(request: MessageRequest, verdict: MessageVerdict, code: str, now: int, skew: int) -> Iterator[str]:
-    """Yield what can be said about this one message beyond the advice for its fault."""
+    """Yield notes about this message in addition to the general advice for its fault."""
     signature_input = verdict.signature_input
     if code in HEADERS:
         yield from header_notes(code, verdict.message, request.expected_key(), request.label)
@@ -80,16 +80,18 @@ def _notes_on_fault(request: MessageRequest, verdict: MessageVerdict, code: str,
 
 
 def _notes_on_equation(request: MessageRequest, verdict: MessageVerdict) -> Iterator[str]:
-    """Yield what makes the signature hold, when one change does: the result stays negative (P-AG-08)."""
+    """Yield the change that makes the signature hold, if one change does (P-AG-08)."""
     key, signature_input, signature_base = request.expected_key(), verdict.signature_input, verdict.base
     if key is None or signature_input is None or signature_base is None:
         return
+    # The verdict is final before this point. A note explains a message and never makes it valid (P-AG-08).
     case = Case(verdict.message, signature_input, signature_base, key)
     if "signature_mismatch" in verdict.codes:
         yield find_proven_note(case, SUSPICIONS) or NOT_PROVEN_NOTE
         return
     suspicions: tuple[Suspicion, ...] = ()
     if [fault.code for fault in signature_base.faults] == ["missing_component"]:
+        # The signature may hold with the field that is missing, so that something on the way removed it.
         suspicions = (fields.missing_fields,)
     elif "key_rejected" in verdict.codes and not signature_base.faults:
         suspicions = (keys.forms, keys.named_keys)

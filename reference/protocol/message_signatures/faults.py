@@ -1,9 +1,11 @@
-"""Why a signed message is not valid: one code each, in the groups of specification 6.3."""
+"""Faults of a signed message: one code each, in the groups of specification 6.3."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+# A fault of this group ends the verification, because nothing is known of the signature. All later faults are
+# collected.
 HEADERS = (
     "missing_signature_input",
     "missing_signature",
@@ -36,7 +38,7 @@ class Fault(Exception):
 
     Attributes:
         code: One of `ALL_CODES`.
-        sentence: What is wrong, for people.
+        sentence: The fault in words.
     """
 
     code: str

@@ -14,7 +14,8 @@ from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.fields import Fields
 from reference.protocol.message_signatures.signature_input import Component
 
-# The library's table of known structured fields, and those of RFC 9421 and RFC 9530.
+# The library's table of known structured fields, with those of RFC 9421 and RFC 9530. `sf` needs the type of a field,
+# so it works for known fields only (RFC 9421 2.1.1).
 STRUCTURED_FIELDS: Mapping[str, str] = {
     **retrofit,
     **dict.fromkeys(("accept-signature", "signature", "signature-input"), "dictionary"),
@@ -57,6 +58,7 @@ def _check(component: Component) -> None:
         or type(parameters.get("key", "")) is not str
     ):
         raise Fault("unsupported_component", f"{component.identifier} is not known")
+    # RFC 9421 2.1: `bs` takes the raw octets, `sf` and `key` a parsed value. They contradict each other.
     if "bs" in parameters and not parameters.keys().isdisjoint({"sf", "key"}):
         raise Fault("unsupported_component", f"{component.identifier}: bs goes neither with sf nor with key")
 

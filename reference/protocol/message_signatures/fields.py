@@ -1,4 +1,4 @@
-"""The message's header fields, as a signature covers them (P-AG-02)."""
+"""Header fields of a message in the form in which a signature covers them (P-AG-02)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ class Fields:
     """Header fields by lower-case name, each with its values in order, trimmed and unfolded."""
 
     def __init__(self, headers: Mapping[str, str | Sequence[str]]) -> None:
+        # The values as they came are kept for the diagnosis, which tries what a signer would have signed without
+        # trimming.
         self._headers = headers
         self._values: dict[str, list[str]] = {}
         for name, header in headers.items():
@@ -38,7 +40,7 @@ class Fields:
         return [one for value in headers for one in ((value,) if isinstance(value, str) else value)]
 
     def spellings(self) -> dict[str, str]:
-        """Return by lower-case name the name under which each field came, its case kept."""
+        """Return the spelling of each field's name in the message, by the name in lower case."""
         return {own.lower(): own for own in self._headers}
 
     def combine(self, name: str) -> str | None:
@@ -64,4 +66,6 @@ def _parse(text: str, kind: str) -> Any:
 
 
 def _unfold(value: str) -> str:
+    # An obsolete line fold becomes one space (RFC 9421 2.1). A fold that stayed in the value would add a line to
+    # the base.
     return " ".join(line.strip(" \t") for line in _FOLD.split(value)).strip(" \t")

@@ -1,4 +1,4 @@
-"""The expected key as a caller writes it, and what to say of a text that is not a key (6.2, P-KY-10)."""
+"""The expected key as text: faults of a key in hex and of a did:key (6.2, P-KY-10)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DID_WANTED = "give did:key:z… of an Ed25519 key"
 
 
 def fault_of_hex(text: str) -> str | None:
-    """Return what is wrong with a key in hex, without repeating it, or None when it has the form of one."""
+    """Return the fault of a key in hex, without repeating it, or None if it has the form of a key."""
     if len(text) == 2 * KEY_BYTES and _HEX.fullmatch(text):
         return None
     if text[:2].lower() == "0x":
@@ -47,10 +47,7 @@ def fault_of_hex(text: str) -> str | None:
 
 
 def fault_of_did_key(text: str) -> str | None:
-    """Return what is wrong with a did:key, without repeating it, or None when it holds 32 bytes of an Ed25519 key.
-
-    Whether they are a good point is for the verdict, as with a key in hex.
-    """
+    """Return the fault of a did:key, without repeating it, or None if it holds 32 bytes of an Ed25519 key."""
     return _DID_WANTED + _what_it_is(text) if len(text) > _LONGEST_DID else _fault_of_short(text)
 
 
@@ -59,6 +56,8 @@ def _fault_of_short(text: str) -> str | None:
     try:
         public_key_from_did_key(text)
     except ValueError as fault:
+        # A bad point is not a fault of the request. It leads to 200 with `key_rejected`, as with a key in hex
+        # (6.3).
         if isinstance(fault, KeyRejected) and len(did_bytes(text)) == KEY_BYTES:
             return None
         return _DID_WANTED + _what_it_is(text)

@@ -10,6 +10,8 @@ from urllib.parse import parse_qsl, quote
 from reference.protocol.message_signatures.fields import Fields
 
 
+# Mutable and not frozen: building one must be cheap, because every verification builds one. The diagnosis changes
+# copies of it.
 @dataclass
 class Message:
     """One message.
@@ -17,7 +19,7 @@ class Message:
     Attributes:
         fields: Its header fields.
         content: Its content, as it is sent.
-        method: A request's method, its case kept; None in a response, as all up to `scheme`.
+        method: A request's method, its case kept; None in a response, like all members up to `scheme`.
         authority: Host and port as they are sent.
         path: The path of its target, without `?`; an empty one is `/` (P-AG-01).
         query: The query without `?`, or None when the target has none.
@@ -48,4 +50,7 @@ class Message:
 
 
 def _form_encoded(text: str) -> str:
+    # RFC 9421 2.2.8 decodes the query as a form and encodes name and value again with the
+    # application/x-www-form-urlencoded percent-encode set. Python's `quote` leaves the tilde alone, that set does
+    # not.
     return quote(text, safe="*").replace("~", "%7E")

@@ -33,11 +33,14 @@ def judge(demands: Demands, signature_input: SignatureInput, *, algorithm: str, 
         faults.append(Fault("tag_mismatch", "the signature's tag is not the expected one"))
     if created is not None and created > now + skew:
         faults.append(Fault("created_in_future", "the signature was created in the future; compare the clocks"))
+    # A signature may have expired and be too old at once. Each fault is reported.
     if expires is not None and expires < now - skew:
         faults.append(Fault("expired", "the signature has expired"))
+    # A signature without a time says nothing about its age, so a caller that limits the age gets a refusal (decision
+    # 0005).
     if demands.max_age_seconds is not None:
         if created is None:
-            faults.append(Fault("too_old", "the signature bears no created time, so its age is unknown"))
+            faults.append(Fault("too_old", "the signature has no created time, so its age is unknown"))
         elif now - created > demands.max_age_seconds:
             faults.append(Fault("too_old", "the signature is older than max_age_seconds"))
     return faults

@@ -1,4 +1,4 @@
-"""What a caller demands of a signature beyond its equation (6.2)."""
+"""The demands of a caller on a signature beyond its equation (6.2)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class Demands(Protocol):
     """The demands of the caller.
 
     Attributes:
-        label: Which signature is meant, or None when there must be only one.
+        label: The label of the signature to verify, or None if there must be only one.
         required_components: Identifiers that must be covered.
         allowed_algorithms: Algorithms that are allowed.
-        expected_tag: The tag it must bear, or None.
+        expected_tag: The tag that the signature must have, or None.
         max_age_seconds: How old `created` may be, or None.
         require_content_digest: Whether a non-empty body must have a covered, matching digest.
     """

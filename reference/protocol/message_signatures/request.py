@@ -1,4 +1,4 @@
-"""What verify and explain are asked: the signed message and the key the caller expects (6.2)."""
+"""The request body of verify and explain: the signed message and the key that the caller expects (6.2)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from reference.protocol.message_signatures.message import Message
 class MessageRequest(BaseModel):
     """A signed HTTP request; unknown members are tolerated."""
 
+    # `hide_input_in_errors`: an item of a 422 never repeats what was sent (6.2).
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
     mode: Literal["rfc9421"] = "rfc9421"
@@ -75,7 +76,7 @@ class MessageRequest(BaseModel):
         return from_base64(self.body_b64)
 
     def message(self) -> Message:
-        """Return the signed message: with a status it is a response, which has no target of its own (RFC 9421 2.2)."""
+        """Return the signed message; with a status it is a response, which has no target (RFC 9421 2.2)."""
         if self.status is not None:
             return Message(Fields(self.headers), self.body, status=self.status)
         path, mark, inside = self.path.partition("?")
@@ -85,7 +86,7 @@ class MessageRequest(BaseModel):
             self.method,
             self.authority,
             path or "/",
-            inside if mark else self.query,  # the one inside `path` wins
+            inside if mark else self.query,  # the query inside `path` goes first (6.2)
             self.scheme,
         )
 

@@ -16,7 +16,9 @@ from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.fields import Fields
 
 _NOT_IN_RFC_8941 = frozenset({dt.datetime, http_sf.DisplayString})
+# RFC 9421 2.3 fixes the types of these parameters. A time as a string would be compared with a number.
 _KINDS: Mapping[str, type] = {"created": int, "expires": int, "alg": str, "keyid": str, "nonce": str, "tag": str}
+# Bounds of the caches below, so that a caller cannot fill them with long names.
 _LONGEST_KEPT = 64
 _LONGEST_COVER_KEPT = 512
 
@@ -42,6 +44,7 @@ class Component:
     def __post_init__(self) -> None:
         name, parameters = http_sf.ser(self.name), ser_params(dict(self.parameters))
         object.__setattr__(self, "identifier", name + parameters)
+        # Two covered components are equal if they differ only in the order of their parameters (RFC 9421 2).
         object.__setattr__(self, "identity", name + ser_params(dict(sorted(self.parameters.items()))))
         object.__setattr__(self, "plain", self.name + parameters)
 
@@ -107,12 +110,14 @@ def _parameter(parameter: tuple[str, Any]) -> str:
 
 
 def select_signature(fields: Fields, label: str | None) -> SignatureInput:
-    """Return the one signature that is meant.
+    """Return the signature that the caller means.
 
     Raises:
         Fault: One of the header codes.
     """
     everyday = _everyday(fields)
+    # The common form is read without the library, whose parsing takes longer than the signature check. Anything
+    # else goes through the strict reading below.
     if everyday is not None and label in {None, everyday.label}:
         return everyday
     inputs = _dictionary(fields, "signature-input", "malformed_signature_input", "missing_signature_input")
@@ -130,15 +135,15 @@ def select_signature(fields: Fields, label: str | None) -> SignatureInput:
     value = signatures[chosen_label]
     raw = value[0] if isinstance(value, tuple) else None
     if not isinstance(raw, bytes):
-        raise Fault("malformed_signature", "the signature is no byte sequence")
+        raise Fault("malformed_signature", "the signature is not a byte sequence")
     return SignatureInput(chosen_label, components, parameters, raw)
 
 
 def _everyday(fields: Fields) -> SignatureInput | None:
-    """Return the one signature of a message that carries it in the form in which nearly all do, else None.
+    """Return the signature of a message in the common form, else None.
 
-    In this form the inner list is serialised as it is written, and each parameter is of its kind. Malformed fields
-    give None, too: what `select_signature` says of them counts.
+    In this form the inner list is serialised as it is written, and each parameter has its type. Malformed fields give
+    None, too: `select_signature` then reports their fault.
     """
     text = fields.combine("signature-input") or ""
     head, bracket, parameters_text = text.partition(")")
@@ -155,7 +160,7 @@ def _everyday(fields: Fields) -> SignatureInput | None:
 
 @lru_cache(maxsize=512)
 def _read_cover(head: str) -> tuple[str, tuple[Component, ...]] | None:
-    """Return label and components of an everyday list; signers cover the same ones again and again."""
+    """Return label and components of a list in the common form; signers cover the same ones again and again."""
     label_and_names = structured.read_names(head)
     return (
         None if label_and_names is None else (label_and_names[0], tuple([_plain(name) for name in label_and_names[1]]))
@@ -174,17 +179,17 @@ def _dictionary(fields: Fields, name: str, malformed_code: str, missing_code: st
 
 def _inner_list(value: Any) -> tuple[tuple[Component, ...], dict[str, Any]]:
     if not isinstance(value, tuple) or not isinstance(value[0], list):
-        raise Fault("malformed_signature_input", "the label's value is no inner list")
+        raise Fault("malformed_signature_input", "the label's value is not an inner list")
     items, parameters = value
     of_components = [one for _, own in items if own for one in own.values()]
     if not _NOT_IN_RFC_8941.isdisjoint(map(type, (*parameters.values(), *of_components))):
-        # RFC 9421 builds on RFC 8941 (P-AG-09).
+        # RFC 9421 builds on RFC 8941, which has neither type; the library reads RFC 9651 (P-AG-09).
         raise Fault("malformed_signature_input", "a parameter is a Date or a Display String, which RFC 8941 has not")
     if any(type(value) is not _KINDS.get(name, type(value)) for name, value in parameters.items()):
         raise Fault("malformed_signature_input", "created and expires are integers; alg, keyid, nonce and tag strings")
     if {str}.issuperset([type(name) for name, _ in items]):
         return tuple([_component(*item) for item in items]), parameters
-    raise Fault("malformed_signature_input", "a covered component is no string")
+    raise Fault("malformed_signature_input", "a covered component is not a string")
 
 
 def _component(name: str, own: Mapping[str, Any]) -> Component:

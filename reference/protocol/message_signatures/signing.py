@@ -1,4 +1,4 @@
-"""Demo signing with a key that is made for one call and passed in (6.5)."""
+"""Demo signing with a key that exists for one call only and is passed in (6.5)."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from reference.protocol.message_signatures.verdict import judge
 
 LIFETIME_SECONDS = 300
 NOTE = "Signed with a key made for this call; its private half is gone. Use it to try verifiers, for nothing else."
+# A request with one of these members is refused and its value is never echoed (6.5). The caller learns so that the
+# key was sent to a place where it does not belong.
 PRIVATE_KEY_MEMBERS = (
     "private_key",
     "private_key_hex",
@@ -39,7 +41,7 @@ Moment = Annotated[int, Field(ge=-(10**15) + 1, le=10**15 - LIFETIME_SECONDS - 1
 
 
 class NotSignable(ValueError):
-    """The request is well-formed, but no valid signature with that cover can be made for it.
+    """The request is well-formed, but no valid signature with these components can be made for it.
 
     Attributes:
         detail: `detail` items of a 422, each with `loc`, `msg` and `type`.
@@ -112,7 +114,7 @@ class SignRequest(BaseModel):
 
     @property
     def target(self) -> str:
-        """Path and query as one text."""
+        """Path and query in one text."""
         return self.path if "?" in self.path or self.query is None else f"{self.path}?{self.query}"
 
     def message(self, fields: Fields) -> Message:

@@ -1,4 +1,4 @@
-"""Structured dictionaries (RFC 8941), each read once: the everyday forms at a glance, all others by the library."""
+"""Structured dictionaries (RFC 8941): common forms by regular expressions, all others by the library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Dictionary: TypeAlias = dict[str, Any]
 _LABEL = r"([a-z][a-z0-9_-]{0,31})"
 _NAME = r'"[a-z0-9@_-]{1,64}"'
 _NAMES = re.compile(rf"{_LABEL}=\(({_NAME}(?: {_NAME})*)")
-# Two parameters are integers and all others are strings; a parameter of another type does not match.
+# Two parameters are integers and all others are strings. A parameter of another type does not match, so the whole field
+# is then read by the library. The bounds keep the expressions linear.
 _TIME_PARAMETER = r";(created|expires)=([1-9][0-9]{0,14})"
 _STRING_PARAMETER = r';(?!created=|expires=)([a-z]{1,16})="([ !#-\[\]-~]*)"'
 _PARAMETER = re.compile(f"{_TIME_PARAMETER}|{_STRING_PARAMETER}")
@@ -25,13 +26,13 @@ _LABEL_PREFIX = re.compile(f"{_LABEL}=")
 
 
 def read_names(text: str) -> tuple[str, list[str]] | None:
-    """Return label and names of an everyday inner list, which `text` holds up to its closing bracket, else None."""
+    """Return label and names of an inner list in the common form, without its closing bracket, else None."""
     match = _NAMES.fullmatch(text)
     return (match[1], match[2][1:-1].split('" "')) if match else None
 
 
 def read_parameters(text: str) -> dict[str, int | str] | None:
-    """Return everyday parameters, each of another name, else None: the two times, and strings without escapes."""
+    """Return parameters in the common form, else None: the two times, and strings without escapes."""
     matches = _PARAMETER.findall(text)
     parameters: dict[str, int | str] = {}
     length = 0
@@ -42,6 +43,7 @@ def read_parameters(text: str) -> dict[str, int | str] | None:
         else:
             parameters[name] = string
             length += len(name) + len(string) + len(';=""')
+    # The lengths prove that the matches cover the whole text without a gap, and that no name occurs twice.
     return parameters if length == len(text) and len(parameters) == len(matches) else None
 
 
@@ -62,8 +64,7 @@ def read_dictionary(text: str) -> Dictionary:
     Base64 without padding is read, as RFC 8941 section 4.2.7 asks; padding, if present, must be right.
 
     Raises:
-        ValueError: It is not one, or names a member or a parameter twice: RFC 8941 lets the last one win, which other
-            readers may see otherwise.
+        ValueError: It is not a dictionary, or it names a member or a parameter twice.
     """
     quick = read_everyday(text)
     if quick is not None:
@@ -72,6 +73,7 @@ def read_dictionary(text: str) -> Dictionary:
         (len(digits) + len(padding)) % 4 for digits, padding in _PADDED_OCTETS.findall(_QUOTED_STRING.sub("", text))
     ):
         raise ValueError("a byte sequence has the wrong padding")
+    # RFC 8941 lets the last of two equal names win. Readers differ in this, so a repetition is refused (6.3).
     members = http_sf.parse(text.encode("ascii"), tltype="dictionary", on_duplicate_key=_refuse_duplicate)
     if not isinstance(members, dict):
         raise ValueError("not a dictionary")  # noqa: TRY004 - a fault of the text

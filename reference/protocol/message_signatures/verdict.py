@@ -1,4 +1,4 @@
-"""Whether a signed message is valid: one core for verify, explain and the paid rail (6.3, P-AG-08)."""
+"""The verdict on a signed message: one core for verify, explain and the paid rail (6.3, P-AG-08)."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ DIGEST_SPEC = "https://www.rfc-editor.org/rfc/rfc9530"
 
 @dataclass(slots=True)
 class MessageVerdict:
-    """Everything that was found about one message.
+    """The verdict on one message, with the data it is based on.
 
     Attributes:
         message: The message.
         digest: What Content-Digest says.
         signature_input: The signature that was judged, or None when the headers hold none to judge.
         base: Its base, or None without a signature.
-        signature_valid: Whether the equation holds; None when it was not asked.
+        signature_valid: Whether the equation holds; None if it was not checked.
         faults: Reasons against the message.
     """
 
@@ -48,12 +48,12 @@ class MessageVerdict:
 
     @property
     def codes(self) -> list[str]:
-        """The code of each fault."""
+        """The code of each fault, in order."""
         return [fault.code for fault in self.faults]
 
 
 def judge(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> MessageVerdict:
-    """Judge what verify and explain are asked; the request's own `now` wins."""
+    """Judge the request of verify or explain; the request's `now` goes before the clock's."""
     moment = now if request.now is None else request.now
     return judge_message(request.message(), request, request.expected_key(), now=moment, skew=skew)
 
@@ -66,7 +66,7 @@ def judge_message(
     Args:
         message: The message, with the request that it answers or its trailers where a signature covers them.
         demands: What the caller demands.
-        expected_key: The key that the signer must hold; without one the equation is not asked.
+        expected_key: The key that the signer must hold; without a key the equation is not checked.
         now: Unix seconds.
         skew: Seconds by which clocks may differ.
     """
@@ -83,6 +83,7 @@ def judge_message(
     verdict = MessageVerdict(message, digest, signature_input, signature_base)
     algorithm = ED25519 if expected_key is None else expected_key.algorithm
     verdict.faults += signature_base.faults
+    # All faults after the headers are collected, so that a signer can mend everything in one go (6.3).
     if demands.required_components:
         verdict.faults += _find_uncovered(demands, signature_input)
     verdict.faults += parameters.judge(demands, signature_input, algorithm=algorithm, now=now, skew=skew)
@@ -112,7 +113,8 @@ def _decide(
         verdict.signature_valid = False
         verdict.faults.append(Fault("key_rejected", str(fault)))
         return
-    # A base with nothing but parameters is a base; one that lacks a line is not, whatever holds over it.
+    # A base with nothing but parameters is complete. A base that lacks a line is not: a signature over it proves
+    # nothing about the covered component.
     whole = not signature_base.faults or all(fault.code == "empty_components" for fault in signature_base.faults)
     verdict.signature_valid = holds and whole
     if whole and not holds:
@@ -123,6 +125,8 @@ def result(request: MessageRequest, verdict: MessageVerdict) -> dict[str, Any]:
     """Return the members that verify and explain share (6.3)."""
     signature_input = verdict.signature_input
     codes = verdict.codes
+    # A fault in the headers leaves base, components and parameters empty, because nothing of the signature could be
+    # read (6.3).
     code_set = set(codes)
     text = "" if verdict.base is None else verdict.base.text
     return {

@@ -1,1 +1,1 @@
-"""The rows of the network table as data: a file a lane, and one for networks that no lane serves."""
+"""The rows of the network table as data: one file for each lane, and one for networks that no lane serves."""

@@ -1,4 +1,4 @@
-"""Where a proof is refused."""
+"""The stages at which a proof can be refused."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from enum import StrEnum
 
 
 class Stage(StrEnum):
-    """The stages of a verification, in their order; no equation is looked at before every encoding was."""
+    """The stages of a verification, in their order."""
 
+    # Every encoding is checked before any equation (8.4). The equations assume elements of the prime-order
+    # subgroup: a point of order eight in them allows a second proof from an honest one (decision 0028).
     LENGTH = "length"
     COMMITMENT = "commitment"
     POINT = "point"

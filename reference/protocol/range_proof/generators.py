@@ -1,5 +1,7 @@
 """Generators with unknown discrete logarithms: by hash and increment, the cofactor cleared.
 
+No relation between generators that come out of a hash is known. The binding of the commitment is based on that.
+
 The generator of a name is eight times the first point among the candidates 0, 1, 2, …: the first 32 bytes of SHA-512
 of `bulletproofs-ed25519/1 generator NAME COUNTER`, where the low 255 bits, little-endian, are a y below the field's
 prime, a point has that y with the sign of x in the last bit, and eight times it is not the identity.
@@ -41,7 +43,7 @@ class Generators:
 
 @cache
 def generators() -> Generators:
-    """Return the generators; they are made once."""
+    """Return the generators; they are computed once."""
     numbers = range(1, BITS + 1)
     left, right = (
         tuple(map(_derive_generator, (f"G_{n}" for n in numbers))),
@@ -63,6 +65,7 @@ def _eight_times(candidate: bytes) -> bytes | None:
     if int.from_bytes(candidate, "little") & _Y >= _PRIME:
         return None
     try:
+        # Three doublings multiply by the cofactor eight, which leaves an element of the prime-order subgroup.
         for _ in range(3):
             candidate = group.plus(candidate, candidate)
     except NaclFault:  # no point has that y

@@ -1,7 +1,6 @@
 """The prime-order subgroup of edwards25519, by PyNaCl's operations, and its scalars.
 
-A point is its canonical encoding of 32 bytes; a scalar is an integer below the order, 32 bytes little-endian when it is
-written. PyNaCl knows no identity and refuses a zero scalar, so both are seen to here.
+A point is its canonical encoding of 32 bytes. A scalar is an integer below the order, in 32 bytes little-endian.
 """
 
 from __future__ import annotations
@@ -34,22 +33,25 @@ def _library_is_sound() -> bool:
 
 def _is_twice_its_half(point: bytes) -> bool:
     """Return whether a point is an element, if it is one but for the point of order two: doubling loses that."""
+    # Multiplying by the inverse of two in the subgroup and doubling again returns a point of the subgroup
+    # unchanged. Doubling loses the point of order two, so a point that contains it does not come back.
     half = times((ORDER + 1) // 2, point)
     return plus(half, half) == point
 
 
 def plus(first: bytes, second: bytes) -> bytes:
-    """Return the sum of two points; unlike `times` it asks nothing of them but to be on the curve."""
+    """Return the sum of two points; unlike for `times` they only have to be on the curve."""
     return bindings.crypto_core_ed25519_add(first, second)
 
 
 def minus(first: bytes, second: bytes) -> bytes:
-    """Return the difference of two points; it asks as little of them as `plus`."""
+    """Return the difference of two points, which only have to be on the curve."""
     return bindings.crypto_core_ed25519_sub(first, second)
 
 
 def times(scalar: int, point: bytes) -> bytes:
     """Return a multiple of an element, or of the identity; any integer is a scalar."""
+    # PyNaCl refuses the identity and a zero scalar, so both are handled here.
     residue = scalar % ORDER
     if residue == 0 or point == IDENTITY:
         return IDENTITY

@@ -1,4 +1,4 @@
-"""The random scalars of one proof, which its caller draws."""
+"""The random scalars of one proof, drawn by its caller."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NONCE_BYTES = (_SINGLE + 2 * BITS) * _WIDE
 
 @dataclass(frozen=True, slots=True)
 class Nonces:
-    """Scalars that serve one proof and are forgotten: two proofs with the same ones give the score away.
+    """Random scalars for exactly one proof.
 
     Attributes:
         blinding: r, of the commitment.
@@ -27,6 +27,7 @@ class Nonces:
         right: s_R, 64 of them.
     """
 
+    # None of these may be logged, hence `repr=False`. Two proofs with the same scalars reveal the score.
     blinding: int = field(repr=False)
     alpha: int = field(repr=False)
     rho: int = field(repr=False)

@@ -1,4 +1,4 @@
-"""The proof's 672 bytes: 21 elements of 32."""
+"""The encoding of a proof in 672 bytes: 21 elements of 32 bytes; and its challenges."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RangeProof:
 
 @dataclass(frozen=True, slots=True)
 class Challenges:
-    """What a verifier would have answered, y to u_6."""
+    """The challenges y to u_6, which an interactive verifier would have sent."""
 
     y: int
     z: int
@@ -80,11 +80,13 @@ class Challenges:
 
     @classmethod
     def of(cls, payload: bytes, proof: RangeProof) -> Challenges:
-        """Draw them again from a whole proof.
+        """Derive the challenges again from a whole proof.
 
         Raises:
             ProofInvalid: One is zero.
         """
+        # The verifier adds the same items in the same order as the prover. Each challenge depends on everything
+        # before it, so a prover cannot choose an element after seeing the challenge that tests it.
         transcript = Transcript(payload)
         y, z = after_vectors(transcript, proof.bits, proof.masks)
         x = after_polynomial(transcript, proof.linear, proof.quadratic)

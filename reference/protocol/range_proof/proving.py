@@ -1,4 +1,4 @@
-"""Making a proof: Bünz et al. 2018, section 4.2, for one value of 64 bits, with the argument of section 3."""
+"""The prover: Bünz et al. 2018, section 4.2, for one value of 64 bits, with the inner-product argument of section 3."""
 
 from __future__ import annotations
 
@@ -30,11 +30,9 @@ class Opening:
 
 
 def commit(opening: Opening) -> bytes:
-    """Return C = score*G + blinding*H.
-
-    It is summed as (score + blinding)*G + blinding*(H - G). Nothing is multiplied by a score of 0 or 1, which would
-    take less time than by another.
-    """
+    """Return C = score*G + blinding*H."""
+    # The sum is computed as (score + blinding)*G + blinding*(H - G). Multiplying by the score itself would take
+    # less time for 0 and 1, and the time would reveal the score.
     shifted_blinding = group.minus(generators().blinding, group.BASE)
     return group.total([(opening.score + opening.blinding, group.BASE), (opening.blinding, shifted_blinding)])
 
@@ -54,13 +52,14 @@ def prove(statement: Statement, score: int, nonces: Nonces) -> bytes:
     value = score - statement.threshold
     if not 0 <= value < 2**BITS:
         raise ValueError("the score is not in the range that is proved")
+    # A proof over another commitment would not verify. Refusing here names the mistake.
     if commit(Opening(score, nonces.blinding)) != statement.commitment:
         raise ValueError("the commitment is not to this score")
     return _Prover(statement, value, nonces).proof().to_bytes()
 
 
 class _Prover:
-    """One proof in the making; names are those of the paper."""
+    """The construction of one proof; names are those of the paper."""
 
     def __init__(self, statement: Statement, value: int, nonces: Nonces) -> None:
         self._transcript = Transcript(statement.payload)
@@ -69,7 +68,8 @@ class _Prover:
 
     def proof(self) -> RangeProof:
         bases, nonces = generators(), self._nonces
-        # A bit of one adds G_n, one of zero takes H_n away: whichever it is, one addition and no multiplication.
+        # A bit of one adds G_n, a bit of zero subtracts H_n. Both cost one addition and no multiplication, so the
+        # time does not depend on the score.
         absent = (group.minus(group.IDENTITY, point) for point in bases.right)
         bit_points = (pair[bit] for bit, pair in zip(self._bits, zip(absent, bases.left, strict=True), strict=True))
         bits = group.total(chain([(nonces.alpha, bases.blinding)], ((1, point) for point in bit_points)))
@@ -81,6 +81,8 @@ class _Prover:
             )
         )
         y, z = after_vectors(self._transcript, bits, masks)
+        # l(x) = (a_L - z) + s_L*x and r(x) = y^n * (a_R + z + s_R*x) + z^2*2^n, with a_R = a_L - 1 (equations 58
+        # and 59). The inner product of the two is t(x) = t_0 + t_1*x + t_2*x^2.
         left_0 = [bit - z for bit in self._bits]
         ups, twos = powers(y, BITS), powers(2, BITS)
         right_0 = [up * (bit - 1 + z) + z * z * two for up, bit, two in zip(ups, self._bits, twos, strict=True)]
@@ -105,6 +107,8 @@ def _fold(
 ) -> tuple[tuple[tuple[bytes, bytes], ...], int, int]:
     """Return L_i and R_i of each round, and what the vectors are folded into."""
     bases = generators()
+    # U is multiplied by the challenge w, which comes after t. Without w the argument could be forged for another
+    # inner product.
     product = group.times(w, bases.product)
     downs = powers(inverse(y), BITS)
     lefts: Sequence[bytes] = bases.left

@@ -1,4 +1,4 @@
-"""What a proof is about: one receipt's payload."""
+"""The statement of a proof: commitment and threshold in one receipt's payload."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROOF_MEMBER = "proof_b64"
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """That a commitment opens to at least a threshold, in one payload and no other.
+    """The statement that a commitment opens to at least a threshold, in one payload and no other.
 
     Attributes:
         commitment: C, 32 bytes.
@@ -40,5 +40,7 @@ class Statement:
         commitment = base64.b64decode(text, validate=True)
         if len(commitment) != group.BYTES or base64.b64encode(commitment).decode() != text or threshold < 0:
             raise ValueError(f"a commitment is {group.BYTES} bytes in base64, a threshold is not below zero")
+        # The proof is over the whole payload except itself. So it is bound to its payment, issuer, threshold and
+        # commitment and cannot be moved into another receipt (8.4).
         payload_without_proof = {name: value for name, value in payload.items() if name != PROOF_MEMBER}
         return cls(commitment, threshold, canonicalise(payload_without_proof))

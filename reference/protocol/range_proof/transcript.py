@@ -1,4 +1,4 @@
-"""The Fiat-Shamir transcript: what a challenge depends on."""
+"""The Fiat-Shamir transcript: the items that each challenge depends on."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class Transcript:
 
     def add(self, label: str, value: bytes) -> None:
         """Add an item."""
+        # Each part follows its length, so that no two different lists of items give the same bytes.
         for part in (label.encode("ascii"), value):
             self._hash.update(len(part).to_bytes(_LENGTH_BYTES, "little") + part)
 
@@ -39,6 +40,8 @@ class Transcript:
         Raises:
             ProofInvalid: It is zero.
         """
+        # A challenge is an item itself. So two challenges with nothing between them, y and z, differ (decision
+        # 0028).
         self.add("challenge", name.encode("ascii"))
         scalar = group.reduce_to_scalar(self._hash.copy().digest())
         if scalar == 0:

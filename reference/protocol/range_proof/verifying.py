@@ -1,4 +1,4 @@
-"""Verifying a proof: both equations of Bünz et al. 2018, section 4.2, the second with the folding of section 3.1."""
+"""The verifier: both equations of Bünz et al. 2018, section 4.2, the second with the folding of section 3.1."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reference.protocol.range_proof.statement import Statement
 
 
 def check(statement: Statement, data: bytes) -> None:
-    """Check a proof; one that shows its statement passes in silence.
+    """Check a proof.
 
     Raises:
-        ProofInvalid: It does not.
+        ProofInvalid: The proof does not show its statement.
     """
     if len(data) != PROOF_BYTES:
         raise ProofInvalid(Stage.LENGTH)
@@ -76,11 +76,13 @@ def inner_product_holds(proof: RangeProof, challenges: Challenges) -> bool:
         (challenges.w * (proof.t - proof.a * proof.b), bases.product),
     ]
     terms = chain(other_terms, sides, zip(lefts, bases.left, strict=True), zip(rights, bases.right, strict=True))
+    # All terms are moved to one side, so that one sum of 149 multiples decides and no intermediate vector is
+    # folded.
     return group.total(terms) == group.IDENTITY
 
 
 def _weights(u: tuple[int, ...], back: list[int]) -> list[int]:
-    """Return s: of each place the product of u_i where round i had it in its upper half, of 1/u_i elsewhere.
+    """Return the vector s: at each place the product of u_i if round i had it in its upper half, else of 1/u_i.
 
     The inverses are the same products in reverse order, because the last place has the complement of the first's bits.
     """

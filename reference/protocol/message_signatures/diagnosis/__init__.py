@@ -1,11 +1,15 @@
-"""What is wrong with a signature that does not hold: found by changing one thing and seeing that it then holds."""
+"""Diagnosis of a signature that does not hold: one thing is changed, and the signature is verified again.
+
+A suspicion yields changes that signers and intermediaries make by mistake. A note is given only after the signature was
+verified with the change, so no note is a guess (6.3). The verdict never depends on a note.
+"""
 
 from __future__ import annotations
 
 from reference.protocol.message_signatures.diagnosis import encoding, fields, form, keys, path, target
 from reference.protocol.message_signatures.diagnosis.case import Case, Suspicion, find_proven_note
 
-# In this order: what is seen most, and what says most, first.
+# The most frequent mistakes go first, because the number of trials is bounded.
 SUSPICIONS: tuple[Suspicion, ...] = (
     path.query_inside_path,
     target.method,

@@ -1,4 +1,4 @@
-"""A signature that does not hold, and what would make it hold: one thing changed, everything else as it is."""
+"""The trial of suspects: a signature that does not hold is verified again with one thing changed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from reference.protocol.message_signatures.message import Message
 from reference.protocol.message_signatures.signature_input import SignatureInput
 
 _LONGEST_SHOWN = 80
+# Explain is free and its message may have 262,144 bytes. These bounds keep one call from costing seconds of work. A
+# trial costs as much as hashing some 500 bytes, in addition to its base.
 _MOST_TRIALS = 600
 _MOST_OCTETS = 2_000_000
 _OCTETS_A_TRIAL = 500
 
 
 class Suspect(NamedTuple):
-    """One thing that may have gone wrong.
+    """One mistake that may explain the signature.
 
     Attributes:
-        note: What it is and what to do about it; true when the signature holds this way.
+        note: The mistake and its remedy; true if the signature holds this way.
         base: What the signer would have signed.
         signature: The signature as it should have been sent, or None for the one that was.
         key: The key that it would be of, or None for the expected one.
@@ -36,7 +38,7 @@ class Suspect(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is on the table.
+    """A message whose signature does not hold.
 
     Attributes:
         message: The message.
@@ -80,14 +82,12 @@ Suspicion = Callable[[Case], Iterable[Suspect]]
 
 
 def find_proven_note(case: Case, suspicions: Iterable[Suspicion]) -> str | None:
-    """Return the note of the first suspect with which the signature holds, or None when none is proven.
-
-    The work is bounded, however large the message.
-    """
+    """Return the note of the first suspect with which the signature holds, or None."""
     trials: set[tuple[str | bytes, bytes, ExpectedKey]] = {(case.base.text, case.signature_input.signature, case.key)}
     octets = 0
     for suspect in _list_suspects(case, suspicions):
         octets += len(suspect.base) + _OCTETS_A_TRIAL
+        # The verdict does not depend on the diagnosis, so giving up here costs a note and nothing else.
         if octets > _MOST_OCTETS or len(trials) > _MOST_TRIALS:
             return None
         trial = (suspect.base, suspect.signature or case.signature_input.signature, suspect.key or case.key)

@@ -49,6 +49,7 @@ def _note(message: Message, name: str) -> str | None:
     if message.fields.combine(name) is not None:
         return None
     names = [one for one in message.fields.names()[:_MOST_NAMES] if len(one) <= _LONGEST_NAME]
+    # The cost of comparing grows with the product of both lengths, so long names and long lists are cut.
     near = get_close_matches(name, names, n=1, cutoff=0.75)
     if near:
         return f"the message has no such field, but it has {clip(near[0])}."

@@ -1,4 +1,4 @@
-"""Notes on Content-Digest: of which body it is, and how it was written (RFC 9530 section 2)."""
+"""Notes on Content-Digest: the body that it belongs to, and its notation (RFC 9530 section 2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from reference.protocol.message_signatures.content_digest import ALGORITHMS, FIE
 from reference.protocol.message_signatures.diagnosis.case import clip
 from reference.protocol.message_signatures.message import Message
 
+# Each variant of the body is hashed. Large bodies are not tried, so that one call stays cheap.
 _MOST_OCTETS = 65_536
+# A small body may unpack to gigabytes. Only the beginning is unpacked.
 _MOST_UNPACKED = 1_000_000
 _ADVICE = "Digest the very octets that are sent, and let nothing change them afterwards."
 
@@ -54,7 +56,7 @@ def _list_bodies(content: bytes) -> Iterator[tuple[str, bytes]]:
     yield "without its byte order mark", content.removeprefix(b"\xef\xbb\xbf")
     yield "when it is empty: the digest was made before there was a body", b""
     yield "before its content coding was put on", _decompress(content)
-    yield "in chunked framing, which is no part of the content", b"%x\r\n%b\r\n0\r\n\r\n" % (len(content), content)
+    yield "in chunked framing, which is not part of the content", b"%x\r\n%b\r\n0\r\n\r\n" % (len(content), content)
     yield "in base64", base64.b64encode(content)
     yield "in hex", content.hex().encode()
     try:
@@ -127,7 +129,7 @@ def _notes_on_other_fields(message: Message) -> Iterator[str]:
         ("digest", "Digest is the older field of RFC 3230"),
         ("repr-digest", "Repr-Digest is of the representation"),
         ("content-md5", "Content-MD5 is obsolete"),
-        ("x-content-digest", "X-Content-Digest is no field of RFC 9530"),
+        ("x-content-digest", "X-Content-Digest is not a field of RFC 9530"),
     ):
         if message.fields.combine(name) is not None:
             right = compute("sha-256", message.content)

@@ -16,7 +16,7 @@ _ADVICE = "Send the 64 octets of the signature as one byte sequence, :BASE64: (R
 
 
 def encodings(case: Case) -> Iterator[Suspect]:
-    """What was sent, decoded once more or taken apart."""
+    """The signature as it was sent, decoded once more or split."""
     signature = case.signature_input.signature
     for reading, octets in _readings(signature):
         yield Suspect(f"The signature holds when {reading}. {_ADVICE}", case.base.text, octets)

@@ -1,4 +1,4 @@
-"""What signers and intermediaries do to covered fields (RFC 9421 section 2.1)."""
+"""Suspects among covered fields: changes by signers and intermediaries (RFC 9421 section 2.1)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def parameters_of_fields(case: Case) -> Iterator[Suspect]:
 
 
 def missing_fields(case: Case) -> Iterator[Suspect]:
-    """A covered field that is not in the message any more, by the value that it must have had."""
+    """A covered field that is missing in the message, with values that it usually has."""
     for index, component in enumerate(case.signature_input.components):
         if case.base.values[index] is not None or component.parameters:
             continue
@@ -102,7 +102,7 @@ def _by_name(case: Case, name: str, value: str) -> Iterator[tuple[str, str]]:
         for charset in ("; charset=utf-8", ";charset=utf-8", "; charset=UTF-8", ";charset=UTF-8"):
             yield "its charset was taken away after signing", media + charset
     elif name == "content-length":
-        yield "the body had another length, or the field tells the wrong one", str(len(case.message.content))
+        yield "the body had another length, or the field has the wrong one", str(len(case.message.content))
     elif name == content_digest.FIELD:
         for digest in _digests(case):
             yield "the field was changed after signing; this is the digest of the body as it is", digest

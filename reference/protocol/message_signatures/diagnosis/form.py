@@ -1,4 +1,4 @@
-"""What signers do to the form of the signature base itself (RFC 9421 sections 2.3 and 2.5)."""
+"""Suspects in the form of the signature base itself (RFC 9421 sections 2.3 and 2.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes on the two headers: how they would have to be written, tried out (RFC 9421 section 4)."""
+"""Notes on Signature-Input and Signature: repairs that were tried (RFC 9421 section 4)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from reference.protocol.message_signatures.message import Message
 from reference.protocol.message_signatures.signature_input import SignatureInput, select_signature
 
 _INPUT, _SIGNATURE = "signature-input", "signature"
+# Repairs are regular expressions over the whole field. Longer fields are left alone.
 _LONGEST = 8192
 _MOST_LABELS = 8
 _CODES = ("malformed_signature_input", "malformed_signature", "missing_signature_input", "missing_signature")
@@ -75,6 +76,8 @@ def _repairs(
         if key is not None and _verifies(repaired_message, signature_input, key):
             yield f"{advice}: then the signature holds. Send it so."
             return
+        # Without a key no repair can be proven. The first one after which the fields can be read is reported as
+        # that and no more.
         readable = readable or f"{advice}: then the two fields can be read."
     if readable:
         yield readable

@@ -1,4 +1,4 @@
-"""The expected key in another form, or another key: that explains a message, and never makes it valid (P-KY-10)."""
+"""Suspects among keys: the expected key in another form, or a key that the message names (P-KY-10)."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ def named_keys(case: Case) -> Iterator[Suspect]:
     """The key that `keyid` or another parameter holds."""
     if case.key.algorithm != ED25519:
         return
+    # A key from the message explains the signature and never makes it valid: the caller's key decides (P-AG-04).
     for name, value in case.signature_input.parameters.items():
         if type(value) is not str:
             continue

@@ -1,4 +1,4 @@
-"""What signers and proxies do to path and query (RFC 9421 sections 2.2.5 to 2.2.8)."""
+"""Suspects in path and query: changes by signers and proxies (RFC 9421 sections 2.2.5 to 2.2.8)."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _paths(case: Case, sent_path: str) -> Iterator[tuple[str, str]]:
     yield "its case was changed", sent_path.lower()
     yield "the slash at its beginning was left out", sent_path.removeprefix("/")
     prefix = case.message.fields.combine("x-forwarded-prefix") or ""
-    yield "a proxy took a prefix away, which x-forwarded-prefix tells", prefix.rstrip("/") + sent_path
+    yield "a proxy took a prefix away, which is in x-forwarded-prefix", prefix.rstrip("/") + sent_path
     for cut in (1, 2, 3):
         parts = sent_path.split("/")
         if len(parts) > cut + 1:

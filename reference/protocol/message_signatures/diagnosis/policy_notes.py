@@ -1,4 +1,4 @@
-"""Notes on times, algorithm and tag: the difference, and what the number may mean (P-AG-04, P-AG-05)."""
+"""Notes on times, algorithm and tag: the difference, and the probable mistake (P-AG-04, P-AG-05)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 from reference.protocol.message_signatures.diagnosis.case import clip
 from reference.protocol.message_signatures.policy import Demands
 
+# Unix seconds reach this number in the year 5138, so a larger one is surely in milliseconds.
 _MILLISECONDS = 10**11
 _HOUR = 3600
+# As a moment this is in January 1970. A signer that sends it means a duration.
 _LONGEST_LIFETIME = 10**6
 _OF_JOSE = {"eddsa": "JOSE", "hs2019": "an older draft", "ed25519": "this registry, in lower case"}
 _UNITS = ((86400, "d"), (_HOUR, "h"), (60, "min"), (1, "s"))
@@ -117,6 +119,7 @@ def _span(seconds: int) -> str:
 
 
 def _zone(seconds: int) -> str:
+    # Differences of whole hours, two minutes allowed, are the mark of a local time that was taken for UTC.
     hours, remainder = divmod(seconds + 120, _HOUR)
     if 1 <= hours <= 14 and remainder <= 240:
         return f" It is {hours} h almost exactly: was local time taken for UTC?"

@@ -1,4 +1,4 @@
-"""What signers and proxies do to method, scheme and authority (RFC 9421 section 2.2; appendix B.3 on proxies)."""
+"""Suspects in method, scheme and authority: changes by signers and proxies (RFC 9421 section 2.2, appendix B.3)."""
 
 from __future__ import annotations
 
