@@ -16,7 +16,7 @@ from reference.webhooks.dispatcher import Pace
 from tests.reference.webhooks.conftest import START, TENANT, Desk
 from tests.reference.webhooks.receiver import Receiver
 
-DOOMED = Path(__file__).with_name("doomed.py")
+DOOMED = Path(__file__).with_name("self_killing_gateway.py")
 ROOT = Path(__file__).parents[3]
 IMPATIENT = Pace(poll=0.01, lease=0.3, grace=0.2)
 
