@@ -48,18 +48,18 @@ class Beside:
     surfaces: frozenset[str]
     lanes: Sequence[str] = ()
 
-    async def __call__(self, session: Session, client: Client, log: EventLog, *, stopped: bool) -> None:
+    async def __call__(self, session: Session, client: Client, log: EventLog, *, is_stopped: bool) -> None:
         """Compare what both targets have.
 
         Args:
             session: The run's session.
             client: A client of the run.
             log: The run's log.
-            stopped: Whether the run stopped at a breach, so that nothing is called any more.
+            is_stopped: Whether the run stopped at a breach, so that nothing is called any more.
         """
         names = _names(session.profile, self.other)
         told = _Telling((Side(names[0]), Side(names[1])), log, client.names)
-        if stopped:
+        if is_stopped:
             told.missing(_RECEIPTS, None, "the run stopped at the first requirement that fails")
             return
         transport = HttpTransport(

@@ -7,10 +7,10 @@ import sys
 
 _PROGRAM = """
 import asyncio, sys
-from conformance.engine.registration import CHECK_PACKAGES, brought_in
+from conformance.engine.registration import CHECK_PACKAGES, import_meanwhile
 
 async def waits():
-    async with brought_in():
+    async with import_meanwhile():
         assert not any(one in sys.modules for one in CHECK_PACKAGES), "before any check waits"
         turns = 0
         while not all(one in sys.modules for one in CHECK_PACKAGES):

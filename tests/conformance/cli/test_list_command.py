@@ -44,7 +44,7 @@ def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
         "nowhere.py",
     )
     for module in (list_command, explain, content):
-        monkeypatch.setattr(module, "catalogue", lambda: (*load_catalogue(), added))
+        monkeypatch.setattr(module, "load_catalogue", lambda: (*load_catalogue(), added))
     return added.id
 
 

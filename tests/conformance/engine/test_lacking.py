@@ -150,7 +150,7 @@ async def test_a_check_that_lacks_an_extra_passes_nothing() -> None:
 
 async def test_a_check_of_a_lane_that_is_not_installed_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of it is sent: its row is inconclusive beside others that pass, and it is not among what was tried."""
-    monkeypatch.setattr(extras, "installed", lambda extra: extra != "solana")
+    monkeypatch.setattr(extras, "is_installed", lambda extra: extra != "solana")
     checks = [Check("whole", (ROW,), "rail", None, exclusive=Exclusive.NOTHING, fix="", function=passes)]
     checks += [replace(checks[0], id=f"paid[{lane}]", lane=lane) for lane in ("base", "solana")]
     log = EventLog()

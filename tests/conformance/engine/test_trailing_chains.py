@@ -178,7 +178,7 @@ async def test_a_chain_that_became_current_during_the_check_excuses_it_still(nod
     began = time.monotonic()
     assert await seen.find_reason_for("rail", "algorand", began)
     nodes.ages["algorand"] = 1.0
-    seen._known.clear()
+    seen._last_answers.clear()
     assert await seen.find_reason_for("rail", "algorand", began)
     assert await seen.find_reason_for("rail", "algorand", began + 1000) is None
     await seen.close()

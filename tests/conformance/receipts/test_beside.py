@@ -117,7 +117,7 @@ async def test_a_run_that_stopped_calls_nobody() -> None:
     ours, other = target("a", 1, "rail"), target("b", 1, "rail")
     session: Any = type("Session", (), {"profile": ours})
     client: Any = type("Client", (), {"names": Names()})
-    await Beside(other, frozenset({"rail"}))(session, client, log, stopped=True)
+    await Beside(other, frozenset({"rail"}))(session, client, log, is_stopped=True)
     assert told(list(log.events)) == [("receipts", None, "the run stopped at the first requirement that fails")]
 
 
