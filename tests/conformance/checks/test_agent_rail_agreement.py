@@ -133,7 +133,7 @@ async def compared(
         agent_rail_agreement.agent_and_rail_judge_alike,
     )
     client = Client(cast("Transport", None), log, row.id, names, Counter())
-    session = SimpleNamespace(catalog=SimpleNamespace(service=lambda _: SimpleNamespace(body=None)))
+    session = SimpleNamespace(catalog=SimpleNamespace(find_service=lambda _: SimpleNamespace(body=None)))
     case = Case(
         row,
         target.parse(PROFILE.format(defaults=defaults)),
