@@ -80,9 +80,9 @@ def import_edited(sources: Mapping[str, str]) -> None:
     Raises:
         EditFault: A module is imported already, so that its edited source would never run.
     """
-    imported = sorted(sources.keys() & sys.modules.keys())
-    if imported:
-        raise EditFault(f"imported before their edits: {', '.join(imported)}")
+    imported_modules = sorted(sources.keys() & sys.modules.keys())
+    if imported_modules:
+        raise EditFault(f"imported before their edits: {', '.join(imported_modules)}")
     sys.meta_path.insert(0, _EditedFinder(sources))
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import click
 import orjson
 
-from reference.variants.chameleon.catalog import look
+from reference.variants.chameleon.catalog import draw_variant
 from reference.variants.chameleon.document import page
 from reference.variants.chameleon.installing import install
-from reference.variants.chameleon.points import Look
+from reference.variants.chameleon.points import Variant
 
 EXIT_USAGE = 2
 
@@ -35,29 +35,29 @@ def main(seed: str, module: str | None, arguments: tuple[str, ...]) -> None:
     if not (seed.isascii() and seed.isdecimal()):
         click.echo(f"{seed} is no seed; give a number, or `points`", err=True)
         sys.exit(EXIT_USAGE)
-    drawn = look(int(seed))
+    variant = draw_variant(int(seed))
     if module is None:
-        click.echo(as_json(drawn))
+        click.echo(as_json(variant))
         return
     if module.partition(".")[0] != "reference":
         click.echo(f"{module} is no service of the reference", err=True)
         sys.exit(EXIT_USAGE)
     place = os.environ.get("WP_VARIANT_FILE")
     if place:
-        Path(place).write_bytes(as_json(drawn))
-    os.environ.update(drawn.shape.settings)
-    install(drawn.shape, module.removeprefix("reference."))
+        Path(place).write_bytes(as_json(variant))
+    os.environ.update(variant.shape.settings)
+    install(variant.shape, module.removeprefix("reference."))
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-def as_json(drawn: Look) -> bytes:
-    """Return a look as JSON: `seed`, `drawn`, `bindings` by dotted key, `undecided`."""
+def as_json(variant: Variant) -> bytes:
+    """Return a look as JSON: `seed`, `variant`, `bindings` by dotted key, `undecided`."""
     members = {
-        "seed": drawn.shape.seed,
-        "drawn": drawn.drawn,
-        "bindings": drawn.bindings,
-        "undecided": drawn.undecided,
+        "seed": variant.shape.seed,
+        "drawn": variant.choices,
+        "bindings": variant.bindings,
+        "undecided": variant.undecidable_rows,
     }
     return orjson.dumps(members, option=orjson.OPT_INDENT_2)
 

@@ -15,7 +15,7 @@ from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.services import Service
 from reference.variants.chameleon import agent_documents, rail_challenge
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import ASKED, Answer, Asked
+from reference.variants.chameleon.wire import CURRENT_REQUEST, Answer, ReceivedRequest
 from reference.variants.seams import replace
 from reference.web.a2a.json_rpc import Params, RpcError, invalid_params
 from reference.web.a2a.methods import A2aServer
@@ -26,51 +26,51 @@ _ASKS = frozenset({a2a_x402.STATUS, a2a_x402.REQUIRED, a2a_x402.RECEIPTS, a2a_x4
 
 def install(shape: Shape) -> None:
     """Put the look of tasks into the rail."""
-    replace(A2aServer, "_send", lambda send: _sent(send, shape))
-    replace(A2aServer, "_get", lambda get: _named(get, shape))
-    replace(A2aServer, "_cancel", lambda cancel: _named(cancel, shape))
-    replace(PaidEndpoint, "redeem", _redeemed)
+    replace(A2aServer, "_send", lambda send: _wrap_send(send, shape))
+    replace(A2aServer, "_get", lambda get: _wrap_with_id(get, shape))
+    replace(A2aServer, "_cancel", lambda cancel: _wrap_with_id(cancel, shape))
+    replace(PaidEndpoint, "redeem", _wrap_redeem)
 
 
-def _redeemed(redeem: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_redeem(redeem: Callable[..., Any]) -> Callable[..., Any]:
     """Return what lets receipts of tasks be about the paid call that a task stands for, as those by REST are."""
 
-    async def redeemed(self: PaidEndpoint, service: Service, proofs: Any, order: Callable[[], Any]) -> Any:
-        if ASKED.get().path == ENDPOINT:
-            ASKED.set(Asked("POST", service.path, "", [canonicalise(order().body)]))
+    async def redeem_order(self: PaidEndpoint, service: Service, proofs: Any, order: Callable[[], Any]) -> Any:
+        if CURRENT_REQUEST.get().path == ENDPOINT:
+            CURRENT_REQUEST.set(ReceivedRequest("POST", service.path, "", [canonicalise(order().body)]))
         return await redeem(self, service, proofs, order)
 
-    return redeemed
+    return redeem_order
 
 
-def _sent(send: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
-    async def sent(self: A2aServer, params: Params, request: Request) -> dict[str, Any]:
-        if shape.a2a_demands_extension and not _activated(request):
+def _wrap_send(send: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    async def send_reshaped(self: A2aServer, params: Params, request: Request) -> dict[str, Any]:
+        if shape.a2a_demands_extension and not _is_activated(request):
             raise RpcError(ErrorCode.INVALID_REQUEST, f"activate the extension {_uri()} by X-A2A-Extensions")
         message = params.get("message")
         if isinstance(message, dict):
             params = {**params, "message": _own_message(message, shape)}
-        return _reshaped(await send(self, params, request), shape)
+        return _reshape_task(await send(self, params, request), shape)
 
-    return sent
+    return send_reshaped
 
 
-def _named(method: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
-    async def named(self: A2aServer, params: Params, request: Request) -> dict[str, Any]:
+def _wrap_with_id(method: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    async def call_with_own_id(self: A2aServer, params: Params, request: Request) -> dict[str, Any]:
         if isinstance(params.get("id"), str):
             params = {**params, "id": own_id(params["id"], shape.a2a_ids)}
-        return _reshaped(await method(self, params, request), shape)
+        return _reshape_task(await method(self, params, request), shape)
 
-    return named
+    return call_with_own_id
 
 
 def _uri() -> str:
     return os.environ.get("WP_A2A_X402_URI") or a2a_x402.URI
 
 
-def _activated(request: Request) -> bool:
-    named = [one.strip() for value in request.headers.get("x-a2a-extensions", ()) for one in value.split(",")]
-    return _uri() in named
+def _is_activated(request: Request) -> bool:
+    extensions = [one.strip() for value in request.headers.get("x-a2a-extensions", ()) for one in value.split(",")]
+    return _uri() in extensions
 
 
 def reshaped_id(own: str, form: str) -> str:
@@ -81,15 +81,15 @@ def reshaped_id(own: str, form: str) -> str:
     return f"tsk_{number:032x}" if form == "prefixed" else own
 
 
-def own_id(reshaped: str, form: str) -> str:
+def own_id(shown_id: str, form: str) -> str:
     """Return the rail's own form of a task's id; what has another form names no task."""
     try:
-        own = str(uuid.UUID(hex=reshaped.removeprefix("tsk_")) if form == "prefixed" else uuid.UUID(int=int(reshaped)))
+        own = str(uuid.UUID(hex=shown_id.removeprefix("tsk_")) if form == "prefixed" else uuid.UUID(int=int(shown_id)))
     except ValueError:
         own = ""
     if form == "uuid":
-        return reshaped
-    return own if own and reshaped_id(own, form) == reshaped else "none"
+        return shown_id
+    return own if own and reshaped_id(own, form) == shown_id else "none"
 
 
 def _own_message(message: dict[str, Any], shape: Shape) -> dict[str, Any]:
@@ -101,9 +101,9 @@ def _own_message(message: dict[str, Any], shape: Shape) -> dict[str, Any]:
     if pays or shape.a2a_order == "service_id" or not isinstance(parts, list):
         return message
     for part in parts:
-        ordered = _ordered(part, shape) if isinstance(part, dict) else None
-        if ordered is not None:
-            return {**message, "parts": [data_part(ordered)]}
+        order = _read_order(part, shape) if isinstance(part, dict) else None
+        if order is not None:
+            return {**message, "parts": [data_part(order)]}
     raise invalid_params("message", "no part of the message orders a service", "order")
 
 
@@ -112,7 +112,7 @@ def skill_of(path: str) -> str:
     return path.strip("/").replace("/", "-")
 
 
-def _ordered(part: dict[str, Any], shape: Shape) -> dict[str, Any] | None:
+def _read_order(part: dict[str, Any], shape: Shape) -> dict[str, Any] | None:
     """Return a part's order as the rail knows it, None where it orders nothing."""
     roles = {path: role for role, path in shape.paths.items()}
     by_skill = {skill_of(path): role for path, role in roles.items()}
@@ -140,7 +140,7 @@ def _read(text: str) -> Any:
         return None
 
 
-def _reshaped(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
+def _reshape_task(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
     """Return a task in the look."""
     task = {**task, "id": reshaped_id(task["id"], shape.a2a_ids), "status": dict(task["status"])}
     status = task["status"]
@@ -159,19 +159,19 @@ def _reshaped(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
 
 def _message(message: Mapping[str, Any], task_id: str, shape: Shape) -> dict[str, Any]:
     """Return a status message: its challenge as by REST, and its terms in a part where the look has no metadata."""
-    reshaped = {**message, "taskId": task_id}
-    metadata = dict(reshaped.get("metadata", {}))
+    new_message = {**message, "taskId": task_id}
+    metadata = dict(new_message.get("metadata", {}))
     challenge = metadata.get(a2a_x402.REQUIRED)
     if isinstance(challenge, dict):
         metadata[a2a_x402.REQUIRED] = rail_challenge.reshaped_challenge(challenge, shape)
     if shape.a2a_state == "literal, terms in a part" and metadata.get(a2a_x402.STATUS) == a2a_x402.Status.REQUIRED:
-        reshaped["parts"] = [*reshaped["parts"], data_part(metadata[a2a_x402.REQUIRED])]
+        new_message["parts"] = [*new_message["parts"], data_part(metadata[a2a_x402.REQUIRED])]
         metadata = {name: value for name, value in metadata.items() if name not in _ASKS}
-        reshaped.pop("extensions", None)
+        new_message.pop("extensions", None)
     if shape.a2a_terms == "no status" and metadata.get(a2a_x402.STATUS) == a2a_x402.Status.REQUIRED:
         del metadata[a2a_x402.STATUS]
-    reshaped.pop("metadata", None)
-    return {**reshaped, "metadata": metadata} if metadata else reshaped
+    new_message.pop("metadata", None)
+    return {**new_message, "metadata": metadata} if metadata else new_message
 
 
 def _members(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
@@ -183,9 +183,9 @@ def _members(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
         task["history"] = [{**one, "taskId": task["id"]} for one in task.get("history", ())]
     if shape.a2a_task == "few":
         status.pop("timestamp", None)
-        kept = {name: value for name, value in task.get("metadata", {}).items() if name != "payment_state"}
+        other_metadata = {name: value for name, value in task.get("metadata", {}).items() if name != "payment_state"}
         task.pop("metadata", None)
-        return {**task, **({"metadata": kept} if kept else {})}
+        return {**task, **({"metadata": other_metadata} if other_metadata else {})}
     if shape.a2a_task == "more":
         more = {"lane_count": 3, "links": [{"rel": "terms", "href": "https://docs.invalid/"}]}
         task["metadata"] = {**task.get("metadata", {}), **more}
@@ -199,17 +199,17 @@ def edit(answer: Answer, shape: Shape) -> None:
     document = answer.document
     if not isinstance(document, dict) or answer.status != 200:
         return
-    if answer.asked.path == ENDPOINT and isinstance(document.get("error"), dict):
+    if answer.request.path == ENDPOINT and isinstance(document.get("error"), dict):
         document["error"] = _error(document["error"], shape.a2a_errors)
-    elif answer.asked.path in {CARD, LEGACY_CARD}:
+    elif answer.request.path in {CARD, LEGACY_CARD}:
         answer.document = agent_documents.card(_orders(document, shape), shape.rail_card)
 
 
 def _orders(card: dict[str, Any], shape: Shape) -> dict[str, Any]:
     """Return a card that says how this look is ordered from, and whether the extension must be activated."""
     if shape.a2a_demands_extension:
-        for one in card["capabilities"]["extensions"]:
-            one["required"] = True
+        for extension in card["capabilities"]["extensions"]:
+            extension["required"] = True
     if shape.a2a_order != "service_id":
         for skill, path in zip(card["skills"], shape.paths.values(), strict=True):
             skill.pop("examples", None)

@@ -25,54 +25,64 @@ def install(shape: Shape, surface: str) -> None:
         replace(Call, "json", lambda read: lambda call: _own(call, read(call), surface))
 
 
-def _own(call: Call, told: Any, surface: str) -> Any:
+def _own(call: Call, body: Any, surface: str) -> Any:
     """Return a body as the addon itself takes it."""
-    path, made = QUESTIONS[surface]
-    if call.request.path != path or not isinstance(told, dict):
-        return told
-    presented = told.get("presented")
-    known = {name: value for name, value in told.items() if name not in {"presented", "credential", "credentials"}}
-    return {**known, **made(presented["vc"])} if isinstance(presented, dict) and "vc" in presented else known
+    path, make_body = QUESTIONS[surface]
+    if call.request.path != path or not isinstance(body, dict):
+        return body
+    presentation = body.get("presented")
+    other_members = {
+        name: value for name, value in body.items() if name not in {"presented", "credential", "credentials"}
+    }
+    return (
+        {**other_members, **make_body(presentation["vc"])}
+        if isinstance(presentation, dict) and "vc" in presentation
+        else other_members
+    )
 
 
 def elsewhere(shape: Shape, surface: str) -> Callable[[str], str]:
     """Return what tells an addon's own path of a path."""
     if shape.addon_question != "words" or surface not in QUESTIONS:
         return str
-    moved = {OTHER_PATH: QUESTIONS[surface][0], QUESTIONS[surface][0]: "/nothing-here"}
-    return lambda path: moved.get(path, path)
+    own_paths = {OTHER_PATH: QUESTIONS[surface][0], QUESTIONS[surface][0]: "/nothing-here"}
+    return lambda path: own_paths.get(path, path)
 
 
 def edit(answer: Answer, shape: Shape, surface: str) -> None:
     """Change health, answers, refusals and the contract."""
-    told, path = answer.document, answer.asked.path
-    if not isinstance(told, dict):
+    document, path = answer.document, answer.request.path
+    if not isinstance(document, dict):
         return
     if answer.status >= 400:
         put_error(answer, shape.hub_errors)
     elif path == "/health":
-        answer.document = _health(told, shape)
+        answer.document = _health(document, shape)
     elif surface in QUESTIONS and path in {OTHER_PATH, QUESTIONS[surface][0]}:
-        answer.document = _answer(told, shape)
+        answer.document = _answer(document, shape)
     elif path == "/openapi.json" and shape.addon_question == "words" and surface in QUESTIONS:
-        told["paths"] = {_shown(one, surface): item for one, item in told["paths"].items()}
+        document["paths"] = {_show_path(one, surface): item for one, item in document["paths"].items()}
 
 
-def _shown(path: str, surface: str) -> str:
+def _show_path(path: str, surface: str) -> str:
     return OTHER_PATH if path == QUESTIONS[surface][0] else path
 
 
-def _health(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
+def _health(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
     if shape.addon_health == "few":
         return {"up": True}
     if shape.addon_health == "nested":
-        return {"healthy": True, "trust": {"issuers": told["issuers"], "hub": told["hub"]}, "build": told["version"]}
-    return told
+        return {
+            "healthy": True,
+            "trust": {"issuers": document["issuers"], "hub": document["hub"]},
+            "build": document["version"],
+        }
+    return document
 
 
-def _answer(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
+def _answer(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
     if shape.addon_answer == "few":
-        return {"valid": told["valid"]}
+        return {"valid": document["valid"]}
     if shape.addon_answer == "nested":
-        return {"outcome": {"accepted": told["valid"]}, "report": told}
-    return told
+        return {"outcome": {"accepted": document["valid"]}, "report": document}
+    return document

@@ -13,7 +13,7 @@ _OWN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "atb_verifier": ("/v1/verify", {"credential": "{credential}"}),
     "federation_validator": ("/v1/validate", {"credentials": ["{credential}"]}),
 }
-_OTHER = {"presented": {"vc": "{credential}"}}
+_OTHER_BODY = {"presented": {"vc": "{credential}"}}
 
 
 def _valid_at(shape: Shape) -> str:
@@ -25,8 +25,8 @@ def _own(name: str) -> Any:
     return lambda shape: {"path": path, "body": body, "valid_at": _valid_at(shape)}
 
 
-def _other(shape: Shape) -> dict[str, Any]:
-    return {"path": OTHER_PATH, "body": _OTHER, "valid_at": _valid_at(shape)}
+def _other_question(shape: Shape) -> dict[str, Any]:
+    return {"path": OTHER_PATH, "body": _OTHER_BODY, "valid_at": _valid_at(shape)}
 
 
 def _of_each(member: str, value: Any) -> dict[str, Any]:
@@ -68,7 +68,9 @@ POINTS = (
         "path and body by which a bundled service is asked about a credential",
         (
             Choice("its own", binds={f"addons.{name}.question": _own(name) for name in _OWN}),
-            Choice("/check and a presentation", {"addon_question": "words"}, binds=_of_each("question", _other)),
+            Choice(
+                "/check and a presentation", {"addon_question": "words"}, binds=_of_each("question", _other_question)
+            ),
         ),
     ),
     Point(

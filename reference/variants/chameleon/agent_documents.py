@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD
-from reference.variants.chameleon.rail_documents import loosened
+from reference.variants.chameleon.rail_documents import loosen_contract
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer, walked
+from reference.variants.chameleon.wire import Answer, change_texts
 
 OPENAPI = "/openapi.json"
-_DEMANDED = (
+_REQUIRED_MEMBERS = (
     *("protocolVersion", "name", "description", "url", "preferredTransport", "version", "capabilities"),
     *("defaultInputModes", "defaultOutputModes", "skills"),
 )
@@ -23,69 +23,73 @@ def elsewhere(shape: Shape) -> Callable[[str], str]:
     """Return what tells the service's own path of a path; its own one leads nowhere where the look has another."""
     if shape.agent_openapi_path == OPENAPI:
         return str
-    moved = {shape.agent_openapi_path: OPENAPI, OPENAPI: "/nothing-here"}
-    return lambda path: moved.get(path, path)
+    own_paths = {shape.agent_openapi_path: OPENAPI, OPENAPI: "/nothing-here"}
+    return lambda path: own_paths.get(path, path)
 
 
 def edit(answer: Answer, shape: Shape) -> None:
     """Give the agent's documents another shape."""
     edits: Mapping[str, Callable[[dict[str, Any], Shape], dict[str, Any]]] = {
-        "/": _landing,
+        "/": _landing_document,
         "/health": _health,
         ENDPOINT: _hint,
         shape.agent_openapi_path: _contract,
         CARD: lambda told, look: card(told, look.agent_card),
         LEGACY_CARD: _legacy,
     }
-    made = edits.get(answer.asked.path)
-    read = answer.status == 200 and answer.asked.method in {"GET", "HEAD"}
-    if made is not None and read and isinstance(answer.document, dict):
-        answer.document = made(answer.document, shape)
+    change = edits.get(answer.request.path)
+    read = answer.status == 200 and answer.request.method in {"GET", "HEAD"}
+    if change is not None and read and isinstance(answer.document, dict):
+        answer.document = change(answer.document, shape)
 
 
-def card(told: dict[str, Any], form: str) -> dict[str, Any]:
+def card(document: dict[str, Any], form: str) -> dict[str, Any]:
     """Return a card in another form: `few` has what A2A 0.3 demands, `more` what it allows beyond."""
     if form == "few":
-        skills = [{name: one[name] for name in _OF_A_SKILL} for one in told["skills"]]
-        wanted = [one for one in told["capabilities"].get("extensions", []) if one.get("required")]
-        kept = {name: told[name] for name in _DEMANDED if name in told}
-        return {**kept, "skills": skills, "capabilities": {"extensions": wanted} if wanted else {}}
-    if form == "more":
-        home = told["url"].removesuffix("/a2a")
-        other = {"url": f"{home}/rest", "transport": "HTTP+JSON"}
+        skills = [{name: one[name] for name in _OF_A_SKILL} for one in document["skills"]]
+        required_extensions = [one for one in document["capabilities"].get("extensions", []) if one.get("required")]
+        required_members = {name: document[name] for name in _REQUIRED_MEMBERS if name in document}
         return {
-            **told,
-            "additionalInterfaces": [*told["additionalInterfaces"], other],
+            **required_members,
+            "skills": skills,
+            "capabilities": {"extensions": required_extensions} if required_extensions else {},
+        }
+    if form == "more":
+        home = document["url"].removesuffix("/a2a")
+        other_interface = {"url": f"{home}/rest", "transport": "HTTP+JSON"}
+        return {
+            **document,
+            "additionalInterfaces": [*document["additionalInterfaces"], other_interface],
             "iconUrl": f"{home}/icon.png",
             "documentationUrl": "https://docs.invalid/",
             "signatures": [{"protected": "e30", "signature": "AA"}],
             "x-region": {"name": "eu", "zones": [1, 2]},
         }
-    return told
+    return document
 
 
-def _legacy(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    told = card(told, shape.agent_card)
+def _legacy(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    document = card(document, shape.agent_card)
     if shape.agent_legacy_card == "older":
-        kept = {name: value for name, value in told.items() if name not in _SINCE_0_3}
-        return {**kept, "authentication": {"schemes": []}}
-    return told
+        older_members = {name: value for name, value in document.items() if name not in _SINCE_0_3}
+        return {**older_members, "authentication": {"schemes": []}}
+    return document
 
 
-def _landing(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
+def _landing_document(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
     if shape.agent_landing == "name":
-        return {"agent": told["name"]}
+        return {"agent": document["name"]}
     if shape.agent_landing == "operations":
-        listed = [{"rel": name, "href": url} for name, url in told["links"].items()]
-        told = {"title": told["name"], "operations": listed, "docs": None, "release": told["version"]}
-    return dict(walked(told, lambda text: _moved(text, shape)))
+        operations = [{"rel": name, "href": url} for name, url in document["links"].items()]
+        document = {"title": document["name"], "operations": operations, "docs": None, "release": document["version"]}
+    return dict(change_texts(document, lambda text: _replace_openapi_path(text, shape)))
 
 
-def _moved(text: str, shape: Shape) -> str:
+def _replace_openapi_path(text: str, shape: Shape) -> str:
     return text.removesuffix(OPENAPI) + shape.agent_openapi_path if text.endswith(OPENAPI) else text
 
 
-def _health(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
+def _health(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
     if shape.agent_health == "empty":
         return {}
     if shape.agent_health == "checks":
@@ -93,26 +97,26 @@ def _health(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
             "healthy": True,
             "checks": [{"name": "entropy", "ok": True}],
             "uptime_s": 12.5,
-            "build": told["version"],
+            "build": document["version"],
         }
-    return told
+    return document
 
 
-def _hint(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
+def _hint(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
     if shape.agent_hint == "transport":
-        return {"transport": {"protocol": "JSONRPC", "method": "POST", "href": told["url"]}}
+        return {"transport": {"protocol": "JSONRPC", "method": "POST", "href": document["url"]}}
     if shape.agent_hint == "sentence":
-        return {"message": f"Nothing to read here; send JSON-RPC by post to {told['url']}."}
-    return told
+        return {"message": f"Nothing to read here; send JSON-RPC by post to {document['url']}."}
+    return document
 
 
 # The contract.
 
 
-def _contract(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    document = loosened(told)
-    moved = {OPENAPI: shape.agent_openapi_path}
-    document["paths"] = {moved.get(path, path): _open(item) for path, item in document["paths"].items()}
+def _contract(contract: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    document = loosen_contract(contract)
+    new_paths = {OPENAPI: shape.agent_openapi_path}
+    document["paths"] = {new_paths.get(path, path): _open(item) for path, item in document["paths"].items()}
     if shape.agent_openapi == "bare":
         info = {name: document["info"][name] for name in ("title", "version")}
         return {"openapi": document["openapi"], "info": info, "paths": document["paths"]}

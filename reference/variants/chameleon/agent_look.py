@@ -32,9 +32,9 @@ _OLD_WORDS = {
 
 def install(shape: Shape) -> None:
     """Put the look of the skills into the service."""
-    replace(Skill, "call", lambda call: _called(call, shape))
+    replace(Skill, "call", lambda call: _wrap_call(call, shape))
     if shape.agent_a2a != "task":
-        replace(A2aServer, "_send", lambda send: _answered(send, shape))
+        replace(A2aServer, "_send", lambda send: _wrap_send(send, shape))
     if shape.sign_parameters == "few":
         replace(signing, "_parameters", lambda made: lambda *given: _Few(_few(made(*given))))
     if shape.sign_digest != "sha-256":
@@ -52,60 +52,60 @@ def _few(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name not in {"expires", "alg", "keyid"}}
 
 
-def _with_digest(made: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+def _with_digest(original: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
     names = ("sha-512",) if shape.sign_digest == "sha-512" else ("sha-512", "sha-256")
 
-    def headers(request: Any, covered: Any) -> Any:
-        told = made(request, covered)
-        if request.content and not any("key" in one.parameters for one in covered):
+    def headers(request: Any, components: Any) -> Any:
+        new_headers = original(request, components)
+        if request.content and not any("key" in one.parameters for one in components):
             values = [f"{name}=:{content_digest.compute(name, request.content)}:" for name in names]
-            told = {**told, "Content-Digest": ", ".join(values)}
-        return told
+            new_headers = {**new_headers, "Content-Digest": ", ".join(values)}
+        return new_headers
 
     return headers
 
 
-def _called(call: Callable[..., dict[str, Any]], shape: Shape) -> Callable[..., dict[str, Any]]:
-    def called(self: Skill, body: Any, moment: Moment) -> dict[str, Any]:
+def _wrap_call(call: Callable[..., dict[str, Any]], shape: Shape) -> Callable[..., dict[str, Any]]:
+    def call_in_variant(self: Skill, body: Any, moment: Moment) -> dict[str, Any]:
         own = agent_requests.own(body, self.id, shape)
         if shape.agent_max_age is not None and self.id != agent_requests.SIGN and isinstance(own, dict):
             own = {"max_age_seconds": shape.agent_max_age, **own}
-        told = call(self, own, moment)
+        result = call(self, own, moment)
         if self.id == agent_requests.SIGN:
-            return agent_results.signed(told, shape)
-        if shape.agent_unparsable == 422 and _UNPARSABLE & set(told["error_codes"]):
+            return agent_results.reshape_signed(result, shape)
+        if shape.agent_unparsable == 422 and _UNPARSABLE & set(result["error_codes"]):
             where = agent_requests.shown(["body", "headers"], shape)
-            raise Unprocessable([{"loc": where, "msg": text, "type": "signature_header"} for text in told["errors"]])
-        return agent_results.judged(told, shape, base64.b64decode(own.get("body_b64") or ""))
+            raise Unprocessable([{"loc": where, "msg": text, "type": "signature_header"} for text in result["errors"]])
+        return agent_results.reshape_verdict(result, shape, base64.b64decode(own.get("body_b64") or ""))
 
-    return called
+    return call_in_variant
 
 
-def _answered(send: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
-    async def answered(self: A2aServer, params: Params, request: Request) -> dict[str, Any]:
+def _wrap_send(send: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    async def send_in_variant(self: A2aServer, params: Params, request: Request) -> dict[str, Any]:
         task: dict[str, Any] = await send(self, params, request)
         if shape.agent_a2a == "wrapped":
             return {"task": {name: value for name, value in task.items() if name != "kind"}}
-        made = task.get("artifacts") or [task["status"].get("message", {})]
+        artifacts = task.get("artifacts") or [task["status"].get("message", {})]
         head = {"kind": "message", "role": "agent", "messageId": str(uuid.uuid4())}
-        return {**head, "contextId": task["contextId"], "parts": made[0].get("parts", [])}
+        return {**head, "contextId": task["contextId"], "parts": artifacts[0].get("parts", [])}
 
-    return answered
+    return send_in_variant
 
 
 def edit(answer: Answer, shape: Shape) -> None:
     """Change refusals: the items of a 422, errors of JSON-RPC, and the bodies of what is refused otherwise."""
-    told = answer.document
-    if not isinstance(told, dict):
+    document = answer.document
+    if not isinstance(document, dict):
         return
-    if answer.asked.path == ENDPOINT and isinstance(told.get("error"), dict):
-        told["error"] = _rpc_error(told["error"], shape)
+    if answer.request.path == ENDPOINT and isinstance(document.get("error"), dict):
+        document["error"] = _rpc_error(document["error"], shape)
     elif answer.status < 400:
         return
-    elif answer.status == 422 and answer.asked.path in _CALLS:
-        told["detail"] = _items(told["detail"], shape)
+    elif answer.status == 422 and answer.request.path in _CALLS:
+        document["detail"] = _items(document["detail"], shape)
     elif answer.status != 422:
-        _refusal(answer, told, shape)
+        _refusal(answer, document, shape)
 
 
 def _items(detail: list[dict[str, Any]], shape: Shape) -> list[dict[str, Any]]:
@@ -126,10 +126,10 @@ def _rpc_error(error: dict[str, Any], shape: Shape) -> dict[str, Any]:
     return {"code": error["code"], "message": ""} if shape.agent_rpc_errors == "empty" else error
 
 
-def _refusal(answer: Answer, told: Mapping[str, Any], shape: Shape) -> None:
-    text = str(told.get("detail") or told.get("message"))
+def _refusal(answer: Answer, document: Mapping[str, Any], shape: Shape) -> None:
+    text = str(document.get("detail") or document.get("message"))
     if shape.agent_refusals == "error and message":
         answer.document = {"error": f"http_{answer.status}", "message": text}
     elif shape.agent_refusals == "problem":
         answer.document = {"type": "about:blank", "title": text, "status": answer.status}
-        answer.put("Content-Type", "application/problem+json")
+        answer.set_header("Content-Type", "application/problem+json")

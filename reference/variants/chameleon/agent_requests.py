@@ -44,66 +44,66 @@ def own(body: Any, skill: str, shape: Shape) -> Any:
     return _to_sign(members, shape) if skill == SIGN else members
 
 
-def shown(place: list[Any], shape: Shape) -> list[Any]:
+def translate_place(place: list[Any], shape: Shape) -> list[Any]:
     """Return the place of a fault by the names that the caller knows."""
     names = {own_name: name for name, own_name in _WORDS.items()} if shape.agent_request == "words" else {}
-    renamed = [names.get(one, one) if isinstance(one, str) else one for one in place]
+    new_place = [names.get(one, one) if isinstance(one, str) else one for one in place]
     if shape.agent_request == "url":
-        return ["url" if one in _TARGET else one for one in renamed]
-    if shape.agent_request == "envelope" and len(renamed) > 1 and renamed[1] not in _KEYS:
-        return [renamed[0], "envelope", *renamed[1:]]
-    return renamed
+        return ["url" if one in _TARGET else one for one in new_place]
+    if shape.agent_request == "envelope" and len(new_place) > 1 and new_place[1] not in _KEYS:
+        return [new_place[0], "envelope", *new_place[1:]]
+    return new_place
 
 
 def _by_url(body: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in body.items() if name not in _TARGET}
-    url = kept.pop("url", None)
-    scheme, mark, rest = url.partition("://") if isinstance(url, str) else ("", "", "")
+    other_members = {name: value for name, value in body.items() if name not in _TARGET}
+    url = other_members.pop("url", None)
+    scheme, mark, address = url.partition("://") if isinstance(url, str) else ("", "", "")
     if not mark:
-        return kept
-    ends = min((at for at in (rest.find("/"), rest.find("?")) if at >= 0), default=len(rest))
-    return {**kept, "scheme": scheme, "authority": rest[:ends], "path": rest[ends:] or "/"}
+        return other_members
+    ends = min((at for at in (address.find("/"), address.find("?")) if at >= 0), default=len(address))
+    return {**other_members, "scheme": scheme, "authority": address[:ends], "path": address[ends:] or "/"}
 
 
 def _with_members(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a body whose signature stands in members: fields of those names among the headers count for nothing."""
     names = {"signature_input": "Signature-Input", "signature": "Signature"}
-    made = {name: value for name, value in body.items() if name not in names}
-    headers = made.get("headers")
+    request = {name: value for name, value in body.items() if name not in names}
+    headers = request.get("headers")
     if isinstance(headers, dict):
-        kept = {name: value for name, value in headers.items() if name.lower().replace("-", "_") not in names}
-        made["headers"] = kept | {field: body[name] for name, field in names.items() if name in body}
-    return made
+        other_headers = {name: value for name, value in headers.items() if name.lower().replace("-", "_") not in names}
+        request["headers"] = other_headers | {field: body[name] for name, field in names.items() if name in body}
+    return request
 
 
 def _in_envelope(body: Mapping[str, Any]) -> dict[str, Any]:
     inner = body.get("envelope")
     keys = {name: body[name] for name in (*_KEYS, *PRIVATE_KEY_MEMBERS) if name in body}
-    held = inner if isinstance(inner, dict) else {}
-    return {**{name: value for name, value in held.items() if name not in _KEYS}, **keys}
+    inner_members = inner if isinstance(inner, dict) else {}
+    return {**{name: value for name, value in inner_members.items() if name not in _KEYS}, **keys}
 
 
 def _in_words(body: Mapping[str, Any], *, explains: bool) -> dict[str, Any]:
-    known = {**_WORDS, **({name: name for name in _KEYS} if explains else {})}
-    hidden = {*_WORDS.values(), *_KEYS, *_TARGET} - known.keys()
-    made = {known.get(name, name): value for name, value in body.items() if name not in hidden}
-    if "headers" in made:
-        made["headers"] = _of_pairs(made["headers"])
+    own_names = {**_WORDS, **({name: name for name in _KEYS} if explains else {})}
+    unknown_names = {*_WORDS.values(), *_KEYS, *_TARGET} - own_names.keys()
+    request = {own_names.get(name, name): value for name, value in body.items() if name not in unknown_names}
+    if "headers" in request:
+        request["headers"] = _of_pairs(request["headers"])
     if "signer" in body and not explains:
-        made["public_key_hex"] = _of_jwk(body["signer"])
-    return made
+        request["public_key_hex"] = _of_jwk(body["signer"])
+    return request
 
 
 def _of_pairs(pairs: Any) -> Any:
     """Return an object of a list of pairs; what is no such list stays what it is, and is refused."""
     if not isinstance(pairs, list):
         return [pairs]
-    made: dict[str, Any] = {}
+    headers: dict[str, Any] = {}
     for pair in pairs:
         if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)):
             return pairs
-        made[pair[0]] = [*made[pair[0]], pair[1]] if pair[0] in made else [pair[1]]
-    return made
+        headers[pair[0]] = [*headers[pair[0]], pair[1]] if pair[0] in headers else [pair[1]]
+    return headers
 
 
 def _of_jwk(signer: Any) -> Any:
@@ -130,8 +130,8 @@ def _to_sign(body: dict[str, Any], shape: Shape) -> dict[str, Any]:
     if shape.sign_cover in _COVERS:
         usual["covered_components"] = [*_COVERS[shape.sign_cover]]
     elif shape.sign_cover == "fields too":
-        given = body.get("headers")
-        fields = sorted(name.lower() for name in given) if isinstance(given, dict) else []
+        headers = body.get("headers")
+        fields = sorted(name.lower() for name in headers) if isinstance(headers, dict) else []
         query = ["@query"] if "?" in str(body.get("path")) else []
         usual["covered_components"] = [*fields, "@method", "@authority", "@path", *query]
     if shape.sign_label is not None:

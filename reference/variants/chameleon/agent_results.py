@@ -11,7 +11,7 @@ from reference.protocol.keys import base64url
 from reference.variants.chameleon.shape import Shape
 
 Place = tuple[str, Any]
-_RENAMED = frozenset(
+_RENAMED_MEMBERS = frozenset(
     {
         *("valid", "errors", "error_codes", "verdict", "signature_base", "signing_base", "covered_components"),
         *("parameters", "content_digest", "fix_notes", "diagnosis"),
@@ -24,22 +24,22 @@ _MORE: Mapping[str, Any] = {
     "warnings": [],
     "policy": {"max_age": None, "seconds_of_skew": 60},
 }
-_ADDED = {"Signature-Input": "signature_input", "Signature": "signature", "Content-Digest": "content_digest"}
+_ADDED_MEMBERS = {"Signature-Input": "signature_input", "Signature": "signature", "Content-Digest": "content_digest"}
 _SHORT = {"Signature-Input": "input", "Signature": "sig", "Content-Digest": "digest"}
 _SPKI = bytes.fromhex("302a300506032b6570032100")
 _OWN_WORDS = {True: "accepted", False: "refused", None: "unverified"}
 _WORDS = {True: "pass", False: "fail", None: "unverified"}
 
 
-def put(document: dict[str, Any], place: str, value: Any) -> None:
+def set_at(document: dict[str, Any], place: str, value: Any) -> None:
     """Set the value at a dotted place."""
     *outer, name = place.split(".")
-    for one in outer:
-        document = document.setdefault(one, {})
+    for outer_name in outer:
+        document = document.setdefault(outer_name, {})
     document[name] = value
 
 
-def judged(result: Mapping[str, Any], shape: Shape, content: bytes) -> dict[str, Any]:
+def reshape_verdict(result: Mapping[str, Any], shape: Shape, content: bytes) -> dict[str, Any]:
     """Return a result of verify or explain in the look.
 
     Args:
@@ -48,17 +48,17 @@ def judged(result: Mapping[str, Any], shape: Shape, content: bytes) -> dict[str,
         content: The message's content.
     """
     explains = "verdict" in result
-    made: dict[str, Any] = {}
-    for place, value in _named(result, shape, content, explains=explains):
-        put(made, place, value)
+    answer: dict[str, Any] = {}
+    for place, value in _list_places(result, shape, content, explains=explains):
+        set_at(answer, place, value)
     if shape.agent_members == "few":
-        return made
-    rest = {name: value for name, value in result.items() if name not in _RENAMED}
+        return answer
+    other_members = {name: value for name, value in result.items() if name not in _RENAMED_MEMBERS}
     more = _MORE if shape.agent_members == "more" else {}
-    return {**rest, **made, **{name: value for name, value in more.items() if name not in made}}
+    return {**other_members, **answer, **{name: value for name, value in more.items() if name not in answer}}
 
 
-def _named(result: Mapping[str, Any], shape: Shape, content: bytes, *, explains: bool) -> Iterator[Place]:
+def _list_places(result: Mapping[str, Any], shape: Shape, content: bytes, *, explains: bool) -> Iterator[Place]:
     if not explains or shape.agent_word != "result":
         yield from _validity(result["valid"], shape)
     yield from _errors(result, shape)
@@ -93,10 +93,10 @@ def _word(valid: bool | None, shape: Shape) -> Iterator[Place]:
         yield "result", {True: "valid", False: "invalid", None: "not asked"}[valid]
 
 
-def _errors(told: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
-    pairs = list(zip(told["error_codes"], told["errors"], strict=True))
+def _errors(result: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
+    pairs = list(zip(result["error_codes"], result["errors"], strict=True))
     if shape.agent_errors == "texts":
-        yield from (("errors", told["errors"]), ("error_codes", told["error_codes"]))
+        yield from (("errors", result["errors"]), ("error_codes", result["error_codes"]))
     elif shape.agent_errors == "objects":
         yield "problems", [{"code": code.upper(), "message": text} for code, text in pairs]
     elif shape.agent_errors == "codes":
@@ -134,31 +134,39 @@ def _components(names: Sequence[str], shape: Shape) -> Iterator[Place]:
     yield forms[shape.agent_components]
 
 
-def _written(name: str, value: Any) -> str:
+def _write_parameter(name: str, value: Any) -> str:
     return f"{name}={value}" if isinstance(value, int) else f'{name}="{value}"'
 
 
 def _parameters(parameters: Mapping[str, Any] | None, shape: Shape) -> Iterator[Place]:
-    known = parameters or {}
+    members = parameters or {}
     forms: Mapping[str, Place] = {
         "object": ("parameters", parameters),
-        "deep": ("input.params", dict(known)),
-        "list": ("signature_parameters", [{"name": name, "value": value} for name, value in known.items()]),
-        "text": ("signature_params", ";".join(_written(name, value) for name, value in known.items())),
+        "deep": ("input.params", dict(members)),
+        "list": ("signature_parameters", [{"name": name, "value": value} for name, value in members.items()]),
+        "text": ("signature_params", ";".join(_write_parameter(name, value) for name, value in members.items())),
     }
     yield forms[shape.agent_parameters]
 
 
-def _digest(told: Mapping[str, Any], shape: Shape, content: bytes) -> Iterator[Place]:
-    algorithm = told["algorithm"] or "sha-256"
+def _digest(digest_result: Mapping[str, Any], shape: Shape, content: bytes) -> Iterator[Place]:
+    algorithm = digest_result["algorithm"] or "sha-256"
     every = {
         name: base64.b64encode(hashlib.new(name.replace("-", ""), content).digest()).decode()
         for name in ("sha-256", "sha-512")
     }
     forms: Mapping[str, Sequence[Place]] = {
-        "object": (("content_digest", dict(told)),),
-        "field": (("recomputed", f"{algorithm}=:{told['computed']}:"), ("digest_matches", told["match"])),
-        "list": (("digests", [{"algorithm": algorithm, "value": told["computed"], "given": told["provided"]}]),),
+        "object": (("content_digest", dict(digest_result)),),
+        "field": (
+            ("recomputed", f"{algorithm}=:{digest_result['computed']}:"),
+            ("digest_matches", digest_result["match"]),
+        ),
+        "list": (
+            (
+                "digests",
+                [{"algorithm": algorithm, "value": digest_result["computed"], "given": digest_result["provided"]}],
+            ),
+        ),
         "every": (("body_digest", every),),
     }
     yield from forms[shape.agent_digest]
@@ -177,36 +185,44 @@ def _notes(notes: Sequence[str], shape: Shape) -> Iterator[Place]:
 # Demo signatures.
 
 
-def signed(told: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+def reshape_signed(result: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     """Return a result of sign in the look."""
-    made: dict[str, Any] = {}
-    for place, value in (*_signed_request(told, shape), *_demo_key(told, shape), *base(told["signature_base"], shape)):
-        put(made, place, value)
+    answer: dict[str, Any] = {}
+    for place, value in (
+        *_signed_request(result, shape),
+        *_demo_key(result, shape),
+        *base(result["signature_base"], shape),
+    ):
+        set_at(answer, place, value)
     if shape.agent_members == "few":
-        return made
-    for place, value in (*_components(told["covered_components"], shape), *_parameters(told["parameters"], shape)):
-        put(made, place, value)
-    rest = {name: told[name] for name in ("label", "ephemeral", "note")}
-    return {**rest, **made, **({"ok": True, "took_ms": 1, "warnings": []} if shape.agent_members == "more" else {})}
+        return answer
+    for place, value in (*_components(result["covered_components"], shape), *_parameters(result["parameters"], shape)):
+        set_at(answer, place, value)
+    other_members = {name: result[name] for name in ("label", "ephemeral", "note")}
+    return {
+        **other_members,
+        **answer,
+        **({"ok": True, "took_ms": 1, "warnings": []} if shape.agent_members == "more" else {}),
+    }
 
 
-def _signed_request(told: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
+def _signed_request(result: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
     names = ("method", "authority", "path", "scheme", "headers", "body_b64")
-    fields: Mapping[str, Any] = told["headers"]
-    url = f"{told['scheme']}://{told['authority']}{told['path']}"
+    fields: Mapping[str, Any] = result["headers"]
+    url = f"{result['scheme']}://{result['authority']}{result['path']}"
     pairs = [[name, line] for name, value in fields.items() for line in (value if isinstance(value, list) else [value])]
-    request = {"method": told["method"], "url": url, "body_b64": told["body_b64"]}
+    request = {"method": result["method"], "url": url, "body_b64": result["body_b64"]}
     forms: Mapping[str, Callable[[], Sequence[Place]]] = {
-        "flat": lambda: [(name, told[name]) for name in names],
+        "flat": lambda: [(name, result[name]) for name in names],
         "pairs": lambda: [("signed_request", {**request, "headers": pairs})],
         "objects": lambda: [
             ("request", {**request, "header_fields": [{"name": name, "value": line} for name, line in pairs]})
         ],
         "lower case": lambda: [("request", {**request, "headers": {name.lower(): line for name, line in pairs}})],
-        "text": lambda: [("http", _as_sent(told, pairs))],
+        "text": lambda: [("http", _as_sent(result, pairs))],
         "members": lambda: [
             *((name, value) for name, value in request.items()),
-            *((_ADDED[name], line) for name, line in pairs if name in _ADDED),
+            *((_ADDED_MEMBERS[name], line) for name, line in pairs if name in _ADDED_MEMBERS),
         ],
         "short names": lambda: [
             *((name, value) for name, value in request.items()),
@@ -216,20 +232,20 @@ def _signed_request(told: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
     yield from forms[shape.sign_request]()
 
 
-def _as_sent(told: Mapping[str, Any], pairs: Sequence[Sequence[str]]) -> str:
+def _as_sent(result: Mapping[str, Any], pairs: Sequence[Sequence[str]]) -> str:
     """Return the signed request as it would be sent."""
-    lines = [f"{told['method']} {told['path']} HTTP/1.1", f"Host: {told['authority']}"]
-    body = base64.b64decode(told["body_b64"]).decode("utf-8", "replace")
+    lines = [f"{result['method']} {result['path']} HTTP/1.1", f"Host: {result['authority']}"]
+    body = base64.b64decode(result["body_b64"]).decode("utf-8", "replace")
     return "\r\n".join([*lines, *(f"{name}: {line}" for name, line in pairs), "", body])
 
 
-def _demo_key(told: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
-    raw = bytes.fromhex(told["public_key_hex"])
+def _demo_key(result: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
+    raw = bytes.fromhex(result["public_key_hex"])
     forms: Mapping[str, Sequence[Place]] = {
-        "hex and did:key": (("public_key_hex", told["public_key_hex"]), ("did_key", told["did_key"])),
-        "did:key": (("demo_key", told["did_key"]),),
+        "hex and did:key": (("public_key_hex", result["public_key_hex"]), ("did_key", result["did_key"])),
+        "did:key": (("demo_key", result["did_key"]),),
         "JWK": (("verification.key", {"kty": "OKP", "crv": "Ed25519", "x": base64url(raw)}),),
-        "multibase": (("verification_method", {"publicKeyMultibase": told["did_key"].removeprefix("did:key:")}),),
+        "multibase": (("verification_method", {"publicKeyMultibase": result["did_key"].removeprefix("did:key:")}),),
         "PEM": (("public_key_pem", _pem(raw)),),
         "base64": (("demo_public_key", base64.b64encode(raw).decode()),),
     }

@@ -13,7 +13,7 @@ from reference.variants.chameleon import (
     rail_a2a_points,
     rail_points,
 )
-from reference.variants.chameleon.points import Conflict, Look, Point, draw
+from reference.variants.chameleon.points import Conflict, Point, Variant, draw
 
 POINTS: tuple[Point, ...] = (
     *http_points.POINTS,
@@ -62,6 +62,6 @@ CONFLICTS = (
 )
 
 
-def look(seed: int) -> Look:
+def draw_variant(seed: int) -> Variant:
     """Return what a seed draws."""
     return draw(POINTS, CONFLICTS, seed)

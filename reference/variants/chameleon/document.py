@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reference.variants.chameleon.catalog import CONFLICTS, POINTS
-from reference.variants.chameleon.open_points import CONTRADICTIONS, OPEN, UNVARIED
+from reference.variants.chameleon.open_points import CONTRADICTIONS, FIXED_POINTS, OPEN
 
 _HEAD = """\
 # The chameleon
@@ -25,7 +25,7 @@ operator would have to. *at times*: it does so on half of the seeds. On the othe
 
 def page() -> str:
     """Return the page."""
-    return _HEAD + "\n".join([*_points(), "", *_conflicts(), "", *_unvaried()]) + "\n"
+    return _HEAD + "\n".join([*_points(), "", *_conflicts(), "", *_list_fixed_points()]) + "\n"
 
 
 def _points() -> Iterable[str]:
@@ -34,11 +34,14 @@ def _points() -> Iterable[str]:
     yield "| Point | Open by | Varies | Values, the reference's first | Profile |"
     yield "| --- | --- | --- | --- | --- |"
     for point in POINTS:
-        bound = [choice for choice in point.choices if choice.binds]
-        perhaps = [choice for choice in point.choices if choice.may_bind]
-        binding = "; ".join([*(["bound"] if bound else []), *(["at times"] if perhaps else [])]) or "nothing"
+        bound_choices = [choice for choice in point.choices if choice.binds]
+        maybe_bound_choices = [choice for choice in point.choices if choice.may_bind]
+        binding_text = (
+            "; ".join([*(["bound"] if bound_choices else []), *(["at times"] if maybe_bound_choices else [])])
+            or "nothing"
+        )
         values = "; ".join(choice.name for choice in point.choices)
-        yield f"| `{point.id}` | {', '.join(point.open)} | {point.varies} | {values} | {binding} |"
+        yield f"| `{point.id}` | {', '.join(point.open)} | {point.varies} | {values} | {binding_text} |"
 
 
 def _conflicts() -> Iterable[str]:
@@ -46,16 +49,18 @@ def _conflicts() -> Iterable[str]:
     yield ""
     yield "| Where | is one of | and | is one of | the second becomes | because |"
     yield "| --- | --- | --- | --- | --- | --- |"
-    for one in CONFLICTS:
-        (first, names), (second, others) = one.first, one.second
-        yield (f"| `{first}` | {'; '.join(names)} | `{second}` | {'; '.join(others)} | {one.instead} | {one.reason} |")
+    for conflict in CONFLICTS:
+        (first, first_names), (second, second_names) = conflict.first, conflict.second
+        yield (
+            f"| `{first}` | {'; '.join(first_names)} | `{second}` | {'; '.join(second_names)} | {conflict.instead} | {conflict.reason} |"
+        )
 
 
-def _unvaried() -> Iterable[str]:
+def _list_fixed_points() -> Iterable[str]:
     yield "## Open points that do not vary"
     yield ""
     yield "| Open by | What | Why not |"
     yield "| --- | --- | --- |"
     texts = {**OPEN, **CONTRADICTIONS}
-    for number, reason in UNVARIED.items():
+    for number, reason in FIXED_POINTS.items():
         yield f"| {number} | {texts[number]} | {reason} |"

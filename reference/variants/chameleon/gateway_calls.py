@@ -15,18 +15,18 @@ from reference.gateway.resources import ResourceRequest
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.receipt_verification import ReceiptVerifyRequest
 from reference.protocol.screening import ScreeningRequest
-from reference.variants.chameleon.rail_documents import loosened
+from reference.variants.chameleon.rail_documents import loosen_contract
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer, walked
+from reference.variants.chameleon.wire import Answer, change_texts
 from reference.variants.seams import replace
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
 from reference.web.http.rate import WindowLimit
 
-_CREATING = ("/v1/payment-links", "/v1/resources")
+_CREATION_PATHS = ("/v1/payment-links", "/v1/resources")
 _INTERNAL = "/internal"
 _USDC = "USDC"
-_STATED = ("checkout_url", "token", "chain", "amount_microunits", "expires_at")
+_STATED_MEMBERS = ("checkout_url", "token", "chain", "amount_microunits", "expires_at")
 _LABELS = {
     "algorand": {"mainnet": "algo-main", "testnet": "algo-test"},
     "base": {"mainnet": "base-l2", "sepolia": "base-testing"},
@@ -76,29 +76,29 @@ def _own(shape: Shape, model: type[Any], value: Any) -> Any:
     if model is ReceiptVerifyRequest:
         return _of_receipt(shape, value)
     if model is ScreeningRequest and shape.screen_request == "renamed":
-        return _renamed(value, {"address": "recipient_address", "chain": "network"})
+        return _rename_members(value, {"address": "recipient_address", "chain": "network"})
     if model is ScreeningRequest and shape.screen_request == "nested":
         subject = value.get("subject")
-        return _renamed(subject, {"account": "recipient_address"}) if isinstance(subject, dict) else {}
+        return _rename_members(subject, {"account": "recipient_address"}) if isinstance(subject, dict) else {}
     if model is ResourceRequest and shape.resource == "renamed":
-        return _renamed(value, {"name": "resource_id", "price_microunits": "amount_microunits"})
+        return _rename_members(value, {"name": "resource_id", "price_microunits": "amount_microunits"})
     if model is ResourceRequest and shape.resource == "nested":
         price = value.get("price")
         amount = price.get("microunits") if isinstance(price, dict) else None
-        return {**_renamed(value, {"slug": "resource_id"}), "amount_microunits": amount}
+        return {**_rename_members(value, {"slug": "resource_id"}), "amount_microunits": amount}
     return value
 
 
 def _of_receipt(shape: Shape, value: Mapping[str, Any]) -> dict[str, Any]:
     """Return a body of receipt verification; without a member for a payment's hash, no hash is compared."""
     names = {shape.receipt_member: "jws", shape.receipt_hash: "expected_payment_hash"}
-    return _renamed(value, {name: own for name, own in names.items() if name != own})
+    return _rename_members(value, {name: own for name, own in names.items() if name != own})
 
 
-def _renamed(value: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _rename_members(value: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """Return an object with members under other names; what bore one of those names before is no member of it."""
-    kept = {name: member for name, member in value.items() if name not in names.values()}
-    return {names.get(name, name): member for name, member in kept.items()}
+    members = {name: member for name, member in value.items() if name not in names.values()}
+    return {names.get(name, name): member for name, member in members.items()}
 
 
 def _with_wanted(shape: Shape, value: Any) -> Any:
@@ -110,10 +110,10 @@ def _with_wanted(shape: Shape, value: Any) -> Any:
 
 def _by_own_network(shape: Shape, value: Any) -> Any:
     """Return a link's body with the variant's network key replaced by the service's, which is itself not accepted."""
-    wanted = value.get("preferred_network") if isinstance(value, dict) else None
-    if not shape.own_networks or not isinstance(wanted, str):
+    network = value.get("preferred_network") if isinstance(value, dict) else None
+    if not shape.own_networks or not isinstance(network, str):
         return value
-    return {**value, "preferred_network": {own: key for key, own in OWN_NETWORKS.items()}.get(wanted, f"no {wanted}")}
+    return {**value, "preferred_network": {own: key for key, own in OWN_NETWORKS.items()}.get(network, f"no {network}")}
 
 
 def _in_own_currency(shape: Shape, value: Any) -> Any:
@@ -133,66 +133,66 @@ def _in_own_currency(shape: Shape, value: Any) -> Any:
 def _original(replay: Callable[..., Any]) -> Callable[..., Any]:
     """Return what hands out the first answer of a key, whatever body comes with the key."""
 
-    async def given(self: Idempotency, scope: Any, call: Any) -> Any:
-        stored = None if scope is None else await self._answers.get(scope, now=self._clock.now())
-        if stored is not None:
-            call = changed(call, body=changed(call.body, hash=stored.body_hash))
+    async def replay_first_answer(self: Idempotency, scope: Any, call: Any) -> Any:
+        stored_answer = None if scope is None else await self._answers.get(scope, now=self._clock.now())
+        if stored_answer is not None:
+            call = changed(call, body=changed(call.body, hash=stored_answer.body_hash))
         return await replay(self, scope, call)
 
-    return given
+    return replay_first_answer
 
 
-def _by_window(made: Callable[..., None]) -> Callable[..., None]:
-    def built(self: Limits, settings: GatewaySettings, clock: WpClock) -> None:
-        made(self, settings, clock)
+def _by_window(init: Callable[..., None]) -> Callable[..., None]:
+    def init_with_window(self: Limits, settings: GatewaySettings, clock: WpClock) -> None:
+        init(self, settings, clock)
         self._tenants = WindowLimit(settings.tenant_rate, clock, on=settings.rate_limits)  # type: ignore[assignment]
 
-    return built
+    return init_with_window
 
 
-def _tenants_only(admitted: Callable[..., Any]) -> Callable[..., Any]:
-    async def judged(self: Calls, operation: Operation, scope: Any, request: Any) -> Any:
+def _tenants_only(admit: Callable[..., Any]) -> Callable[..., Any]:
+    async def admit_tenant(self: Calls, operation: Operation, scope: Any, request: Any) -> Any:
         if operation.access is Access.RECEIPTS or operation.rule == "/compliance/screen":
             await self._credentials.tenant(request)
-        return await admitted(self, operation, scope, request)
+        return await admit(self, operation, scope, request)
 
-    return judged
+    return admit_tenant
 
 
 def elsewhere(shape: Shape) -> Callable[[str], str]:
     """Return what tells the service's own path of a path; its own one leads nowhere where the look has another."""
-    moved = {shape.jwks_path: "/.well-known/jwks.json", shape.openapi_path: "/openapi.json"}
-    gone = {own for path, own in moved.items() if path != own}
-    return lambda path: moved.get(path, "/nothing-here" if path in gone else path)
+    own_paths = {shape.jwks_path: "/.well-known/jwks.json", shape.openapi_path: "/openapi.json"}
+    hidden_paths = {own for path, own in own_paths.items() if path != own}
+    return lambda path: own_paths.get(path, "/nothing-here" if path in hidden_paths else path)
 
 
 def edit(answer: Answer, shape: Shape) -> None:
     """Change an answer; those of the internal API stay as they are."""
-    told, path = answer.document, answer.asked.path
-    if path.startswith(_INTERNAL) or not isinstance(told, dict):
+    document, path = answer.document, answer.request.path
+    if path.startswith(_INTERNAL) or not isinstance(document, dict):
         return
     if answer.status >= 400:
-        _refusal(answer, told, shape, path)
+        _refusal(answer, document, shape, path)
     elif path == "/v1/receipt/verify":
-        answer.document = _report(told, shape)
+        answer.document = _report(document, shape)
     elif path == "/compliance/screen":
-        _screening(answer, told, shape)
+        _change_screening(answer, document, shape)
     elif path == shape.openapi_path:
-        answer.document = _contract(told, shape)
-    elif path in _CREATING and answer.asked.method == "POST":
+        answer.document = _contract(document, shape)
+    elif path in _CREATION_PATHS and answer.request.method == "POST":
         answer.status = shape.create_status
-        answer.document = _link(told, shape) if path == _CREATING[0] else _resource(told, shape)
+        answer.document = _link(document, shape) if path == _CREATION_PATHS[0] else _resource(document, shape)
     if not shape.replay_header:
-        answer.put("Idempotent-Replayed", None)
+        answer.set_header("Idempotent-Replayed", None)
 
 
 # Refusals.
 
 
-def _refusal(answer: Answer, told: dict[str, Any], shape: Shape, path: str) -> None:
-    code = str(told.get("error"))
-    if path == "/v1/receipt/verify" and "verified" in told:
-        told = {**{name: told[name] for name in ("error", "message")}, **_report(told, shape)}
+def _refusal(answer: Answer, body: dict[str, Any], shape: Shape, path: str) -> None:
+    code = str(body.get("error"))
+    if path == "/v1/receipt/verify" and "verified" in body:
+        body = {**{name: body[name] for name in ("error", "message")}, **_report(body, shape)}
     statuses = {
         ("one for both", "tenant_id_mismatch"): 401,
         ("403 for both", "invalid_api_key"): 403,
@@ -202,17 +202,17 @@ def _refusal(answer: Answer, told: dict[str, Any], shape: Shape, path: str) -> N
         answer.status = 422
     if code == "not_found" and _is_checkout(path):
         answer.status = shape.unknown_token
-    spelled: Mapping[str, Callable[[], str]] = {
+    spellings: Mapping[str, Callable[[], str]] = {
         "upper": code.upper,
         "dotted": lambda: f"gateway.{code.replace('_', '-')}",
         "numbered": lambda: f"E{answer.status}-{sum(code.encode()) % 1000:03}",
     }
-    told["error"] = spelled.get(shape.error_codes, lambda: code)()
+    body["error"] = spellings.get(shape.error_codes, lambda: code)()
     if shape.error_context == "none" and path != "/v1/receipt/verify":
-        told = {name: told[name] for name in ("error", "message") if name in told}
+        body = {name: body[name] for name in ("error", "message") if name in body}
     elif shape.error_context == "more":
-        told |= {"docs": "https://errors.invalid/", "trace": {"id": "t-1", "hops": [1, 2]}, "retryable": None}
-    answer.document = told
+        body |= {"docs": "https://errors.invalid/", "trace": {"id": "t-1", "hops": [1, 2]}, "retryable": None}
+    answer.document = body
 
 
 def _is_checkout(path: str) -> bool:
@@ -241,50 +241,69 @@ def receipt_code(code: str, form: str) -> str:
     return f"RV-{CODES.index(code) + 1:02}" if form == "numbered" and code in CODES else code
 
 
-def _report(told: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
-    code = told.get("error_code")
-    named = None if code is None else receipt_code(str(code), shape.receipt_codes)
-    checks = [{**one, "code": receipt_code(one["code"], shape.receipt_codes)} for one in told.get("checks", [])]
-    claims = {name: told.get(name) for name in ("alg", "kid", "screen_result", "receipt_kind", "content_hash")}
+def _report(report: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    code = report.get("error_code")
+    named_code = None if code is None else receipt_code(str(code), shape.receipt_codes)
+    checks = [{**one, "code": receipt_code(one["code"], shape.receipt_codes)} for one in report.get("checks", [])]
+    claims = {name: report.get(name) for name in ("alg", "kid", "screen_result", "receipt_kind", "content_hash")}
     if shape.report == "outcome":
-        failed = {} if named is None else {"failure": {"code": named, "reason": told.get("error_message")}}
-        return {"outcome": "pass" if told["verified"] else "fail", **failed, "claims": claims}
+        failure = {} if named_code is None else {"failure": {"code": named_code, "reason": report.get("error_message")}}
+        return {"outcome": "pass" if report["verified"] else "fail", **failure, "claims": claims}
     if shape.report == "nested":
-        return {"report": {"valid": told["verified"], "code": named, "steps": checks, "claims": claims}}
+        return {"report": {"valid": report["verified"], "code": named_code, "steps": checks, "claims": claims}}
     own = {"error", "message", "request_id"}
-    return {**{name: member for name, member in told.items() if name not in own}, "error_code": named, "checks": checks}
+    return {
+        **{name: member for name, member in report.items() if name not in own},
+        "error_code": named_code,
+        "checks": checks,
+    }
 
 
-def _screening(answer: Answer, told: dict[str, Any], shape: Shape) -> None:
-    if told.get("verdict") == "block":
+def _change_screening(answer: Answer, document: dict[str, Any], shape: Shape) -> None:
+    if document.get("verdict") == "block":
         answer.status = shape.screen_status
     if shape.screen_answer == "receipt only":
-        answer.document = {"receipt": told["compliance_receipt_jws"]}
+        answer.document = {"receipt": document["compliance_receipt_jws"]}
     elif shape.screen_answer == "nested":
-        answer.document = {"data": {"decision": told["verdict"], "evidence": [{"jws": told["compliance_receipt_jws"]}]}}
+        answer.document = {
+            "data": {"decision": document["verdict"], "evidence": [{"jws": document["compliance_receipt_jws"]}]}
+        }
 
 
 # Creations.
 
 
-def _link(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    made = {name: _time(value, shape) if name.endswith("_at") else value for name, value in told.items()}
+def _link(link: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    shown_link = {name: _time(value, shape) if name.endswith("_at") else value for name, value in link.items()}
     if shape.network_labels == "short":
-        made["chain"] = label_of(made["chain"])
+        shown_link["chain"] = label_of(shown_link["chain"])
     if shape.link_members == "few":
-        return {name: made[name] for name in _STATED}
+        return {name: shown_link[name] for name in _STATED_MEMBERS}
     if shape.link_members == "more":
-        made |= {"object": "payment_link", "livemode": False, "metadata": {}, "amount": "as asked", "status": "open"}
-    return made
+        shown_link |= {
+            "object": "payment_link",
+            "livemode": False,
+            "metadata": {},
+            "amount": "as asked",
+            "status": "open",
+        }
+    return shown_link
 
 
-def _resource(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    made = {name: _time(value, shape) if name.endswith("_at") else value for name, value in told.items()}
+def _resource(resource: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    shown_resource = {name: _time(value, shape) if name.endswith("_at") else value for name, value in resource.items()}
     if shape.resource == "renamed":
-        return {"uid": made["id"], "name": made["resource_id"], "price_microunits": made["amount_microunits"]}
+        return {
+            "uid": shown_resource["id"],
+            "name": shown_resource["resource_id"],
+            "price_microunits": shown_resource["amount_microunits"],
+        }
     if shape.resource == "nested":
-        return {"resource": {"slug": made["resource_id"], "uid": made["id"]}, "created": made["created_at"]}
-    return made
+        return {
+            "resource": {"slug": shown_resource["resource_id"], "uid": shown_resource["id"]},
+            "created": shown_resource["created_at"],
+        }
+    return shown_resource
 
 
 def _time(text: Any, shape: Shape) -> Any:
@@ -296,9 +315,9 @@ def _time(text: Any, shape: Shape) -> Any:
 
 
 def _contract(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    document = loosened(document)
-    moved = {"/.well-known/jwks.json": shape.jwks_path, "/openapi.json": shape.openapi_path}
-    document["paths"] = {moved.get(path, path): item for path, item in document["paths"].items()}
+    document = loosen_contract(document)
+    new_paths = {"/.well-known/jwks.json": shape.jwks_path, "/openapi.json": shape.openapi_path}
+    document["paths"] = {new_paths.get(path, path): item for path, item in document["paths"].items()}
     schemas = document["components"]["schemas"]
     if shape.receipt_member != "jws":
         _rename_property(schemas["ReceiptVerifyRequest"], "jws", shape.receipt_member)
@@ -313,12 +332,12 @@ def _contract(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
         if is_open:
             content = document["paths"][path]["post"]["requestBody"]["content"]
             content["application/json"] = {"schema": {"type": "object"}}
-    texts: Sequence[tuple[str, str]] = tuple(moved.items())
-    return dict(walked(document, lambda text: dict(texts).get(text, text)))
+    texts: Sequence[tuple[str, str]] = tuple(new_paths.items())
+    return dict(change_texts(document, lambda text: dict(texts).get(text, text)))
 
 
 def _rename_property(schema: dict[str, Any], old: str, new: str) -> None:
-    named = {new if name == old else name: one for name, one in schema["properties"].items()}
-    schema["properties"] = {name: one for name, one in named.items() if name}
+    properties = {new if name == old else name: one for name, one in schema["properties"].items()}
+    schema["properties"] = {name: one for name, one in properties.items() if name}
     if "required" in schema:
         schema["required"] = [new if name == old else name for name in schema["required"]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reference.protocol.networks import NETWORKS
-from reference.variants.chameleon.gateway_events import SIGNED, event_name
+from reference.variants.chameleon.gateway_events import SIGNED_TEMPLATES, event_name
 from reference.variants.chameleon.points import Choice, Point
 
 _NETWORKS = (
@@ -99,7 +99,7 @@ POINTS = (
         "string under the signature",
         tuple(
             Choice(name, {"event_signed": template}, binds={"webhook.signed_string": template})
-            for name, template in SIGNED.items()
+            for name, template in SIGNED_TEMPLATES.items()
         ),
     ),
     Point(

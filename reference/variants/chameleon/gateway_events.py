@@ -24,10 +24,10 @@ from reference.webhooks.dispatcher import Dispatcher
 
 Members = dict[str, Any]
 _A_MILLION = 1_000_000
-_STATED = ("tenant_label", "chain", "asset", "amount_microunits", "amount_pretty", "tx_id", "payer_address")
+_STATED_MEMBERS = ("tenant_label", "chain", "asset", "amount_microunits", "amount_pretty", "tx_id", "payer_address")
 _NAMES = {"algorand": "algo", "base": "base-l2", "solana": "sol"}
 # Templates of what is signed, as a target profile writes them.
-SIGNED: Mapping[str, str] = {
+SIGNED_TEMPLATES: Mapping[str, str] = {
     "time, full stop, body": "{t}.{body}",
     "time, body": "{t}{body}",
     "body, time": "{body}|{t}",
@@ -48,23 +48,23 @@ _OTHER_NAMES = {network.event: event_name(network.key) for network in NETWORKS.v
 def install(shape: Shape) -> None:
     """Put the look of events into the service."""
     write = encoder(shape.event_json)
-    replace(outbox, "event_body", lambda make: lambda *g, **n: write(_changed(shape, orjson.loads(make(*g, **n)))))
+    replace(outbox, "event_body", lambda make: lambda *g, **n: write(_change_event(shape, orjson.loads(make(*g, **n)))))
     if shape.event_header:
         replace(sender, "header_name", lambda named: lambda word: _header(shape.event_header, named(word)))
     replace(webhook_signature, "v1", lambda _: lambda secret, body, *, t: _v1(shape, secret, body, t))
     replace(sender, "header_value", lambda made: lambda *g, **n: made(*g, **n) + shape.event_signature_more)
     replace(service, "open_session", lambda made: lambda *g, **n: _Session(made(*g, **n), shape))
-    replace(Dispatcher, "_sent", lambda send: _sending(shape, send))
+    replace(Dispatcher, "_sent", lambda send: _wrap_sent(shape, send))
 
 
-def _header(look: str, named: str) -> str:
-    return {"lower": named.lower(), "upper": named.upper()}.get(look, look)
+def _header(look: str, usual_name: str) -> str:
+    return {"lower": usual_name.lower(), "upper": usual_name.upper()}.get(look, look)
 
 
 def _v1(shape: Shape, secret: str, body: bytes, t: int) -> str:
     before, _, after = shape.event_signed.partition("{body}")
-    told = str(t)
-    message = before.replace("{t}", told).encode() + body + after.replace("{t}", told).encode()
+    time_text = str(t)
+    message = before.replace("{t}", time_text).encode() + body + after.replace("{t}", time_text).encode()
     digits = hmac.digest(_key(shape, secret), message, "sha256").hex()
     return digits.upper() if shape.event_hex == "upper" else digits
 
@@ -77,10 +77,10 @@ def _key(shape: Shape, secret: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-def _changed(shape: Shape, event: Members) -> Members:
+def _change_event(shape: Shape, event: Members) -> Members:
     data = event["data"]
     if shape.event_members == "stated":
-        data = {name: data[name] for name in _STATED}
+        data = {name: data[name] for name in _STATED_MEMBERS}
     elif shape.event_members == "more":
         event = {"object": "event", "livemode": False, **event, "pending_webhooks": 1}
         data = {**data, "asset": {**data["asset"], "standard": "ASA"}, "fees": [], "block": None}
@@ -130,28 +130,28 @@ class _Session:
     def post(self, url: Any, *, headers: Mapping[str, str], **options: Any) -> Any:
         """Return the request, to be entered."""
         shape = self._shape
-        told = {**headers, "Content-Type": shape.event_media, **shape.event_headers}
+        all_headers = {**headers, "Content-Type": shape.event_media, **shape.event_headers}
         if shape.event_chunked:
             options["chunked"] = True
-        return self._session.post(url, headers=told, **options)
+        return self._session.post(url, headers=all_headers, **options)
 
 
-def _sending(shape: Shape, send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+def _wrap_sent(shape: Shape, send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     """Return what sends more than one thing for an event: it again, or an event of another type before it."""
 
-    async def sent(self: Dispatcher, claimed: ClaimedAttempt, sealed_secret: bytes) -> Any:
-        for other in _further(shape, claimed):
-            await send(self, other, sealed_secret)
-        return await send(self, claimed, sealed_secret)
+    async def send_all(self: Dispatcher, delivery: ClaimedAttempt, sealed_secret: bytes) -> Any:
+        for further_delivery in _further(shape, delivery):
+            await send(self, further_delivery, sealed_secret)
+        return await send(self, delivery, sealed_secret)
 
-    return sent
+    return send_all
 
 
-def _further(shape: Shape, claimed: ClaimedAttempt) -> list[ClaimedAttempt]:
-    found = [claimed] if shape.event_twice else []
+def _further(shape: Shape, delivery: ClaimedAttempt) -> list[ClaimedAttempt]:
+    deliveries = [delivery] if shape.event_twice else []
     if shape.event_type_more:
-        event = orjson.loads(claimed.body)
-        own = uuid.uuid5(uuid.UUID(claimed.destination_id), event["id"])
-        told = {**event, "id": f"evt_{own}", "type": shape.event_type_more}
-        found.append(dataclasses.replace(claimed, body=orjson.dumps(told)))
-    return found
+        event = orjson.loads(delivery.body)
+        own = uuid.uuid5(uuid.UUID(delivery.destination_id), event["id"])
+        other_event = {**event, "id": f"evt_{own}", "type": shape.event_type_more}
+        deliveries.append(dataclasses.replace(delivery, body=orjson.dumps(other_event)))
+    return deliveries

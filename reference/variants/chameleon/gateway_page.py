@@ -91,15 +91,15 @@ def _amount(pretty: Callable[..., str], shape: Shape) -> Callable[..., str]:
     return amount_text
 
 
-def _with_template(made: Callable[..., None], shape: Shape) -> Callable[..., None]:
-    def built(self: Page, *args: Any, **members: Any) -> None:
-        made(self, *args, **members)
+def _with_template(init: Callable[..., None], shape: Shape) -> Callable[..., None]:
+    def init_with_template(self: Page, *args: Any, **members: Any) -> None:
+        init(self, *args, **members)
         environment = Environment(autoescape=True, undefined=StrictUndefined)
         environment.filters["code"] = str
         template = environment.from_string(_TABLE if shape.page == "table" else _LIST)
         self._template = _Coded(template, shape)  # type: ignore[assignment]
 
-    return built
+    return init_with_template
 
 
 class _Coded:
@@ -127,11 +127,11 @@ class _Markup(str):
 def _code(payload: str, token: str, kind: str) -> str:
     if kind == "png":
         return f'<img alt="code to scan" src="/checkout/{token}/qr">'
-    made, out = segno.make_qr(payload, error="m"), BytesIO()
+    qr_code, out = segno.make_qr(payload, error="m"), BytesIO()
     if kind == "svg":
-        made.save(out, kind="svg", scale=6, border=4, xmldecl=False, svgns=True)
+        qr_code.save(out, kind="svg", scale=6, border=4, xmldecl=False, svgns=True)
         return out.getvalue().decode()
-    made.save(out, kind="png", scale=6, border=4)
+    qr_code.save(out, kind="png", scale=6, border=4)
     return f'<img alt="code to scan" src="data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}">'
 
 
@@ -139,6 +139,6 @@ def edit(answer: Answer, shape: Shape) -> None:
     """Name the page's media type as the look does, and let an embedded image be shown."""
     if answer.media_type != "text/html":
         return
-    answer.put("Content-Type", shape.page_media)
+    answer.set_header("Content-Type", shape.page_media)
     if shape.page != "cards" and (policy := answer.header("content-security-policy")) is not None:
-        answer.put("Content-Security-Policy", policy.replace("img-src 'self'", "img-src 'self' data:"))
+        answer.set_header("Content-Security-Policy", policy.replace("img-src 'self'", "img-src 'self' data:"))

@@ -13,7 +13,7 @@ _NETWORKS = (
 )
 
 
-def _screening(address: str, network: str, form: str) -> dict[str, object]:
+def _screening_body(address: str, network: str, form: str) -> dict[str, object]:
     if form == "renamed":
         return {"address": address, "chain": network}
     if form == "nested":
@@ -23,11 +23,11 @@ def _screening(address: str, network: str, form: str) -> dict[str, object]:
 
 def _screens(form: str) -> dict[str, object]:
     return {
-        "gateway.screen_body": _screening("screen-allow", "algorand_testnet", form),
+        "gateway.screen_body": _screening_body("screen-allow", "algorand_testnet", form),
         "gateway.screen_fixtures": {
-            "ALLOW": _screening("screen-allow", "algorand_testnet", form),
-            "REFER": _screening("screen-flag", "base_sepolia", form),
-            "DENY": _screening("screen-block", "solana_devnet", form),
+            "ALLOW": _screening_body("screen-allow", "algorand_testnet", form),
+            "REFER": _screening_body("screen-flag", "base_sepolia", form),
+            "DENY": _screening_body("screen-block", "solana_devnet", form),
         },
     }
 
@@ -92,7 +92,9 @@ POINTS = (
                 Choice(name, {"receipt_hash": name}, binds={"gateway.receipt_hash_member": name})
                 for name in ("expected_payment_hash", "bound_to")
             ),
-            Choice("none", {"receipt_hash": ""}, undecided={"GW-RCPT-22": "the eighth vector cannot be asked about"}),
+            Choice(
+                "none", {"receipt_hash": ""}, undecidable_rows={"GW-RCPT-22": "the eighth vector cannot be asked about"}
+            ),
         ),
     ),
     Point(

@@ -28,9 +28,9 @@ from reference.variants.chameleon.wire import Answer
 from reference.variants.seams import replace
 
 AUDIT = "/v1/audit"
-_OPENED = "log.opened"
+_LOG_OPENED = "log.opened"
 _HEX = re.compile(r"[0-9a-f]{64}")
-_ACTIONS = (*(one.value for one in audit_chain.Action), _OPENED)
+_ACTIONS = (*(one.value for one in audit_chain.Action), _LOG_OPENED)
 _SENTENCES = (
     *("An issuer was added", "An issuer has another key", "An issuer was revoked"),
     *("A service was added", "A service was changed", "A service was removed", "The log was opened"),
@@ -39,31 +39,36 @@ _SENTENCES = (
 
 def install(shape: Shape) -> None:
     """Put the look of the log into the service."""
-    replace(audit_log, "follow", lambda _: lambda head, key, **told: _followed(head, key, shape, **told))
+    replace(audit_log, "follow", lambda _: lambda head, key, **told: _seal_entry(head, key, shape, **told))
     replace(audit_chain, "_is_sealed", lambda _: lambda key, row: _is_sealed(key, row, shape))
     if not shape.audit_services:
         replace(AuditLog, "change", _quiet)
     if shape.audit_starts:
-        replace(AuditLog, "prepare", lambda prepare: _opened(prepare, shape))
+        replace(AuditLog, "prepare", lambda prepare: _wrap_prepare(prepare, shape))
 
 
 # Entries and their MACs.
 
 
-def shown(entry: Entry, shape: Shape) -> dict[str, Any]:
+def show_entry(entry: Entry, shape: Shape) -> dict[str, Any]:
     """Return an entry as a look shows it."""
-    told: dict[str, Any] = {
+    members: dict[str, Any] = {
         **entry.wire(),
         "ts_ms": _time(entry.ts_ms, shape),
         "action": _action(entry.action, shape),
-        "prev_mac": shape.audit_genesis if entry.prev_mac == NO_MAC else _spelled(entry.prev_mac, shape),
-        "mac": _spelled(entry.mac, shape),
+        "prev_mac": shape.audit_genesis if entry.prev_mac == NO_MAC else _spell_mac(entry.prev_mac, shape),
+        "mac": _spell_mac(entry.mac, shape),
     }
     if shape.audit_entry == "nested":
-        change = {"by": told["actor"], "what": told["action"], "of": told["subject"], "more": told["payload"]}
-        chain = {"before": told["prev_mac"], "mac": told["mac"]}
-        return {"n": told["seq"], "when": told["ts_ms"], "change": change, "chain": chain}
-    return {name: told[own] for own, name in NAMES[shape.audit_entry].items()}
+        change = {
+            "by": members["actor"],
+            "what": members["action"],
+            "of": members["subject"],
+            "more": members["payload"],
+        }
+        chain = {"before": members["prev_mac"], "mac": members["mac"]}
+        return {"n": members["seq"], "when": members["ts_ms"], "change": change, "chain": chain}
+    return {name: members[own] for own, name in NAMES[shape.audit_entry].items()}
 
 
 def _time(milliseconds: int, shape: Shape) -> int | str:
@@ -85,7 +90,7 @@ def _action(action: str, shape: Shape) -> str | int:
     return action
 
 
-def _spelled(mac: str, shape: Shape) -> str:
+def _spell_mac(mac: str, shape: Shape) -> str:
     if shape.audit_mac == "HEX":
         return mac.upper()
     if shape.audit_mac == "base64url" and _HEX.fullmatch(mac):
@@ -95,31 +100,31 @@ def _spelled(mac: str, shape: Shape) -> str:
 
 def mac_of(entry: Entry, key: bytes, shape: Shape) -> str:
     """Return the MAC that an entry should have, in lower-case hex; its own does not matter."""
-    written = _spaced if shape.audit_recipe.startswith("sorted-json") else canonicalise
+    write = _write_sorted_json if shape.audit_recipe.startswith("sorted-json") else canonicalise
     if shape.audit_recipe.endswith("-without-mac"):
-        covered = written(_without(shown(entry, shape), shape, "mac"))
+        covered_bytes = write(_without(show_entry(entry, shape), shape, "mac"))
     else:
-        before = shape.audit_genesis if entry.prev_mac == NO_MAC else _spelled(entry.prev_mac, shape)
-        rest = written(_without(shown(entry, shape), shape, "mac", "prev_mac"))
+        before = shape.audit_genesis if entry.prev_mac == NO_MAC else _spell_mac(entry.prev_mac, shape)
+        other_bytes = write(_without(show_entry(entry, shape), shape, "mac", "prev_mac"))
         first = shape.audit_recipe.startswith("prev-")
-        covered = before.encode() + rest if first else rest + b"\n" + before.encode()
-    return hmac.digest(key if shape.audit_key == "hex" else key.hex().encode(), covered, "sha256").hex()
+        covered_bytes = before.encode() + other_bytes if first else other_bytes + b"\n" + before.encode()
+    return hmac.digest(key if shape.audit_key == "hex" else key.hex().encode(), covered_bytes, "sha256").hex()
 
 
-def _without(told: dict[str, Any], shape: Shape, *members: str) -> dict[str, Any]:
+def _without(entry: dict[str, Any], shape: Shape, *members: str) -> dict[str, Any]:
     """Return a shown entry without some members, by the log's own names."""
     if shape.audit_entry == "nested":
-        kept = {} if "prev_mac" in members else {"chain": {"before": told["chain"]["before"]}}
-        return {name: value for name, value in told.items() if name != "chain"} | kept
+        kept_chain = {} if "prev_mac" in members else {"chain": {"before": entry["chain"]["before"]}}
+        return {name: value for name, value in entry.items() if name != "chain"} | kept_chain
     names = {NAMES[shape.audit_entry].get(one) for one in members}
-    return {name: value for name, value in told.items() if name not in names}
+    return {name: value for name, value in entry.items() if name not in names}
 
 
-def _spaced(value: Any) -> bytes:
+def _write_sorted_json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True).encode()
 
 
-def _followed(
+def _seal_entry(
     head: Head, key: bytes, shape: Shape, *, ts_ms: int, actor: str, action: str, subject: str, payload: Any
 ) -> Entry:
     open_entry = Entry(head.seq + 1, ts_ms, actor, str(action), subject, {**payload}, head.mac, NO_MAC)
@@ -138,43 +143,45 @@ def _is_sealed(key: bytes, row: StoredEntry, shape: Shape) -> bool:
 def _quiet(change: Callable[..., Any]) -> Callable[..., Any]:
     """Return a change of trust of which registrations of services leave no entry."""
 
-    async def changed(self: AuditLog, decide: Callable[[int], Any], **by: Any) -> Any:
+    async def change_quietly(self: AuditLog, decide: Callable[[int], Any], **by: Any) -> Any:
         async def apart(now: int) -> Any:
             while True:
-                outcome, planned = await decide(now)
-                if planned is None or not _is_of_a_service(planned):
-                    return outcome, planned
+                outcome, plan = await decide(now)
+                if plan is None or not _is_of_a_service(plan):
+                    return outcome, plan
                 try:
                     # Services keep the order of their registration by a number that an entry would have given.
-                    await self._audit._database.change_all(planned.change(time.time_ns() // 1000))  # noqa: SLF001 - a seam
+                    await self._audit._database.change_all(plan.change(time.time_ns() // 1000))  # noqa: SLF001 - a seam
                 except (DuplicateKey, RowNotFound):
                     continue
                 return outcome, None
 
         return await change(self, apart, **by)
 
-    return changed
+    return change_quietly
 
 
-def _is_of_a_service(planned: Planned) -> bool:
-    return planned.action.value.startswith("service.")
+def _is_of_a_service(plan: Planned) -> bool:
+    return plan.action.value.startswith("service.")
 
 
-def _opened(prepare: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+def _wrap_prepare(prepare: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
     """Return a start that leaves an entry of its own."""
 
-    async def prepared(self: AuditLog) -> None:
+    async def prepare_and_record(self: AuditLog) -> None:
         await prepare(self)
 
         async def step(head: Head) -> tuple[None, TrustChange]:
-            told: dict[str, Any] = {"ts_ms": self._clock.now_ms(), "subject": "control-plane", "payload": {}}
-            return None, TrustChange(_followed(head, self._key, shape, actor="system", action=_OPENED, **told), [])
+            arguments: dict[str, Any] = {"ts_ms": self._clock.now_ms(), "subject": "control-plane", "payload": {}}
+            return None, TrustChange(
+                _seal_entry(head, self._key, shape, actor="system", action=_LOG_OPENED, **arguments), []
+            )
 
-        _, done = await self._audit.change(step)
-        if done is not None:
-            await self._keep(done.entry)
+        _, last_step = await self._audit.change(step)
+        if last_step is not None:
+            await self._keep(last_step.entry)
 
-    return prepared
+    return prepare_and_record
 
 
 # The document.
@@ -182,17 +189,17 @@ def _opened(prepare: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
 
 def edit(answer: Answer, shape: Shape) -> None:
     """Give the log's document another shape."""
-    told = answer.document
-    if answer.asked.path != AUDIT or answer.status != 200 or not isinstance(told, dict):
+    log = answer.document
+    if answer.request.path != AUDIT or answer.status != 200 or not isinstance(log, dict):
         return
-    entries = [shown(Entry(**one), shape) for one in told["entries"]]
+    entries = [show_entry(Entry(**one), shape) for one in log["entries"]]
     if shape.audit_order == "newest first":
         entries.reverse()
-    head = told["head"]["mac"]
+    head = log["head"]["mac"]
     documents: Mapping[str, Any] = {
-        "entries": {**told, "entries": entries, "head": {**told["head"], "mac": _spelled(head, shape)}},
-        "log": {"log": entries, "total": told["count"], "intact": told["valid"] is not False},
+        "entries": {**log, "entries": entries, "head": {**log["head"], "mac": _spell_mac(head, shape)}},
+        "log": {"log": entries, "total": log["count"], "intact": log["valid"] is not False},
         "bare": entries,
-        "nested": {"audit": {"records": entries, "tip": _spelled(head, shape)}},
+        "nested": {"audit": {"records": entries, "tip": _spell_mac(head, shape)}},
     }
     answer.document = documents[shape.audit_document]

@@ -36,8 +36,8 @@ NAMES: Mapping[str, Mapping[str, str]] = {
 def _chain(shape: Shape) -> dict[str, Any]:
     """Return how a log is made, as an operator tells it."""
     names = NAMES[shape.audit_entry]
-    told = {"mac": names["mac"], "recipe": shape.audit_recipe, "key": shape.audit_key, "genesis": shape.audit_genesis}
-    return told | {name: names[one] for name, one in (("seq", "seq"), ("prev", "prev_mac")) if one in names}
+    chain = {"mac": names["mac"], "recipe": shape.audit_recipe, "key": shape.audit_key, "genesis": shape.audit_genesis}
+    return chain | {name: names[one] for name, one in (("seq", "seq"), ("prev", "prev_mac")) if one in names}
 
 
 # A profile names members of an entry, none of the objects in it.
@@ -77,7 +77,7 @@ POINTS = (
             Choice("other words", {"audit_entry": "words"}, may_bind=_MAY),
             Choice("few, without a number", {"audit_entry": "few"}, may_bind=_MAY),
             Choice("without the MAC before it", {"audit_entry": "unnamed"}, may_bind=_MAY),
-            Choice("in objects", {"audit_entry": "nested"}, undecided=_IN_OBJECTS),
+            Choice("in objects", {"audit_entry": "nested"}, undecidable_rows=_IN_OBJECTS),
         ),
     ),
     Point(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from reference.variants.chameleon.rail_documents import loosened
+from reference.variants.chameleon.rail_documents import loosen_contract
 from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import Answer
 
@@ -16,15 +16,15 @@ def elsewhere(shape: Shape) -> Callable[[str], str]:
     """Return what tells the service's own path of a path; its own one leads nowhere where the look has another."""
     if shape.hub_openapi_path == OPENAPI:
         return str
-    moved = {shape.hub_openapi_path: OPENAPI, OPENAPI: "/nothing-here"}
-    return lambda path: moved.get(path, path)
+    own_paths = {shape.hub_openapi_path: OPENAPI, OPENAPI: "/nothing-here"}
+    return lambda path: own_paths.get(path, path)
 
 
 def edit(answer: Answer, shape: Shape) -> None:
     """Let the control plane's contract promise what its look keeps."""
     if not _is_contract(answer, shape.hub_openapi_path):
         return
-    document = loosened(answer.document)
+    document = loosen_contract(answer.document)
     paths: dict[str, Any] = document["paths"]
     if not shape.hub_service_removal:
         paths.pop("/v1/services/{name}", None)
@@ -40,8 +40,8 @@ def edit(answer: Answer, shape: Shape) -> None:
 def edit_of_an_addon(answer: Answer) -> None:
     """Let an addon's contract promise what its look keeps."""
     if _is_contract(answer, OPENAPI):
-        loosened(answer.document)
+        loosen_contract(answer.document)
 
 
 def _is_contract(answer: Answer, path: str) -> bool:
-    return answer.asked.path == path and answer.status == 200 and isinstance(answer.document, dict)
+    return answer.request.path == path and answer.status == 200 and isinstance(answer.document, dict)

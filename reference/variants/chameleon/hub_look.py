@@ -35,11 +35,11 @@ def healthy_at(shape: Shape) -> str:
 
 def edit(answer: Answer, shape: Shape) -> None:
     """Change statuses, then bodies."""
-    path, method = answer.asked.path, answer.asked.method
+    path, method = answer.request.path, answer.request.method
     if method == "POST" and path in {ISSUERS, SERVICES}:
-        _created(answer, shape)
+        _change_creation(answer, shape)
     elif method == "DELETE" and path.startswith((f"{ISSUERS}/", f"{SERVICES}/")):
-        _deleted(answer, shape)
+        _change_deletion(answer, shape)
     elif answer.status == 200 and isinstance(answer.document, dict):
         if path == HEALTH:
             answer.document = _health(answer.document, shape)
@@ -52,11 +52,11 @@ def edit(answer: Answer, shape: Shape) -> None:
 def refuse(answer: Answer, shape: Shape) -> None:
     """Give a refusal its status and its body."""
     if answer.status == 401:
-        answer.put("WWW-Authenticate", shape.hub_challenge)
-        wrong = "authorization" in answer.asked.headers
+        answer.set_header("WWW-Authenticate", shape.hub_challenge)
+        wrong = "authorization" in answer.request.headers
         if shape.hub_credential_status == "403" or (shape.hub_credential_status == "401 and 403" and wrong):
             answer.status = 403
-            answer.put("WWW-Authenticate", None)
+            answer.set_header("WWW-Authenticate", None)
     elif answer.status == 422:
         answer.status = shape.hub_bad_body
     if isinstance(answer.document, dict):
@@ -71,66 +71,66 @@ def put_error(answer: Answer, form: str) -> None:
         answer.document = {"error": f"http_{answer.status}", "message": text}
     elif form == "problem":
         answer.document = {"type": "about:blank", "title": text, "status": answer.status}
-        answer.put("Content-Type", "application/problem+json")
+        answer.set_header("Content-Type", "application/problem+json")
     elif form == "object":
         answer.document = {"error": {"code": answer.status, "reason": text}}
 
 
-def _created(answer: Answer, shape: Shape) -> None:
+def _change_creation(answer: Answer, shape: Shape) -> None:
     if answer.status not in {200, 201}:
         return
     if shape.hub_created != "201 and 200":
         answer.status = int(shape.hub_created)
-    told, of_issuer = answer.document, answer.asked.path == ISSUERS
+    document, of_issuer = answer.document, answer.request.path == ISSUERS
     form = shape.hub_issuer_answer if of_issuer else shape.hub_service_answer
     if form == "few":
-        answer.document = {"registered": told["did" if of_issuer else "name"]}
+        answer.document = {"registered": document["did" if of_issuer else "name"]}
     elif form == "nested":
-        answer.document = {"issuer" if of_issuer else "service": told, "took_ms": 1}
+        answer.document = {"issuer" if of_issuer else "service": document, "took_ms": 1}
 
 
-def _deleted(answer: Answer, shape: Shape) -> None:
-    done = answer.status == 204
-    if answer.status == 404 and answer.asked.path.startswith(f"{ISSUERS}/"):
-        done = shape.hub_unknown == "done"
+def _change_deletion(answer: Answer, shape: Shape) -> None:
+    is_done = answer.status == 204
+    if answer.status == 404 and answer.request.path.startswith(f"{ISSUERS}/"):
+        is_done = shape.hub_unknown == "done"
         answer.status = 410 if shape.hub_unknown == "410" else answer.status
-    if not done:
+    if not is_done:
         return
     answer.document = ABSENT
     answer.status = int(shape.hub_deleted)
     if answer.status == 204:
         answer.body = b""
-        answer.put("Content-Type", None)
+        answer.set_header("Content-Type", None)
     else:
         answer.document = {"removed": True}
-        answer.put("Content-Type", "application/json")
+        answer.set_header("Content-Type", "application/json")
 
 
 # Health and posture.
 
 
-def _health(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    issuers, services = told["issuers"], told["services"]
+def _health(health: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    issuers, services = health["issuers"], health["services"]
     forms: Mapping[str, dict[str, Any]] = {
         "object": {"up": True, "counts": {"issuers": issuers, "services": services}},
         "beside": {
-            "service": {"name": told["service"], "uptime_s": 41},
+            "service": {"name": health["service"], "uptime_s": 41},
             "issuer_count": issuers,
             "service_count": services,
         },
         "words": {"alive": "yes", "trusted": issuers, "bridged": services},
     }
-    return forms.get(shape.hub_health, told)
+    return forms.get(shape.hub_health, health)
 
 
-def _posture(told: dict[str, Any], shape: Shape) -> Any:
-    services: list[dict[str, Any]] = list(told["services"])
+def _posture(posture: dict[str, Any], shape: Shape) -> Any:
+    services: list[dict[str, Any]] = list(posture["services"])
     if shape.hub_posture_order == "newest first":
         services.reverse()
     elif shape.hub_posture_order == "name":
         services.sort(key=lambda one: str(one["name"]))
     records = [_record(one, shape) for one in services]
-    more = {name: value for name, value in told.items() if name != "services"}
+    more = {name: value for name, value in posture.items() if name != "services"}
     more = {} if shape.hub_posture_members == "none" else more
     if shape.hub_posture == "by name":
         return {"services": {one.pop("name"): one for one in records}, **more}
@@ -147,23 +147,23 @@ def _posture(told: dict[str, Any], shape: Shape) -> Any:
     return {"endpoints" if shape.hub_posture == "addresses" else "services": records, **more}
 
 
-def _record(one: dict[str, Any], shape: Shape) -> dict[str, Any]:
+def _record(service: dict[str, Any], shape: Shape) -> dict[str, Any]:
     """Return a service's record; `base_url` is always in the one that it is made of."""
-    healthy = one["healthy"]
+    healthy = service["healthy"]
     words: Mapping[str, dict[str, Any]] = {
         "healthy": {"healthy": healthy},
         "status": {"status": "up" if healthy else "down"},
         "state": {"state": "PASSING" if healthy else "CRITICAL"},
         "object": {"probe": {"ok": healthy, "kind": "http"}},
     }
-    told = {name: value for name, value in one.items() if name not in {"healthy", "base_url", "health_path"}}
+    record = {name: value for name, value in service.items() if name not in {"healthy", "base_url", "health_path"}}
     if shape.hub_posture_members == "none":
-        told = {"name": one["name"]}
+        record = {"name": service["name"]}
     elif shape.hub_posture_members == "more":
-        told |= _MORE
+        record |= _MORE
     if shape.hub_posture == "addresses":
-        del told["name"]
-        told["address"] = one["base_url"] + one["health_path"]
+        del record["name"]
+        record["address"] = service["base_url"] + service["health_path"]
     elif shape.hub_posture_members == "some":
-        told["health_path"] = one["health_path"]
-    return {**told, **words[shape.hub_health_word]}
+        record["health_path"] = service["health_path"]
+    return {**record, **words[shape.hub_health_word]}

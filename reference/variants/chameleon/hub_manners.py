@@ -29,7 +29,7 @@ from reference.web.errors import Refused
 
 _NOT_YET = Finding(None, None, "not_asked_yet")
 # Records of keys that were revoked by this process.
-_REVOKED: list[dict[str, Any]] = []
+_REVOKED_KEYS: list[dict[str, Any]] = []
 
 
 def install(shape: Shape) -> None:
@@ -39,18 +39,18 @@ def install(shape: Shape) -> None:
     if shape.hub_service_request != "base_url":
         replace(app, "read", lambda read: lambda model, body: read(model, _own(model, body, shape)))
     if "409" in {shape.hub_known_issuer, shape.hub_other_key}:
-        replace(IssuerRegister, "register", lambda register: _registering(register, shape))
+        replace(IssuerRegister, "register", lambda register: _wrap_register(register, shape))
     if not shape.hub_service_removal:
         replace(runtime, "operations", _without_removal)
     if shape.hub_polls == "in rounds":
-        replace(HealthBoard, "look", lambda _: _looked)
+        replace(HealthBoard, "look", lambda _: _look_in_rounds)
     if shape.hub_keys == "revoked":
-        replace(IssuerRegister, "revoke", _revoking)
+        replace(IssuerRegister, "revoke", _wrap_revoke)
 
 
-def _with_address(shown: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    def shown_with_address(service: Service, seen: Seen, **_: Any) -> dict[str, Any]:
-        return shown(service, seen, with_address=True)
+def _with_address(show: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    def shown_with_address(service: Service, observation: Seen, **_: Any) -> dict[str, Any]:
+        return show(service, observation, with_address=True)
 
     return shown_with_address
 
@@ -72,20 +72,20 @@ def _own(model: type[Any], body: bytes, shape: Shape) -> bytes:
 def own_record(record: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     """Return what a registration says, by the service's own names."""
     if shape.hub_service_request == "url":
-        return _named({"name": record.get("name"), "base_url": record.get("url")})
+        return _drop_absent({"name": record.get("name"), "base_url": record.get("url")})
     if shape.hub_service_request == "health_url":
         base, path = _cut(record.get("health_url"))
-        return _named({"name": record.get("service"), "base_url": base, "health_path": path})
+        return _drop_absent({"name": record.get("service"), "base_url": base, "health_path": path})
     member = _object(record.get("member"))
     reach = _object(member.get("reach"))
-    return _named({"name": member.get("label"), "base_url": reach.get("at"), "health_path": reach.get("probe")})
+    return _drop_absent({"name": member.get("label"), "base_url": reach.get("at"), "health_path": reach.get("probe")})
 
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _named(members: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_absent(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
@@ -101,60 +101,60 @@ def _cut(url: Any) -> tuple[Any, Any]:
 
 
 def _without_removal(operations: Callable[..., Sequence[Operation]]) -> Callable[..., Sequence[Operation]]:
-    def kept(*parts: Any) -> Sequence[Operation]:
+    def list_without_removal(*parts: Any) -> Sequence[Operation]:
         return [one for one in operations(*parts) if one.path != "/v1/services/"]
 
-    return kept
+    return list_without_removal
 
 
 # Issuers.
 
 
-def _registering(register: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
-    async def registered(self: IssuerRegister, call: Call) -> Any:
+def _wrap_register(register: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    async def register_once(self: IssuerRegister, call: Call) -> Any:
         request: NewIssuer = call.content
-        known = await self._issuers.get(request.did)
-        if known is not None:
-            alike = known.public_key_b64 == request.public_key_b64
+        known_issuer = await self._issuers.get(request.did)
+        if known_issuer is not None:
+            alike = known_issuer.public_key_b64 == request.public_key_b64
             if (shape.hub_known_issuer if alike else shape.hub_other_key) == "409":
                 raise Refused(409, "conflict", "This issuer is there already")
         return await register(self, call)
 
-    return registered
+    return register_once
 
 
-def _revoking(revoke: Callable[..., Any]) -> Callable[..., Any]:
-    async def revoked(self: IssuerRegister, call: Call) -> Any:
+def _wrap_revoke(revoke: Callable[..., Any]) -> Callable[..., Any]:
+    async def revoke_and_keep(self: IssuerRegister, call: Call) -> Any:
         before = {one.did: one for one in await self._issuers.list_all()}
         answer = await revoke(self, call)
-        left = {one.did for one in await self._issuers.list_all()}
+        remaining_dids = {one.did for one in await self._issuers.list_all()}
         for did in meant_by(call.segment):
-            if did in before and did not in left:
+            if did in before and did not in remaining_dids:
                 key = before[did].public_key_b64
                 kid = falcon_kid(public_key_of(key))
-                _REVOKED.append(
+                _REVOKED_KEYS.append(
                     {"did": did, "kid": kid, "alg": "Falcon-1024", "public_key_b64": key, "status": "revoked"}
                 )
         return answer
 
-    return revoked
+    return revoke_and_keep
 
 
 # Posture.
 
 
-async def _looked(self: HealthBoard, addresses: Sequence[str]) -> Mapping[str, Seen]:
+async def _look_in_rounds(self: HealthBoard, addresses: Sequence[str]) -> Mapping[str, Seen]:
     """Return what the last round found, and begin the next one; in the first one nothing was asked yet."""
     last: dict[str, Seen] = self.__dict__.setdefault("_of_the_last_round", {})
-    found = {one: last.get(one, Seen(_NOT_YET, self._clock.now())) for one in addresses}
-    for one in found:
-        if one not in self._running:
-            self._task(one).add_done_callback(partial(_noted, last, one))
+    observations = {address: last.get(address, Seen(_NOT_YET, self._clock.now())) for address in addresses}
+    for address in observations:
+        if address not in self._running:
+            self._task(address).add_done_callback(partial(_note_result, last, address))
     await asyncio.sleep(0)
-    return found
+    return observations
 
 
-def _noted(last: dict[str, Seen], address: str, task: asyncio.Task[Seen]) -> None:
+def _note_result(last: dict[str, Seen], address: str, task: asyncio.Task[Seen]) -> None:
     if not task.cancelled() and task.exception() is None:
         last[address] = task.result()
 
@@ -164,13 +164,13 @@ def _noted(last: dict[str, Seen], address: str, task: asyncio.Task[Seen]) -> Non
 
 def edit(answer: Answer, shape: Shape) -> None:
     """Change the key documents, and the tags of all documents."""
-    path, document = answer.asked.path, answer.document
+    path, document = answer.request.path, answer.document
     if path in {ATB_KEYS, PQC_KEYS} and answer.status == 200 and isinstance(document, dict):
         answer.document = _keys(document, shape)
     tag = answer.header("ETag")
     if tag is not None and path in {ATB_KEYS, PQC_KEYS, TRUST_SET, shape.hub_openapi_path}:
         tags: Mapping[str, str | None] = {"strong": tag, "weak": f"W/{tag.removeprefix('W/')}", "none": None}
-        answer.put("ETag", tags[shape.hub_tags])
+        answer.set_header("ETag", tags[shape.hub_tags])
 
 
 def _keys(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
@@ -180,4 +180,4 @@ def _keys(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
     if shape.hub_keys == "more":
         keys = [{**one, "controller": one["did"], "valid_from": document["updated_at"]} for one in document["keys"]]
         return {"@context": ["https://www.w3.org/ns/did/v1"], **document, "keys": keys, "next": None}
-    return {**document, "keys": [*document["keys"], *_REVOKED]} if shape.hub_keys == "revoked" else document
+    return {**document, "keys": [*document["keys"], *_REVOKED_KEYS]} if shape.hub_keys == "revoked" else document

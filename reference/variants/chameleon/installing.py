@@ -23,19 +23,19 @@ def install(shape: Shape, surface: str) -> None:
         join_look.install(shape)
     before, after = _edits(shape, surface)
 
-    def wrapped(build: Callable[[], AbstractAsyncContextManager[AsgiApp]]) -> Any:
+    def wrap_build(build: Callable[[], AbstractAsyncContextManager[AsgiApp]]) -> Any:
         @asynccontextmanager
-        async def dressed() -> AsyncIterator[AsgiApp]:
+        async def open_variant() -> AsyncIterator[AsgiApp]:
             async with build() as app:
                 own = partial(http_look.own_answer, shape=shape)
                 edits = (*after, *http_look.head_edits(shape))
                 yield Wire(app, before, encoder(shape.json_style), edits, elsewhere(shape, surface), own)
 
-        return dressed
+        return open_variant
 
     # A look dates its answers itself, so it is served by the server that it keeps from doing so, whichever is chosen.
     Config.include_date_header = False
-    replace(serving, "run", lambda run: lambda build, fd, _: run(wrapped(build), fd))
+    replace(serving, "run", lambda run: lambda build, fd, _: run(wrap_build(build), fd))
 
 
 def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:

@@ -16,10 +16,10 @@ def install(shape: Shape) -> None:
     if shape.hub_service_request != "base_url" or shape.join_more:
         replace(HubLink, "_record", lambda record: lambda link: registration(record(link), shape))
     if shape.join_order == "registration first":
-        tried = asyncio.Event()
+        first_attempt = asyncio.Event()
         replace(HubLink, "_may_register", lambda _: _at_once)
-        replace(HubLink, "_register", lambda register: _trying(register, tried))
-        replace(HubLink, "_pull", lambda pull: _afterwards(pull, tried))
+        replace(HubLink, "_register", lambda register: _wrap_register(register, first_attempt))
+        replace(HubLink, "_pull", lambda pull: _afterwards(pull, first_attempt))
     if shape.join_scheme != "Bearer":
         replace(HubLink, "_scheme", lambda _: lambda _: shape.join_scheme)
 
@@ -41,22 +41,22 @@ async def _at_once(_: HubLink) -> None:
     """Wait for nothing."""
 
 
-def _trying(register: Callable[..., Any], tried: asyncio.Event) -> Callable[..., Any]:
-    async def registered(self: HubLink, session: Any) -> Any:
+def _wrap_register(register: Callable[..., Any], first_attempt: asyncio.Event) -> Callable[..., Any]:
+    async def register_once(self: HubLink, session: Any) -> Any:
         try:
             return await register(self, session)
         finally:
-            tried.set()
+            first_attempt.set()
 
-    return registered
+    return register_once
 
 
-def _afterwards(pull: Callable[..., Any], tried: asyncio.Event) -> Callable[..., Any]:
+def _afterwards(pull: Callable[..., Any], first_attempt: asyncio.Event) -> Callable[..., Any]:
     """Return a pull that waits for the first registration, where the service is to register at all."""
 
-    async def pulled(self: HubLink, session: Any) -> Any:
+    async def pull_afterwards(self: HubLink, session: Any) -> Any:
         if self.settings.token:
-            await tried.wait()
+            await first_attempt.wait()
         return await pull(self, session)
 
-    return pulled
+    return pull_afterwards

@@ -30,10 +30,10 @@ _DOCUMENTS = ("/.well-known/did.json", "/.well-known/jwks.json")
 def install(shape: Shape, surface: str) -> None:
     """Put the look of keys and signatures into the service."""
     did = keys.did_web(os.environ.get(f"WP_{surface.upper()}_PUBLIC_URL") or "http://localhost")
-    named = _namer(shape.kid, did)
-    replace(jws, "_protected_header", lambda _: lambda kid: _header(shape, named(kid)))
-    replace(keys, "jwks", lambda _: lambda published: {"keys": _key_set(shape, named, published)})
-    replace(keys, "did_document", lambda made: _did(shape, named, made))
+    name_key = _namer(shape.kid, did)
+    replace(jws, "_protected_header", lambda _: lambda kid: _header(shape, name_key(kid)))
+    replace(keys, "jwks", lambda _: lambda public_keys: {"keys": _key_set(shape, name_key, public_keys)})
+    replace(keys, "did_document", lambda made: _did(shape, name_key, made))
 
 
 def _namer(form: str, did: str) -> Callable[[str], str | None]:
@@ -70,25 +70,31 @@ def other_key(shape: Shape, label: str) -> PublicKey:
     return SigningKey.from_seed(hashlib.sha256(f"chameleon:{shape.seed}:{label}".encode()).digest()).public
 
 
-def _key_set(shape: Shape, named: Callable[[str], str | None], published: Sequence[PublicKey]) -> list[dict[str, Any]]:
-    own = [_jwk(shape, named(key.kid), key) for key in published]
-    others = [_jwk(shape, named(key.kid) or "retired-1", key) for key in (other_key(shape, "retired"),)]
+def _key_set(
+    shape: Shape, name_key: Callable[[str], str | None], public_keys: Sequence[PublicKey]
+) -> list[dict[str, Any]]:
+    own = [_jwk(shape, name_key(key.kid), key) for key in public_keys]
+    other_keys = [_jwk(shape, name_key(key.kid) or "retired-1", key) for key in (other_key(shape, "retired"),)]
     if shape.jwks == "others after":
-        return [*own, *others, dict(_P256)]
-    return [dict(_P256), *others, *own] if shape.jwks == "others before" else own
+        return [*own, *other_keys, dict(_P256)]
+    return [dict(_P256), *other_keys, *own] if shape.jwks == "others before" else own
 
 
-def _did(shape: Shape, named: Callable[[str], str | None], made: Callable[..., Any]) -> Callable[..., Any]:
-    def document(did: str, published: Sequence[PublicKey], services: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-        value: dict[str, Any] = made(did, published, services)
-        fragments = [(named(key.kid) or "key-1").rpartition("#")[2] for key in published]
-        methods = [_method(shape, did, *one) for one in zip(fragments, published, strict=True)]
+def _did(shape: Shape, name_key: Callable[[str], str | None], original: Callable[..., Any]) -> Callable[..., Any]:
+    def document(did: str, public_keys: Sequence[PublicKey], services: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+        value: dict[str, Any] = original(did, public_keys, services)
+        fragments = [(name_key(key.kid) or "key-1").rpartition("#")[2] for key in public_keys]
+        methods = [_method(shape, did, *one) for one in zip(fragments, public_keys, strict=True)]
         active = methods[0]["id"]
         value |= {"verificationMethod": methods, "authentication": [active], "assertionMethod": [active]}
         if shape.did_document == "embedded":
             # The signing key stands inside assertionMethod; what verificationMethod lists authenticates only.
-            other = _method(shape, did, "login", other_key(shape, "login"))
-            value |= {"verificationMethod": [other], "authentication": [other["id"]], "assertionMethod": methods[:1]}
+            login_key = _method(shape, did, "login", other_key(shape, "login"))
+            value |= {
+                "verificationMethod": [login_key],
+                "authentication": [login_key["id"]],
+                "assertionMethod": methods[:1],
+            }
         if shape.did_document == "embedded alone":
             del value["verificationMethod"], value["authentication"]
             value["assertionMethod"] = methods
@@ -111,5 +117,9 @@ def _method(shape: Shape, did: str, fragment: str, key: PublicKey) -> dict[str, 
 
 def documents_edit(answer: Answer, shape: Shape) -> None:
     """Send key documents as plain JSON where the look says so."""
-    if shape.key_media_type == "json" and answer.status == 200 and answer.asked.path in {*_DOCUMENTS, shape.jwks_path}:
-        answer.put("Content-Type", "application/json")
+    if (
+        shape.key_media_type == "json"
+        and answer.status == 200
+        and answer.request.path in {*_DOCUMENTS, shape.jwks_path}
+    ):
+        answer.set_header("Content-Type", "application/json")

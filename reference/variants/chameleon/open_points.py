@@ -61,7 +61,7 @@ CONTRADICTIONS: Mapping[str, str] = {
     "C-18": "the state named a2a-x402",
 }
 
-UNVARIED: Mapping[str, str] = {
+FIXED_POINTS: Mapping[str, str] = {
     "C-01": "the literal paths are tested; both readings share them",
     "C-05": "the allowed calls are the same in both readings; no other call is allowed",
     "C-06": "the suite gives three variables, with which both readings join",

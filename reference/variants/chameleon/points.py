@@ -32,7 +32,7 @@ class Choice:
     settings: Mapping[str, str] = field(default_factory=dict)
     binds: Mapping[str, Any] = field(default_factory=dict)
     may_bind: Mapping[str, Any] = field(default_factory=dict)
-    undecided: Mapping[str, str] = field(default_factory=dict)
+    undecidable_rows: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Point:
     def surfaces(self) -> tuple[str, ...]:
         """The surfaces on which it shows."""
         name = self.id.partition(".")[0]
-        shared = {"http": (*_SIGNING, "control_plane"), "keys": _SIGNING, "hub": ("control_plane",)}
-        return shared.get(name, (name,))
+        surfaces_by_prefix = {"http": (*_SIGNING, "control_plane"), "keys": _SIGNING, "hub": ("control_plane",)}
+        return surfaces_by_prefix.get(name, (name,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Variant:
     """What a seed draws.
 
     Attributes:
@@ -85,38 +85,38 @@ class Look:
     """
 
     shape: Shape
-    drawn: Mapping[str, str]
+    choices: Mapping[str, str]
     bindings: Mapping[str, Any]
-    undecided: Mapping[str, str]
+    undecidable_rows: Mapping[str, str]
 
 
-def draw(points: Sequence[Point], conflicts: Sequence[Conflict], seed: int) -> Look:
+def draw(points: Sequence[Point], conflicts: Sequence[Conflict], seed: int) -> Variant:
     """Return the look of a seed.
 
     Every value of a point comes once in as many seeds as it has values, from a multiple of that number on, and each
     point turns by a permutation of its own: so a few seeds in a row show every value, and in ever other company.
     """
-    chosen = {point.id: _turned(point, seed) for point in points}
+    choice_by_id = {point.id: _pick_choice(point, seed) for point in points}
     by_id = {point.id: point for point in points}
     for conflict in conflicts:
-        _settle(conflict, chosen, by_id)
+        _settle(conflict, choice_by_id, by_id)
     shape = Shape(seed)
     bindings: dict[str, Any] = {"target.defaults": "none"}
-    undecided: dict[str, str] = {}
+    undecidable_rows: dict[str, str] = {}
     for point in points:
-        choice = chosen[point.id]
+        choice = choice_by_id[point.id]
         for name, value in choice.sets.items():
             setattr(shape, name, value)
         shape.settings |= choice.settings
         bindings |= choice.binds
         if random.Random(f"{seed}:{point.id}:told").getrandbits(1):  # noqa: S311 - repeatable on purpose
             bindings |= choice.may_bind
-        undecided |= choice.undecided
+        undecidable_rows |= choice.undecidable_rows
     bindings = {key: value(shape) if callable(value) else value for key, value in bindings.items()}
-    return Look(shape, {name: choice.name for name, choice in chosen.items()}, bindings, undecided)
+    return Variant(shape, {name: choice.name for name, choice in choice_by_id.items()}, bindings, undecidable_rows)
 
 
-def _turned(point: Point, seed: int) -> Choice:
+def _pick_choice(point: Point, seed: int) -> Choice:
     number = len(point.choices)
     if point.lane is not None:
         return point.choices[seed // _LANES % number]
@@ -125,7 +125,12 @@ def _turned(point: Point, seed: int) -> Choice:
     return point.choices[order[seed % number]]
 
 
-def _settle(conflict: Conflict, chosen: dict[str, Choice], by_id: Mapping[str, Point]) -> None:
-    (first, names), (second, others) = conflict.first, conflict.second
-    if first in chosen and second in chosen and chosen[first].name in names and chosen[second].name in others:
-        chosen[second] = next(one for one in by_id[second].choices if one.name == conflict.instead)
+def _settle(conflict: Conflict, choice_by_id: dict[str, Choice], by_id: Mapping[str, Point]) -> None:
+    (first, first_names), (second, second_names) = conflict.first, conflict.second
+    if (
+        first in choice_by_id
+        and second in choice_by_id
+        and choice_by_id[first].name in first_names
+        and choice_by_id[second].name in second_names
+    ):
+        choice_by_id[second] = next(one for one in by_id[second].choices if one.name == conflict.instead)

@@ -45,7 +45,7 @@ def install(shape: Shape) -> None:
     original = Token.parse
 
     def parse(_: type[Token], text: str) -> Token | None:
-        own = read(text, shape.token_form)
+        own = parse_token(text, shape.token_form)
         token = None if own is None else original(own)
         return None if token is None else Token(text, token.unix, token.nonce, token.mac)
 
@@ -53,7 +53,7 @@ def install(shape: Shape) -> None:
 
 
 def reshaped_token(token: str, form: str) -> str:
-    """Return a token of the rail in another form; `read` is its inverse."""
+    """Return a token of the rail in another form; `parse_token` is its inverse."""
     unix, nonce, mac = token.split(":")
     if form == "opaque":
         return _OPAQUE + base64url(int(unix).to_bytes(8, "big") + bytes.fromhex(nonce + mac))
@@ -61,7 +61,7 @@ def reshaped_token(token: str, form: str) -> str:
     return f"{_JWS_HEADER}.{base64url(payload)}.{base64url(bytes.fromhex(mac))}"
 
 
-def read(text: str, form: str) -> str | None:
+def parse_token(text: str, form: str) -> str | None:
     """Return the rail's own form of a token, or None when the text has another form."""
     try:
         if form == "opaque":
@@ -84,18 +84,18 @@ def edit(answer: Answer, shape: Shape) -> None:
     document: dict[str, Any] = answer.document
     if answer.status == 402:
         if document.get("error") == "chain_unavailable":
-            answer.put("Retry-After", "5")
-        answer.put("Cache-Control", shape.cache_control)
+            answer.set_header("Retry-After", "5")
+        answer.set_header("Cache-Control", shape.cache_control)
         _challenge(document, shape)
     _lists(document, shape)
 
 
 def reshaped_challenge(document: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     """Return a 402 object as the look writes it, wherever it stands."""
-    reshaped = dict(document)
-    _challenge(reshaped, shape)
-    _lists(reshaped, shape)
-    return reshaped
+    new_document = dict(document)
+    _challenge(new_document, shape)
+    _lists(new_document, shape)
+    return new_document
 
 
 def _lists(document: dict[str, Any], shape: Shape) -> None:
@@ -111,13 +111,13 @@ def _items(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _challenge(document: dict[str, Any], shape: Shape) -> None:
     code = str(document.get("error"))
-    spelled: Mapping[str, Callable[[], Any]] = {
+    spellings: Mapping[str, Callable[[], Any]] = {
         "upper case": code.upper,
         "sentence": lambda: f"Payment needed ({code.replace('_', ' ')}).",
         "null": lambda: None,
     }
-    if shape.challenge_error in spelled:
-        document["error"] = spelled[shape.challenge_error]()
+    if shape.challenge_error in spellings:
+        document["error"] = spellings[shape.challenge_error]()
     elif shape.challenge_error == "absent":
         document.pop("error", None)
     if shape.challenge_members == "few":
@@ -126,7 +126,7 @@ def _challenge(document: dict[str, Any], shape: Shape) -> None:
 
 
 def _entries(accepts: list[dict[str, Any]], resource: Any, shape: Shape) -> list[dict[str, Any]]:
-    listed = [_entry(dict(entry), resource, shape) for entry in accepts]
+    entries = [_entry(dict(entry), resource, shape) for entry in accepts]
     live = any("payment_reference" in entry["extra"] for entry in accepts)
     further = (
         [
@@ -137,10 +137,10 @@ def _entries(accepts: list[dict[str, Any]], resource: Any, shape: Shape) -> list
         else []
     )
     if shape.accepts_order == "reversed":
-        return [*further, *reversed(listed)]
+        return [*further, *reversed(entries)]
     if shape.accepts_order == "turned":
-        return [*listed[1:], *further, *listed[:1]]
-    return [*listed, *further]
+        return [*entries[1:], *further, *entries[:1]]
+    return [*entries, *further]
 
 
 def _further(network: str, like: Mapping[str, Any], *, live: bool, form: str) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def _further(network: str, like: Mapping[str, Any], *, live: bool, form: str) ->
 
 
 def _unix_of(token: str, form: str) -> str:
-    own = token if form == "colons" else read(token, form)
+    own = token if form == "colons" else parse_token(token, form)
     return (own or "1767225600:").partition(":")[0]
 
 
@@ -188,4 +188,4 @@ def repeat_in_header(answer: Answer, shape: Shape) -> None:
     if answer.header("payment-required") is None or not isinstance(answer.document, dict):
         return
     compact = json.dumps(answer.document, separators=(",", ":"), ensure_ascii=False).encode()
-    answer.put("PAYMENT-REQUIRED", base64.b64encode(compact).decode() if shape.challenge_header else None)
+    answer.set_header("PAYMENT-REQUIRED", base64.b64encode(compact).decode() if shape.challenge_header else None)

@@ -12,7 +12,7 @@ import orjson
 from reference.rail.documents import published
 from reference.rail.services import SERVICES, Service
 from reference.variants.chameleon.shape import REFERENCE_PATHS, Shape
-from reference.variants.chameleon.wire import Answer, walked
+from reference.variants.chameleon.wire import Answer, change_texts
 from reference.variants.seams import replace
 
 OPENAPI = "/openapi.json"
@@ -22,11 +22,11 @@ _METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 
 def install(shape: Shape) -> None:
     """Let the service serve its paid operations at other paths, and its contract tell of them."""
-    served = cast("dict[str, Service]", SERVICES)
-    for service in tuple(served.values()):
-        del served[service.path]
-        moved = dataclasses.replace(service, path=shape.paths[service.id])
-        served[moved.path] = moved
+    services = cast("dict[str, Service]", SERVICES)
+    for service in tuple(services.values()):
+        del services[service.path]
+        moved_service = dataclasses.replace(service, path=shape.paths[service.id])
+        services[moved_service.path] = moved_service
     replace(published, "files", lambda files: lambda package: _Moved(files(package), shape))
 
 
@@ -57,16 +57,16 @@ def edit(answer: Answer, shape: Shape) -> None:
         "/pay/v1/index": _index,
         OPENAPI: _openapi,
     }
-    made = edits.get(answer.asked.path)
+    change = edits.get(answer.request.path)
     if answer.status != 200 or not isinstance(answer.document, dict):
         return
-    if answer.asked.path in {*edits, "/.well-known/did.json"}:
-        answer.document = walked(answer.document, lambda text: _moved(text, shape))
-    if made is not None:
-        answer.document = made(answer.document, shape)
+    if answer.request.path in {*edits, "/.well-known/did.json"}:
+        answer.document = change_texts(answer.document, lambda text: _replace_path(text, shape))
+    if change is not None:
+        answer.document = change(answer.document, shape)
 
 
-def _moved(text: str, shape: Shape) -> str:
+def _replace_path(text: str, shape: Shape) -> str:
     """Return an address with a paid operation's path replaced by the look's."""
     for role, path in REFERENCE_PATHS.items():
         if text.endswith(path):
@@ -120,7 +120,7 @@ def _index(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
 
 
 def _openapi(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    document = loosened(document)
+    document = loosen_contract(document)
     for path in shape.paths.values():
         item = document["paths"][path]
         if shape.wrong_method == "405":
@@ -149,9 +149,9 @@ def _below_servers(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
         elif shape.servers == "item":
             paths[path.removeprefix(_PREFIX)] = {"servers": [{"url": address + _PREFIX}], **item}
         else:
-            there = [{"url": address + "/{area}", "variables": variables}]
-            placed = {name: {**one, "servers": there} if name in _METHODS else one for name, one in item.items()}
-            paths[path.removeprefix(_PREFIX)] = placed
+            servers = [{"url": address + "/{area}", "variables": variables}]
+            operations = {name: {**one, "servers": servers} if name in _METHODS else one for name, one in item.items()}
+            paths[path.removeprefix(_PREFIX)] = operations
     return {**document, "paths": paths}
 
 
@@ -164,7 +164,7 @@ def _price(info: Mapping[str, Any], shape: Shape) -> Any:
     return info
 
 
-def loosened(contract: dict[str, Any]) -> dict[str, Any]:
+def loosen_contract(contract: dict[str, Any]) -> dict[str, Any]:
     """Return a contract that promises less: any JSON in an answer, and further statuses in addition to the named ones.
 
     A variant changes answers, so a contract that still described the reference's answers would be wrong.
@@ -179,7 +179,7 @@ def loosened(contract: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bare(response: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: response[name] for name in ("links",) if name in response}
-    other = {media: one for media, one in response.get("content", {}).items() if "json" not in media}
-    kept |= {"content": other} if other else {}
-    return {"description": response.get("description", "as described"), **kept}
+    kept_members = {name: response[name] for name in ("links",) if name in response}
+    other_media = {media: one for media, one in response.get("content", {}).items() if "json" not in media}
+    kept_members |= {"content": other_media} if other_media else {}
+    return {"description": response.get("description", "as described"), **kept_members}

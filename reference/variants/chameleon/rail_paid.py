@@ -24,7 +24,7 @@ from reference.store.redemption_rows import Answer as Stored
 from reference.store.redemption_rows import Redemption
 from reference.variants.chameleon import wire
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import ASKED, Answer
+from reference.variants.chameleon.wire import CURRENT_REQUEST, Answer
 from reference.variants.seams import replace, replace_rule
 from reference.web.errors import Refused
 from reference.web.http.exchange import Reply, Request
@@ -35,9 +35,9 @@ _RESPONSE = "payment-response"
 
 def install(shape: Shape) -> None:
     """Put the look of paid answers into the service."""
-    replace(Signer, "answer", lambda made: _answered(made, shape))
+    replace(Signer, "answer", lambda made: _wrap_answer(made, shape))
     replace(paid_endpoint, "_paid", lambda made: _with_header(made, shape))
-    replace(PaidEndpoint, "_redeem", lambda made: _redeemed(made, shape))
+    replace(PaidEndpoint, "_redeem", lambda made: _wrap_redeem(made, shape))
     if shape.wrong_method == "405":
         replace(PaidEndpoint, "call", _post_only)
     if shape.overpayment == "refused":
@@ -45,72 +45,72 @@ def install(shape: Shape) -> None:
 
 
 def _post_only(call: Callable[..., Any]) -> Callable[..., Any]:
-    async def called(self: PaidEndpoint, request: Request) -> Reply:
+    async def call_post_only(self: PaidEndpoint, request: Request) -> Reply:
         if request.method != "POST":
-            told = {"error": "method_not_allowed", "message": "paid operations are called by POST"}
-            return json_reply(405, told, {"Allow": "POST"})
+            error_body = {"error": "method_not_allowed", "message": "paid operations are called by POST"}
+            return json_reply(405, error_body, {"Allow": "POST"})
         reply: Reply = await call(self, request)
         return reply
 
-    return called
+    return call_post_only
 
 
-def _redeemed(redeem: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+def _wrap_redeem(redeem: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
     """Return what refuses by the statuses of the look; a refusing one hands an answer out once only."""
     by_code = {"payment_already_spent": shape.spent_status, "chain_unavailable": shape.chain_down_status}
 
-    async def redeemed(self: PaidEndpoint, request: Request, service: Service) -> Any:
+    async def redeem_in_variant(self: PaidEndpoint, request: Request, service: Service) -> Any:
         try:
-            served = await redeem(self, request, service)
-            if served.replayed and shape.replay == "refused":
+            served_answer = await redeem(self, request, service)
+            if served_answer.replayed and shape.replay == "refused":
                 raise Refused(409, "payment_already_spent", "this payment already bought something")
         except Refused as refusal:
             if by_code.get(refusal.code) == 402:
                 raise PaymentRefused(refusal.code) from refusal
             raise
-        return served
+        return served_answer
 
-    return redeemed
+    return redeem_in_variant
 
 
-def _with_header(paid: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+def _with_header(make_reply: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
     """Return what takes the receipt out of PAYMENT-RESPONSE, where the answer keeps it, into a header of its own."""
     place, _, name = shape.receipt_at.partition(":")
 
-    def answered(served: Any) -> Reply:
-        reply: Reply = paid(served)
+    def reply_with_header(served_answer: Any) -> Reply:
+        reply: Reply = make_reply(served_answer)
         if place != "header" or name.startswith("PAYMENT-RESPONSE"):
             return reply
-        told = orjson.loads(base64.b64decode(served.payment_response))
-        receipt = told.pop(_RECEIPT)
-        plain = base64.b64encode(orjson.dumps(told)).decode()
+        payment_response = orjson.loads(base64.b64decode(served_answer.payment_response))
+        receipt = payment_response.pop(_RECEIPT)
+        plain = base64.b64encode(orjson.dumps(payment_response)).decode()
         return Reply(reply.status, reply.body, {**reply.headers, "PAYMENT-RESPONSE": plain, name: receipt})
 
-    return answered
+    return reply_with_header
 
 
-def _answered(answer: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
-    def answered(self: Signer, row: Redemption, service: Service, request: Any) -> Stored:
+def _wrap_answer(answer: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    def answer_in_variant(self: Signer, row: Redemption, service: Service, request: Any) -> Stored:
         full: Stored = answer(self, row, service, request)
-        told = orjson.loads(full.body)
+        answer_body = orjson.loads(full.body)
         key = self._key_ring().active
-        claims = _claims_of(told.pop("payable_receipt"))
-        if shape.verdict_claim != "screen_result" and "compliance_receipt_jws" in told["result"]:
-            _rename_verdict(told["result"], shape.verdict_claim, lambda made: sign_compact(made, key))
-        document = _document(told, shape)
+        claims = _claims_of(answer_body.pop("payable_receipt"))
+        if shape.verdict_claim != "screen_result" and "compliance_receipt_jws" in answer_body["result"]:
+            _rename_verdict(answer_body["result"], shape.verdict_claim, lambda made: sign_compact(made, key))
+        document = _document(answer_body, shape)
         place, _, where = shape.receipt_at.partition(":")
         body = wire.encoder(shape.json_style)(document)
-        hashed = _response(shape, told["result"], document, body)
+        response_hash = _response(shape, answer_body["result"], document, body)
         receipt = sign_compact(
-            _claims(claims, shape, _request(shape, service), hashed, _settled(claims, row, shape)), key
+            _claims(claims, shape, _request(shape, service), response_hash, _settled_reference(claims, row, shape)), key
         )
         if place == "body":
-            body = wire.encoder(shape.json_style)(_put(document, where, receipt))
+            body = wire.encoder(shape.json_style)(_put_at(document, where, receipt))
             return Stored(body, full.payment_response, full.attestation)
         response = {**orjson.loads(base64.b64decode(full.payment_response)), _RECEIPT: receipt}
         return Stored(body, base64.b64encode(orjson.dumps(response)).decode(), full.attestation)
 
-    return answered
+    return answer_in_variant
 
 
 def _claims_of(token: str) -> dict[str, Any]:
@@ -124,45 +124,50 @@ def _rename_verdict(result: dict[str, Any], name: str, sign: Callable[[dict[str,
     result |= {"compliance_receipt": claims, "compliance_receipt_jws": sign(claims)}
 
 
-def _document(told: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+def _document(answer_body: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     """Return the body without the payable receipt."""
     where = shape.result_at.partition(":")[2]
     if not where:
-        return dict(told["result"])
-    rest = {name: member for name, member in told.items() if name != "result"}
+        return dict(answer_body["result"])
+    other_members = {name: member for name, member in answer_body.items() if name != "result"}
     if shape.answer_members == "few":
-        rest = {}
+        other_members = {}
     if shape.answer_members == "more":
-        rest |= {"links": {"keys": "/.well-known/jwks.json"}, "took_ms": 3, "warnings": []}
+        other_members |= {"links": {"keys": "/.well-known/jwks.json"}, "took_ms": 3, "warnings": []}
     if shape.request_hash != "jcs-envelope" or shape.response_hash != "jcs-result" or shape.hash_form != "sha256:hex":
-        rest = {name: member for name, member in rest.items() if name not in {"request_hash", "response_hash"}}
+        other_members = {
+            name: member for name, member in other_members.items() if name not in {"request_hash", "response_hash"}
+        }
     if shape.settled_ref != "payable-core" or shape.hash_form != "sha256:hex":
-        rest.pop("settled_payment_ref", None)
-    return _put(rest, where, told["result"])
+        other_members.pop("settled_payment_ref", None)
+    return _put_at(other_members, where, answer_body["result"])
 
 
-def _put(document: Mapping[str, Any], place: str, value: Any) -> dict[str, Any]:
+def _put_at(document: Mapping[str, Any], place: str, value: Any) -> dict[str, Any]:
     """Return a document with a value at a dotted place; `[0]` at its end makes a list of it."""
-    first, _, rest = place.partition(".")
-    if rest:
-        held = document.get(first)
-        return {**document, first: _put(held if isinstance(held, dict) else {}, rest, value)}
+    first, _, inner_place = place.partition(".")
+    if inner_place:
+        inner_document = document.get(first)
+        return {
+            **document,
+            first: _put_at(inner_document if isinstance(inner_document, dict) else {}, inner_place, value),
+        }
     return {**document, first.removesuffix("[0]"): [value] if first.endswith("[0]") else value}
 
 
 def _request(shape: Shape, service: Service) -> str | None:
     """Return the request's hash by the recipe of the look; None for the reference's own."""
-    asked = ASKED.get()
-    line = f"{asked.method} {asked.path}{f'?{asked.query}' if asked.query else ''}\n".encode()
-    body = orjson.loads(asked.body)
-    envelope = {"body": body, "method": asked.method, "path": asked.path, "query": asked.query}
+    request = CURRENT_REQUEST.get()
+    line = f"{request.method} {request.path}{f'?{request.query}' if request.query else ''}\n".encode()
+    body = orjson.loads(request.body)
+    envelope = {"body": body, "method": request.method, "path": request.path, "query": request.query}
     recipes: Mapping[str, Callable[[], bytes]] = {
         "jcs-envelope": lambda: canonicalise({**envelope, "service_id": service.id}),
         "jcs-envelope-plain": lambda: canonicalise(envelope),
         "jcs-body": lambda: canonicalise(body),
         "line-jcs-body": lambda: line + canonicalise(body),
-        "raw-body": lambda: asked.body,
-        "line-raw-body": lambda: line + asked.body,
+        "raw-body": lambda: request.body,
+        "line-raw-body": lambda: line + request.body,
     }
     return digest(recipes[shape.request_hash](), shape.hash_form)
 
@@ -177,7 +182,7 @@ def _response(shape: Shape, result: Any, document: Mapping[str, Any], body: byte
     return digest(recipes[shape.response_hash](), shape.hash_form)
 
 
-def _settled(claims: Mapping[str, Any], row: Redemption, shape: Shape) -> str:
+def _settled_reference(claims: Mapping[str, Any], row: Redemption, shape: Shape) -> str:
     recipes: Mapping[str, Callable[[], str]] = {
         "raw-tx": lambda: row.tx_id,
         "raw-token": lambda: row.token,
@@ -208,43 +213,48 @@ def _form(raw: bytes, form: str) -> str:
     return forms[form]()
 
 
-def _claims(own: Mapping[str, Any], shape: Shape, request: str | None, response: str, settled: str) -> dict[str, Any]:
-    bound = {"request_hash": request, "response_hash": response, "settled_payment_ref": settled}
+def _claims(
+    own: Mapping[str, Any], shape: Shape, request: str | None, response: str, settled_reference: str
+) -> dict[str, Any]:
+    bindings = {"request_hash": request, "response_hash": response, "settled_payment_ref": settled_reference}
     head = {name: own[name] for name in ("kind", "iss", "iat")}
     if shape.claims == "few":
-        return {**head, **bound}
+        return {**head, **bindings}
     if shape.claims == "more":
         times = {"nbf": own["iat"], "exp": own["iat"] + 10**8, "jti": secrets.token_hex(8)}
-        return {**own, **bound, **times, "aud": ["anyone"], "terms": {"price": {"currency": "USD", "minor": 1}}}
+        return {**own, **bindings, **times, "aud": ["anyone"], "terms": {"price": {"currency": "USD", "minor": 1}}}
     if shape.claims == "nested":
-        return {**head, "binds": {"request": {"digest": request}, "response": {"digest": response}, "paid": [settled]}}
+        return {
+            **head,
+            "binds": {"request": {"digest": request}, "response": {"digest": response}, "paid": [settled_reference]},
+        }
     if shape.claims == "renamed":
-        return {"iss": own["iss"], "iat": own["iat"], "req": request, "res": response, "pay": settled}
-    return {**own, **bound}
+        return {"iss": own["iss"], "iat": own["iat"], "req": request, "res": response, "pay": settled_reference}
+    return {**own, **bindings}
 
 
 def edit(answer: Answer, shape: Shape) -> None:
     """Rename or drop the header that tells the settlement, and seal a paid answer, whose bytes may be hashed."""
     value = answer.header(_RESPONSE)
     if value is not None and shape.payment_response != "PAYMENT-RESPONSE":
-        answer.put(_RESPONSE, None)
+        answer.set_header(_RESPONSE, None)
         if shape.payment_response is not None:
-            answer.put(shape.payment_response, value)
-    if answer.status == 200 and answer.asked.path in shape.paths.values():
+            answer.set_header(shape.payment_response, value)
+    if answer.status == 200 and answer.request.path in shape.paths.values():
         answer.document = wire.ABSENT
 
 
 def edit_refusal(answer: Answer, shape: Shape) -> None:
     """Give errors beyond 402 another shape."""
-    told = answer.document
-    if answer.status < 400 or answer.status == 402 or not isinstance(told, dict) or shape.rail_errors == "flat":
+    document = answer.document
+    if answer.status < 400 or answer.status == 402 or not isinstance(document, dict) or shape.rail_errors == "flat":
         return
-    code, message = str(told.get("error", "refused")), str(told.get("message") or told.get("detail"))
+    code, message = str(document.get("error", "refused")), str(document.get("message") or document.get("detail"))
     if shape.rail_errors == "nested":
-        answer.document = {"error": {"code": code, "message": message, "details": told.get("detail")}}
+        answer.document = {"error": {"code": code, "message": message, "details": document.get("detail")}}
     elif shape.rail_errors == "detail":
-        answer.document = {"detail": told.get("detail", message)}
+        answer.document = {"detail": document.get("detail", message)}
     else:
         problem = {"type": f"https://errors.invalid/{code}", "title": message, "status": answer.status}
-        answer.document = problem | ({"errors": told["detail"]} if isinstance(told.get("detail"), list) else {})
-        answer.put("Content-Type", "application/problem+json")
+        answer.document = problem | ({"errors": document["detail"]} if isinstance(document.get("detail"), list) else {})
+        answer.set_header("Content-Type", "application/problem+json")

@@ -27,7 +27,7 @@ _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     },
     "compliance-receipt": {"recipient_address": "screen-allow", "network": "algorand_mainnet"},
 }
-_OTHERS = {
+_OTHER_BODIES = {
     "receipt-verify": [{"jws": "e30.e30.AQ"}],
     "rfc9421-verify": [{**_EXAMPLES["rfc9421-verify"], "path": "/other"}],
     "compliance-receipt": [
@@ -385,14 +385,14 @@ POINTS = (
         ("14",),
         "how the contract shows a request body",
         (
-            Choice("an example", may_bind={"rail.other_bodies": _OTHERS}),
-            Choice("named examples", {"openapi": "named examples"}, may_bind={"rail.other_bodies": _OTHERS}),
+            Choice("an example", may_bind={"rail.other_bodies": _OTHER_BODIES}),
+            Choice("named examples", {"openapi": "named examples"}, may_bind={"rail.other_bodies": _OTHER_BODIES}),
             Choice(
                 "none",
                 {"openapi": "no examples"},
                 binds={
                     "rail.bodies": _EXAMPLES,
-                    "rail.other_bodies": _OTHERS,
+                    "rail.other_bodies": _OTHER_BODIES,
                     "rail.services": lambda shape: dict(shape.paths),
                 },
             ),

@@ -19,7 +19,7 @@ ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReceivedRequest:
     """The request that is being served, as it came.
 
     Attributes:
@@ -42,7 +42,7 @@ class Asked:
         return b"".join(self.parts)
 
 
-ASKED: ContextVar[Asked] = ContextVar("asked")
+CURRENT_REQUEST: ContextVar[ReceivedRequest] = ContextVar("asked")
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Answer:
         document: The body as JSON, `ABSENT` if it is not JSON.
     """
 
-    asked: Asked
+    request: ReceivedRequest
     status: int
     headers: list[tuple[str, str]]
     body: bytes | None
@@ -67,7 +67,7 @@ class Answer:
         """Return the first value of a header."""
         return next((value for one, value in self.headers if one.lower() == name.lower()), None)
 
-    def put(self, name: str, value: str | None) -> None:
+    def set_header(self, name: str, value: str | None) -> None:
         """Set a header, or take it away with None."""
         self.headers = [(one, told) for one, told in self.headers if one.lower() != name.lower()]
         if value is not None:
@@ -100,7 +100,7 @@ class Wire:
     encode: Callable[[Any], bytes]
     after: Sequence[Edit]
     elsewhere: Callable[[str], str] = str
-    own: Callable[[Asked], Answer | None] = lambda _: None
+    own: Callable[[ReceivedRequest], Answer | None] = lambda _: None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI event."""
@@ -109,24 +109,24 @@ class Wire:
             return
         fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope.get("headers", ())}
         query = scope.get("query_string", b"").decode("latin-1")
-        asked = Asked(scope["method"], scope["path"], query, headers=fields)
-        given = self.own(asked)
-        if given is not None:
-            await _send_whole(send, self._edited(given))
+        request = ReceivedRequest(scope["method"], scope["path"], query, headers=fields)
+        own_answer = self.own(request)
+        if own_answer is not None:
+            await _send_whole(send, self._apply_edits(own_answer))
             return
-        ASKED.set(asked)
-        path = self.elsewhere(asked.path)
-        if path != asked.path:
+        CURRENT_REQUEST.set(request)
+        path = self.elsewhere(request.path)
+        if path != request.path:
             scope = {**scope, "path": path, "raw_path": path.encode()}
 
-        async def heard() -> Message:
+        async def receive_and_record() -> Message:
             message = await receive()
-            asked.parts.append(message.get("body", b""))
+            request.parts.append(message.get("body", b""))
             return message
 
-        await self.app(scope, heard, _Held(self, asked, send))
+        await self.app(scope, receive_and_record, _BufferedAnswer(self, request, send))
 
-    def _edited(self, answer: Answer) -> Answer:
+    def _apply_edits(self, answer: Answer) -> Answer:
         for edit in self.before:
             edit(answer)
         if answer.document is not ABSENT:
@@ -136,12 +136,12 @@ class Wire:
         return answer
 
 
-class _Held:
+class _BufferedAnswer:
     """Holds an answer back until it is whole; a stream only until its head is known."""
 
-    def __init__(self, wire: Wire, asked: Asked, send: Send) -> None:
+    def __init__(self, wire: Wire, request: ReceivedRequest, send: Send) -> None:
         self._wire = wire
-        self._asked = asked
+        self._request = request
         self._send = send
         self._start: Message = {}
         self._parts: list[bytes] = []
@@ -155,19 +155,19 @@ class _Held:
         else:
             self._parts.append(message.get("body", b""))
             if not message.get("more_body", False):
-                await _send_whole(self._send, self._wire._edited(self._answer(b"".join(self._parts))))  # noqa: SLF001 - one pair
+                await _send_whole(self._send, self._wire._apply_edits(self._answer(b"".join(self._parts))))  # noqa: SLF001 - one pair
 
     async def _begin(self, message: Message) -> None:
         self._start = message
         answer = self._answer(None)
         if answer.media_type == "text/event-stream":
             self._streams = True
-            edited = self._wire._edited(answer)  # noqa: SLF001 - one pair
-            await self._send({**message, "headers": _raw(edited.headers)})
+            edited_answer = self._wire._apply_edits(answer)  # noqa: SLF001 - one pair
+            await self._send({**message, "headers": _raw(edited_answer.headers)})
 
     def _answer(self, body: bytes | None) -> Answer:
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._start["headers"]]
-        answer = Answer(self._asked, self._start["status"], headers, body)
+        answer = Answer(self._request, self._start["status"], headers, body)
         if body and (answer.media_type == "application/json" or answer.media_type.endswith("+json")):
             answer.document = orjson.loads(body)
         return answer
@@ -179,19 +179,19 @@ def _raw(headers: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 
 async def _send_whole(send: Send, answer: Answer) -> None:
     body = answer.body or b""
-    bodiless = answer.asked.method == "HEAD" or answer.status in {204, 304}
-    answer.put("content-length", None if bodiless else str(len(body)))
+    bodiless = answer.request.method == "HEAD" or answer.status in {204, 304}
+    answer.set_header("content-length", None if bodiless else str(len(body)))
     await send({"type": "http.response.start", "status": answer.status, "headers": _raw(answer.headers)})
     await send({"type": "http.response.body", "body": b"" if bodiless else body})
 
 
-def walked(value: Any, change: Callable[[str], str]) -> Any:
+def change_texts(value: Any, change: Callable[[str], str]) -> Any:
     """Return a JSON value with every text in it changed; member names stay."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {name: walked(member, change) for name, member in value.items()}
-    return [walked(member, change) for member in value] if isinstance(value, list) else value
+        return {name: change_texts(member, change) for name, member in value.items()}
+    return [change_texts(member, change) for member in value] if isinstance(value, list) else value
 
 
 def encoder(style: str) -> Callable[[Any], bytes]:
@@ -201,7 +201,7 @@ def encoder(style: str) -> Callable[[Any], bytes]:
     if style == "indented":
         return lambda value: json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n"
     if style == "reversed":
-        return lambda value: json.dumps(_reversed(value), separators=(", ", ": "), ensure_ascii=False).encode()
+        return lambda value: json.dumps(_reverse_members(value), separators=(", ", ": "), ensure_ascii=False).encode()
     if style == "escaped":
         return lambda value: json.dumps(value, sort_keys=True).replace("/", "\\/").encode()
     if style == "fractions":
@@ -219,7 +219,7 @@ def _fractions(value: Any) -> Any:
     return float(value) if whole else value
 
 
-def _reversed(value: Any) -> Any:
+def _reverse_members(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _reversed(member) for name, member in reversed(list(value.items()))}
-    return [_reversed(member) for member in value] if isinstance(value, list) else value
+        return {name: _reverse_members(member) for name, member in reversed(list(value.items()))}
+    return [_reverse_members(member) for member in value] if isinstance(value, list) else value

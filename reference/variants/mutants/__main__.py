@@ -24,8 +24,8 @@ def main(mutant: str, module: str | None, arguments: tuple[str, ...]) -> None:
     """
     if mutant not in CATALOG:
         near = difflib.get_close_matches(mutant, CATALOG, n=5)
-        meant = f"; near it: {', '.join(near)}" if near else ""
-        click.echo(f"no mutant {mutant}{meant}; `weldproof selftest --list` shows them", err=True)
+        suggestion = f"; near it: {', '.join(near)}" if near else ""
+        click.echo(f"no mutant {mutant}{suggestion}; `weldproof selftest --list` shows them", err=True)
         sys.exit(EXIT_USAGE)
     if module is None:
         click.echo(CATALOG[mutant].rule)

@@ -34,8 +34,8 @@ class Catalog(Mapping[str, Mutant]):
     def __iter__(self) -> Iterator[str]:
         """Iterate over the ids."""
         yield from (mutant.id for mutant in load_mutants())
-        for beginning in _MODULES:
-            yield from (mutant.id for mutant in _in_python(beginning))
+        for prefix in _MODULES:
+            yield from (mutant.id for mutant in _in_python(prefix))
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -44,10 +44,10 @@ class Catalog(Mapping[str, Mutant]):
 
 def _in_python(name: str) -> tuple[Mutant, ...]:
     """Return the mutants of the module whose ids begin as this one does; none if there is no such module."""
-    for beginning, module in _MODULES.items():
-        if name.startswith(beginning):
-            found: tuple[Mutant, ...] = import_module(f"{mutants.__name__}.{module}").MUTANTS
-            return found
+    for prefix, module in _MODULES.items():
+        if name.startswith(prefix):
+            module_mutants: tuple[Mutant, ...] = import_module(f"{mutants.__name__}.{module}").MUTANTS
+            return module_mutants
     return ()
 
 

@@ -24,7 +24,7 @@ def _clean() -> Mapping[str, str]:
     return {one.value.removeprefix(_ADDONS).partition(".")[0]: one.name for one in ours}
 
 
-def _installed(change: Callable[[str], str | None]) -> Callable[[], None]:
+def _install_commands(change: Callable[[str], str | None]) -> Callable[[], None]:
     """Return what installs commands of other names, and tells them where an operator would bind them.
 
     Args:
@@ -32,20 +32,20 @@ def _installed(change: Callable[[str], str | None]) -> Callable[[], None]:
     """
 
     def apply() -> None:
-        told = os.environ.get("WP_VARIANT_FILE")
-        if told is None:
+        variant_file = os.environ.get("WP_VARIANT_FILE")
+        if variant_file is None:
             return  # a control plane that a check has started: its commands are the stack's
-        folder, bindings = Path(told).with_suffix(""), dict[str, str]()
+        folder, bindings = Path(variant_file).with_suffix(""), dict[str, str]()
         folder.mkdir(exist_ok=True)
         for addon, name in _clean().items():
-            changed = change(name)
-            path = folder / (changed or name)
-            if changed is not None:
+            new_name = change(name)
+            path = folder / (new_name or name)
+            if new_name is not None:
                 python, module = shlex.quote(sys.executable), f"{_ADDONS}{addon}"
                 path.write_text(_LINES.format(python=python, module=module))
                 path.chmod(0o755)
             bindings[f"addons.{addon}.console"] = str(path)
-        Path(told).write_bytes(orjson.dumps({"bindings": bindings}))
+        Path(variant_file).write_bytes(orjson.dumps({"bindings": bindings}))
 
     return apply
 
@@ -54,25 +54,25 @@ MUTANTS = (
     Mutant(
         "hub-commands-in-snake-case",
         "a console command is named <service>-<name> (section 9)",
-        _installed(lambda name: name.replace("-", "_")),
+        _install_commands(lambda name: name.replace("-", "_")),
         _SERVICE,
     ),
     Mutant(
         "hub-command-of-another-service",
         "console commands begin with the word of the service (section 9)",
-        _installed(lambda name: name.replace("weldproof-federation", "hub-federation")),
+        _install_commands(lambda name: name.replace("weldproof-federation", "hub-federation")),
         _SERVICE,
     ),
     Mutant(
         "hub-command-of-another-name",
         "a console command ends with the name of what it starts (section 9)",
-        _installed(lambda name: name.replace("-federation", "")),
+        _install_commands(lambda name: name.replace("-federation", "")),
         _SERVICE,
     ),
     Mutant(
         "hub-command-away",
         "each bundled service has its console command (section 9)",
-        _installed(lambda name: None if "federation" in name else name),
+        _install_commands(lambda name: None if "federation" in name else name),
         _SERVICE,
     ),
 )

@@ -38,10 +38,10 @@ def die_once() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _after_seen(judging: ModuleType, rule: str) -> Callable[[], None]:
+def _after_seen(module: ModuleType, rule: str) -> Callable[[], None]:
     """Return what makes the process die once a judgement found the payment on the chain."""
 
-    def dying(judge: Callable[..., Any]) -> Callable[..., Any]:
+    def die_after_judge(judge: Callable[..., Any]) -> Callable[..., Any]:
         def judge_and_die(*args: Any, **kwargs: Any) -> Any:
             payment = judge(*args, **kwargs)
             if payment is not None:
@@ -50,22 +50,22 @@ def _after_seen(judging: ModuleType, rule: str) -> Callable[[], None]:
 
         return judge_and_die
 
-    return lambda: replace(judging, rule, dying)
+    return lambda: replace(module, rule, die_after_judge)
 
 
 def _after(owner: type, step: str, *, without_effect: object = False) -> Callable[[], None]:
     """Return what makes the process die once a step was done, unless its answer says that it had no effect."""
 
-    def dying(run: Callable[..., Any]) -> Callable[..., Any]:
+    def die_after_step(call: Callable[..., Any]) -> Callable[..., Any]:
         async def run_and_die(*args: Any, **kwargs: Any) -> Any:
-            done = await run(*args, **kwargs)
-            if done is not without_effect:
+            result = await call(*args, **kwargs)
+            if result is not without_effect:
                 die_once()
-            return done
+            return result
 
         return run_and_die
 
-    return lambda: replace(owner, step, dying)
+    return lambda: replace(owner, step, die_after_step)
 
 
 def _after_paid() -> None:
@@ -82,14 +82,14 @@ def _after_stored() -> None:
 def _before(owner: type, step: str) -> Callable[[], None]:
     """Return what makes the process die when a step is due."""
 
-    def dying(run: Callable[..., Any]) -> Callable[..., Any]:
+    def die_before_step(call: Callable[..., Any]) -> Callable[..., Any]:
         async def die_and_run(*args: Any, **kwargs: Any) -> Any:
             die_once()
-            return await run(*args, **kwargs)
+            return await call(*args, **kwargs)
 
         return die_and_run
 
-    return lambda: replace(owner, step, dying)
+    return lambda: replace(owner, step, die_before_step)
 
 
 MUTANTS = (

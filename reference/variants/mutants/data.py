@@ -43,8 +43,8 @@ def find_mutant(name: str) -> Mutant | None:
 
 def load_mutants() -> tuple[Mutant, ...]:
     """Return every mutant with edits, file by file, each in its own order."""
-    found = (_mutant(entry) for part in _parts() for entry in tomllib.loads(part)["mutant"])
-    return tuple(mutant for mutant in found if mutant is not None)
+    all_mutants = (_mutant(entry) for part in _parts() for entry in tomllib.loads(part)["mutant"])
+    return tuple(mutant for mutant in all_mutants if mutant is not None)
 
 
 def _parts() -> Iterator[str]:

@@ -24,13 +24,13 @@ _VALUE = re.compile(r"t=([0-9]{1,12}),v1=([0-9a-f]{64})(?:,.*)?")
 
 def is_signed(secret: str, value: str | None, body: bytes) -> bool:
     """Return whether a header's value is a recent signature over a body's very bytes."""
-    given = _VALUE.fullmatch(value or "")
-    if given is None or abs(time.time() - int(given[1])) > TOLERANCE_SECONDS:
+    match = _VALUE.fullmatch(value or "")
+    if match is None or abs(time.time() - int(match[1])) > TOLERANCE_SECONDS:
         return False
-    return same(webhook_signature.v1(secret, body, t=int(given[1])), given[2])
+    return compare_macs(webhook_signature.v1(secret, body, t=int(match[1])), match[2])
 
 
-same: Callable[[str, str], bool] = hmac.compare_digest
+compare_macs: Callable[[str, str], bool] = hmac.compare_digest
 
 
 def key_of(event: dict[str, Any], body: bytes) -> str:

@@ -15,7 +15,7 @@ from reference.variants.chameleon import addon_look
 from reference.variants.chameleon.addon_points import POINTS
 from reference.variants.chameleon.points import Choice
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer, Asked
+from reference.variants.chameleon.wire import Answer, ReceivedRequest
 from reference.web.http.exchange import Request
 
 _BY_ID = {point.id: {choice.name: choice for choice in point.choices} for point in POINTS}
@@ -42,7 +42,9 @@ def test_a_question_is_taken_and_its_verdict_told(addon: str, question: str, ans
     call = Call(Request(path, "POST", "", {}, json.dumps(body).encode(), ""))
     own = addon_look._own(call, call.json(), surface) if shape.addon_question == "words" else call.json()
     assert own == _OWN[addon]
-    said = Answer(Asked("POST", told["path"], ""), 200, [], b"", {"valid": valid, "status": "active", "reason": None})
+    said = Answer(
+        ReceivedRequest("POST", told["path"], ""), 200, [], b"", {"valid": valid, "status": "active", "reason": None}
+    )
     addon_look.edit(said, shape, surface)
     assert placed(said.document, told["valid_at"]) == [valid]
 
@@ -63,7 +65,7 @@ def test_health_tells_the_issuers_where_it_is_bound(form: str) -> None:
     """If a place is bound, it contains the number of trusted issuers; otherwise the number is nowhere."""
     choice = _BY_ID["addon.health"][form]
     told = {"status": "ok", "service": "s", "version": "1", "hub": "connected", "issuers": 3}
-    answer = Answer(Asked("GET", "/health", ""), 200, [], b"", told)
+    answer = Answer(ReceivedRequest("GET", "/health", ""), 200, [], b"", told)
     addon_look.edit(answer, shape_of(choice), "addons.atb_verifier")
     place = choice.binds.get("addons.atb_verifier.issuers_at")
     assert documents.count(answer.document, "issuers", place) == (3 if place else None)

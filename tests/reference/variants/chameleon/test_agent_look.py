@@ -17,10 +17,10 @@ from reference.agent.skills import SKILLS, Moment
 from reference.variants.chameleon import agent_requests
 from reference.variants.chameleon.agent_look import edit
 from reference.variants.chameleon.agent_points import POINTS
-from reference.variants.chameleon.agent_results import judged, signed
+from reference.variants.chameleon.agent_results import reshape_signed, reshape_verdict
 from reference.variants.chameleon.points import Choice
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer, Asked
+from reference.variants.chameleon.wire import Answer, ReceivedRequest
 
 _NOW = 1_767_225_600
 _MOMENT = Moment(_NOW, 60)
@@ -123,7 +123,7 @@ def test_every_form_of_a_result_says_the_same_at_its_place(what: str, changes: M
     names = {"validity": "valid", "errors": "errors", "base": "signature_base", "notes": "fix_notes"}
     expected = _READ[what](own, names[what])
     for choice in choices(f"agent.{what}").values():
-        told = judged(own, shape_of(choice), _CONTENT)
+        told = reshape_verdict(own, shape_of(choice), _CONTENT)
         place = next(value for value in {**choice.may_bind, **choice.binds}.values() if isinstance(value, str))
         assert expected == _READ[what](told, place), choice.name
 
@@ -131,7 +131,7 @@ def test_every_form_of_a_result_says_the_same_at_its_place(what: str, changes: M
 @pytest.mark.parametrize("name", choices("agent.digest"))
 def test_every_form_shows_the_digest_of_the_content(name: str) -> None:
     """The recomputed digest stands in each form, of the content and not of the field."""
-    told = judged(explained(body_b64="e30="), shape_of(choices("agent.digest")[name]), b"{}")
+    told = reshape_verdict(explained(body_b64="e30="), shape_of(choices("agent.digest")[name]), b"{}")
     expected = "RBNvo1WzZ4oRRq0W9+hknpT7T8If536DEMBg9hyq/4o="
     assert any(expected in text for _, text in answers.texts(told))
 
@@ -139,7 +139,7 @@ def test_every_form_shows_the_digest_of_the_content(name: str) -> None:
 @pytest.mark.parametrize("name", choices("agent.components"))
 def test_every_form_lists_the_components_in_their_order(name: str) -> None:
     """The covered components are shown in signed order, in each form."""
-    told = judged(explained(), shape_of(choices("agent.components")[name]), _CONTENT)
+    told = reshape_verdict(explained(), shape_of(choices("agent.components")[name]), _CONTENT)
     assert shows_components(told, ("@method", "@authority", "@path", "@query", "content-digest"))
 
 
@@ -147,7 +147,7 @@ def test_every_form_lists_the_components_in_their_order(name: str) -> None:
 def test_forms_of_an_object_show_the_parameters(name: str) -> None:
     """Each parameter stands with its value."""
     own = explained()
-    told = judged(own, shape_of(choices("agent.parameters")[name]), _CONTENT)
+    told = reshape_verdict(own, shape_of(choices("agent.parameters")[name]), _CONTENT)
     assert lacking_parameters(told, own["parameters"]) == []
 
 
@@ -155,8 +155,8 @@ def test_few_members_are_those_that_are_stated() -> None:
     """A look without further members says validity and errors, and explains what the interface names."""
     shape = dataclasses.replace(Shape(), agent_members="few")
     verified = SKILLS["verify-rfc9421"].call(demo(), _MOMENT)
-    assert {"valid", "errors", "error_codes"} == judged(verified, shape, _CONTENT).keys()
-    assert "checked" not in judged(explained(), shape, _CONTENT)
+    assert {"valid", "errors", "error_codes"} == reshape_verdict(verified, shape, _CONTENT).keys()
+    assert "checked" not in reshape_verdict(explained(), shape, _CONTENT)
 
 
 @pytest.mark.parametrize("name", choices("agent.sign-request"))
@@ -164,7 +164,7 @@ def test_every_form_of_a_signed_request_has_both_fields(name: str) -> None:
     """The signature's fields stand together in each form, with the same values."""
     own = demo()
     choice = choices("agent.sign-request")[name]
-    fields = answers.signed_fields(signed(own, shape_of(choice)), choice.binds.get("agent.signed_fields"))
+    fields = answers.signed_fields(reshape_signed(own, shape_of(choice)), choice.binds.get("agent.signed_fields"))
     assert fields is not None
     found = {line.lower(): value for line, value in fields}
     for added in ("Signature-Input", "Signature", "Content-Digest"):
@@ -177,14 +177,14 @@ def test_every_form_of_the_demo_key_is_the_key(name: str) -> None:
     own = demo()
     choice = choices("agent.sign-key")[name]
     place = next(iter({**choice.may_bind, **choice.binds}.values()), None)
-    assert [bytes.fromhex(own["public_key_hex"])] == answers.public_keys(signed(own, shape_of(choice)), place)
+    assert [bytes.fromhex(own["public_key_hex"])] == answers.public_keys(reshape_signed(own, shape_of(choice)), place)
 
 
 @pytest.mark.parametrize("name", choices("agent.detail"))
 def test_every_422_has_the_stated_shape(name: str) -> None:
     """`detail` is a list of items with loc, msg and type, whatever the look."""
     item = {"loc": ["body", "path"], "msg": "Field required", "type": "missing"}
-    answer = Answer(Asked("POST", "/verify/rfc9421", ""), 422, [], None, {"detail": [item, dict(item)]})
+    answer = Answer(ReceivedRequest("POST", "/verify/rfc9421", ""), 422, [], None, {"detail": [item, dict(item)]})
     edit(answer, shape_of(choices("agent.detail")[name]))
     assert answer.document["detail"]
     for one in answer.document["detail"]:

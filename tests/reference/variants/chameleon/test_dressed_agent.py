@@ -11,14 +11,14 @@ from pathlib import Path
 
 import httpx
 
-from reference.variants.chameleon.catalog import look
+from reference.variants.chameleon.catalog import draw_variant
 
 
 def test_a_surface_is_served_in_its_look(tmp_path: Path) -> None:
     """The agent's program starts dressed, tells its look, and publishes its document where that has it."""
     told, log = tmp_path / "look.json", tmp_path / "log"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("WP_")}
-    seed = next(seed for seed in range(50) if look(seed).shape.agent_openapi_path != "/openapi.json")
+    seed = next(seed for seed in range(50) if draw_variant(seed).shape.agent_openapi_path != "/openapi.json")
     with socket.create_server(("127.0.0.1", 0)) as bound, log.open("wb") as output:
         bound.set_inheritable(True)
         process = subprocess.Popen(
@@ -31,7 +31,7 @@ def test_a_surface_is_served_in_its_look(tmp_path: Path) -> None:
         try:
             url = f"http://127.0.0.1:{bound.getsockname()[1]}"
             with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
-                found = http.get(look(seed).shape.agent_openapi_path)
+                found = http.get(draw_variant(seed).shape.agent_openapi_path)
                 usual = http.get("/openapi.json")
         finally:
             process.terminate()

@@ -19,13 +19,13 @@ import httpx
 from conformance.oracles import audit_chain
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.log_reading import oldest_first
-from reference.variants.chameleon.catalog import look
-from reference.variants.chameleon.points import Look
+from reference.variants.chameleon.catalog import draw_variant
+from reference.variants.chameleon.points import Variant
 
 
 def _seed() -> int:
     """Return a seed whose log has little in common with the reference's own."""
-    return next(seed for seed in range(500) if _is_another(look(seed).shape))
+    return next(seed for seed in range(500) if _is_another(draw_variant(seed).shape))
 
 
 def _is_another(shape: Any) -> bool:
@@ -39,7 +39,7 @@ def _is_another(shape: Any) -> bool:
 
 
 @contextmanager
-def _served(drawn: Look, folder: Path) -> Iterator[httpx.Client]:
+def _served(drawn: Variant, folder: Path) -> Iterator[httpx.Client]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_"))}
     with socket.create_server(("127.0.0.1", 0)) as bound, (folder / "log").open("ab") as output:
         bound.set_inheritable(True)
@@ -79,7 +79,7 @@ def _issuer(number: int) -> dict[str, str]:
 
 def test_a_log_in_another_look_is_kept_and_checked(tmp_path: Path) -> None:
     """Entries stay over a restart, services leave none, starts do; the oracle follows the chain and finds a change."""
-    drawn = look(_seed())
+    drawn = draw_variant(_seed())
     with _served(drawn, tmp_path) as http:
         for number in range(2):
             assert http.post("/v1/issuers", json=_issuer(number)).is_success

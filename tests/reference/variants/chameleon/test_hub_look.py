@@ -24,7 +24,7 @@ from reference.variants.chameleon.hub_documents import edit as edit_document
 from reference.variants.chameleon.hub_points import POINTS
 from reference.variants.chameleon.points import Choice
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import ABSENT, Answer, Asked
+from reference.variants.chameleon.wire import ABSENT, Answer, ReceivedRequest
 from reference.web.clock import WpClock
 
 _BY_ID = {point.id: point for point in (*POINTS, *hub_audit_points.POINTS)}
@@ -52,7 +52,7 @@ def bound(shape: Shape, *given: Choice) -> dict[str, Any]:
 
 def answered(path: str, document: Any, status: int = 200, method: str = "GET", **headers: str) -> Answer:
     """Return an answer of the control plane itself."""
-    asked = Asked(method, path, "", headers=headers)
+    asked = ReceivedRequest(method, path, "", headers=headers)
     return Answer(asked, status, [("Content-Type", "application/json")], b"", document)
 
 
@@ -144,7 +144,7 @@ def log_of(shape: Shape, count: int = 5) -> list[Entry]:
     for number in range(count):
         told: dict[str, Any] = {"actor": "admin", "subject": f"did:web:{number}.example", "payload": {"kid": "ä1"}}
         time = 1_767_225_600_000 + number * 700
-        made = hub_audit._followed(head, _KEY, shape, ts_ms=time, action=actions[number % 5], **told)
+        made = hub_audit._seal_entry(head, _KEY, shape, ts_ms=time, action=actions[number % 5], **told)
         found.append(made)
         head = made.head
     return found
@@ -275,10 +275,10 @@ async def test_rounds_tell_what_the_last_one_found() -> None:
         return Finding(200, 1, None)
 
     board = HealthBoard(ask, WpClock(None))
-    first = await hub_manners._looked(board, ["a", "b", "a"])
+    first = await hub_manners._look_in_rounds(board, ["a", "b", "a"])
     assert {one: seen.finding.error for one, seen in first.items()} == {"a": "not_asked_yet", "b": "not_asked_yet"}
     async with asyncio.timeout(120):
-        while any(seen.finding.error for seen in (await hub_manners._looked(board, ["a", "b"])).values()):  # noqa: ASYNC110 - no signal
+        while any(seen.finding.error for seen in (await hub_manners._look_in_rounds(board, ["a", "b"])).values()):  # noqa: ASYNC110 - no signal
             await asyncio.sleep(0)
     assert {"a", "b"} == set(asked)
     await board.close()

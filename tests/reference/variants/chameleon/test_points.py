@@ -12,9 +12,9 @@ import pytest
 from conformance.selftest.seen import OBSERVERS
 from conformance.target import Profile
 from conformance.target.hub import PORTS
-from reference.variants.chameleon.catalog import CONFLICTS, POINTS, look
+from reference.variants.chameleon.catalog import CONFLICTS, POINTS, draw_variant
 from reference.variants.chameleon.document import page
-from reference.variants.chameleon.open_points import CONTRADICTIONS, OPEN, UNVARIED
+from reference.variants.chameleon.open_points import CONTRADICTIONS, FIXED_POINTS, OPEN
 from reference.variants.chameleon.points import Choice, Point
 from reference.variants.chameleon.shape import Shape
 
@@ -29,8 +29,8 @@ def test_every_open_point_varies_or_has_a_reason() -> None:
     everything = OPEN.keys() | CONTRADICTIONS.keys()
     assert len(OPEN) == 33
     assert len(CONTRADICTIONS) == 18
-    assert everything - varied == UNVARIED.keys()
-    assert all(reason.strip() for reason in UNVARIED.values())
+    assert everything - varied == FIXED_POINTS.keys()
+    assert all(reason.strip() for reason in FIXED_POINTS.values())
 
 
 def test_ids_and_names_are_unique() -> None:
@@ -64,7 +64,7 @@ def test_every_point_is_observed_on_the_wire() -> None:
 @pytest.mark.parametrize("first", range(0, 40, 5))
 def test_eight_seeds_in_a_row_show_two_values_of_every_point(first: int) -> None:
     """Whatever seed one starts with, eight in a row draw two values of each point, by lane where it has one."""
-    looks = {seed: look(seed).drawn for seed in range(first, first + _IN_A_ROW)}
+    looks = {seed: draw_variant(seed).choices for seed in range(first, first + _IN_A_ROW)}
     for point in POINTS:
         lanes = {"algorand": 0, "base": 1, "solana": 2}
         shown = {
@@ -75,14 +75,14 @@ def test_eight_seeds_in_a_row_show_two_values_of_every_point(first: int) -> None
 
 def test_a_seed_always_draws_the_same_look() -> None:
     """The same seed, the same look; another seed, another."""
-    assert look(7) == look(7)
-    assert look(7).drawn != look(8).drawn
+    assert draw_variant(7) == draw_variant(7)
+    assert draw_variant(7).choices != draw_variant(8).choices
 
 
 def test_values_that_no_honest_server_has_together_are_never_drawn_together() -> None:
     """Each conflict is settled in every look."""
     for seed in range(_SEEDS):
-        drawn = look(seed).drawn
+        drawn = draw_variant(seed).choices
         for conflict in CONFLICTS:
             (first, names), (second, others) = conflict.first, conflict.second
             assert not (drawn[first] in names and drawn[second] in others), (seed, conflict.reason)
@@ -91,9 +91,9 @@ def test_values_that_no_honest_server_has_together_are_never_drawn_together() ->
 def test_the_drawn_values_are_in_the_shape() -> None:
     """What a look says it drew is what its shape has, also after conflicts were settled."""
     for seed in range(_SEEDS):
-        drawn = look(seed)
+        drawn = draw_variant(seed)
         for point in POINTS:
-            choice = next(one for one in point.choices if one.name == drawn.drawn[point.id])
+            choice = next(one for one in point.choices if one.name == drawn.choices[point.id])
             assert {name: getattr(drawn.shape, name) for name in choice.sets} == dict(choice.sets)
 
 
@@ -101,7 +101,7 @@ def test_the_drawn_values_are_in_the_shape() -> None:
 def test_what_a_look_binds_is_a_target_profile(seed: int) -> None:
     """The bindings of every look fit the profile, and claim nothing of the reference's own defaults."""
     document: dict[str, Any] = {}
-    for key, value in look(seed).bindings.items():
+    for key, value in draw_variant(seed).bindings.items():
         table = document
         *tables, name = key.split(".")
         for one in tables:
@@ -125,6 +125,6 @@ def test_the_installed_word_tells_the_command_of_every_bundled_service() -> None
     consoles = {f"addons.{name}.console" for name in PORTS}
     words = next(point for point in POINTS if point.id == "http.service-word")
     bound = {choice.name: consoles & set(choice.binds) for choice in words.choices}
-    undecided = {choice.name for choice in words.choices if "CP-CONF-08" in choice.undecided}
+    undecided = {choice.name for choice in words.choices if "CP-CONF-08" in choice.undecidable_rows}
     assert {name for name, told in bound.items() if told} == {choice.name for choice in words.choices} - undecided
     assert all(told == consoles for name, told in bound.items() if name not in undecided)

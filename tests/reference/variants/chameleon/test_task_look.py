@@ -10,7 +10,7 @@ import pytest
 from conformance.selftest.seen.a2a import beyond
 from conformance.surfaces.rail.a2a import Task
 from reference.protocol.a2a_card import agent_card
-from reference.variants.chameleon.a2a_look import _own_message, _reshaped, own_id, reshaped_id
+from reference.variants.chameleon.a2a_look import _own_message, _reshape_task, own_id, reshaped_id
 from reference.variants.chameleon.agent_documents import card
 from reference.variants.chameleon.rail_a2a_points import POINTS
 from reference.variants.chameleon.shape import Shape
@@ -105,7 +105,7 @@ def test_a_task_asks_for_payment_in_every_form(point: str) -> None:
     """The suite reads a task of each variant as one that asks for payment, with its terms, under the returned id."""
     for choice in _BY_ID[point].choices:
         shape = dataclasses.replace(Shape(), **choice.sets)
-        told = _reshaped(task(), shape)
+        told = _reshape_task(task(), shape)
         read = Task(None, told.get("task", told))  # type: ignore[arg-type]
         assert read.asks_for_payment, choice.name
         assert read.required is not None, choice.name

@@ -10,7 +10,18 @@ import pytest
 
 from reference.variants.chameleon.http_look import head_edits, own_answer
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import ABSENT, ASKED, Answer, Asked, Message, Receive, Scope, Send, Wire, encoder
+from reference.variants.chameleon.wire import (
+    ABSENT,
+    CURRENT_REQUEST,
+    Answer,
+    Message,
+    Receive,
+    ReceivedRequest,
+    Scope,
+    Send,
+    Wire,
+    encoder,
+)
 
 
 class Service:
@@ -25,7 +36,7 @@ class Service:
         """Answer one request."""
         self.path = scope["path"]
         await receive()
-        self.heard = ASKED.get().body
+        self.heard = CURRENT_REQUEST.get().body
         headers = [(b"content-type", self.media.encode()), (b"x-request-id", b"req_" + b"0" * 32)]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         for number, body in enumerate(self.bodies):
@@ -129,7 +140,7 @@ def test_heads_differ_by_the_shape(shape: Shape, name: str, value: str) -> None:
 @pytest.mark.parametrize(("method", "shape"), [("OPTIONS", Shape(options="405")), ("HEAD", Shape(head="405"))])
 def test_a_look_may_refuse_a_method_itself(method: str, shape: Shape) -> None:
     """The refusal is an error like others, with a request id."""
-    answer = own_answer(Asked(method, "/x", ""), shape)
+    answer = own_answer(ReceivedRequest(method, "/x", ""), shape)
     assert answer is not None
     assert answer.status == 405
     assert answer.header("x-request-id")
@@ -138,4 +149,4 @@ def test_a_look_may_refuse_a_method_itself(method: str, shape: Shape) -> None:
 
 def test_other_methods_are_the_services() -> None:
     """A look that refuses HEAD lets GET through."""
-    assert own_answer(Asked("GET", "/x", ""), Shape(head="405", options="405")) is None
+    assert own_answer(ReceivedRequest("GET", "/x", ""), Shape(head="405", options="405")) is None
