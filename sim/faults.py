@@ -67,11 +67,11 @@ class Faults:
         name = next(iter(names), None)
         if name is None:
             return None
-        armed = self._armed[name]
-        armed.left -= 1
-        if armed.left <= 0:
+        fault = self._armed[name]
+        fault.left -= 1
+        if fault.left <= 0:
             del self._armed[name]
-        return armed
+        return fault
 
 
 async def _send(send: Send, status: int, body: bytes, media: bytes = b"application/json") -> None:
@@ -90,7 +90,7 @@ async def server_error(send: Send, rng: random.Random) -> None:
     await _send(send, 500, orjson.dumps({"message": f"internal failure {rng.randrange(10**6)}"}))
 
 
-async def unauthorised(send: Send, rng: random.Random) -> None:  # noqa: ARG001 - one shape for all
+async def answer_unauthorised(send: Send, rng: random.Random) -> None:  # noqa: ARG001 - one shape for all
     """401 as for a wrong token."""
     await _send(send, 401, orjson.dumps({"message": "Invalid API Token"}))
 
@@ -134,12 +134,22 @@ async def wrong_shape(send: Send, rng: random.Random) -> None:
     await _send(send, 200, orjson.dumps(rng.choice(shapes)))
 
 
-async def lost(send: Send, rng: random.Random) -> None:  # noqa: ARG001 - one shape for all
+async def answer_not_found(send: Send, rng: random.Random) -> None:  # noqa: ARG001 - one shape for all
     """404 from something that is not the node, in no form of its own."""
     await _send(send, 404, b"404 page not found", b"text/plain")
 
 
 ANSWERS: Mapping[str, Callable[[Send, random.Random], Awaitable[None]]] = {
     answer.__name__: answer
-    for answer in (unavailable, server_error, unauthorised, hang, cut_off, not_json, empty_body, wrong_shape, lost)
+    for answer in (
+        unavailable,
+        server_error,
+        answer_unauthorised,
+        hang,
+        cut_off,
+        not_json,
+        empty_body,
+        wrong_shape,
+        answer_not_found,
+    )
 }

@@ -24,10 +24,10 @@ class Faulty:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one ASGI event."""
         if scope["type"] == "http" and scope["path"] != "/control":
-            armed = self._faults.take_answer()
-            if armed is not None:
+            fault = self._faults.take_answer()
+            if fault is not None:
                 try:
-                    await ANSWERS[armed.name](send, armed.rng)
+                    await ANSWERS[fault.name](send, fault.rng)
                 except Broken:
                     raise ConnectionAbortedError("a fault cut this answer") from None
                 return

@@ -26,7 +26,7 @@ _ASGI = {"version": "3.0", "spec_version": "2.3"}
 
 
 @asynccontextmanager
-async def serving(app: AsgiApp, bound: socket.socket) -> AsyncIterator[None]:
+async def serve(app: AsgiApp, listener: socket.socket) -> AsyncIterator[None]:
     """Serve an app on a listening socket until the block is left; calls that go on then are cut off."""
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
@@ -38,7 +38,7 @@ async def serving(app: AsgiApp, bound: socket.socket) -> AsyncIterator[None]:
     runner = web.ServerRunner(server, shutdown_timeout=END_SECONDS)
     await runner.setup()
     try:
-        await web.SockSite(runner, bound, backlog=512).start()
+        await web.SockSite(runner, listener, backlog=512).start()
         yield
     finally:
         await runner.cleanup()

@@ -30,8 +30,8 @@ class RpcError(Exception):
 
     def as_json(self) -> dict[str, Any]:
         """Return the error object."""
-        told: dict[str, Any] = {"code": self.code, "message": self.message}
-        return told if self.data is None else {**told, "data": self.data}
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        return error if self.data is None else {**error, "data": self.data}
 
 
 async def answer(body: bytes, call: Call) -> bytes:
@@ -44,31 +44,31 @@ async def answer(body: bytes, call: Call) -> bytes:
     try:
         request = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return orjson.dumps(_refused(None, RpcError(PARSE_ERROR, "Parse error")))
+        return orjson.dumps(_error_reply(None, RpcError(PARSE_ERROR, "Parse error")))
     if not isinstance(request, list) or not request:
-        one = await _one(request, call)
-        return b"" if one is None else orjson.dumps(one)
-    answers = [one for one in [await _one(part, call) for part in request] if one is not None]
+        reply = await _answer_call(request, call)
+        return b"" if reply is None else orjson.dumps(reply)
+    answers = [reply for reply in [await _answer_call(part, call) for part in request] if reply is not None]
     return orjson.dumps(answers) if answers else b""
 
 
-async def _one(request: Any, call: Call) -> dict[str, Any] | None:
+async def _answer_call(request: Any, call: Call) -> dict[str, Any] | None:
     """Return the answer of one call; None to a notification, which is a call without the member `id`."""
     if not isinstance(request, dict):
-        return _refused(None, RpcError(INVALID_REQUEST, "Invalid request"))
+        return _error_reply(None, RpcError(INVALID_REQUEST, "Invalid request"))
     number, params = request.get("id"), request.get("params")
     if isinstance(number, bool | dict | list):
-        return _refused(None, RpcError(INVALID_REQUEST, "Invalid request: an id is a text or a number"))
+        return _error_reply(None, RpcError(INVALID_REQUEST, "Invalid request: an id is a text or a number"))
     if not isinstance(request.get("method"), str):
-        return _refused(number, RpcError(INVALID_REQUEST, "Invalid request"))
+        return _error_reply(number, RpcError(INVALID_REQUEST, "Invalid request"))
     try:
         if not isinstance(params, list | None):
             raise RpcError(INVALID_PARAMS, "Invalid params: give an array")
-        told = {"jsonrpc": "2.0", "id": number, "result": await call(request["method"], params or [])}
+        reply = {"jsonrpc": "2.0", "id": number, "result": await call(request["method"], params or [])}
     except RpcError as fault:
-        told = _refused(number, fault)
-    return told if "id" in request else None
+        reply = _error_reply(number, fault)
+    return reply if "id" in request else None
 
 
-def _refused(number: Any, fault: RpcError) -> dict[str, Any]:
+def _error_reply(number: Any, fault: RpcError) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "error": fault.as_json()}

@@ -31,7 +31,7 @@ class RpcFirst:
         message = await receive()
         body = message.get("body", b"")
         if message["type"] != "http.request" or message.get("more_body", False) or len(body) > _LONGEST_BODY:
-            await self._app(scope, _preceded(message, receive), send)
+            await self._app(scope, _receive_after(message, receive), send)
             return
         answer = await json_rpc.answer(body, self._call)
         headers = [(name.lower().encode(), value.encode()) for name, value in _JSON.items()]
@@ -40,11 +40,11 @@ class RpcFirst:
         await send({"type": "http.response.body", "body": answer, "more_body": False})
 
 
-def _preceded(first: Any, receive: Any) -> Any:
-    waiting = [first]
+def _receive_after(first: Any, receive: Any) -> Any:
+    messages = [first]
 
     async def again() -> Any:
-        return waiting.pop() if waiting else await receive()
+        return messages.pop() if messages else await receive()
 
     return again
 
@@ -71,16 +71,16 @@ def new_node_app(
     async def keep_control_at_home() -> Response | None:
         if request.path != "/control" or request.remote_addr in {"127.0.0.1", "::1"}:
             return None
-        told = {"ok": False, "error": "control verbs are for callers on this machine only"}
-        return Response(orjson.dumps(told), 403, _JSON)
+        body = {"ok": False, "error": "control verbs are for callers on this machine only"}
+        return Response(orjson.dumps(body), 403, _JSON)
 
     @app.post("/control")
     async def steer() -> Response:
         try:
-            wanted = orjson.loads(bytes(await request.body))
+            verb = orjson.loads(bytes(await request.body))
         except orjson.JSONDecodeError:
-            wanted = None
-        status, body = await carry_out(wanted)
+            verb = None
+        status, body = await carry_out(verb)
         return Response(orjson.dumps(body), status, _JSON)
 
     @app.get("/control")

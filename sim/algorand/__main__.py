@@ -18,7 +18,7 @@ from sim.algorand.mode import Mode
 from sim.algorand.rest import b64
 from sim.clock import BlockClock
 from sim.faulty import Faulty
-from sim.serving import address, listening, serve_until_stopped
+from sim.serving import address, listen, serve_until_stopped
 
 DEFAULT_TOKEN = "a" * 64
 GENESIS_ID = Genesis().id
@@ -58,7 +58,7 @@ def main(
 ) -> None:
     """Serve a simulated Algorand until SIGTERM or Ctrl-C."""
     token = DEFAULT_TOKEN if token_file is None else token_file.read_text("ascii").strip()
-    algod, indexer = listening(host, algod_port, algod_fd), listening(host, indexer_port, indexer_fd)
+    algod, indexer = listen(host, algod_port, algod_fd), listen(host, indexer_port, indexer_fd)
     chain = Chain(Genesis(genesis_id, assets), BlockClock(), mode=Mode(mode), idle_seconds=idle_seconds)
     apps = [
         (Faulty(build_algod(chain, token), chain.faults), algod),

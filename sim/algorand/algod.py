@@ -22,9 +22,9 @@ from sim.algorand.node_http import (
     address_of,
     flag,
     new_node_service,
+    parse_unsigned,
     reply_in_format,
     reply_msgpack,
-    unsigned,
     wants_msgpack,
 )
 from sim.algorand.rest import account_json, account_msgpack, asset_params, block_json, holding_record, pending_json
@@ -88,7 +88,7 @@ def _add_node(app: Quart, chain: Chain) -> None:
 
     @route("/v2/status/wait-for-block-after/<block>")
     async def wait(block: str) -> Response:
-        await chain.wait_after(unsigned(block, "round"), _WAIT_SECONDS)
+        await chain.wait_after(parse_unsigned(block, "round"), _WAIT_SECONDS)
         return reply(_status(chain))
 
     @route("/v1/status")
@@ -125,17 +125,17 @@ def _add_transactions(app: Quart, chain: Chain) -> None:
         return reply({"txId": _submit(chain, data if isinstance(data, bytes) else data.encode())})
 
     @route("/v2/transactions/simulate", methods=["POST"])
-    async def simulated() -> Response:
-        data = await request.get_data(as_text=False)
-        return reply_in_format(simulate(chain, data if isinstance(data, bytes) else data.encode()))
+    async def simulate_group() -> Response:
+        body = await request.get_data(as_text=False)
+        return reply_in_format(simulate(chain, body if isinstance(body, bytes) else body.encode()))
 
     @route("/v2/transactions/pending/<path:transaction>")
-    async def pending(transaction: str) -> Response:
-        return reply_in_format(_pending(chain, transaction))
+    async def pending_transaction(transaction: str) -> Response:
+        return reply_in_format(_find_transaction(chain, transaction))
 
     @route("/v2/transactions/pending")
     async def pool() -> Response:
-        return reply_in_format(_pooled([dict(signed.raw) for signed in chain.pooled()]))
+        return reply_in_format(_pool_json([dict(signed.raw) for signed in chain.pooled()]))
 
 
 def _add_accounts(app: Quart, chain: Chain) -> None:
@@ -144,7 +144,7 @@ def _add_accounts(app: Quart, chain: Chain) -> None:
     @route("/v2/accounts/<address>/transactions/pending")
     async def account_pool(address: str) -> Response:
         key = address_of(address)
-        return reply_in_format(_pooled([dict(signed.raw) for signed in chain.pooled() if key in _parties(signed)]))
+        return reply_in_format(_pool_json([dict(signed.raw) for signed in chain.pooled() if key in _parties(signed)]))
 
     @route("/v2/accounts/<address>")
     async def account(address: str) -> Response:
@@ -156,27 +156,27 @@ def _add_accounts(app: Quart, chain: Chain) -> None:
 
     @route("/v2/accounts/<address>/assets/<asset>")
     async def account_asset(address: str, asset: str) -> Response:
-        return _account_asset(chain, address_of(address), unsigned(asset, "asset-id"))
+        return _account_asset(chain, address_of(address), parse_unsigned(asset, "asset-id"))
 
     @route("/v2/accounts/<address>/applications/<application>")
     async def account_application(address: str, application: str) -> Response:
         address_of(address)
-        unsigned(application, "application-id")
+        parse_unsigned(application, "application-id")
         raise Refused(404, "account application info not found")
 
     @route("/v2/assets/<asset>")
     async def asset(asset: str) -> Response:
-        number = unsigned(asset, "asset-id")
+        number = parse_unsigned(asset, "asset-id")
         if number > _LARGEST_KEY:
             raise Refused(500, _NO_RECORD)
-        found = chain.state.asset(number)
-        if found is None:
+        asset_record = chain.state.asset(number)
+        if asset_record is None:
             raise Refused(404, "asset does not exist")
-        return reply({"index": number, "params": asset_params(found)})
+        return reply({"index": number, "params": asset_params(asset_record)})
 
     @route("/v2/applications/<application>")
     async def application(application: str) -> Response:
-        unsigned(application, "application-id")
+        parse_unsigned(application, "application-id")
         raise Refused(404, "application does not exist")
 
 
@@ -185,22 +185,22 @@ def _add_blocks(app: Quart, chain: Chain) -> None:
 
     @route("/v2/blocks/<block>")
     async def block(block: str) -> Response:
-        number, header_only = unsigned(block, "round"), flag("header-only")
+        number, header_only = parse_unsigned(block, "round"), flag("header-only")
         wants_msgpack()  # a format that is not known is refused before the block is looked up
         return reply_in_format({"block": block_json(chain, _block(chain, number), header_only=header_only)})
 
     @route("/v2/blocks/<block>/hash")
     async def block_hash(block: str) -> Response:
-        return reply({"blockHash": encode_digest(_block(chain, unsigned(block, "round")).hash)})
+        return reply({"blockHash": encode_digest(_block(chain, parse_unsigned(block, "round")).hash)})
 
     @route("/v2/blocks/<block>/txids")
     async def block_ids(block: str) -> Response:
-        found = _block(chain, unsigned(block, "round"))
-        return reply({"blockTxids": [one.applied.signed.id for one in found.transactions]})
+        block_record = _block(chain, parse_unsigned(block, "round"))
+        return reply({"blockTxids": [one.applied.signed.id for one in block_record.transactions]})
 
     @route("/v2/blocks/<block>/logs")
     async def block_logs(block: str) -> Response:
-        _block(chain, unsigned(block, "round"))
+        _block(chain, parse_unsigned(block, "round"))
         return reply({"logs": []})
 
 
@@ -214,10 +214,10 @@ def _add_control(app: Quart, chain: Chain) -> None:
         if request.method == "GET":
             return reply(describe(chain))
         try:
-            wanted = orjson.loads(await request.get_data())
+            request_body = orjson.loads(await request.get_data())
         except orjson.JSONDecodeError:
-            wanted = None
-        status, body = await carry_out(chain, wanted)
+            request_body = None
+        status, body = await carry_out(chain, request_body)
         return reply(body, status)
 
 
@@ -252,30 +252,32 @@ def _submit(chain: Chain, data: bytes) -> str:
         raise Refused(400, reason.message) from reason
 
 
-def _pooled(signed: list[dict[str, Any]]) -> dict[str, Any]:
-    most = unsigned(request.args.get("max", "0"), "max") or len(signed)
-    return {"top-transactions": signed[:most], "total-transactions": len(signed)}
+def _pool_json(transactions: list[dict[str, Any]]) -> dict[str, Any]:
+    most = parse_unsigned(request.args.get("max", "0"), "max") or len(transactions)
+    return {"top-transactions": transactions[:most], "total-transactions": len(transactions)}
 
 
-def _pending(chain: Chain, text: str) -> dict[str, Any]:
+def _find_transaction(chain: Chain, text: str) -> dict[str, Any]:
     transaction = canonical_id(text)
     if transaction is None:
         raise Refused(400, "no valid transaction ID was specified")
-    confirmed = chain.index.get(transaction)
-    if confirmed is not None and chain.round - confirmed.block < _REMEMBERED_ROUNDS:
-        return pending_json(confirmed.applied.signed, confirmed=confirmed)
-    signed = chain.find_pending(transaction)
-    if signed is not None:
-        return pending_json(signed)
-    failed = chain.find_error(transaction)
-    if failed is not None:
-        return pending_json(failed[0], error=failed[1])
+    confirmation = chain.index.get(transaction)
+    if confirmation is not None and chain.round - confirmation.block < _REMEMBERED_ROUNDS:
+        return pending_json(confirmation.applied.signed, confirmed=confirmation)
+    pool_transaction = chain.find_pending(transaction)
+    if pool_transaction is not None:
+        return pending_json(pool_transaction)
+    failure = chain.find_error(transaction)
+    if failure is not None:
+        return pending_json(failure[0], error=failure[1])
     raise Refused(404, _NOT_HERE)
 
 
-def _parties(signed: Signed) -> set[bytes]:
+def _parties(transaction: Signed) -> set[bytes]:
     """Return the accounts that a transaction takes from or gives to."""
-    return {signed.sender, *(signed.address(name) for name in ("rcv", "close", "arcv", "asnd", "aclose"))} - {ZERO}
+    return {transaction.sender, *(transaction.address(name) for name in ("rcv", "close", "arcv", "asnd", "aclose"))} - {
+        ZERO
+    }
 
 
 def _account(chain: Chain, key: bytes) -> Response:
@@ -284,21 +286,21 @@ def _account(chain: Chain, key: bytes) -> Response:
         raise Refused(400, "failed to parse exclude")
     if wants_msgpack():
         return reply_msgpack(account_msgpack(chain, account))
-    shown = account_json(chain, key, account, chain.round)
+    record = account_json(chain, key, account, chain.round)
     if exclude == "all":
         left_out = {"assets", "created-assets", "apps-local-state", "created-apps"}
-        shown = {name: value for name, value in shown.items() if name not in left_out}
-    return reply(shown)
+        record = {name: value for name, value in record.items() if name not in left_out}
+    return reply(record)
 
 
-def _holding(account: Account, asset: int) -> dict[str, Any]:
+def _holding_json(account: Account, asset: int) -> dict[str, Any]:
     holding = account.assets[asset]
     return {"asset-id": asset, "amount": holding.amount, "is-frozen": holding.frozen}
 
 
 def _account_assets(chain: Chain, key: bytes) -> dict[str, Any]:
-    account, after = chain.state.account(key), unsigned(request.args.get("next", "0"), "next")
-    limit = unsigned(request.args.get("limit", str(_MOST_HOLDINGS)), "limit")
+    account, after = chain.state.account(key), parse_unsigned(request.args.get("next", "0"), "next")
+    limit = parse_unsigned(request.args.get("limit", str(_MOST_HOLDINGS)), "limit")
     if limit == 0:
         raise Refused(400, "limit parameter must be a positive integer")
     if limit > _MOST_HOLDINGS:
@@ -306,28 +308,28 @@ def _account_assets(chain: Chain, key: bytes) -> dict[str, Any]:
     numbers = sorted(asset for asset in account.assets if asset > after)
     holdings: list[dict[str, Any]] = []
     for asset in numbers[:limit]:
-        found = chain.state.asset(asset)
-        params = {} if found is None else {"asset-params": asset_params(found)}
-        holdings.append({"asset-holding": _holding(account, asset), **params})
+        asset_record = chain.state.asset(asset)
+        params = {} if asset_record is None else {"asset-params": asset_params(asset_record)}
+        holdings.append({"asset-holding": _holding_json(account, asset), **params})
     more = {"next-token": str(numbers[limit - 1])} if len(numbers) > limit else {}
     return {"asset-holdings": holdings, "round": chain.round, **more}
 
 
 def _account_asset(chain: Chain, key: bytes, asset: int) -> Response:
-    account, found = chain.state.account(key), chain.state.asset(asset)
-    held, created = asset in account.assets, found is not None and asset in account.created
-    if not held and not created:
+    account, asset_record = chain.state.account(key), chain.state.asset(asset)
+    has_opted_in, is_creator = asset in account.assets, asset_record is not None and asset in account.created
+    if not has_opted_in and not is_creator:
         raise Refused(404, "account asset info not found")
     if wants_msgpack():
-        record = {"asset-holding": holding_record(account.assets[asset])} if held else {}
-        if found is not None and created:
-            record["asset-params"] = dict(found.params)
+        record = {"asset-holding": holding_record(account.assets[asset])} if has_opted_in else {}
+        if asset_record is not None and is_creator:
+            record["asset-params"] = dict(asset_record.params)
         return reply_msgpack(record)
     answer: dict[str, Any] = {"round": chain.round}
-    if held:
-        answer["asset-holding"] = _holding(account, asset)
-    if found is not None and created:
-        answer["created-asset"] = asset_params(found)
+    if has_opted_in:
+        answer["asset-holding"] = _holding_json(account, asset)
+    if asset_record is not None and is_creator:
+        answer["created-asset"] = asset_params(asset_record)
     return reply(answer)
 
 

@@ -135,8 +135,8 @@ class Chain:
     def _first_state(self) -> State:
         state = State()
         bank = bytes(self.bank.verify_key)
-        held = {asset: Holding(ASSET_SUPPLY) for asset in self.genesis.assets}
-        state.put(bank, Account(SUPPLY, held, frozenset(self.genesis.assets)))
+        holdings = {asset: Holding(ASSET_SUPPLY) for asset in self.genesis.assets}
+        state.put(bank, Account(SUPPLY, holdings, frozenset(self.genesis.assets)))
         state.put(self.fee_sink, Account(self.protocol.min_balance))
         params = {"t": ASSET_SUPPLY, "dc": 6, "un": "USDC", "an": "USDC", "m": bank, "r": bank, "f": bank, "c": bank}
         for asset in self.genesis.assets:
@@ -169,9 +169,9 @@ class Chain:
         trial = State(self._pending)
         self.evaluator.apply(trial, group, self.round + 1)
         late = self.faults.take_submission("reject_late")
-        held = not late and self.faults.take_submission("withhold")
+        is_withheld = not late and self.faults.take_submission("withhold")
         entry = _Group(tuple(group), self.round + self.mode.rounds_to_land, late)
-        if held:
+        if is_withheld:
             self._withheld.append(entry)
         else:
             if not late:
@@ -183,19 +183,19 @@ class Chain:
 
     def _check_not_withheld(self, group: Sequence[Signed]) -> None:
         """A withheld group has no effect yet, and still its transactions are in the pool already."""
-        held = {signed.id for entry in self._withheld for signed in entry.signed}
-        for signed in group:
-            if signed.id in held:
-                raise Rejected(f"transaction already in ledger: {signed.id}")
+        withheld_ids = {transaction.id for entry in self._withheld for transaction in entry.signed}
+        for transaction in group:
+            if transaction.id in withheld_ids:
+                raise Rejected(f"transaction already in ledger: {transaction.id}")
 
     def release(self) -> int:
         """Let withheld groups into the pool; return how many."""
-        released, self._withheld = self._withheld, []
-        for entry in released:
+        entries, self._withheld = self._withheld, []
+        for entry in entries:
             self._pool += self._still_valid(entry)
             if self.mode is Mode.DEV:
                 self.seal()
-        return len(released)
+        return len(entries)
 
     def _still_valid(self, entry: _Group) -> list[_Group]:
         """Return the group if it takes effect after what is pending; else it leaves the pool with an error."""
@@ -214,7 +214,7 @@ class Chain:
     def seal(self) -> Block:
         """Make the next block of what is due in the pool."""
         number, time = len(self.blocks), self._next_time()
-        confirmed: list[Confirmed] = []
+        transactions: list[Confirmed] = []
         pool = [entry for entry in self._pool if entry.due <= number]
         self._pool = [entry for entry in self._pool if entry.due > number]
         for entry in pool:
@@ -222,15 +222,17 @@ class Chain:
                 self._fail(entry, "transaction left the pool: overspend at evaluation of the block")
                 continue
             try:
-                applied = self.evaluator.apply(self.state, entry.signed, number)
+                effects = self.evaluator.apply(self.state, entry.signed, number)
             except Rejected as reason:
                 self._fail(entry, str(reason))
                 continue
-            confirmed += [Confirmed(one, number, time, len(confirmed) + place) for place, one in enumerate(applied)]
-        block = self._block(number, time, confirmed)
+            transactions += [
+                Confirmed(one, number, time, len(transactions) + place) for place, one in enumerate(effects)
+            ]
+        block = self._block(number, time, transactions)
         self.blocks.append(block)
         self._sealed_at = self.clock.now()
-        self.index.update({one.applied.signed.id: one for one in confirmed})
+        self.index.update({one.applied.signed.id: one for one in transactions})
         self._look_ahead()
         self._sealed.set()
         self._sealed = asyncio.Event()
@@ -239,27 +241,27 @@ class Chain:
     def _look_ahead(self) -> None:
         """Evaluate again what waits in the pool, on the newest state; what fails now leaves the pool with an error."""
         self._pending = State(self.state)
-        waiting, self._pool = self._pool, []
-        for entry in waiting:
+        entries, self._pool = self._pool, []
+        for entry in entries:
             self._pool += [entry] if entry.rejected_late else self._still_valid(entry)
 
-    def _block(self, number: int, time: int, confirmed: Sequence[Confirmed]) -> Block:
+    def _block(self, number: int, time: int, transactions: Sequence[Confirmed]) -> Block:
         previous = self.blocks[-1].hash if self.blocks else ZERO
-        ids = [one.applied.signed.id for one in confirmed]
+        ids = [one.applied.signed.id for one in transactions]
         own = digest(b"BH" + pack({"rnd": number, "ts": time, "prev": previous, "txns": ids}))
-        return Block(number, time, previous, own, tuple(confirmed), self.state.counter)
+        return Block(number, time, previous, own, tuple(transactions), self.state.counter)
 
     def _fail(self, entry: _Group, reason: str) -> None:
         self._errors.update({signed.id: (signed, reason) for signed in entry.signed})
 
-    def pooled(self) -> Iterator[Signed]:
+    def pool_transactions(self) -> Iterator[Signed]:
         """Yield what waits for a block, withheld or not."""
         for entry in (*self._pool, *self._withheld):
             yield from entry.signed
 
     def find_pending(self, transaction: str) -> Signed | None:
         """Return a transaction of the pool, or None."""
-        return next((signed for signed in self.pooled() if signed.id == transaction), None)
+        return next((signed for signed in self.pool_transactions() if signed.id == transaction), None)
 
     def find_error(self, transaction: str) -> tuple[Signed, str] | None:
         """Return a transaction that left the pool with an error, and the error."""
@@ -291,9 +293,9 @@ class Chain:
         """
         if not 0 <= number < len(self._saved):
             raise ValueError(f"there is no snapshot {number}")
-        saved = self._saved[number]
-        self.state = saved.state.copy()
-        self.blocks = list(saved.blocks)
+        snapshot = self._saved[number]
+        self.state = snapshot.state.copy()
+        self.blocks = list(snapshot.blocks)
         self.index = {one.applied.signed.id: one for block in self.blocks for one in block.transactions}
         self._pool, self._withheld, self._errors = [], [], {}
         self._pending = State(self.state)
@@ -311,11 +313,11 @@ class Chain:
         account = self.state.account(key)
         if asset not in account.assets:
             bank = bytes(self.bank.verify_key)
-            grown = account.holding(asset, Holding())
-            missing = max(0, grown.minimum(self.protocol.min_balance) - grown.algos)
+            account_after = account.holding(asset, Holding())
+            shortfall = max(0, account_after.minimum(self.protocol.min_balance) - account_after.algos)
             payer = self.state.account(bank)
-            self.state.put(bank, replace(payer, algos=payer.algos - missing))
-            self.state.put(key, replace(grown, algos=grown.algos + missing))
+            self.state.put(bank, replace(payer, algos=payer.algos - shortfall))
+            self.state.put(key, replace(account_after, algos=account_after.algos + shortfall))
             self._look_ahead()
 
     def totals(self) -> Mapping[str, int]:
@@ -334,7 +336,7 @@ class Miner:
     chain: Chain
     seconds: float
 
-    async def run(self) -> None:
+    async def seal_blocks(self) -> None:
         """Seal blocks for ever."""
         if self.chain.mode is Mode.DEV:
             await asyncio.get_running_loop().create_future()

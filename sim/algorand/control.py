@@ -28,8 +28,8 @@ class Verbs:
     async def mint(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `amount`, `asset`?: USDC to an account that has opted in, by a transfer from the bank."""
         receiver, amount = _address(members), control.amount(members)
-        sent = {"type": "axfer", "xaid": self._asset(members), "arcv": receiver, "aamt": amount}
-        return {"tx_id": await self._bank(sent)}
+        transfer = {"type": "axfer", "xaid": self._asset(members), "arcv": receiver, "aamt": amount}
+        return {"tx_id": await self._bank(transfer)}
 
     async def opt_in(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `asset`?: opts an account in without its key, which no real chain can do."""
@@ -38,7 +38,7 @@ class Verbs:
 
     async def clawback(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `receiver`, `amount`, `asset`?, `note`?: the issuer moves USDC that somebody else holds."""
-        moved = {
+        transfer = {
             "type": "axfer",
             "xaid": self._asset(members),
             "asnd": _address(members),
@@ -46,7 +46,7 @@ class Verbs:
             "aamt": control.amount(members),
         }
         note = str(members.get("note", "")).encode()
-        return {"tx_id": await self._bank(moved, note=note)}
+        return {"tx_id": await self._bank(transfer, note=note)}
 
     async def advance(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`blocks` or `seconds`: empty blocks, or one block that is later; withheld transactions are let in."""
@@ -103,18 +103,18 @@ class Verbs:
         self._chain.restore(control.integer(members, "id"))
         return {"round": self._chain.round}
 
-    def all(self) -> dict[str, control.Verb]:
+    def by_name(self) -> dict[str, control.Verb]:
         """Return every verb by its name."""
         money = (self.fund, self.mint, self.opt_in, self.clawback)
         clock = self.idle if self._chain.mode is Mode.DEV else self.block_time_offset
-        rest = (self.advance, clock, self.lag, self.reorg, self.fault, self.release, self.snapshot, self.restore)
-        return {verb.__name__: verb for verb in (*money, *rest)}
+        others_ = (self.advance, clock, self.lag, self.reorg, self.fault, self.release, self.snapshot, self.restore)
+        return {verb.__name__: verb for verb in (*money, *others_)}
 
     def _asset(self, members: Mapping[str, Any]) -> int:
-        named = str(members.get("asset", self._chain.genesis.assets[0]))
-        if not (named.isascii() and named.isdecimal() and len(named) <= 20):
+        text = str(members.get("asset", self._chain.genesis.assets[0]))
+        if not (text.isascii() and text.isdecimal() and len(text) <= 20):
             raise control.Refused("member asset must be an asset id")
-        return int(named)
+        return int(text)
 
     async def _bank(self, fields: Mapping[str, Any], note: bytes = b"") -> str:
         """Send a signed transaction of the bank, and return its id once it is in a block."""
@@ -129,19 +129,19 @@ class Verbs:
             "gh": chain.genesis.hash,
             "note": note or f"bank {next(chain.bank_notes)}".encode(),
         }
-        kept = {name: value for name, value in transaction.items() if value != 0}
-        signature = chain.bank.sign(b"TX" + pack(kept)).signature
+        members = {name: value for name, value in transaction.items() if value != 0}
+        signature = chain.bank.sign(b"TX" + pack(members)).signature
         try:
-            chain.submit([Signed.of({"sig": signature, "txn": kept})])
+            chain.submit([Signed.of({"sig": signature, "txn": members})])
         except Rejected as reason:
             raise control.Refused(str(reason)) from reason
-        sent = transaction_id(kept)
+        tx_id = transaction_id(members)
         if chain.mode is Mode.ROUNDS:
-            while chain.find_pending(sent) is not None:
+            while chain.find_pending(tx_id) is not None:
                 await chain.wait_after(chain.round, _LIFE)
         elif chain.mode is Mode.STEADY:
             chain.seal()
-        return sent
+        return tx_id
 
 
 async def carry_out(chain: Chain, request: object) -> tuple[int, dict[str, Any]]:

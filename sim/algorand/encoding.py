@@ -82,8 +82,8 @@ def is_zero(value: object, name: str = "") -> bool:
 
 def pack(value: Mapping[str, Any]) -> bytes:
     """Return canonical msgpack: members in order of their names, zero values left out."""
-    packed: bytes = msgpack.packb(canonical(value), use_bin_type=True)
-    return packed
+    content: bytes = msgpack.packb(canonical(value), use_bin_type=True)
+    return content
 
 
 def canonical(value: Any) -> Any:

@@ -53,9 +53,9 @@ class Evaluator:
         self.check_group(group)
         self.check_fees(group)
         trial = State(state)
-        applied = [self.apply_one(trial, signed, block) for signed in group]
+        effects = [self.apply_one(trial, transaction, block) for transaction in group]
         trial.merge()
-        return applied
+        return effects
 
     def check_group(self, group: Sequence[Signed], *, may_be_unsigned: bool = False) -> None:
         """Check what can be seen without the ledger: form, group id and signatures.
@@ -66,12 +66,12 @@ class Evaluator:
         """
         if not 0 < len(group) <= MAX_GROUP:
             raise Unverified(f"max group size is {MAX_GROUP}")
-        for signed in group:
-            check_form(signed, self.protocol)
+        for transaction in group:
+            check_form(transaction, self.protocol)
         _check_group_id(group)
-        for signed in group:
-            if not (may_be_unsigned and is_unsigned(signed)):
-                check_signature(signed)
+        for transaction in group:
+            if not (may_be_unsigned and is_unsigned(transaction)):
+                check_signature(transaction)
 
     def check_fees(self, group: Sequence[Signed]) -> None:
         """Check that a group pays in all what its transactions cost; one may pay for another.
@@ -79,12 +79,12 @@ class Evaluator:
         Raises:
             Rejected: It pays less.
         """
-        paid, usage = sum(signed.integer("fee") for signed in group), self.usage(group)
-        needed = -(-self.protocol.min_fee * usage // 1_000_000)
-        if paid < needed:
+        total_fee, usage = sum(signed.integer("fee") for signed in group), self.usage(group)
+        least_fee = -(-self.protocol.min_fee * usage // 1_000_000)
+        if total_fee < least_fee:
             base = _algos_text(self.protocol.min_fee)
             raise Rejected(
-                f"txgroup with {_algos_text(paid)} fees is less than {_algos_text(needed)} "
+                f"txgroup with {_algos_text(total_fee)} fees is less than {_algos_text(least_fee)} "
                 f"(usage={usage // 1_000_000}.{usage % 1_000_000:06} * base={base})"
             )
 
@@ -92,60 +92,60 @@ class Evaluator:
         """Return millionths of the minimum fee that a group must pay."""
         return sum(signed.usage(self.protocol) for signed in group)
 
-    def apply_one(self, state: State, signed: Signed, block: int) -> Applied:
+    def apply_one(self, state: State, transaction: Signed, block: int) -> Applied:
         """Apply a transaction of a group that was checked.
 
         Raises:
             Rejected: With the node's reason.
         """
-        self._check_alive(state, signed, block)
-        self._check_authorizer(state, signed)
+        self._check_alive(state, transaction, block)
+        self._check_authorizer(state, transaction)
         trial = State(state)
         try:
-            details = self._take_effect(trial, signed)
+            details = self._take_effect(trial, transaction)
             self._check_balances(trial)
         except Rejected as reason:
-            raise Rejected(f"transaction {signed.id}: {reason}") from reason
-        trial.ids[signed.id] = block
-        if signed.address("lx") != ZERO:
-            trial.leases[signed.sender, signed.address("lx")] = signed.integer("lv")
+            raise Rejected(f"transaction {transaction.id}: {reason}") from reason
+        trial.ids[transaction.id] = block
+        if transaction.address("lx") != ZERO:
+            trial.leases[transaction.sender, transaction.address("lx")] = transaction.integer("lv")
         trial.merge()
-        return Applied(signed, details)
+        return Applied(transaction, details)
 
-    def _take_effect(self, trial: State, signed: Signed) -> dict[str, int]:
-        _pay(trial, signed.sender, self._fee_sink, signed.integer("fee"))
-        if signed.address("rekey") != ZERO:
-            _rekey(trial, signed.sender, signed.address("rekey"))
+    def _take_effect(self, trial: State, transaction: Signed) -> dict[str, int]:
+        _pay(trial, transaction.sender, self._fee_sink, transaction.integer("fee"))
+        if transaction.address("rekey") != ZERO:
+            _rekey(trial, transaction.sender, transaction.address("rekey"))
         trial.counter += 1
-        return _EFFECTS[signed.kind](trial, signed)
+        return _EFFECTS[transaction.kind](trial, transaction)
 
-    def _check_alive(self, state: State, signed: Signed, block: int) -> None:
-        first, last = signed.integer("fv"), signed.integer("lv")
+    def _check_alive(self, state: State, transaction: Signed, block: int) -> None:
+        first, last = transaction.integer("fv"), transaction.integer("lv")
         if not first <= block <= last:
             raise Rejected(f"txn dead: round {block} outside of {first}--{last}")
-        named = signed.transaction.get("gen", "")
-        if named not in {"", self.network.genesis_id}:
-            raise Rejected(f"tx.GenesisID <{named}> does not match expected <{self.network.genesis_id}>")
-        if signed.address("gh") != self.network.genesis_hash:
-            given, expected = encode_digest(signed.address("gh")), encode_digest(self.network.genesis_hash)
-            raise Rejected(f"tx.GenesisHash <{given}> does not match expected <{expected}>")
-        if state.knows(signed.id):
-            raise Rejected(f"transaction already in ledger: {signed.id}")
-        lease = signed.address("lx")
-        if lease != ZERO and state.lease(signed.sender, lease) >= block:
+        genesis_id = transaction.transaction.get("gen", "")
+        if genesis_id not in {"", self.network.genesis_id}:
+            raise Rejected(f"tx.GenesisID <{genesis_id}> does not match expected <{self.network.genesis_id}>")
+        if transaction.address("gh") != self.network.genesis_hash:
+            genesis_hash, own_hash = encode_digest(transaction.address("gh")), encode_digest(self.network.genesis_hash)
+            raise Rejected(f"tx.GenesisHash <{genesis_hash}> does not match expected <{own_hash}>")
+        if state.knows(transaction.id):
+            raise Rejected(f"transaction already in ledger: {transaction.id}")
+        lease = transaction.address("lx")
+        if lease != ZERO and state.lease(transaction.sender, lease) >= block:
             raise Rejected(
-                f"transaction {signed.id} using an overlapping lease (sender, lease):"
-                f"({encode_address(signed.sender)}, {encode_address(lease)})"
+                f"transaction {transaction.id} using an overlapping lease (sender, lease):"
+                f"({encode_address(transaction.sender)}, {encode_address(lease)})"
             )
 
     @staticmethod
-    def _check_authorizer(state: State, signed: Signed) -> None:
-        expected = state.account(signed.sender).auth or signed.sender
-        given = signed.raw.get("sgnr", signed.sender)
-        if given != expected:
+    def _check_authorizer(state: State, transaction: Signed) -> None:
+        authorizer = state.account(transaction.sender).auth or transaction.sender
+        signer = transaction.raw.get("sgnr", transaction.sender)
+        if signer != authorizer:
             raise Rejected(
-                f"transaction {signed.id}: should have been authorized by {encode_address(expected)} "
-                f"but was actually authorized by {encode_address(given)}"
+                f"transaction {transaction.id}: should have been authorized by {encode_address(authorizer)} "
+                f"but was actually authorized by {encode_address(signer)}"
             )
 
     def _check_balances(self, trial: State) -> None:
@@ -165,17 +165,17 @@ def _check_group_id(group: Sequence[Signed]) -> None:
         if len(group) > 1:
             raise Unverified(f"transactionGroup: [0] had zero Group but was submitted in a group of {len(group)}")
         return
-    for signed in group:
-        if signed.address("grp") != first:
-            other = encode_digest(signed.address("grp"))
-            raise Unverified(f"transactionGroup: inconsistent group values: {other} != {encode_digest(first)}")
-    hashes = hashes_in_group([signed.transaction for signed in group])
-    computed = group_id(hashes)
-    if computed != first:
-        listed = " ".join(encode_digest(one) for one in hashes)
+    for transaction in group:
+        if transaction.address("grp") != first:
+            text = encode_digest(transaction.address("grp"))
+            raise Unverified(f"transactionGroup: inconsistent group values: {text} != {encode_digest(first)}")
+    hashes = hashes_in_group([transaction.transaction for transaction in group])
+    group_hash = group_id(hashes)
+    if group_hash != first:
+        hash_texts = " ".join(encode_digest(one) for one in hashes)
         raise Unverified(
-            f"transactionGroup: incomplete group: {encode_digest(first)} != {encode_digest(computed)} "
-            f"({{{{}} [{listed}]}})"
+            f"transactionGroup: incomplete group: {encode_digest(first)} != {encode_digest(group_hash)} "
+            f"({{{{}} [{hash_texts}]}})"
         )
 
 
@@ -195,9 +195,9 @@ def _pay(state: State, sender: bytes, receiver: bytes, algos: int) -> None:
         return
     payer = state.account(sender)
     if payer.algos < algos:
-        held = f"{{AccountBaseData:{{Status:Offline MicroAlgos:{_algos_text(payer.algos)}}}}}"
+        account_text = f"{{AccountBaseData:{{Status:Offline MicroAlgos:{_algos_text(payer.algos)}}}}}"
         raise Rejected(
-            f"overspend (account {encode_address(sender)}, data {held}, tried to spend {_algos_text(algos)})"
+            f"overspend (account {encode_address(sender)}, data {account_text}, tried to spend {_algos_text(algos)})"
         )
     state.put(sender, replace(payer, algos=payer.algos - algos))
     payee = state.account(receiver)
@@ -208,9 +208,9 @@ def _rekey(state: State, sender: bytes, to: bytes) -> None:
     state.put(sender, replace(state.account(sender), auth=None if to == sender else to))
 
 
-def _payment(state: State, signed: Signed) -> dict[str, int]:
-    sender, close = signed.sender, signed.address("close")
-    _pay(state, sender, signed.address("rcv"), signed.integer("amt"))
+def _payment(state: State, transaction: Signed) -> dict[str, int]:
+    sender, close = transaction.sender, transaction.address("close")
+    _pay(state, sender, transaction.address("rcv"), transaction.integer("amt"))
     if close == ZERO:
         return {}
     account = state.account(sender)
@@ -218,36 +218,36 @@ def _payment(state: State, signed: Signed) -> dict[str, int]:
         raise Rejected(f"cannot close: {len(account.assets)} outstanding assets")
     if account.created:
         raise Rejected(f"cannot close: {len(account.created)} outstanding created assets")
-    rest = account.algos
-    _pay(state, sender, close, rest)
+    closing_amount = account.algos
+    _pay(state, sender, close, closing_amount)
     state.put(sender, Account())
-    return {"closing-amount": rest}
+    return {"closing-amount": closing_amount}
 
 
-def _asset_transfer(state: State, signed: Signed) -> dict[str, int]:
-    asset, amount, receiver = signed.integer("xaid"), signed.integer("aamt"), signed.address("arcv")
-    source, clawback = signed.sender, signed.address("asnd") != ZERO
+def _asset_transfer(state: State, transaction: Signed) -> dict[str, int]:
+    asset, amount, receiver = transaction.integer("xaid"), transaction.integer("aamt"), transaction.address("arcv")
+    source, clawback = transaction.sender, transaction.address("asnd") != ZERO
     if clawback:
-        found = _asset(state, asset)
-        allowed = found.params.get("c", ZERO)
-        if allowed == ZERO or allowed != signed.sender:
+        asset_record = _asset(state, asset)
+        clawback_address = asset_record.params.get("c", ZERO)
+        if clawback_address == ZERO or clawback_address != transaction.sender:
             raise Rejected(
-                f"clawback not allowed: sender {encode_address(signed.sender)}, clawback {encode_address(allowed)}"
+                f"clawback not allowed: sender {encode_address(transaction.sender)}, clawback {encode_address(clawback_address)}"
             )
-        source = signed.address("asnd")
+        source = transaction.address("asnd")
     if amount == 0 and receiver == source and not clawback:
         _opt_in(state, source, asset)
     _take_out(state, source, asset, amount, bypass=clawback)
     _put_in(state, receiver, asset, amount, bypass=clawback)
-    close = signed.address("aclose")
+    close = transaction.address("aclose")
     return {} if close == ZERO else {"asset-closing-amount": _close_asset(state, source, asset, close)}
 
 
 def _opt_in(state: State, key: bytes, asset: int) -> None:
     account = state.account(key)
     if asset not in account.assets:
-        frozen = bool(_asset(state, asset).params.get("df", False))
-        state.put(key, account.holding(asset, Holding(0, frozen)))
+        is_frozen = bool(_asset(state, asset).params.get("df", False))
+        state.put(key, account.holding(asset, Holding(0, is_frozen)))
 
 
 def _take_out(state: State, key: bytes, asset: int, amount: int, *, bypass: bool) -> None:
@@ -284,73 +284,77 @@ def _close_asset(state: State, source: bytes, asset: int, close: bytes) -> int:
         )
     if asset in state.account(source).created:
         raise Rejected("cannot close asset ID in allocating account")
-    found = state.asset(asset)
-    to_creator = found is not None and found.creator == close
+    asset_record = state.asset(asset)
+    to_creator = asset_record is not None and asset_record.creator == close
     _take_out(state, source, asset, holding.amount, bypass=to_creator)
     _put_in(state, close, asset, holding.amount, bypass=to_creator)
-    left = state.account(source).assets[asset].amount
-    if left:
-        raise Rejected(f"asset {asset} not zero ({left}) after closing")
+    remainder = state.account(source).assets[asset].amount
+    if remainder:
+        raise Rejected(f"asset {asset} not zero ({remainder}) after closing")
     state.put(source, state.account(source).holding(asset, None))
     return holding.amount
 
 
-def _asset_freeze(state: State, signed: Signed) -> dict[str, int]:
-    asset, target = signed.integer("faid"), signed.address("fadd")
-    allowed = _asset(state, asset).params.get("f", ZERO)
-    if allowed == ZERO or allowed != signed.sender:
-        raise Rejected(f"freeze not allowed: sender {encode_address(signed.sender)}, freeze {encode_address(allowed)}")
+def _asset_freeze(state: State, transaction: Signed) -> dict[str, int]:
+    asset, target = transaction.integer("faid"), transaction.address("fadd")
+    freeze_address = _asset(state, asset).params.get("f", ZERO)
+    if freeze_address == ZERO or freeze_address != transaction.sender:
+        raise Rejected(
+            f"freeze not allowed: sender {encode_address(transaction.sender)}, freeze {encode_address(freeze_address)}"
+        )
     account = state.account(target)
     if asset not in account.assets:
         raise Rejected("asset not found in account")
-    frozen = bool(signed.transaction.get("afrz", False))
-    state.put(target, account.holding(asset, replace(account.assets[asset], frozen=frozen)))
+    is_frozen = bool(transaction.transaction.get("afrz", False))
+    state.put(target, account.holding(asset, replace(account.assets[asset], frozen=is_frozen)))
     return {}
 
 
-def _asset_config(state: State, signed: Signed) -> dict[str, int]:
-    asset, params = signed.integer("caid"), signed.transaction.get("apar", {})
+def _asset_config(state: State, transaction: Signed) -> dict[str, int]:
+    asset, params = transaction.integer("caid"), transaction.transaction.get("apar", {})
     if asset == 0:
-        return _create(state, signed.sender, params)
-    found = _asset(state, asset)
-    manager = found.params.get("m", ZERO)
-    if manager == ZERO or manager != signed.sender:
+        return _create(state, transaction.sender, params)
+    asset_record = _asset(state, asset)
+    manager = asset_record.params.get("m", ZERO)
+    if manager == ZERO or manager != transaction.sender:
         raise Rejected(
-            f"this transaction should be issued by the manager. It is issued by {encode_address(signed.sender)}, "
+            f"this transaction should be issued by the manager. It is issued by {encode_address(transaction.sender)}, "
             f"manager key {encode_address(manager)}"
         )
     if is_zero(params):
-        _destroy(state, asset, found)
+        _destroy(state, asset, asset_record)
     else:
-        kept = {name: value for name, value in found.params.items() if name not in {"m", "r", "f", "c"}}
-        roles = {name: params.get(name, ZERO) for name in ("m", "r", "f", "c") if found.params.get(name, ZERO) != ZERO}
-        state.put_asset(asset, replace(found, params=_without_zeros({**kept, **roles})))
+        constants = {name: value for name, value in asset_record.params.items() if name not in {"m", "r", "f", "c"}}
+        roles = {
+            name: params.get(name, ZERO) for name in ("m", "r", "f", "c") if asset_record.params.get(name, ZERO) != ZERO
+        }
+        state.put_asset(asset, replace(asset_record, params=_without_zeros({**constants, **roles})))
     return {}
 
 
 def _create(state: State, creator: bytes, params: Mapping[str, Any]) -> dict[str, int]:
     asset = state.counter
     account = state.account(creator)
-    held = account.holding(asset, Holding(params.get("t", 0)))
-    state.put(creator, replace(held, created=held.created | {asset}))
+    account_after = account.holding(asset, Holding(params.get("t", 0)))
+    state.put(creator, replace(account_after, created=account_after.created | {asset}))
     state.put_asset(asset, Asset(creator, _without_zeros(params)))
     return {"asset-index": asset}
 
 
-def _destroy(state: State, asset: int, found: Asset) -> None:
-    creator = state.account(found.creator)
-    held, total = creator.assets[asset].amount, found.params.get("t", 0)
-    if held != total:
-        raise Rejected(f"cannot destroy asset: creator is holding only {held}/{total}")
-    state.put(found.creator, replace(creator.holding(asset, None), created=creator.created - {asset}))
+def _destroy(state: State, asset: int, asset_record: Asset) -> None:
+    creator = state.account(asset_record.creator)
+    balance, total = creator.assets[asset].amount, asset_record.params.get("t", 0)
+    if balance != total:
+        raise Rejected(f"cannot destroy asset: creator is holding only {balance}/{total}")
+    state.put(asset_record.creator, replace(creator.holding(asset, None), created=creator.created - {asset}))
     state.put_asset(asset, None)
 
 
 def _asset(state: State, asset: int) -> Asset:
-    found = state.asset(asset)
-    if found is None:
+    asset_record = state.asset(asset)
+    if asset_record is None:
         raise Rejected(f"asset {asset} does not exist or has been deleted")
-    return found
+    return asset_record
 
 
 def _without_zeros(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -41,11 +41,11 @@ def _add_transactions(app: Quart, chain: Chain) -> None:
 
     @route("/v2/transactions/<transaction>")
     async def by_id(transaction: str) -> Response:
-        wanted = canonical_id(transaction)
-        found = None if wanted is None else chain.index.get(wanted)
-        if found is None or found.block > chain.indexed_round:
+        tx_id = canonical_id(transaction)
+        confirmation = None if tx_id is None else chain.index.get(tx_id)
+        if confirmation is None or confirmation.block > chain.indexed_round:
             raise Refused(404, f"no transaction found for transaction id: {transaction[:64]}")
-        return reply({"current-round": chain.indexed_round, "transaction": indexed_json(chain, found)})
+        return reply({"current-round": chain.indexed_round, "transaction": indexed_json(chain, confirmation)})
 
     @route("/v2/accounts/<address>/transactions")
     async def of_account(address: str) -> Response:
@@ -62,17 +62,17 @@ def _add_accounts(app: Quart, chain: Chain) -> None:
     @route("/v2/accounts/<address>")
     async def account(address: str) -> Response:
         key = _address(address)
-        found = chain.state.account(key)
-        if found.is_empty:
+        account_state = chain.state.account(key)
+        if account_state.is_empty:
             raise Refused(404, f"no accounts found for address: {address}")
-        shown = account_json(chain, key, found, chain.indexed_round)
-        return reply({"current-round": chain.indexed_round, "account": shown})
+        record = account_json(chain, key, account_state, chain.indexed_round)
+        return reply({"current-round": chain.indexed_round, "account": record})
 
     @route("/v2/accounts/<address>/assets")
     async def account_assets(address: str) -> Response:
         key = _address(address)
-        shown = account_json(chain, key, chain.state.account(key), chain.indexed_round)["assets"]
-        return reply({"current-round": chain.indexed_round, "assets": shown})
+        holdings = account_json(chain, key, chain.state.account(key), chain.indexed_round)["assets"]
+        return reply({"current-round": chain.indexed_round, "assets": holdings})
 
 
 def _add_assets(app: Quart, chain: Chain) -> None:
@@ -80,39 +80,41 @@ def _add_assets(app: Quart, chain: Chain) -> None:
 
     @route("/v2/assets/<int:asset>")
     async def asset(asset: int) -> Response:
-        found = chain.state.asset(asset)
-        if found is None:
+        asset_record = chain.state.asset(asset)
+        if asset_record is None:
             raise Refused(404, f"no assets found for asset-id: {asset}")
-        shown = {"index": asset, "deleted": False, "params": asset_params(found)}
-        return reply({"current-round": chain.indexed_round, "asset": shown})
+        record = {"index": asset, "deleted": False, "params": asset_params(asset_record)}
+        return reply({"current-round": chain.indexed_round, "asset": record})
 
     @route("/v2/assets/<int:asset>/balances")
     async def balances(asset: int) -> Response:
-        shown = [
+        balances_ = [
             {
                 "address": encode_address(key),
-                "amount": held.assets[asset].amount,
-                "is-frozen": held.assets[asset].frozen,
+                "amount": holder.assets[asset].amount,
+                "is-frozen": holder.assets[asset].frozen,
             }
-            for key, held in chain.state.accounts.items()
-            if asset in held.assets
+            for key, holder in chain.state.accounts.items()
+            if asset in holder.assets
         ]
-        return reply({"current-round": chain.indexed_round, "balances": shown})
+        return reply({"current-round": chain.indexed_round, "balances": balances_})
 
 
 def _search(chain: Chain, query: Mapping[str, str]) -> dict[str, Any]:
     tests = list(_tests(query))
     newest_first = "address" in query
-    known = [one for block in chain.blocks[: chain.indexed_round + 1] for one in block.transactions]
-    found = [one for one in (reversed(known) if newest_first else known) if all(test(one) for test in tests)]
+    transactions = [one for block in chain.blocks[: chain.indexed_round + 1] for one in block.transactions]
+    matches = [
+        one for one in (reversed(transactions) if newest_first else transactions) if all(test(one) for test in tests)
+    ]
     start = number(query, "next", 0)
     limit = min(number(query, "limit", 0) or _DEFAULT_PAGE, _MAX_PAGE)
-    page = found[start : start + limit]
+    page = matches[start : start + limit]
     answer: dict[str, Any] = {
         "current-round": chain.indexed_round,
         "transactions": [indexed_json(chain, one) for one in page],
     }
-    if start + limit < len(found):
+    if start + limit < len(matches):
         answer["next-token"] = str(start + limit)
     return answer
 
@@ -130,15 +132,15 @@ def _tests(query: Mapping[str, str]) -> Iterator[Callable[[Confirmed], bool]]:
     if "tx-type" in query:
         yield lambda one: one.applied.signed.kind == query["tx-type"]
     if "txid" in query:
-        wanted = canonical_id(query["txid"])
-        yield lambda one: one.applied.signed.id == wanted
+        tx_id = canonical_id(query["txid"])
+        yield lambda one: one.applied.signed.id == tx_id
     if "group-id" in query:
         group = _base64(query["group-id"])
         yield lambda one: one.applied.signed.address("grp") == group
     yield from _round_tests(query)
     greater, less = number(query, "currency-greater-than", -1), number(query, "currency-less-than", 2**64)
     if "currency-greater-than" in query or "currency-less-than" in query:
-        yield lambda one: greater < _moved(one) < less
+        yield lambda one: greater < _amount(one) < less
 
 
 def _round_tests(query: Mapping[str, str]) -> Iterator[Callable[[Confirmed], bool]]:
@@ -149,17 +151,19 @@ def _round_tests(query: Mapping[str, str]) -> Iterator[Callable[[Confirmed], boo
         yield lambda one: one.block == exact
 
 
-def _moved(one: Confirmed) -> int:
-    return one.applied.signed.integer("aamt" if one.applied.signed.kind == "axfer" else "amt")
+def _amount(transaction: Confirmed) -> int:
+    return transaction.applied.signed.integer("aamt" if transaction.applied.signed.kind == "axfer" else "amt")
 
 
-def _roles(one: Confirmed, role: str | None) -> set[bytes]:
-    signed = one.applied.signed
-    senders = {signed.sender, signed.address("asnd")}
-    receivers = {signed.address(name) for name in ("rcv", "arcv", "close", "aclose")}
-    chosen = {"sender": senders, "receiver": receivers, "freeze-target": {signed.address("fadd")}}.get(role or "")
-    everyone = senders | receivers | {signed.address("fadd")}
-    return (everyone if chosen is None else chosen) - {ZERO}
+def _roles(confirmation: Confirmed, role: str | None) -> set[bytes]:
+    transaction = confirmation.applied.signed
+    senders = {transaction.sender, transaction.address("asnd")}
+    receivers = {transaction.address(name) for name in ("rcv", "arcv", "close", "aclose")}
+    addresses = {"sender": senders, "receiver": receivers, "freeze-target": {transaction.address("fadd")}}.get(
+        role or ""
+    )
+    everyone = senders | receivers | {transaction.address("fadd")}
+    return (everyone if addresses is None else addresses) - {ZERO}
 
 
 def _base64(text: str) -> bytes:

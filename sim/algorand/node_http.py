@@ -37,11 +37,11 @@ def new_node_service(token: str) -> Quart:
     app.asgi_app = _slashes_of_echo(app.asgi_app)  # type: ignore[method-assign]
 
     async def before() -> Response | None:
-        allowed = _allowed()
+        methods = _methods_of_path()
         if request.method == "OPTIONS":
-            return _options(allowed)
-        if request.method == "HEAD" and allowed:
-            return _empty(405, allowed)
+            return _options(methods)
+        if request.method == "HEAD" and methods:
+            return _empty(405, methods)
         if request.routing_exception is None and token and request.path not in _NO_TOKEN and _token() != token:
             raise Refused(401, "Invalid API Token")
         return None
@@ -52,25 +52,25 @@ def new_node_service(token: str) -> Quart:
             answer.headers["Access-Control-Allow-Origin"] = "*"
         return answer
 
-    async def refused(fault: Refused) -> Response:
+    async def answer_refusal(fault: Refused) -> Response:
         return reply({"message": fault.message}, fault.status)
 
     async def not_served(fault: HTTPException) -> Response:
         answer = reply({"message": fault.name}, fault.code or 500)
         if isinstance(fault, MethodNotAllowed):
-            answer.headers["Allow"] = _listed(_allowed())
+            answer.headers["Allow"] = _allow_header(_methods_of_path())
         return answer
 
     app.before_request(before)
     app.after_request(after)
-    app.register_error_handler(Refused, refused)
+    app.register_error_handler(Refused, answer_refusal)
     app.register_error_handler(HTTPException, not_served)
     # The framework's own address for OPTIONS, which makes any other method at the root "not allowed".
     app.add_url_rule("/", "root", lambda: _empty(204, {"OPTIONS"}), methods=["OPTIONS"])
     return app
 
 
-def unsigned(text: str, name: str) -> int:
+def parse_unsigned(text: str, name: str) -> int:
     """Return a number of a path or a query as Go's ParseUint reads it.
 
     Raises:
@@ -115,10 +115,10 @@ def wants_msgpack() -> bool:
     Raises:
         Refused: It asks for something other than msgpack and JSON.
     """
-    wanted = request.args.get("format", "json").lower()
-    if wanted not in {"json", "msgpack"}:
+    format_name = request.args.get("format", "json").lower()
+    if format_name not in {"json", "msgpack"}:
         raise Refused(400, "failed to parse the format option")
-    return wanted == "msgpack"
+    return format_name == "msgpack"
 
 
 def reply_msgpack(value: Any) -> Response:
@@ -134,7 +134,7 @@ def reply_in_format(value: Any) -> Response:
 def _slashes_of_echo(app: AsgiApp) -> AsgiApp:
     """Return the app behind echo's rules for slashes: one at the end is removed, two at the front are kept."""
 
-    async def routed(scope: Any, receive: Any, send: Any) -> None:
+    async def keep_slashes(scope: Any, receive: Any, send: Any) -> None:
         path = scope.get("path", "")
         if path.startswith("//"):
             # The framework here removes them, and would then find the address.
@@ -143,16 +143,16 @@ def _slashes_of_echo(app: AsgiApp) -> AsgiApp:
             scope = {**scope, "path": path[:-1]}
         await app(scope, receive, send)
 
-    return routed
+    return keep_slashes
 
 
 def _token() -> str:
-    given = request.headers.get(_HEADER, "")
+    header = request.headers.get(_HEADER, "")
     scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
-    return given or (bearer if scheme.lower() == "bearer" else "")
+    return header or (bearer if scheme.lower() == "bearer" else "")
 
 
-def _allowed() -> set[str]:
+def _methods_of_path() -> set[str]:
     """Return the methods of the address that was called; none if it is not served."""
     fault = request.routing_exception
     if isinstance(fault, MethodNotAllowed):
@@ -160,19 +160,19 @@ def _allowed() -> set[str]:
     return set() if request.url_rule is None else set(request.url_rule.methods or ())
 
 
-def _listed(methods: Iterable[str]) -> str:
-    given = set(methods)
-    return ", ".join(["OPTIONS", *(method for method in _METHODS if method in given)])
+def _allow_header(methods: Iterable[str]) -> str:
+    names = set(methods)
+    return ", ".join(["OPTIONS", *(method for method in _METHODS if method in names)])
 
 
-def _empty(status: int, allowed: Iterable[str]) -> Response:
-    answer = Response("", status, {"Allow": _listed(allowed)} if allowed else {})
+def _empty(status: int, methods: Iterable[str]) -> Response:
+    answer = Response("", status, {"Allow": _allow_header(methods)} if methods else {})
     del answer.headers["Content-Type"]
     return answer
 
 
-def _options(allowed: set[str]) -> Response:
-    answer = _empty(204, allowed)
+def _options(methods: set[str]) -> Response:
+    answer = _empty(204, methods)
     if "Origin" in request.headers:
         answer.headers["Access-Control-Allow-Headers"] = _CORS_HEADERS
         answer.headers["Access-Control-Allow-Methods"] = _CORS_METHODS

@@ -46,11 +46,11 @@ def short_json(value: Any, name: str = "") -> Any:
     return value
 
 
-def pending_json(signed: Signed, *, confirmed: Confirmed | None = None, error: str = "") -> dict[str, Any]:
+def pending_json(transaction: Signed, *, confirmation: Confirmed | None = None, error: str = "") -> dict[str, Any]:
     """Return algod's answer about one transaction, in Python values that msgpack takes as well."""
-    answer: dict[str, Any] = {"pool-error": error, "txn": dict(signed.raw)}
-    if confirmed is not None:
-        answer |= {"confirmed-round": confirmed.block, **confirmed.applied.details}
+    answer: dict[str, Any] = {"pool-error": error, "txn": dict(transaction.raw)}
+    if confirmation is not None:
+        answer |= {"confirmed-round": confirmation.block, **confirmation.applied.details}
     return answer
 
 
@@ -71,8 +71,8 @@ def block_json(chain: Chain, block: Block, *, header_only: bool) -> dict[str, An
     return header
 
 
-def _in_block(one: Confirmed) -> dict[str, Any]:
-    raw = dict(one.applied.signed.raw)
+def _in_block(confirmation: Confirmed) -> dict[str, Any]:
+    raw = dict(confirmation.applied.signed.raw)
     transaction = dict(raw["txn"])
     had_id = transaction.pop("gen", None) is not None
     transaction.pop("gh", None)
@@ -101,10 +101,10 @@ def account_json(chain: Chain, key: bytes, account: Account, at: int) -> dict[st
         {"asset-id": asset, "amount": holding.amount, "is-frozen": holding.frozen}
         for asset, holding in sorted(account.assets.items())
     ]
-    created = [
-        {"index": asset, "params": asset_params(found)}
+    created_assets = [
+        {"index": asset, "params": asset_params(asset_record)}
         for asset in sorted(account.created)
-        if (found := chain.state.asset(asset)) is not None
+        if (asset_record := chain.state.asset(asset)) is not None
     ]
     answer: dict[str, Any] = {
         "address": encode_address(key),
@@ -117,8 +117,8 @@ def account_json(chain: Chain, key: bytes, account: Account, at: int) -> dict[st
         "status": "Offline",
         "assets": assets,
         "total-assets-opted-in": len(assets),
-        "created-assets": created,
-        "total-created-assets": len(created),
+        "created-assets": created_assets,
+        "total-created-assets": len(created_assets),
         "apps-local-state": [],
         "apps-total-schema": {"num-byte-slice": 0, "num-uint": 0},
         "created-apps": [],
@@ -135,7 +135,11 @@ def account_msgpack(chain: Chain, account: Account) -> dict[str, Any]:
     """Return an account in algod's msgpack, which is the ledger's record with its short names."""
     record = {
         "algo": account.algos,
-        "apar": {asset: dict(found.params) for asset in sorted(account.created) if (found := chain.state.asset(asset))},
+        "apar": {
+            asset: dict(asset_record.params)
+            for asset in sorted(account.created)
+            if (asset_record := chain.state.asset(asset))
+        },
         "asset": {asset: holding_record(holding) for asset, holding in sorted(account.assets.items())},
         "spend": account.auth,
     }
@@ -147,79 +151,82 @@ def holding_record(holding: Holding) -> dict[str, Any]:
     return {**({"a": holding.amount} if holding.amount else {}), **({"f": True} if holding.frozen else {})}
 
 
-def indexed_json(chain: Chain, one: Confirmed) -> dict[str, Any]:
+def indexed_json(chain: Chain, confirmation: Confirmed) -> dict[str, Any]:
     """Return a transaction in the indexer's long form."""
-    signed = one.applied.signed
-    txn = signed.transaction
+    transaction = confirmation.applied.signed
+    txn = transaction.transaction
     answer: dict[str, Any] = {
-        "id": signed.id,
-        "tx-type": signed.kind,
-        "sender": encode_address(signed.sender),
-        "fee": signed.integer("fee"),
-        "first-valid": signed.integer("fv"),
-        "last-valid": signed.integer("lv"),
-        "confirmed-round": one.block,
-        "round-time": one.time,
-        "intra-round-offset": one.position,
+        "id": transaction.id,
+        "tx-type": transaction.kind,
+        "sender": encode_address(transaction.sender),
+        "fee": transaction.integer("fee"),
+        "first-valid": transaction.integer("fv"),
+        "last-valid": transaction.integer("lv"),
+        "confirmed-round": confirmation.block,
+        "round-time": confirmation.time,
+        "intra-round-offset": confirmation.position,
         "genesis-id": chain.genesis.id,
         "genesis-hash": b64(chain.genesis.hash),
-        "signature": _signature(signed),
+        "signature": _signature(transaction),
         "close-rewards": 0,
-        "closing-amount": one.applied.details.get("closing-amount", 0),
+        "closing-amount": confirmation.applied.details.get("closing-amount", 0),
         "receiver-rewards": 0,
         "sender-rewards": 0,
     }
     for field, name in (("note", "note"), ("grp", "group"), ("lx", "lease")):
         if txn.get(field):
             answer[name] = b64(txn[field])
-    if signed.address("rekey") != ZERO:
-        answer["rekey-to"] = encode_address(signed.address("rekey"))
-    if "sgnr" in signed.raw:
-        answer["auth-addr"] = encode_address(signed.raw["sgnr"])
-    if "asset-index" in one.applied.details:
-        answer["created-asset-index"] = one.applied.details["asset-index"]
-    return answer | _body(one)
+    if transaction.address("rekey") != ZERO:
+        answer["rekey-to"] = encode_address(transaction.address("rekey"))
+    if "sgnr" in transaction.raw:
+        answer["auth-addr"] = encode_address(transaction.raw["sgnr"])
+    if "asset-index" in confirmation.applied.details:
+        answer["created-asset-index"] = confirmation.applied.details["asset-index"]
+    return answer | _body(confirmation)
 
 
-def _signature(signed: Signed) -> dict[str, Any]:
-    if "sig" in signed.raw:
-        return {"sig": b64(signed.raw["sig"])}
-    multisig = signed.raw["msig"]
+def _signature(transaction: Signed) -> dict[str, Any]:
+    if "sig" in transaction.raw:
+        return {"sig": b64(transaction.raw["sig"])}
+    multisig = transaction.raw["msig"]
     members = [
-        {"public-key": b64(one["pk"]), **({"signature": b64(one["s"])} if "s" in one else {})}
-        for one in multisig["subsig"]
+        {
+            "public-key": b64(subsignature["pk"]),
+            **({"signature": b64(subsignature["s"])} if "s" in subsignature else {}),
+        }
+        for subsignature in multisig["subsig"]
     ]
     return {"multisig": {"version": multisig["v"], "threshold": multisig["thr"], "subsignature": members}}
 
 
-def _body(one: Confirmed) -> dict[str, Any]:
-    signed = one.applied.signed
-    if signed.kind == "pay":
+def _body(confirmation: Confirmed) -> dict[str, Any]:
+    transaction = confirmation.applied.signed
+    if transaction.kind == "pay":
         body: dict[str, Any] = {
-            "amount": signed.integer("amt"),
-            "receiver": encode_address(signed.address("rcv")),
-            "close-amount": one.applied.details.get("closing-amount", 0),
+            "amount": transaction.integer("amt"),
+            "receiver": encode_address(transaction.address("rcv")),
+            "close-amount": confirmation.applied.details.get("closing-amount", 0),
         }
-        return {"payment-transaction": _with_address(body, signed, "close", "close-remainder-to")}
-    if signed.kind == "axfer":
+        return {"payment-transaction": _with_address(body, transaction, "close", "close-remainder-to")}
+    if transaction.kind == "axfer":
         body = {
-            "asset-id": signed.integer("xaid"),
-            "amount": signed.integer("aamt"),
-            "receiver": encode_address(signed.address("arcv")),
-            "close-amount": one.applied.details.get("asset-closing-amount", 0),
+            "asset-id": transaction.integer("xaid"),
+            "amount": transaction.integer("aamt"),
+            "receiver": encode_address(transaction.address("arcv")),
+            "close-amount": confirmation.applied.details.get("asset-closing-amount", 0),
         }
-        body = _with_address(body, signed, "aclose", "close-to")
-        return {"asset-transfer-transaction": _with_address(body, signed, "asnd", "sender")}
-    if signed.kind == "afrz":
+        body = _with_address(body, transaction, "aclose", "close-to")
+        return {"asset-transfer-transaction": _with_address(body, transaction, "asnd", "sender")}
+    if transaction.kind == "afrz":
         body = {
-            "asset-id": signed.integer("faid"),
-            "address": encode_address(signed.address("fadd")),
-            "new-freeze-status": bool(signed.transaction.get("afrz", False)),
+            "asset-id": transaction.integer("faid"),
+            "address": encode_address(transaction.address("fadd")),
+            "new-freeze-status": bool(transaction.transaction.get("afrz", False)),
         }
         return {"asset-freeze-transaction": body}
-    params = asset_params(Asset(signed.sender, signed.transaction.get("apar", {})))
-    return {"asset-config-transaction": {"asset-id": signed.integer("caid"), "params": params}}
+    params = asset_params(Asset(transaction.sender, transaction.transaction.get("apar", {})))
+    return {"asset-config-transaction": {"asset-id": transaction.integer("caid"), "params": params}}
 
 
-def _with_address(body: dict[str, Any], signed: Signed, field: str, name: str) -> dict[str, Any]:
-    return body if signed.address(field) == ZERO else {**body, name: encode_address(signed.address(field))}
+def _with_address(body: dict[str, Any], transaction: Signed, field: str, name: str) -> dict[str, Any]:
+    return body if transaction.address(field) == ZERO else {**body, name: encode_address(transaction.address(field))}

@@ -97,7 +97,7 @@ class Signed:
             raise Malformed("msgpack decode error: field type has a wrong type")
         if kind not in _FIELDS:
             raise Invalid(f"unknown tx type {kind:.20}" + _NOT_EVALUATED * (kind in _OTHER_KINDS))
-        transaction = _decoded(transaction)
+        transaction = _decode(transaction)
         return cls({**raw, "txn": transaction}, transaction_id(transaction))
 
     @property
@@ -142,10 +142,10 @@ _FIELDS = {
 _OTHER_KINDS = frozenset({"appl", "keyreg", "stpf", "hb"})
 _NOT_EVALUATED = f": this node evaluates {', '.join(_FIELDS)}"
 _NO_FIELD = "msgpack decode error: no matching struct field found when decoding stream map with key "
-_KNOWN = _HEADER.union(*_FIELDS.values())
+_MEMBERS = _HEADER.union(*_FIELDS.values())
 _ADDRESSES = {"snd", "gh", "grp", "lx", "rekey", "rcv", "close", "arcv", "asnd", "aclose", "fadd"}
 _TYPES: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(_KNOWN, (int,)),
+    **dict.fromkeys(_MEMBERS, (int,)),
     **dict.fromkeys(_ADDRESSES | {"note"}, (bytes,)),
     **dict.fromkeys({"type", "gen"}, (str,)),
     "apar": (dict,),
@@ -160,64 +160,64 @@ _ASSET_TYPES: Mapping[str, type] = {
 }
 
 
-def _decoded(transaction: Mapping[str, Any]) -> dict[str, Any]:
+def _decode(transaction: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of a transaction as the node decodes them: text is bytes where it expects bytes.
 
     Raises:
         Malformed: A member is unknown, or has a value of another type.
     """
-    if set(transaction) - _KNOWN:
-        raise Malformed(_NO_FIELD + min(set(transaction) - _KNOWN))
-    decoded = {
+    if set(transaction) - _MEMBERS:
+        raise Malformed(_NO_FIELD + min(set(transaction) - _MEMBERS))
+    members = {
         name: value.encode() if _TYPES[name] == (bytes,) and isinstance(value, str) else value
         for name, value in transaction.items()
     }
-    for name, value in decoded.items():
+    for name, value in members.items():
         if not isinstance(value, _TYPES[name]) or isinstance(value, bool) is not (name == "afrz"):
             raise Malformed(f"msgpack decode error: field {name} has a wrong type")
         if name in _ADDRESSES and isinstance(value, bytes) and len(value) != 32:
             raise Malformed(f"msgpack decode error: field {name} is no address")
         if isinstance(value, int) and not 0 <= value <= _U64:
             raise Malformed(f"msgpack decode error: field {name} is out of range")
-    return decoded
+    return members
 
 
-def check_form(one: Signed, protocol: Protocol) -> None:
+def check_form(transaction: Signed, protocol: Protocol) -> None:
     """Check that a transaction is well formed.
 
     Raises:
         Invalid: With the node's reason.
     """
-    kind = one.kind
-    foreign = set(one.transaction) - _HEADER - _FIELDS[kind]
+    kind = transaction.kind
+    foreign = set(transaction.transaction) - _HEADER - _FIELDS[kind]
     if foreign:
-        other = next(other for other, fields in _FIELDS.items() if foreign & fields)
-        raise Invalid(f"transaction of type {kind} has non-zero fields for type {other}")
-    if one.sender == ZERO:
+        other_kind = next(other_kind for other_kind, fields in _FIELDS.items() if foreign & fields)
+        raise Invalid(f"transaction of type {kind} has non-zero fields for type {other_kind}")
+    if transaction.sender == ZERO:
         raise Invalid("transaction cannot have zero sender")
-    first, last = one.integer("fv"), one.integer("lv")
+    first, last = transaction.integer("fv"), transaction.integer("lv")
     if last < first:
         raise Invalid(f"transaction invalid range ({first}--{last})")
     if last - first > MAX_LIFE:
         raise Invalid(f"transaction window size excessive ({first}--{last})")
-    note = len(one.transaction.get("note", b""))
+    note = len(transaction.transaction.get("note", b""))
     if note > protocol.longest_note_bytes:
         raise Invalid(f"transaction note too big: {note} > {protocol.longest_note_bytes}")
-    _check_kind(one)
+    _check_kind(transaction)
 
 
-def _check_kind(one: Signed) -> None:
-    if one.kind == "pay" and one.address("close") == one.sender:
-        raise Invalid(f"transaction cannot close account to its sender {encode_address(one.sender)}")
-    if one.kind == "axfer":
-        if one.integer("xaid") == 0 and one.integer("aamt") > 0:
+def _check_kind(transaction: Signed) -> None:
+    if transaction.kind == "pay" and transaction.address("close") == transaction.sender:
+        raise Invalid(f"transaction cannot close account to its sender {encode_address(transaction.sender)}")
+    if transaction.kind == "axfer":
+        if transaction.integer("xaid") == 0 and transaction.integer("aamt") > 0:
             raise Invalid("asset ID cannot be zero")
-        if one.address("asnd") != ZERO and one.address("aclose") != ZERO:
+        if transaction.address("asnd") != ZERO and transaction.address("aclose") != ZERO:
             raise Invalid("cannot close asset by clawback")
-    if one.kind == "afrz" and one.integer("faid") == 0:
+    if transaction.kind == "afrz" and transaction.integer("faid") == 0:
         raise Invalid("asset ID cannot be zero")
-    if one.kind == "acfg":
-        _check_asset(one.transaction.get("apar", {}))
+    if transaction.kind == "acfg":
+        _check_asset(transaction.transaction.get("apar", {}))
 
 
 def _check_asset(params: Mapping[str, Any]) -> None:
@@ -237,46 +237,46 @@ def _check_asset(params: Mapping[str, Any]) -> None:
         raise Invalid(f"transaction asset decimals is too high (max is {MAX_DECIMALS})")
 
 
-def is_unsigned(one: Signed) -> bool:
+def is_unsigned(transaction: Signed) -> bool:
     """Return whether it bears no signature of any kind."""
-    return not {"sig", "msig", "lsig"} & set(one.raw)
+    return not {"sig", "msig", "lsig"} & set(transaction.raw)
 
 
-def check_signature(one: Signed) -> None:
+def check_signature(transaction: Signed) -> None:
     """Check the signature against the key it claims.
 
     Raises:
         Invalid: There is none, or it is not of a form that could be verified.
         Unverified: It does not verify.
     """
-    claimed = one.raw.get("sgnr", one.sender)
-    message = b"TX" + pack(one.transaction)
+    signer = transaction.raw.get("sgnr", transaction.sender)
+    message = b"TX" + pack(transaction.transaction)
     # v42: "AuthAddr must be empty or different from Sender".
-    if one.raw.get("sgnr") == one.sender:
+    if transaction.raw.get("sgnr") == transaction.sender:
         raise Invalid("AuthAddr must be different from Sender")
-    if "lsig" in one.raw:
+    if "lsig" in transaction.raw:
         raise Invalid("logic signatures are not evaluated by this node")
-    if is_unsigned(one):
+    if is_unsigned(transaction):
         raise Invalid("signedtxn has no sig")
-    if "sig" in one.raw and "msig" in one.raw:
+    if "sig" in transaction.raw and "msig" in transaction.raw:
         raise Invalid("signedtxn should have only one type of signature")
-    if "sig" in one.raw:
-        _check_one(claimed, message, one.raw["sig"])
+    if "sig" in transaction.raw:
+        _check_one(signer, message, transaction.raw["sig"])
     else:
-        _check_multisig(claimed, message, one.raw["msig"])
+        _check_multisig(signer, message, transaction.raw["msig"])
 
 
 def _check_one(key: object, message: bytes, signature: object) -> None:
-    failed = Unverified("At least one signature didn't pass verification")
+    failure = Unverified("At least one signature didn't pass verification")
     if not isinstance(key, bytes) or not isinstance(signature, bytes) or len(key) != 32 or len(signature) != 64:
-        raise failed
+        raise failure
     try:
         VerifyKey(key).verify(message, signature)
     except (BadSignatureError, ValueError) as fault:
-        raise failed from fault
+        raise failure from fault
 
 
-def _check_multisig(claimed: object, message: bytes, multisig: object) -> None:
+def _check_multisig(signer: object, message: bytes, multisig: object) -> None:
     if not isinstance(multisig, dict) or not isinstance(multisig.get("subsig"), list):
         raise Invalid("multisig validation failed: Invalid threshold")
     version, threshold = multisig.get("v"), multisig.get("thr")
@@ -285,10 +285,10 @@ def _check_multisig(claimed: object, message: bytes, multisig: object) -> None:
     in_range = isinstance(threshold, int) and 0 < threshold <= len(keys) == len(members) <= 255
     if version != 1 or not isinstance(threshold, int) or not in_range:
         raise Invalid(f"multisig validation failed: Invalid {'version' if version != 1 else 'threshold'}")
-    if multisig_address(version, threshold, [key for key in keys if key is not None]) != claimed:
+    if multisig_address(version, threshold, [key for key in keys if key is not None]) != signer:
         raise Invalid("multisig validation failed: Invalid address")
-    given = [member for member in members if "s" in member]
-    if len(given) < threshold:
+    signatures = [member for member in members if "s" in member]
+    if len(signatures) < threshold:
         raise Invalid("multisig validation failed: Invalid number of signatures")
-    for member in given:
+    for member in signatures:
         _check_one(member["pk"], message, member["s"])

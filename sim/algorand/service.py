@@ -35,14 +35,14 @@ def new_indexer_service(token: str) -> Quart:
             return reply({"message": "Invalid API Token"}, 401)
         return None
 
-    async def refused(fault: Refused) -> Response:
+    async def answer_refusal(fault: Refused) -> Response:
         return reply({"message": fault.message}, fault.status)
 
     async def not_served(fault: Exception) -> Response:
         return reply({"message": getattr(fault, "name", "")}, getattr(fault, "code", 500))
 
     app.before_request(check_token)
-    app.register_error_handler(Refused, refused)
+    app.register_error_handler(Refused, answer_refusal)
     app.register_error_handler(HTTPException, not_served)
     return app
 

@@ -62,28 +62,28 @@ def _only_group(request: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _of_group(chain: Chain, group: list[Signed], *, may_be_unsigned: bool) -> dict[str, Any]:
     evaluator, trial = chain.evaluator, State(chain.state)
-    applied: dict[int, Applied] = {}
+    effects: dict[int, Applied] = {}
     failure: dict[str, Any] = {}
     try:
         evaluator.check_group(group, may_be_unsigned=may_be_unsigned)
-        for place, signed in enumerate(group):
-            applied[place] = evaluator.apply_one(trial, signed, chain.round + 1)
+        for place, transaction in enumerate(group):
+            effects[place] = evaluator.apply_one(trial, transaction, chain.round + 1)
         evaluator.check_fees(group)
     except Unverified:
         raise
     except Rejected as reason:
-        place = min(len(applied), len(group) - 1)  # fees are judged with the last of a group
+        place = min(len(effects), len(group) - 1)  # fees are judged with the last of a group
         failure = {
             "failed-at": [place],
             "failure-message": reason.message if isinstance(reason, Invalid) else str(reason),
         }
-    results = [_result(signed, applied.get(place)) for place, signed in enumerate(group)]
-    paid = sum(signed.integer("fee") for signed in group)
-    fees = {"group-fees-paid": paid} if paid else {}
+    results = [_result(transaction, effects.get(place)) for place, transaction in enumerate(group)]
+    total_fee = sum(transaction.integer("fee") for transaction in group)
+    fees = {"group-fees-paid": total_fee} if total_fee else {}
     return {**failure, **fees, "group-usage": evaluator.usage(group), "txn-results": results}
 
 
-def _result(signed: Signed, applied: Applied | None) -> dict[str, Any]:
-    fee = signed.integer("fee")
-    shown = {**pending_json(signed), **(applied.details if applied else {})}
-    return {**({"fees-paid": fee} if fee else {}), "txn-result": shown}
+def _result(transaction: Signed, effect: Applied | None) -> dict[str, Any]:
+    fee = transaction.integer("fee")
+    record = {**pending_json(transaction), **(effect.details if effect else {})}
+    return {**({"fees-paid": fee} if fee else {}), "txn-result": record}

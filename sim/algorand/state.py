@@ -40,7 +40,7 @@ class Account:
         """Return its minimum balance."""
         return unit * (1 + len(self.assets))
 
-    def holding(self, asset: int, holding: Holding | None) -> Account:
+    def with_holding(self, asset: int, holding: Holding | None) -> Account:
         """Return the account with one holding set, or removed when it is None."""
         assets = dict(self.assets)
         if holding is None:
@@ -71,9 +71,9 @@ class State:
 
     def account(self, key: bytes) -> Account:
         """Return an account; one that nobody used is empty."""
-        found = self._accounts.get(key)
-        if found is not None:
-            return found
+        account_ = self._accounts.get(key)
+        if account_ is not None:
+            return account_
         return Account() if self._parent is None else self._parent.account(key)
 
     def put(self, key: bytes, account: Account) -> None:
@@ -100,7 +100,7 @@ class State:
         return transaction in self.ids or (self._parent is not None and self._parent.knows(transaction))
 
     @property
-    def touched(self) -> Mapping[bytes, Account]:
+    def changed_accounts(self) -> Mapping[bytes, Account]:
         """Accounts that were written here."""
         return self._accounts
 

@@ -16,7 +16,7 @@ from sim.base.token import NETWORK_TOKENS
 from sim.clock import BlockClock
 from sim.faulty import Faulty
 from sim.node_app import RpcFirst
-from sim.serving import address, listening, serve_until_stopped
+from sim.serving import address, listen, serve_until_stopped
 
 
 @click.command()
@@ -27,10 +27,10 @@ from sim.serving import address, listening, serve_until_stopped
 @click.option("--chain-id", default="8453", show_default=True, type=click.Choice([str(one) for one in NETWORK_TOKENS]))
 def main(host: str, port: int, fd: int | None, block_seconds: float, chain_id: str) -> None:
     """Serve a simulated Base until SIGTERM or Ctrl-C."""
-    bound = listening(host, port, fd)
+    listener = listen(host, port, fd)
     chain = Chain(int(chain_id), BlockClock())
-    ready = {"rpc": address(bound), "chain_id": chain.id, "usdc": chain.token.address}
-    apps = [(Faulty(RpcFirst(build_app(chain), Rpc(chain).call), chain.faults), bound)]
+    ready = {"rpc": address(listener), "chain_id": chain.id, "usdc": chain.token.address}
+    apps = [(Faulty(RpcFirst(build_app(chain), Rpc(chain).call), chain.faults), listener)]
     uvloop.run(serve_until_stopped(apps, Miner(chain, block_seconds).run(), ready))
 
 

@@ -86,10 +86,10 @@ def hex_of(value: Any) -> bytes:
 
 def hash_of(value: Any) -> bytes:
     """Return 32 bytes."""
-    found = hex_of(value)
-    if len(found) != 32:
+    digest = hex_of(value)
+    if len(digest) != 32:
         raise invalid("a hash has 32 bytes")
-    return found
+    return digest
 
 
 def address_of(value: Any) -> str:
@@ -111,30 +111,30 @@ def message_of(params: list[Any]) -> Message:
     Raises:
         RpcError: A member is malformed, or `input` and `data` differ.
     """
-    asked = mapping(params, 0)
-    to, given = asked.get("to"), [hex_of(asked[name]) for name in ("input", "data") if asked.get(name) is not None]
-    if len(set(given)) > 1:
+    call = mapping(params, 0)
+    to, inputs = call.get("to"), [hex_of(call[name]) for name in ("input", "data") if call.get(name) is not None]
+    if len(set(inputs)) > 1:
         raise RpcError(-32000, 'both "data" and "input" are set and not equal. Please use "input" to pass transaction')
-    gas = asked.get("gas")
+    gas = call.get("gas")
     return Message(
-        sender=address_of(asked.get("from") or ZERO_ADDRESS),
+        sender=address_of(call.get("from") or ZERO_ADDRESS),
         to=None if to is None else address_of(to),
-        data=given[0] if given else b"",
-        value=quantity_of(asked.get("value") or "0x0"),
+        data=inputs[0] if inputs else b"",
+        value=quantity_of(call.get("value") or "0x0"),
         gas=GAS_LIMIT if gas is None else min(GAS_LIMIT, quantity_of(gas)),
     )
 
 
-def log_filter(wanted: dict[str, Any]) -> LogFilter:
+def log_filter(members: dict[str, Any]) -> LogFilter:
     """Return the filter in the members `address` and `topics`.
 
     Raises:
         RpcError: One of them is malformed.
     """
-    topics = wanted.get("topics") or []
+    topics = members.get("topics") or []
     if not isinstance(topics, list) or len(topics) > _MOST_TOPICS:
         raise invalid(f"topics are a list of at most {_MOST_TOPICS}")
-    addresses = [address_of(one).lower() for one in _choice(wanted.get("address"))]
+    addresses = [address_of(one).lower() for one in _choice(members.get("address"))]
     return LogFilter(frozenset(addresses), tuple(_topics(one) for one in topics))
 
 

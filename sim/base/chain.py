@@ -75,10 +75,10 @@ class Chain:
         if block is self.head:
             return self._state
         if self._past is None or self._past[0] != block.hash:
-            made = State(self.id)
-            for one in self.blocks[: block.number + 1]:
-                made.replay(one)
-            self._past = block.hash, made
+            state = State(self.id)
+            for earlier_block in self.blocks[: block.number + 1]:
+                state.replay(earlier_block)
+            self._past = block.hash, state
         return self._past[1]
 
     def reported_number(self) -> int:
@@ -100,16 +100,16 @@ class Chain:
             return self.vm.try_out(message, BlockContext(self.head.number + 1, self._next_time()))
         return self.state_at(block).vm.try_out(message, block.context)
 
-    def find_block(self, wanted: bytes) -> Block | None:
+    def find_block(self, block_hash: bytes) -> Block | None:
         """Return the block of a hash."""
-        return next((block for block in reversed(self.blocks) if block.hash == wanted), None)
+        return next((block for block in reversed(self.blocks) if block.hash == block_hash), None)
 
     def logs(self, first: int, last: int) -> Iterator[FoundLog]:
         """Yield the events of the blocks `first` to `last`, as far as searches know them."""
         for block in self.blocks[max(0, first) : max(0, min(last, self.head.number - self.lag) + 1)]:
-            for mined in block.mined:
-                for place, log in enumerate(mined.outcome.logs):
-                    yield FoundLog(log, mined.first_log + place, mined, block)
+            for transaction in block.mined:
+                for place, log in enumerate(transaction.outcome.logs):
+                    yield FoundLog(log, transaction.first_log + place, transaction, block)
 
     # What is done.
 
@@ -121,24 +121,24 @@ class Chain:
     def seal(self) -> Block:
         """Make the next block of what the pool holds and can be paid for."""
         context = BlockContext(len(self.blocks), self._next_time())
-        mined: list[Mined] = []
-        for signed in self.pool.executable(self.base_fee, self.nonce):
-            one = self._state.mine(signed, context, self.base_fee, mined)
-            if one is not None:
-                mined.append(one)
-        return self._append(context, tuple(mined))
+        transactions: list[Mined] = []
+        for transaction in self.pool.executable(self.base_fee, self.nonce):
+            result = self._state.mine(transaction, context, self.base_fee, transactions)
+            if result is not None:
+                transactions.append(result)
+        return self._append(context, tuple(transactions))
 
     def _next_time(self) -> int:
         return max(self.clock.now(), self.blocks[-1].time if self.blocks else 0)
 
-    def _append(self, context: BlockContext, mined: tuple[Mined, ...]) -> Block:
+    def _append(self, context: BlockContext, transactions: tuple[Mined, ...]) -> Block:
         parent = self.blocks[-1].hash if self.blocks else bytes(32)
         facts = f"{self.id}:{self._forks}:{context.number}:{context.time}".encode()
-        own = bytes(keccak(facts + parent + b"".join(one.signed.hash for one in mined)))
+        own = bytes(keccak(facts + parent + b"".join(one.signed.hash for one in transactions)))
         operations, self._operations = tuple(self._operations), []
-        block = Block(context.number, context.time, parent, own, self.base_fee, operations, mined)
+        block = Block(context.number, context.time, parent, own, self.base_fee, operations, transactions)
         self.blocks.append(block)
-        self.index.update({one.signed.hash: one for one in mined})
+        self.index.update({one.signed.hash: one for one in transactions})
         return block
 
     # What is undone.
@@ -153,12 +153,12 @@ class Chain:
         """
         if not 0 < depth < len(self.blocks):
             raise ValueError(f"depth must be 1 to {len(self.blocks) - 1}")
-        dropped = self.blocks[-depth:]
+        removed_blocks = self.blocks[-depth:]
         self._forks += 1
         self._rebuild(self.blocks[:-depth])
-        for old in dropped:
+        for old in removed_blocks:
             self._append(BlockContext(old.number, old.time), ())
-        return [mined.signed.hash for block in dropped for mined in block.mined]
+        return [mined.signed.hash for block in removed_blocks for mined in block.mined]
 
     def save(self) -> int:
         """Keep the chain as it is now and return the snapshot's id."""
@@ -178,11 +178,11 @@ class Chain:
         self._rebuild(list(self._saved[number]))
         self.pool = Pool()
 
-    def _rebuild(self, kept: list[Block]) -> None:
+    def _rebuild(self, blocks: list[Block]) -> None:
         self._state, self._operations = State(self.id), []
         self.blocks = []
         self.index = {}
-        for block in kept:
+        for block in blocks:
             self._state.replay(block)
             self.blocks.append(block)
             self.index.update({one.signed.hash: one for one in block.mined})
@@ -196,7 +196,7 @@ class Miner:
     seconds: float
     _task: asyncio.Task[None] | None = field(default=None)
 
-    async def run(self) -> None:
+    async def seal_blocks(self) -> None:
         """Seal blocks for ever."""
         while True:
             await asyncio.sleep(self.seconds)

@@ -18,7 +18,7 @@ class Cheats:
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
 
-    def all(self) -> Mapping[str, Positional]:
+    def by_name(self) -> Mapping[str, Positional]:
         """Return every cheat by its name."""
         return {
             "anvil_setBalance": self._set_balance,
@@ -31,16 +31,16 @@ class Cheats:
         }
 
     def _set_balance(self, params: list[Any]) -> None:
-        whose, amount = address(params, 0), number(params, 1)
-        self._chain.operate(lambda vm: vm.set_balance(whose, amount))
+        account, amount = address(params, 0), number(params, 1)
+        self._chain.operate(lambda vm: vm.set_balance(account, amount))
 
     def _set_code(self, params: list[Any]) -> None:
-        whose, code = address(params, 0), hex_of(at(params, 1))
-        self._chain.operate(lambda vm: vm.set_code(whose, code))
+        account, code = address(params, 0), hex_of(at(params, 1))
+        self._chain.operate(lambda vm: vm.set_code(account, code))
 
     def _set_storage(self, params: list[Any]) -> bool:
-        whose, slot, value = address(params, 0), number(params, 1), number(params, 2)
-        self._chain.operate(lambda vm: vm.set_storage(whose, slot, value))
+        account, slot, value = address(params, 0), number(params, 1), number(params, 2)
+        self._chain.operate(lambda vm: vm.set_storage(account, slot, value))
         return True
 
     def _increase_time(self, params: list[Any]) -> int:

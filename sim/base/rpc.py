@@ -96,8 +96,10 @@ class Rpc:
             "eth_getBlockReceipts": lambda p: self._of_block(self._block(at(p, 0)), views.receipt_view),
             "eth_getBlockTransactionCountByHash": lambda p: _count_of(chain.find_block(hash_of(at(p, 0)))),
             "eth_getBlockTransactionCountByNumber": lambda p: _count_of(self._block(at(p, 0))),
-            "eth_getTransactionByBlockHashAndIndex": lambda p: self._placed(chain.find_block(hash_of(at(p, 0))), p),
-            "eth_getTransactionByBlockNumberAndIndex": lambda p: self._placed(self._block(at(p, 0)), p),
+            "eth_getTransactionByBlockHashAndIndex": lambda p: self._transaction_at(
+                chain.find_block(hash_of(at(p, 0))), p
+            ),
+            "eth_getTransactionByBlockNumberAndIndex": lambda p: self._transaction_at(self._block(at(p, 0)), p),
             "net_listening": lambda _: True,
             "web3_sha3": lambda p: data(bytes(keccak(hex_of(at(p, 0))))),
             "eth_getLogs": self._logs,
@@ -129,14 +131,14 @@ class Rpc:
             tag = tag.get("blockNumber")
         if tag is None or (isinstance(tag, str) and tag in _DEPTHS):
             return chain.blocks[max(0, chain.head.number - _DEPTHS[tag or "latest"])]
-        wanted = 0 if tag == "earliest" else quantity_of(tag)
-        return chain.blocks[wanted] if wanted < len(chain.blocks) else None
+        number_ = 0 if tag == "earliest" else quantity_of(tag)
+        return chain.blocks[number_] if number_ < len(chain.blocks) else None
 
     def _known_block(self, tag: Any) -> Block:
-        found = self._block(tag)
-        if found is None:
+        block = self._block(tag)
+        if block is None:
             raise RpcError(REJECTED, "header not found")
-        return found
+        return block
 
     def _state(self, params: list[Any], place: int) -> State:
         if len(params) <= place:
@@ -146,9 +148,9 @@ class Rpc:
     # Reading.
 
     def _count(self, params: list[Any]) -> str:
-        whose = address(params, 0)
-        pending = at(params, 1) == "pending"
-        return quantity(self._chain.pending_nonce(whose) if pending else self._state(params, 1).nonce(whose))
+        account = address(params, 0)
+        is_pending = at(params, 1) == "pending"
+        return quantity(self._chain.pending_nonce(account) if is_pending else self._state(params, 1).nonce(account))
 
     def _storage(self, params: list[Any]) -> str:
         return f"0x{self._state(params, 2).vm.storage(address(params, 0), number(params, 1)):064x}"
@@ -160,45 +162,45 @@ class Rpc:
         return views.fee_history(self._chain, number(params, 0), self._known_block(at(params, 1)), percentiles)
 
     def _transaction(self, params: list[Any]) -> Any:
-        wanted = hash_of(at(params, 0))
-        mined = self._chain.index.get(wanted)
-        if mined is not None:
-            return views.transaction_view(self._chain, mined)
-        waiting = self._chain.pool.find(wanted)
-        return None if waiting is None else views.pending_view(self._chain, waiting)
+        tx_hash = hash_of(at(params, 0))
+        transaction = self._chain.index.get(tx_hash)
+        if transaction is not None:
+            return views.transaction_view(self._chain, transaction)
+        pool_transaction = self._chain.pool.find(tx_hash)
+        return None if pool_transaction is None else views.pending_view(self._chain, pool_transaction)
 
     def _receipt(self, params: list[Any]) -> Any:
-        mined = self._chain.index.get(hash_of(at(params, 0)))
-        return None if mined is None else views.receipt_view(self._chain, mined)
+        transaction = self._chain.index.get(hash_of(at(params, 0)))
+        return None if transaction is None else views.receipt_view(self._chain, transaction)
 
     def _of_block(self, block: Block | None, view: Callable[[Chain, Mined], dict[str, Any]]) -> Any:
         return None if block is None else [view(self._chain, one) for one in block.mined]
 
-    def _placed(self, block: Block | None, params: list[Any]) -> Any:
+    def _transaction_at(self, block: Block | None, params: list[Any]) -> Any:
         """Return the transaction at the place that the second parameter tells, None where there is none."""
-        found, place = self._of_block(block, views.transaction_view) or [], number(params, 1)
-        return found[place] if place < len(found) else None
+        views_of_block, place = self._of_block(block, views.transaction_view) or [], number(params, 1)
+        return views_of_block[place] if place < len(views_of_block) else None
 
     def _logs(self, params: list[Any]) -> list[dict[str, Any]]:
-        wanted = mapping(params, 0)
-        if "blockHash" in wanted and {"fromBlock", "toBlock"} & wanted.keys():
+        members = mapping(params, 0)
+        if "blockHash" in members and {"fromBlock", "toBlock"} & members.keys():
             raise RpcError(
                 INVALID_PARAMS, "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other"
             )
-        if "blockHash" in wanted:
-            block = self._chain.find_block(hash_of(wanted["blockHash"]))
+        if "blockHash" in members:
+            block = self._chain.find_block(hash_of(members["blockHash"]))
             if block is None:
                 raise RpcError(REJECTED, "unknown block")
             first = last = block.number
         else:
-            first = self._bound(wanted.get("fromBlock"), default=self._chain.head.number)
-            last = self._bound(wanted.get("toBlock"), default=self._chain.head.number)
+            first = self._block_number(members.get("fromBlock"), default=self._chain.head.number)
+            last = self._block_number(members.get("toBlock"), default=self._chain.head.number)
         if first > last:
             raise RpcError(REJECTED, "invalid block range params")
-        sought = log_filter(wanted)
+        sought = log_filter(members)
         return [views.log_view(one) for one in self._chain.logs(first, last) if views.fits(one, sought)]
 
-    def _bound(self, tag: Any, *, default: int) -> int:
+    def _block_number(self, tag: Any, *, default: int) -> int:
         if tag is None:
             return default
         block = self._block(tag)
@@ -210,13 +212,13 @@ class Rpc:
         block = None if at(params, 1) == "pending" else self._known_block(at(params, 1))
         outcome = self._chain.try_out(self._message(params), block)
         if not outcome.ok:
-            raise failed(outcome)
+            raise failure_of(outcome)
         return data(outcome.output)
 
     def _message(self, params: list[Any]) -> Message:
         """Return the call that is asked about, with the count that a contract it creates would be addressed by."""
-        asked = message_of(params)
-        return replace(asked, nonce=self._chain.pending_nonce(asked.sender))
+        message = message_of(params)
+        return replace(message, nonce=self._chain.pending_nonce(message.sender))
 
     def _estimate(self, params: list[Any]) -> str:
         message = self._message(params)
@@ -224,36 +226,36 @@ class Rpc:
             raise RpcError(REJECTED, "insufficient funds for transfer")
         outcome = self._chain.try_out(message)
         if not outcome.ok:
-            raise failed(outcome)
+            raise failure_of(outcome)
         # Calls between blocks find warm storage, so what they use is a little less than what a block will see.
         return quantity(outcome.gas_used * 5 // 4 + 5_000)
 
     def _send(self, params: list[Any]) -> str:
         try:
-            signed = decode(hex_of(at(params, 0)))
+            transaction = decode(hex_of(at(params, 0)))
         except Malformed as fault:
             raise RpcError(REJECTED, str(fault)) from fault
-        self._check(signed)
+        self._check(transaction)
         if self._chain.faults.take_submission("reject_late"):
-            return data(signed.hash)
+            return data(transaction.hash)
         try:
-            self._chain.pool.add(signed, withheld=self._chain.faults.take_submission("withhold"))
+            self._chain.pool.add(transaction, withheld=self._chain.faults.take_submission("withhold"))
         except AlreadyKnown as fault:
             raise RpcError(REJECTED, "already known") from fault
         except Underpriced as fault:
             raise RpcError(REJECTED, "replacement transaction underpriced") from fault
-        return data(signed.hash)
+        return data(transaction.hash)
 
-    def _check(self, signed: Signed) -> None:
+    def _check(self, transaction: Signed) -> None:
         """Refuse what the account cannot send, in the words of geth."""
-        chain, nonce = self._chain, self._chain.nonce(signed.sender)
-        _check_form(signed, chain.id)
-        if signed.nonce < nonce:
-            raise RpcError(REJECTED, f"nonce too low: next nonce {nonce}, tx nonce {signed.nonce}")
-        cost = signed.gas * signed.max_fee + signed.value
-        balance = chain.vm.balance(signed.sender)
+        chain, nonce = self._chain, self._chain.nonce(transaction.sender)
+        _check_form(transaction, chain.id)
+        if transaction.nonce < nonce:
+            raise RpcError(REJECTED, f"nonce too low: next nonce {nonce}, tx nonce {transaction.nonce}")
+        cost = transaction.gas * transaction.max_fee + transaction.value
+        balance = chain.vm.balance(transaction.sender)
         if balance < cost:
-            detail = f"address {signed.sender} have {balance} want {cost}"
+            detail = f"address {transaction.sender} have {balance} want {cost}"
             raise RpcError(REJECTED, f"insufficient funds for gas * price + value: {detail}")
 
 
@@ -261,34 +263,34 @@ def _count_of(block: Block | None) -> str | None:
     return None if block is None else quantity(len(block.mined))
 
 
-def _check_form(signed: Signed, chain_id: int) -> None:
+def _check_form(transaction: Signed, chain_id: int) -> None:
     """Refuse what no block of a chain could hold, whoever sends it."""
-    if signed.chain_id is None:
+    if transaction.chain_id is None:
         raise RpcError(REJECTED, "only replay-protected (EIP-155) transactions allowed over RPC")
-    if signed.chain_id != chain_id:
-        raise RpcError(REJECTED, f"invalid chain id for signer: have {signed.chain_id} want {chain_id}")
-    if signed.max_tip > signed.max_fee:
+    if transaction.chain_id != chain_id:
+        raise RpcError(REJECTED, f"invalid chain id for signer: have {transaction.chain_id} want {chain_id}")
+    if transaction.max_tip > transaction.max_fee:
         raise RpcError(REJECTED, "max priority fee per gas higher than max fee per gas")
-    if signed.gas > GAS_LIMIT:
+    if transaction.gas > GAS_LIMIT:
         raise RpcError(REJECTED, "exceeds block gas limit")
-    if signed.gas < signed.intrinsic_gas:
-        detail = f"gas {signed.gas}, minimum needed {signed.intrinsic_gas}"
+    if transaction.gas < transaction.intrinsic_gas:
+        detail = f"gas {transaction.gas}, minimum needed {transaction.intrinsic_gas}"
         raise RpcError(REJECTED, f"intrinsic gas too low: {detail}")
-    if len(signed.raw) > _MAX_DATA:
+    if len(transaction.raw) > _MAX_DATA:
         raise RpcError(REJECTED, "oversized data")
-    if signed.to is None and len(signed.data) > _MAX_CREATION:
-        detail = f"code size {len(signed.data)}, limit {_MAX_CREATION}"
+    if transaction.to is None and len(transaction.data) > _MAX_CREATION:
+        detail = f"code size {len(transaction.data)}, limit {_MAX_CREATION}"
         raise RpcError(REJECTED, f"max initcode size exceeded: {detail}")
 
 
-def failed(outcome: Outcome) -> RpcError:
+def failure_of(outcome: Outcome) -> RpcError:
     """Return the node's error for a call that did not go through: a revert with its data, or why the machine halted."""
     if outcome.halt is not None:
         return RpcError(REJECTED, _HALTS.get(outcome.halt, f"evm error: {outcome.halt}"))
-    return reverted(outcome.output)
+    return revert_of(outcome.output)
 
 
-def reverted(output: bytes) -> RpcError:
+def revert_of(output: bytes) -> RpcError:
     """Return the node's error for a call that reverted, with the reason where it is a text."""
     if output[:4].hex() == _ERROR_STRING:
         try:

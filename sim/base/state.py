@@ -23,7 +23,7 @@ class State:
         """Return an account's transaction count."""
         return self._nonces.get(address, 1 if self.vm.code(address) else 0)
 
-    def mine(self, signed: Signed, context: BlockContext, base_fee: int, before: Sequence[Mined]) -> Mined | None:
+    def mine(self, transaction: Signed, context: BlockContext, base_fee: int, before: Sequence[Mined]) -> Mined | None:
         """Carry a transaction out in a block after the ones `before`; None, and nothing done, when it cannot be paid.
 
         Args:
@@ -32,26 +32,28 @@ class State:
             base_fee: What a unit of gas costs in it, in wei.
             before: The block's transactions so far.
         """
-        price = min(signed.max_fee, base_fee + signed.max_tip)
-        if self.vm.balance(signed.sender) < signed.gas * signed.max_fee + signed.value:
+        price = min(transaction.max_fee, base_fee + transaction.max_tip)
+        if self.vm.balance(transaction.sender) < transaction.gas * transaction.max_fee + transaction.value:
             return None
-        self._nonces[signed.sender] = signed.nonce + 1
-        gas = signed.gas - signed.access_gas  # the machine knows nothing of access lists
-        message = Message(signed.sender, signed.to, signed.data, signed.value, gas, signed.nonce)
+        self._nonces[transaction.sender] = transaction.nonce + 1
+        gas = transaction.gas - transaction.access_gas  # the machine knows nothing of access lists
+        message = Message(
+            transaction.sender, transaction.to, transaction.data, transaction.value, gas, transaction.nonce
+        )
         outcome = self.vm.run(message, context)
-        outcome = replace(outcome, gas_used=outcome.gas_used + signed.access_gas)
+        outcome = replace(outcome, gas_used=outcome.gas_used + transaction.access_gas)
         fee = outcome.gas_used * price
-        self.vm.set_balance(signed.sender, self.vm.balance(signed.sender) - fee)
+        self.vm.set_balance(transaction.sender, self.vm.balance(transaction.sender) - fee)
         self.vm.set_balance(COINBASE, self.vm.balance(COINBASE) + fee)
         first_log = sum(len(one.outcome.logs) for one in before)
-        return Mined(signed, outcome, context.number, len(before), first_log, price)
+        return Mined(transaction, outcome, context.number, len(before), first_log, price)
 
     def replay(self, block: Block) -> None:
         """Do again what a block did."""
         for operation in block.operations:
             operation(self.vm)
-        done: list[Mined] = []
-        for mined in block.mined:
-            again = self.mine(mined.signed, block.context, block.base_fee, done)
+        transactions: list[Mined] = []
+        for transaction in block.mined:
+            again = self.mine(transaction.signed, block.context, block.base_fee, transactions)
             assert again is not None  # noqa: S101 - the same operations lead to the same state
-            done.append(again)
+            transactions.append(again)

@@ -34,8 +34,8 @@ NETWORK_TOKENS: Mapping[int, Token] = {
 
 def artefact() -> dict[str, Any]:
     """Return the compiled token: `abi`, `bytecode`, `deployedBytecode`, `storageLayout`."""
-    found: dict[str, Any] = orjson.loads(files("sim.base").joinpath("contracts/FiatToken.json").read_bytes())
-    return found
+    content: dict[str, Any] = orjson.loads(files("sim.base").joinpath("contracts/FiatToken.json").read_bytes())
+    return content
 
 
 def call_data(signature: str, *arguments: Any) -> bytes:
@@ -57,8 +57,8 @@ def genesis_operations(token: Token, minter: str, wei: int) -> Iterator[Any]:
         vm.set_code(token.address, code)
 
     def start(vm: Vm) -> None:
-        done = vm.run(Message(minter, token.address, initialise), BlockContext(0, 0))
-        if not done.ok:
-            raise ValueError(f"the token refused its initialisation: {done.output!r}")
+        outcome = vm.run(Message(minter, token.address, initialise), BlockContext(0, 0))
+        if not outcome.ok:
+            raise ValueError(f"the token refused its initialisation: {outcome.output!r}")
 
     yield from (fund, plant, start)

@@ -98,7 +98,7 @@ def decode(raw: bytes) -> Signed:
         raise Malformed("failed to decode signed transaction: rlp: lists are nested too deeply") from fault
     if not isinstance(fields, list) or len(fields) != _FIELDS[kind]:
         raise Malformed("failed to decode signed transaction: rlp: wrong number of fields")
-    return _legacy(fields, raw) if kind == LEGACY else _typed(kind, fields, raw)
+    return _legacy(fields, raw) if kind == LEGACY else _decode_typed(kind, fields, raw)
 
 
 def _number(field: Any) -> int:
@@ -120,8 +120,8 @@ def _legacy(fields: list[Any], raw: bytes) -> Signed:
     mark = _number(v)
     chain_id = (mark - 35) // 2 if mark >= 35 else None
     parity = (mark - 35) % 2 if mark >= 35 else mark - 27
-    signed = fields[:6] if chain_id is None else [*fields[:6], _bytes(chain_id), b"", b""]
-    sender = _sender(keccak(rlp.encode(signed)), parity, _number(r), _number(s))
+    signing_fields = fields[:6] if chain_id is None else [*fields[:6], _bytes(chain_id), b"", b""]
+    sender = _sender(keccak(rlp.encode(signing_fields)), parity, _number(r), _number(s))
     return Signed(
         kind=LEGACY,
         chain_id=chain_id,
@@ -141,8 +141,8 @@ def _legacy(fields: list[Any], raw: bytes) -> Signed:
     )
 
 
-def _typed(kind: int, fields: list[Any], raw: bytes) -> Signed:
-    chain_id, nonce, *fees, gas, to, value, data, listed, parity, r, s = fields
+def _decode_typed(kind: int, fields: list[Any], raw: bytes) -> Signed:
+    chain_id, nonce, *fees, gas, to, value, data, accesses, parity, r, s = fields
     digest = keccak(bytes([kind]) + rlp.encode(fields[:-3]))
     sender = _sender(digest, _number(parity), _number(r), _number(s))
     return Signed(
@@ -155,7 +155,7 @@ def _typed(kind: int, fields: list[Any], raw: bytes) -> Signed:
         to=_to(to),
         value=_number(value),
         data=_data(data),
-        access_list=_access_list(listed),
+        access_list=_access_list(accesses),
         parity=_number(parity),
         r=_number(r),
         s=_number(s),

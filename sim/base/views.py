@@ -35,7 +35,7 @@ def block_view(chain: Chain, block: Block | None, *, full: bool) -> dict[str, An
     """Return a block; `full` shows its transactions instead of their hashes."""
     if block is None:
         return None
-    shown = [transaction_view(chain, one) if full else data(one.signed.hash) for one in block.mined]
+    transactions = [transaction_view(chain, one) if full else data(one.signed.hash) for one in block.mined]
     return {
         "number": quantity(block.number),
         "hash": data(block.hash),
@@ -44,7 +44,7 @@ def block_view(chain: Chain, block: Block | None, *, full: bool) -> dict[str, An
         "baseFeePerGas": quantity(block.base_fee),
         "gasLimit": quantity(GAS_LIMIT),
         "gasUsed": quantity(block.gas_used),
-        "transactions": shown,
+        "transactions": transactions,
         "miner": COINBASE.lower(),
         "nonce": "0x" + "0" * 16,
         "sha3Uncles": _NO_UNCLES,
@@ -69,122 +69,127 @@ def bloom(logs: Iterable[Log]) -> str:
     """Return the filter that tells which addresses and topics events may have: three bits of 2,048 for each."""
     bits = 0
     for log in logs:
-        for told in (log.address, *log.topics):
-            bits |= _bits_of(told)
+        for text in (log.address, *log.topics):
+            bits |= _bits_of(text)
     return f"0x{bits:0512x}"
 
 
 @lru_cache(maxsize=4096)
-def _bits_of(told: str) -> int:
+def _bits_of(text: str) -> int:
     """Return the three bits of an address or a topic."""
-    digest, bits = keccak(hexstr=told), 0
+    digest, bits = keccak(hexstr=text), 0
     for place in (0, 2, 4):
         bits |= 1 << (int.from_bytes(digest[place : place + 2], "big") & 2047)
     return bits
 
 
-def transaction_view(chain: Chain, mined: Mined) -> dict[str, Any]:
+def transaction_view(chain: Chain, transaction: Mined) -> dict[str, Any]:
     """Return a transaction of a block."""
-    block = chain.blocks[mined.block]
+    block = chain.blocks[transaction.block]
     return {
-        **pending_view(chain, mined.signed),
+        **pending_view(chain, transaction.signed),
         "blockHash": data(block.hash),
         "blockNumber": quantity(block.number),
-        "transactionIndex": quantity(mined.position),
-        "gasPrice": quantity(mined.price),
+        "transactionIndex": quantity(transaction.position),
+        "gasPrice": quantity(transaction.price),
     }
 
 
-def pending_view(chain: Chain, signed: Signed) -> dict[str, Any]:
+def pending_view(chain: Chain, transaction: Signed) -> dict[str, Any]:
     """Return a transaction that waits."""
-    shown: dict[str, Any] = {
-        "hash": data(signed.hash),
-        "from": signed.sender.lower(),
-        "to": None if signed.to is None else signed.to.lower(),
-        "nonce": quantity(signed.nonce),
-        "value": quantity(signed.value),
-        "gas": quantity(signed.gas),
-        "gasPrice": quantity(signed.max_fee),
-        "input": data(signed.data),
-        "type": quantity(signed.kind),
+    view: dict[str, Any] = {
+        "hash": data(transaction.hash),
+        "from": transaction.sender.lower(),
+        "to": None if transaction.to is None else transaction.to.lower(),
+        "nonce": quantity(transaction.nonce),
+        "value": quantity(transaction.value),
+        "gas": quantity(transaction.gas),
+        "gasPrice": quantity(transaction.max_fee),
+        "input": data(transaction.data),
+        "type": quantity(transaction.kind),
         "chainId": quantity(chain.id),
-        "v": quantity(signed.parity if signed.kind != LEGACY else chain.id * 2 + 35 + signed.parity),
-        "r": quantity(signed.r),
-        "s": quantity(signed.s),
+        "v": quantity(transaction.parity if transaction.kind != LEGACY else chain.id * 2 + 35 + transaction.parity),
+        "r": quantity(transaction.r),
+        "s": quantity(transaction.s),
         "blockHash": None,
         "blockNumber": None,
         "transactionIndex": None,
     }
-    if signed.kind == DYNAMIC_FEE:
-        shown |= {"maxFeePerGas": quantity(signed.max_fee), "maxPriorityFeePerGas": quantity(signed.max_tip)}
-    if signed.kind != LEGACY:
-        listed = [{"address": one.lower(), "storageKeys": list(slots)} for one, slots in signed.access_list]
-        shown |= {"accessList": listed, "yParity": quantity(signed.parity)}
-    return shown
+    if transaction.kind == DYNAMIC_FEE:
+        view |= {"maxFeePerGas": quantity(transaction.max_fee), "maxPriorityFeePerGas": quantity(transaction.max_tip)}
+    if transaction.kind != LEGACY:
+        accesses = [{"address": one.lower(), "storageKeys": list(slots)} for one, slots in transaction.access_list]
+        view |= {"accessList": accesses, "yParity": quantity(transaction.parity)}
+    return view
 
 
-def receipt_view(chain: Chain, mined: Mined) -> dict[str, Any]:
+def receipt_view(chain: Chain, transaction: Mined) -> dict[str, Any]:
     """Return what came of a transaction."""
-    block = chain.blocks[mined.block]
-    created = created_address(mined.signed.sender, mined.signed.nonce) if mined.signed.to is None else None
-    cumulative = sum(one.outcome.gas_used for one in block.mined[: mined.position + 1])
-    logs = [FoundLog(log, mined.first_log + place, mined, block) for place, log in enumerate(mined.outcome.logs)]
+    block = chain.blocks[transaction.block]
+    contract = (
+        created_address(transaction.signed.sender, transaction.signed.nonce) if transaction.signed.to is None else None
+    )
+    cumulative = sum(one.outcome.gas_used for one in block.mined[: transaction.position + 1])
+    logs = [
+        FoundLog(log, transaction.first_log + place, transaction, block)
+        for place, log in enumerate(transaction.outcome.logs)
+    ]
     return {
-        "transactionHash": data(mined.signed.hash),
-        "transactionIndex": quantity(mined.position),
+        "transactionHash": data(transaction.signed.hash),
+        "transactionIndex": quantity(transaction.position),
         "blockHash": data(block.hash),
         "blockNumber": quantity(block.number),
-        "from": mined.signed.sender.lower(),
-        "to": None if mined.signed.to is None else mined.signed.to.lower(),
-        "status": quantity(int(mined.outcome.ok)),
-        "type": quantity(mined.signed.kind),
-        "gasUsed": quantity(mined.outcome.gas_used),
+        "from": transaction.signed.sender.lower(),
+        "to": None if transaction.signed.to is None else transaction.signed.to.lower(),
+        "status": quantity(int(transaction.outcome.ok)),
+        "type": quantity(transaction.signed.kind),
+        "gasUsed": quantity(transaction.outcome.gas_used),
         "cumulativeGasUsed": quantity(cumulative),
-        "effectiveGasPrice": quantity(mined.price),
-        "contractAddress": created.lower() if created else None,
+        "effectiveGasPrice": quantity(transaction.price),
+        "contractAddress": contract.lower() if contract else None,
         "logs": [log_view(one) for one in logs],
-        "logsBloom": bloom(mined.outcome.logs),
+        "logsBloom": bloom(transaction.outcome.logs),
     }
 
 
-def log_view(found: FoundLog) -> dict[str, Any]:
+def log_view(entry: FoundLog) -> dict[str, Any]:
     """Return an event."""
     return {
-        "address": found.log.address,
-        "topics": list(found.log.topics),
-        "data": data(found.log.data),
-        "blockNumber": quantity(found.block.number),
-        "blockHash": data(found.block.hash),
-        "blockTimestamp": quantity(found.block.time),
-        "transactionHash": data(found.mined.signed.hash),
-        "transactionIndex": quantity(found.mined.position),
-        "logIndex": quantity(found.index),
+        "address": entry.log.address,
+        "topics": list(entry.log.topics),
+        "data": data(entry.log.data),
+        "blockNumber": quantity(entry.block.number),
+        "blockHash": data(entry.block.hash),
+        "blockTimestamp": quantity(entry.block.time),
+        "transactionHash": data(entry.mined.signed.hash),
+        "transactionIndex": quantity(entry.mined.position),
+        "logIndex": quantity(entry.index),
         "removed": False,
     }
 
 
-def fits(found: FoundLog, wanted: LogFilter) -> bool:
+def fits(entry: FoundLog, query: LogFilter) -> bool:
     """Return whether an event fits a filter."""
-    if wanted.addresses and found.log.address not in wanted.addresses:
+    if query.addresses and entry.log.address not in query.addresses:
         return False
-    if len(wanted.topics) > len(found.log.topics):
+    if len(query.topics) > len(entry.log.topics):
         return False
-    pairs = zip(wanted.topics, found.log.topics, strict=False)
+    pairs = zip(query.topics, entry.log.topics, strict=False)
     return all(not choice or topic in choice for choice, topic in pairs)
 
 
 def fee_history(chain: Chain, count: int, newest: Block, percentiles: list[Any]) -> Mapping[str, Any]:
     """Return the fees of `count` blocks up to `newest`; `reward` only when percentiles are asked for."""
     blocks = chain.blocks[max(0, newest.number + 1 - max(1, count)) : newest.number + 1]
-    following = chain.blocks[newest.number + 1].base_fee if newest is not chain.head else chain.base_fee
-    told: dict[str, Any] = {
+    next_base_fee = chain.blocks[newest.number + 1].base_fee if newest is not chain.head else chain.base_fee
+    history: dict[str, Any] = {
         "oldestBlock": quantity(blocks[0].number),
-        "baseFeePerGas": [quantity(one) for one in (*(block.base_fee for block in blocks), following)],
+        "baseFeePerGas": [quantity(one) for one in (*(block.base_fee for block in blocks), next_base_fee)],
         "gasUsedRatio": [block.gas_used / GAS_LIMIT for block in blocks],
         "baseFeePerBlobGas": ["0x1"] * (len(blocks) + 1),
         "blobGasUsedRatio": [0.0] * len(blocks),
     }
-    return {**told, "reward": [[quantity(TIP) for _ in percentiles] for _ in blocks]} if percentiles else told
+    return {**history, "reward": [[quantity(TIP) for _ in percentiles] for _ in blocks]} if percentiles else history
 
 
 TIP = 1_000_000

@@ -18,7 +18,7 @@ from pyrevm import EVM, AccountInfo, BlockEnv, CfgEnv, Env
 _OUTPUT = re.compile(r"output: 0x([0-9a-f]*)")
 _GAS = re.compile(r"gas_used: ([0-9]+)")
 _HALT = re.compile(r"reason: (\w+)")
-_REFUSED = re.compile(r"Transaction\((\w+)")
+_REFUSAL = re.compile(r"Transaction\((\w+)")
 _SPEC = "CANCUN"
 _PADDING = 33  # the library shows the code of contracts that were created with as many zeros behind it
 GAS_LIMIT = 60_000_000
@@ -91,7 +91,7 @@ class Vm:
         self._evm = EVM(env=env, spec_id=_SPEC)
         self._planted: dict[str, bytes] = {}
 
-    def run(self, message: Message, block: BlockContext) -> Outcome:
+    def execute(self, message: Message, block: BlockContext) -> Outcome:
         """Run a message for good."""
         self._evm.set_block_env(BlockEnv(number=block.number, timestamp=block.time, basefee=0, gas_limit=GAS_LIMIT))
         self._evm.reset_transient_storage()
@@ -102,7 +102,7 @@ class Vm:
                 caller=message.sender, to=message.to, calldata=message.data, value=message.value, gas=message.gas
             )
         except RuntimeError as fault:
-            return _failed(str(fault), message.gas)
+            return _outcome_of_failure(str(fault), message.gas)
         return Outcome(ok=True, output=bytes(output), gas_used=self._gas_used(), logs=self._logs())
 
     def try_out(self, message: Message, block: BlockContext) -> Outcome:
@@ -115,7 +115,7 @@ class Vm:
         if code:
             self.set_code(message.sender, b"")
         try:
-            return self.run(message, block)
+            return self.execute(message, block)
         finally:
             self._evm.revert(checkpoint)
             if code:
@@ -123,9 +123,9 @@ class Vm:
 
     def _create(self, message: Message) -> Outcome:
         self._set_nonce(message.sender, message.nonce)
-        created = self._evm.deploy(deployer=message.sender, code=message.data, value=message.value, gas=message.gas)
-        code = self.code(created)
-        return Outcome(ok=True, output=code, gas_used=self._gas_used(), logs=self._logs(), created=created)
+        contract = self._evm.deploy(deployer=message.sender, code=message.data, value=message.value, gas=message.gas)
+        code = self.code(contract)
+        return Outcome(ok=True, output=code, gas_used=self._gas_used(), logs=self._logs(), created=contract)
 
     def _set_nonce(self, address: str, nonce: int) -> None:
         balance = self._evm.get_balance(address)
@@ -138,8 +138,8 @@ class Vm:
 
     def _logs(self) -> tuple[Log, ...]:
         result = self._evm.result
-        found = () if result is None else result.logs
-        return tuple(Log(one.address.lower(), tuple(one.topics), bytes(one.data[1])) for one in found)
+        logs = () if result is None else result.logs
+        return tuple(Log(one.address.lower(), tuple(one.topics), bytes(one.data[1])) for one in logs)
 
     def balance(self, address: str) -> int:
         """Return an account's wei."""
@@ -178,10 +178,10 @@ def created_address(sender: str, nonce: int) -> str:
     return str(to_checksum_address(keccak(rlp.encode([bytes.fromhex(sender[2:]), count]))[12:]))
 
 
-def _failed(reason: str, gas: int) -> Outcome:
+def _outcome_of_failure(reason: str, gas: int) -> Outcome:
     """Read the library's text of a failure: a revert with its data, or a halt that takes all gas."""
     output, used = _OUTPUT.search(reason), _GAS.search(reason)
     if output:
         return Outcome(ok=False, output=bytes.fromhex(output[1]), gas_used=int(used[1]) if used else gas)
-    halt = _HALT.search(reason) or _REFUSED.search(reason)
+    halt = _HALT.search(reason) or _REFUSAL.search(reason)
     return Outcome(ok=False, output=b"", gas_used=gas, halt=halt[1] if halt else reason)

@@ -12,7 +12,7 @@ import uvloop
 from sim.clock import BlockClock
 from sim.faulty import Faulty
 from sim.node_app import RpcFirst
-from sim.serving import address, listening, serve_until_stopped
+from sim.serving import address, listen, serve_until_stopped
 from sim.solana.app import build_app
 from sim.solana.chain import Chain, Miner
 from sim.solana.rpc import Rpc
@@ -39,7 +39,7 @@ def main(
     mints: tuple[str, ...],
 ) -> None:
     """Serve a simulated Solana until SIGTERM or Ctrl-C."""
-    rpc, ws = listening(host, port, fd), listening(host, ws_port, ws_fd)
+    rpc, ws = listen(host, port, fd), listen(host, ws_port, ws_fd)
     chain = Chain(BlockClock(), mints, window=max(1, round(blockhash_seconds / slot_seconds)))
     app = Faulty(RpcFirst(build_app(chain), Rpc(chain).call), chain.faults)
     ready = {
