@@ -1,4 +1,4 @@
-"""WH-DELIV: a confirmed payment is told to every destination, by POST, as JSON, and under one id."""
+"""WH-DELIV: a confirmed payment is reported to every destination, by POST, as JSON, and with one id."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import OWN_PROCESSES, WAITS
+from conformance.engine.quick_policy import OWN_PROCESSES, WAITS
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import on_lane, opened, payer, way
 from conformance.surfaces.restarts import leave_without_restart
@@ -45,10 +45,10 @@ _SETTLE_SECONDS = 1.5
 async def a_confirmed_payment_is_delivered(case: Case) -> None:
     """A confirmed payment is reported by payment.confirmed, a JSON object, POSTed to each of the tenant's destinations.
 
-    Pays two links as their pages say, while the suite receives at every destination that the profile names, and names
-    the transaction of one to the gateway at once, where the target claims such a call. Expects an event of each payment
-    within the budget (`[budgets] paid`) at every destination of the link's tenant, each time by POST, at the URL that
-    was configured, with a JSON object for a body; and none at another tenant's destination.
+    Pays two links as their pages say, while the suite receives at every destination that the profile names. If the
+    target claims such a call, sends the transaction of one payment to the gateway at once. Expects an event of each
+    payment within the budget (`[budgets] paid`) at every destination of the link's tenant: by POST, at the configured
+    URL, with a JSON object as the body. Expects none at another tenant's destination.
     """
     for sale in await sales(case):
         _emitted(case, sale, {"transaction": "named to the gateway at once"} if sale.named else {})
@@ -60,7 +60,7 @@ def _need_two(case: Case, sale: Sale) -> None:
     if len(sale.places) == 1:
         case.mark_inconclusive(
             "WH-DELIV-08",
-            f"the tenant {sale.link.order.tenant.name} has one destination that is known: configure another one at the "
+            f"only one destination of the tenant {sale.link.order.tenant.name} is known: configure another one at the "
             "target and give [webhook.destinations.NAME]",
         )
 
@@ -69,12 +69,14 @@ def _emitted(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
     inbox = case.session.inbox
     delivered, confirmed = sale.deliveries(inbox), sale.confirmed(inbox)
     unreadable = [one for one in delivered if one.fault is not None]
+    # Without an event and without Paid on the page it is unknown whether the payment confirmed at all.
     if not confirmed and not unreadable and not sale.shown:
         raise Inconclusive("no event came, and the link's page does not say Paid either, which GW-CHK-09 judges")
     budget = case.profile.budgets.paid
     types = sorted({str(one.event.get("type")) for one in delivered})
-    found = f"events of it of the types {', '.join(types)}" if delivered else "none, and its page says Paid"
+    found = f"events of the types {', '.join(types)}" if delivered else "none, and its page says Paid"
     shown = next(iter((*confirmed, *delivered)), None)
+    # A delivery that cannot be read still shows that the payment was reported. Its form breaks other rows.
     expected, held, exchange = f"payment.confirmed within {budget:g} s", bool(confirmed or unreadable), shown
     case.expect("WH-DELIV-02", held, expected, found, exchange=exchange or sale.link.page, where=where)
 
@@ -95,6 +97,8 @@ def _arrived(case: Case, sale: Sale) -> None:
     for place in sale.places:
         came = sale.deliveries(inbox, place)
         where = {"destination": place.name}
+        # If no destination got anything, the event was never sent. That breaks WH-DELIV-02 alone, not every
+        # destination's row.
         if any(sale.deliveries(inbox, other) for other in sale.places):
             case.expect(
                 "WH-DELIV-08",
@@ -115,9 +119,9 @@ def _arrived(case: Case, sale: Sale) -> None:
 async def a_failing_destination_holds_nobody_up(case: Case) -> None:
     """A destination that fails or does not answer keeps no other one from its event.
 
-    Pays two links; the tenant's first destination does not answer the delivery of one, and the last answers that of the
-    other with 500. Expects the event at each other destination within the budget (`[budgets] paid`) of its coming to
-    the one that fails, and where that does not answer, the time-out of an attempt (`[webhook] timeout`) more.
+    Pays two links. The tenant's first destination does not answer the delivery of one, and the last answers that of the
+    other with 500. Expects the event at each other destination within the budget (`[budgets] paid`), counted from its
+    arrival at the failing one. If that one does not answer, the time-out of an attempt (`[webhook] timeout`) is added.
     """
     made = await failures(case)
     for sale, failing, more in (
@@ -131,10 +135,10 @@ async def a_failing_destination_holds_nobody_up(case: Case) -> None:
 
 
 async def _not_held_up(case: Case, sale: Sale, places: tuple[Place, Place], seconds: float) -> None:
-    """Judge that an event came to the second of two places in time, counted from its coming to the first, if it did."""
+    """Judge that an event reached the second of two places in time, counted from its arrival at the first, if any."""
     inbox, (failing, place) = case.session.inbox, places
     began = sale.deliveries(inbox, failing)
-    # Each destination had the budget already: this waits on for who has not given up the first attempt until now.
+    # Each destination already had its budget. This waits longer for a sender that is still in its first attempt.
     left = began[0].arrival.at + seconds - time.time() if began else 0.0
     came = await inbox.wait(lambda one: one.place == place and one.tells_of(sale.words), seconds=max(left, 0.0))
     if not began:
@@ -159,10 +163,10 @@ async def _not_held_up(case: Case, sale: Sale, places: tuple[Place, Place], seco
 async def a_restart_silences_no_payment(case: Case) -> None:
     """A payment after a restart, for a link created before it, is reported by payment.confirmed, signed as before.
 
-    Opens a link, has the gateway started again by the profile's command, and pays the link. Expects an event of the
-    payment within the budget (`[budgets] paid`), and that the signature of each delivery verifies with the secret that
-    its destination has had since before. Where an administrator may, has one of a tenant's two destinations deleted
-    before the restart, and pays a link of that tenant after it. Expects the event at the other one alone.
+    Opens a link, restarts the gateway by the profile's command, and pays the link. Expects an event of the payment
+    within the budget (`[budgets] paid`). Expects that the signature of each delivery verifies with the secret that its
+    destination had before the restart. If an administrator can, deletes one of a tenant's two destinations before the
+    restart, and pays a link of that tenant after it. Expects the event at the other destination only.
     """
     scene = await over_restart(case)
     if scene is None:
@@ -170,7 +174,7 @@ async def a_restart_silences_no_payment(case: Case) -> None:
         return
     paying = on_lane(case, scene.refused.lane)
     sale = await heard(paying, await sold(paying, scene.waiting))
-    # The first delivery of another sale is not answered just now, and may stand before this one's.
+    # The destination is not answering the first delivery of another sale just now, and a sender may deliver in order.
     await heard_late(paying, (sale,))
     where = {"restart": "before the payment"}
     await _deleted_stays_so(paying, scene.deleted)
@@ -200,11 +204,11 @@ async def _deleted_stays_so(case: Case, deleted: Deleted | None) -> None:
         case.mark_inconclusive("WH-DELIV-10", str(reason))
         return
     if not came:
-        untold = "after the restart no event came to the destination that stays, which WH-DELIV-02 judges"
+        untold = "after the restart no event reached the destination that was not deleted, which WH-DELIV-02 judges"
         case.mark_inconclusive("WH-DELIV-10", untold)
         return
     late, where = await deleted.late(deleted.waiting), {"restart": "after the deletion"}
-    case.expect("WH-DELIV-10", late == 0, "nothing at the deleted one", f"{late} deliveries", where=where)
+    case.expect("WH-DELIV-10", late == 0, "no delivery to the deleted one", f"{late} deliveries", where=where)
 
 
 @check(
@@ -216,12 +220,12 @@ async def _deleted_stays_so(case: Case, deleted: Deleted | None) -> None:
 async def an_unpaid_link_is_told_of_nowhere(case: Case) -> None:
     """No payment.confirmed is sent for an unpaid link.
 
-    Creates two links, looks at their pages, and asks to have one of them cancelled, where the target knows that.
-    Expects no payment.confirmed of them, while that of another link, which is paid, comes.
+    Creates two links, loads their pages, and asks the target to cancel one of them, if it has such a call. Expects no
+    payment.confirmed of either, while the event of another link, which is paid, arrives.
     """
     control = (await failures(case)).refused
     idle, ended = await run_concurrently(opened(on_lane(case, control.lane)) for _ in range(2))
-    # The interface knows no such call; a target that has none refuses it, which is as good.
+    # The interface has no such call. A target without it refuses, and its link stays unpaid just the same.
     await case.client.call("POST", f"{ended.order.url.rstrip('/')}/abandon", json_body={})
     await asyncio.sleep(_SETTLE_SECONDS)
     await judge_silence(case, control.link, [Unpaid(idle, "none"), Unpaid(ended, "none; it was to be cancelled")])
@@ -236,7 +240,7 @@ async def an_unpaid_link_is_told_of_nowhere(case: Case) -> None:
 async def payments_have_ids_of_their_own(case: Case) -> None:
     """Two different payments give two different ids.
 
-    Looks at the events of two payments. Expects that they share no id.
+    Reads the events of two payments. Expects that they share no id.
     """
     first, second = [{str(one.id): one for one in deliveries(case, sale)} for sale in await sales(case)]
     shared = sorted(first.keys() & second.keys())

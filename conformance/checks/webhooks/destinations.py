@@ -1,7 +1,7 @@
-"""WH-DELIV-10 and -11: destinations that must get nothing, where the target claims to follow specification 3.9.
+"""WH-DELIV-10 and -11: untrusted and deleted destinations get nothing, if the target claims specification 3.9.
 
-A tenant of a check's own gets destinations of its own, which only an administrator can configure; so WH-DELIV-01 and
--08 are judged with many of them here.
+Only an administrator can configure destinations. Each check makes a separate tenant with separate destinations, so
+WH-DELIV-01 and -08 are also judged here, with many of them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import WAITS
-from conformance.engine.tenants import Credentials
+from conformance.engine.quick_policy import WAITS
+from conformance.engine.tenant_credentials import Credentials
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
 from conformance.surfaces.gateway.calls import brief
@@ -35,24 +35,24 @@ from conformance.webhook_receiver.untrusted import Untrusted, untrusted_listener
 
 _SETTLE_SECONDS = 1.0
 _LOOK_SECONDS = 0.05
-# Times may be kept in whole seconds: what is made after this is younger by them, too.
+# A target may store times in whole seconds. After this pause a later object is also later by its stored time.
 _LATER_SECONDS = 1.1
-# A gateway may go for so long by what it knew of a tenant's destinations.
+# A gateway with several processes may cache a tenant's destinations for this long.
 _KNOWN_SECONDS = 3.0
-# As many as a tenant may have (P-WH-11), the first of them made before the link.
+# The most destinations that a tenant may have (P-WH-11), and how many of them are made before the link.
 _MOST, _BEFORE = 9, 2
 
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """A tenant with three destinations, all of them the check's own.
+    """A tenant with three destinations, all of them made by the check.
 
     Attributes:
-        admin: Who configures them.
+        admin: The administrator that configures them.
         tenant: The tenant.
         kept: A destination that stays; `kept_id` is its id.
         gone: One that is deleted; `gone_id` is its id.
-        untrusted: One whose certificate nobody vouches for.
+        untrusted: One with a certificate that no authority signed.
     """
 
     admin: Administrator
@@ -69,16 +69,16 @@ class _Scene:
     "WH-DELIV-11",
     surface="webhooks",
     quick=WAITS,
-    fix="Check a destination's certificate and name on each attempt, and make no delivery to a destination that was "
-    "deleted: not by the schedule, and not by a retry, which is refused.",
+    fix="Verify a destination's certificate and host name on each attempt. Deliver nothing to a deleted destination: "
+    "drop its scheduled attempts, and refuse a retry.",
 )
 async def some_destinations_get_nothing(case: Case) -> None:
     """Neither a destination with an untrusted certificate nor a deleted destination gets an event.
 
-    Has a tenant made with three destinations on this machine: two by http, and one by https whose certificate it signed
-    itself. Pays a link of the tenant and waits for the event at the first two and for a connection at the third;
-    deletes the second and asks for both deliveries to be made again. Expects that nothing is sent inside of TLS to the
-    third; that the retry to the deleted one is refused; and that it gets nothing more, while the first one does.
+    Makes a tenant with three destinations on this machine: two by http, and one by https with a self-signed
+    certificate. Pays a link of the tenant, and waits for the event at the first two and for a connection at the third.
+    Deletes the second and requests a retry of both deliveries. Expects that nothing is sent inside TLS to the third,
+    that the retry to the deleted one is refused, and that it gets nothing more, while the first one does.
     """
     admin = administrator(case)
     if (far := elsewhere(case)) is not None:
@@ -95,6 +95,7 @@ async def some_destinations_get_nothing(case: Case) -> None:
         for url in (*(address_of(case, one) + path for one in (kept, gone)), untrusted.url):
             ids += [await made_destination(admin, tenant, url)]
         scene = _Scene(admin, tenant, kept, ids[0], gone, ids[1], untrusted)
+        # All three destinations exist before the payment, so each of them is due an event.
         await paid_rightly(paying, await payer(paying), await opened(paying, network=network, tenant=tenant))
         await _await_events(case, scene)
         await _unvouched(case, scene)
@@ -112,27 +113,27 @@ async def some_destinations_get_nothing(case: Case) -> None:
 async def each_of_many_destinations_hears(case: Case) -> None:
     """Each destination of a tenant gets an event, however many there are and whenever they were made; no other does.
 
-    Where an administrator may, has a tenant made that is paid at the address of another one, with two destinations on
-    this machine; opens a link of either tenant, has further destinations made until there are nine or one is refused,
-    and pays both links. Expects the event of the first at each of them within the budget (`[budgets] paid`) and that of
-    the other at none; and where the profile names destinations of the other tenant and its event comes there, nothing
-    of the first link at a destination of the profile. Where no such tenant can be had, other checks decide.
+    If an administrator can, makes a tenant with two destinations on this machine, which is paid at the address of
+    another tenant. Opens a link of each tenant, makes further destinations until there are nine or one is refused, and
+    pays both links. Expects the event of the first link at each destination within the budget (`[budgets] paid`), and
+    that of the other link at none. If the other tenant's event reaches a destination of the profile, expects nothing of
+    the first link there. If no such tenant can be made, other checks decide.
     """
     reason = unavailable(case)
     if reason is None:
         try:
             await _many(case)
         except Inconclusive as fault:
-            reason = f"no tenant with many destinations on this machine could be tried: {fault}"
+            reason = f"no tenant with many destinations on this machine could be made: {fault}"
     for row in () if reason is None else case.check.rows:
         case.mark_not_applicable(row, reason or "")
 
 
 async def _many(case: Case) -> None:
-    """Judge both rows on a tenant of the check's own.
+    """Judge both rows on a tenant that the check makes.
 
     Raises:
-        Inconclusive: None could be made or paid, or no destination of it heard anything.
+        Inconclusive: The tenant could not be made or paid, or none of its destinations got an event.
     """
     admin, paying = administrator(case), await on_first_lane(case)
     network = network_of(paying)
@@ -148,6 +149,7 @@ async def _many(case: Case) -> None:
         own = await opened(paying, network=network, tenant=tenant)
         other = await opened(paying, network=network)
         await asyncio.sleep(_LATER_SECONDS)
+        # Destinations count that exist when the payment confirms, so those made after the link get the event, too.
         made = before + (await _made(admin, tenant, urls[_BEFORE:], ids) if before == _BEFORE else 0)
         if not made:
             raise Inconclusive("no destination on this machine is taken")
@@ -159,11 +161,11 @@ async def _many(case: Case) -> None:
 
 
 async def _made(admin: Administrator, tenant: Credentials, urls: Sequence[str], ids: list[str]) -> int:
-    """Have destinations made until one is refused, add their ids, and return how many were made."""
+    """Make destinations until one is refused, append their ids to `ids`, and return how many were made."""
     for made, url in enumerate(urls):
         answer = await admin.call("POST", tenant.id, "webhooks", body={"url": url})
         if not 200 <= answer.status < 300:
-            admin.case.note(f"{url} is not taken for a further destination: {brief(answer)}")
+            admin.case.note(f"{url} is not accepted as a further destination: {brief(answer)}")
             return made
         id_ = answer.object().get("destination_id")
         ids += [id_] if isinstance(id_, str) else []
@@ -178,7 +180,7 @@ async def _all_hear(case: Case, receiver: Receiver, paths: Sequence[str], link: 
 
     heard = await run_concurrently((came(path) for path in paths), at_once=_MOST)
     if not any(heard):
-        raise Inconclusive("no event came to any destination that was just configured, which WH-DELIV-02 judges")
+        raise Inconclusive("no event reached any newly configured destination, which WH-DELIV-02 judges")
     for number, held in enumerate(heard, start=1):
         made = "before" if number <= _BEFORE else "after"
         where = {"destination": f"{number} of {len(paths)}, made {made} the link"}
@@ -187,13 +189,13 @@ async def _all_hear(case: Case, receiver: Receiver, paths: Sequence[str], link: 
 
 
 async def _nobody_else_hears(case: Case, at: tuple[Receiver, str], own: Opened, other: Opened) -> None:
-    """Judge that each tenant's destinations got events of its own links only; both pages say Paid.
+    """Judge that each tenant's destinations got only events of that tenant's links. Both links are paid.
 
     Args:
         case: The check.
-        at: Where the own tenant's destinations are: a receiver, and what the paths there begin with.
-        own: A link of that tenant.
-        other: A link of the tenant whose payout address it has.
+        at: The new tenant's destinations: a receiver, and the prefix of their paths.
+        own: A link of the new tenant.
+        other: A link of the tenant with the same payout address.
     """
     told, expected = await _told_in_the_profile(case, other), "no event of another tenant's link"
     await asyncio.sleep(_SETTLE_SECONDS)
@@ -211,26 +213,26 @@ async def _nobody_else_hears(case: Case, at: tuple[Receiver, str], own: Opened, 
 
 
 async def _told_in_the_profile(case: Case, link: Opened) -> bool:
-    """Return whether a destination of the profile hears of a link; their silence says nothing where none does."""
+    """Return whether a destination of the profile gets the link's event. Without that control, silence proves nothing."""
     inbox, words = case.session.inbox, (link.order.mark, link.order.token)
     try:
         inbox.of_tenant(link.order.tenant.name)
     except Inconclusive as reason:
-        case.note(f"whether other tenants hear of a link of the check's own is not judged: {reason}")
+        case.note(f"whether other tenants get events of the check's tenant is not judged: {reason}")
         return False
     came = await inbox.wait(lambda one: one.confirms and one.tells_of(words), seconds=case.profile.budgets.paid)
     return bool(came)
 
 
 async def _await_events(case: Case, scene: _Scene) -> None:
-    """Wait for the event where it must come.
+    """Wait for the event at the two destinations that must get it.
 
     Raises:
-        Inconclusive: It did not come there, which WH-DELIV-08 judges.
+        Inconclusive: It did not arrive there, which WH-DELIV-08 judges.
     """
     for one in (scene.kept, scene.gone):
         if not await one.next(seconds=case.profile.budgets.paid):
-            raise Inconclusive("no event came to a destination that was just configured, which WH-DELIV-08 judges")
+            raise Inconclusive("no event reached a newly configured destination, which WH-DELIV-08 judges")
 
 
 async def _unvouched(case: Case, scene: _Scene) -> None:
@@ -257,14 +259,15 @@ async def _deleted(case: Case, scene: _Scene) -> None:
     refused = await admin.call("POST", tenant.id, "deliveries", gone, "retry")
     held = 400 <= refused.status < 500
     case.expect("WH-DELIV-10", held, "a client error for the retry", brief(refused), exchange=refused)
+    # The control: a target that ignores every retry would otherwise pass.
     again = await admin.call("POST", tenant.id, "deliveries", kept, "retry")
     if not 200 <= again.status < 300 or not await scene.kept.next(seconds=case.profile.budgets.paid, after=other):
         raise Inconclusive(
-            f"the control, a delivery made again to a destination that stays, did not come: {again.status}"
+            f"the control, a retry to a destination that was not deleted, did not arrive: {again.status}"
         )
     await asyncio.sleep(_SETTLE_SECONDS)
     more = len(scene.gone.arrivals) - before
-    case.expect("WH-DELIV-10", more == 0, "nothing more at the deleted one", f"{more} requests", exchange=refused)
+    case.expect("WH-DELIV-10", more == 0, "no further request to the deleted one", f"{more} requests", exchange=refused)
 
 
 async def _listed(admin: Administrator, tenant_id: str) -> object:
@@ -280,12 +283,12 @@ def _delivery(listed: object, destination: str) -> str:
     """Return the id of the delivery to a destination.
 
     Raises:
-        Inconclusive: The list has none.
+        Inconclusive: The list contains none.
     """
     for one in listed if isinstance(listed, list) else []:
         found = one.get("delivery_id") if isinstance(one, dict) and one.get("destination_id") == destination else None
         if isinstance(found, str):
             return found
     raise Inconclusive(
-        "the list of deliveries has none with a delivery_id and the destination_id of one that got a delivery"
+        "the list of deliveries has no row with a delivery_id and the destination_id of a destination that got one"
     )

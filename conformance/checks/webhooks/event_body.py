@@ -1,4 +1,4 @@
-"""WH-BODY: what an event of a confirmed payment says."""
+"""WH-BODY: members of the event of a confirmed payment, with their types and values."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from conformance.webhook_receiver.inbox import CONFIRMED, Received
 
 _DECIMALS = 6
 _DAY = 86_400
-# Less than the nearest time zone is away, and more than a payment may wait until it is told of.
+# Half an hour is the smallest difference between time zones, so a local time that was written as UTC is found. A
+# payment may wait this long until its event is sent.
 _CLOCK_SECONDS = 1_500
 _DIGITS = re.compile(r"[0-9]+")
 
 
 async def confirming_deliveries(case: Case) -> Iterator[tuple[Sale, Received]]:
-    """Return each delivery of the lane's sales that says it is confirmed, with its sale."""
+    """Return each payment.confirmed delivery of the lane's sales, with its sale."""
     return iter([(sale, one) for sale in await sales(case) for one in deliveries(case, sale)])
 
 
 def shown(value: object) -> str:
-    """Return a member as JSON has it."""
+    """Return a member as JSON text, cut for the report."""
     return json.dumps(value, ensure_ascii=False)[:200]
 
 
@@ -43,15 +44,15 @@ def shown(value: object) -> str:
 async def an_event_says_what_it_is(case: Case) -> None:
     """An event has an id of evt_ and a UUID, its type, a time in whole seconds and an api_version.
 
-    Looks at the events of two payments. Expects `id` to be evt_ and a UUID, `type` to be payment.confirmed, `created`
-    to be an integer of seconds within a day of the target's time, and `api_version` to be a text that is not empty.
-    Where the signature's time shows that the target's clock is right, `created` may be 25 minutes away from it, from
-    the suite's, or from that of the chain's newest block.
+    Reads the events of two payments. Expects `id` to be evt_ and a UUID, `type` to be payment.confirmed, `created` to
+    be an integer of seconds within a day of the target's time, and `api_version` to be a non-empty text. If the
+    signature's time shows that the target's clock is right, `created` may differ by at most 25 minutes from the
+    target's time, the suite's time or that of the chain's newest block.
     """
     for sale in await sales(case):
         for one in sale.deliveries(case.session.inbox):
             type_ = one.event.get("type")
-            # Further types are the target's own matter; an event that bears no other type must bear this one.
+            # A target may send further types. A delivery without a type, or a sale without this type, breaks the row.
             if one.fault is None and (not isinstance(type_, str) or not sale.confirmed(case.session.inbox)):
                 case.expect("WH-BODY-02", type_ == CONFIRMED, CONFIRMED, shown(type_), exchange=one)
     for sale, one in await confirming_deliveries(case):
@@ -66,14 +67,18 @@ async def an_event_says_what_it_is(case: Case) -> None:
 
 
 async def _is_time(case: Case, one: Received, created: int) -> bool:
-    """Return whether a time can be that of a payment which was told of just now; a node is asked only where need be."""
+    """Return whether a time can be that of a payment which was just reported."""
     header = header_of(case, one)
     t = None if header is None or not header.usable else header.t
     if t is None or stale(t, one.now, case.profile.webhook_bindings.tolerance):
         return abs(created - one.now) < _DAY
+    # A fresh signature time proves that the target's clock is right, so `created` must be near a known clock. Without
+    # that proof only a wrong unit (milliseconds) or a wrong day is found.
     patience = _CLOCK_SECONDS + case.profile.budgets.paid
     if any(abs(created - clock) < patience for clock in (one.now, one.arrival.at)):
         return True
+    # A simulated or restored chain may run behind the clocks, and `created` may be its block's time. The node is
+    # queried last, because a query costs time and rarely decides.
     block = await (await case.session.payers.for_gateway(case.lane)).block_time()
     return abs(created - block) < patience
 
@@ -110,11 +115,11 @@ def _is_event_id(value: object) -> bool:
 async def an_event_says_what_was_paid(case: Case) -> None:
     """The data of an event name the link by its label, the chain, the asset and the amount, each in its own type.
 
-    Looks at the events of two payments. Expects `tenant_label` to be the label of the link, `chain` to have a colon
-    between two parts, `asset` to have a text `id`, the label USDC and six decimals, `amount_microunits` to be a text of
-    decimal digits, and `amount_pretty` to be a text that denotes the amount that the link asked for, and the same
-    amount as `amount_microunits`. Expects this also of a third link, which is paid a little more than it asks, if an
-    event reports it. Where the chain mints on request, that link asks for more than a thousand USDC.
+    Reads the events of two payments. Expects `tenant_label` to be the label of the link, `chain` to have a colon
+    between two parts, and `asset` to have a text `id`, the label USDC and six decimals. Expects `amount_microunits` to
+    be a text of decimal digits, and `amount_pretty` to be a text with the link's amount. Both must state the same
+    amount. Expects the amounts also of a third link, which is paid a little more than it asks, if an event reports it.
+    If the chain mints on request, that link asks for more than a thousand USDC.
     """
     for sale, one in await confirming_deliveries(case):
         data = one.data
@@ -132,6 +137,8 @@ async def an_event_says_what_was_paid(case: Case) -> None:
         six = isinstance(decimals, int) and not isinstance(decimals, bool) and decimals == _DECIMALS
         case.expect("WH-BODY-09", six, "the integer 6", shown(decimals), exchange=one)
         _amount(case, sale, one, {})
+    # The event states the link's amount, not what was paid (P-WH-01). More than a thousand also shows a thousands
+    # separator.
     beyond = await overpaid(case)
     if beyond is not None:
         for one in deliveries(case, beyond):
@@ -152,7 +159,7 @@ def _amount(case: Case, sale: Sale, one: Received, where: Mapping[str, str]) -> 
 
 
 def _denotes(text: str, microunits: int) -> bool:
-    """Return whether a number of a text is an amount in whole units; the bare millionths are for machines."""
+    """Return whether a text contains the amount in whole units. The bare millionths are not a form for people (P-MN-04)."""
     word = figures.shows(text, microunits)
     return word is not None and word != str(microunits)
 
@@ -167,9 +174,9 @@ def _denotes(text: str, microunits: int) -> bool:
 async def an_event_says_who_paid(case: Case) -> None:
     """`data.tx_id` is the paying transaction and `data.payer_address` its sender.
 
-    Looks at the events of two payments that the suite made, and at the chain. Expects the transaction's identifier as
-    the chain writes it (hexadecimal in either case), and the address that the amount came from or that sent the
-    transaction in.
+    Reads the events of two payments that the suite made, and their transactions on the chain. Expects the transaction's
+    identifier as the chain writes it (hexadecimal in either case). Expects the address from which the amount came, or
+    that submitted the transaction.
     """
     for sale, one in await confirming_deliveries(case):
         tx_id, payer = one.data.get("tx_id"), one.data.get("payer_address")
@@ -181,4 +188,5 @@ async def an_event_says_who_paid(case: Case) -> None:
 def _same(given: object, wanted: str) -> bool:
     if not isinstance(given, str):
         return False
+    # Hexadecimal identifiers mean the same in either case. Base32 and base58 identifiers of the other chains do not.
     return given.lower() == wanted.lower() if wanted.lower().startswith("0x") else given == wanted

@@ -1,4 +1,4 @@
-"""WH-DELIV-09: what the agent is asked is told in its answer alone."""
+"""WH-DELIV-09: calls of the agent cause no webhook events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.engine.quick import WAITS
+from conformance.engine.quick_policy import WAITS
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures.digests import FIELD
 from conformance.oracles.message_signatures.keys import did_key
@@ -23,7 +23,7 @@ from conformance.webhook_receiver.inbox import Received
 
 # As long as an event of the gateway may take after its payment is seen, and as long again.
 _SECONDS = 2.0
-# A shorter id may stand in any event.
+# A shorter id may occur in any event by chance.
 _SHORTEST = 16
 _OK = 200
 _BASE64 = re.compile(r":([A-Za-z0-9+/]{40,}={0,2})")
@@ -38,23 +38,24 @@ _BASE64 = re.compile(r":([A-Za-z0-9+/]{40,}={0,2})")
 async def the_agent_tells_nobody(case: Case) -> None:
     """The agent sends no webhook events.
 
-    Has it verify a message that holds and one that does not, explain, sign, and read a message over A2A, while every
-    destination is received at. Expects no request that contains a unique word of these messages, or a signature or task
-    of the answers. As a control, an event of a paid link must have come to the same destinations.
+    Calls verify with a valid and an invalid message, explain, sign, and message/send over A2A, while the suite receives
+    at every destination. Expects no request that contains a unique text of these messages, or a signature or task id of
+    the answers. As a control, an event of a paid link must have arrived at the same destinations.
     """
+    # Silence proves something only at a destination that demonstrably receives events.
     control = await _control(case)
     words = tuple(await _asked(case, await agent_of(case)))
     await asyncio.sleep(_SECONDS)
     came = [one for one in case.session.inbox.received if one.tells_of(words)]
-    found = f"{len(came)} requests that tell of it"
+    found = f"{len(came)} requests that contain a text of it"
     case.expect("WH-DELIV-09", not came, "no event of a call", found, exchange=came[0] if came else control)
 
 
 async def _control(case: Case) -> Received:
-    """Return the event of a link that was paid on the first lane that can be paid on.
+    """Return the event of a link that was paid on the first lane on which the suite can pay.
 
     Raises:
-        Inconclusive: None came, or no lane can be.
+        Inconclusive: No event arrived, or no lane can be paid on.
     """
     reasons = []
     for lane in case.profile.claims.lanes:
@@ -66,11 +67,12 @@ async def _control(case: Case) -> Received:
 
 
 async def _asked(case: Case, agent: Agent) -> list[str]:
-    """Use every operation that judges or makes something, and return the words by which an event of it is known.
+    """Call every operation that verifies or produces something, and return the texts that would identify its event.
 
     Raises:
-        Inconclusive: The agent verifies nothing, so that it has nothing to tell of.
+        Inconclusive: The agent verifies nothing, so it has nothing to report.
     """
+    # A random marker in path, body and nonce: an event about this message would quote one of them.
     mark = case.rng.randbytes(16).hex()
     one = signed(case, target=f"/orders/{mark}", body=f'{{"order":"{mark}"}}'.encode(), parameters={"nonce": mark})
     verified = await agent.verify(one)
@@ -89,7 +91,7 @@ async def _asked(case: Case, agent: Agent) -> list[str]:
 
 
 def _of_message(one: Subject) -> Iterator[str]:
-    """Yield texts that are of one message alone."""
+    """Yield texts that occur in this message only."""
     yield base64.b64encode(one.message.body).decode()
     for name in ("signature", FIELD):
         yield from _BASE64.findall(one.message.field(name) or "")
@@ -98,7 +100,7 @@ def _of_message(one: Subject) -> Iterator[str]:
 
 
 def _of_answers(case: Case, demo: Answer, task: Answer) -> Iterator[str]:
-    """Yield texts that are of these answers alone: the signature that was made, the task's id."""
+    """Yield texts that occur in these answers only: the signature that was made, the task's id."""
     for name, value in answers.signed_fields(demo.object()) or ():
         if name.lower() == "signature":
             yield from _BASE64.findall(value)

@@ -1,7 +1,7 @@
-"""WH-RECV: roles reversed. The suite delivers, and a receiver is judged by the effects that events have there.
+"""WH-RECV: the suite delivers events, and a receiver is judged by the effects that they have there.
 
-Its answers are its own affair. They decide only where effects cannot be asked for and the answer is plain: a client
-error for what had to be refused, a success for what had to be taken.
+A receiver may answer as it likes. Its answers decide only if its effects cannot be queried and the answer is clear: a
+client error for a delivery that must be refused, a success for one that must be accepted.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from conformance.surfaces.webhooks.deliveries import (
 from conformance.surfaces.webhooks.under_test import UNBOUND_EFFECTS, Sender, refusal, sender, success
 
 _REDELIVERED_AFTER = 1.5
+# Copies at once, and rounds. A race between two deliveries shows rarely, so each is repeated.
 _ROUNDS = ((2, 4), (10, 3))
 _AHEAD_IS_OPEN = (
     "the profile declares no tolerance ([webhook] tolerance), and common libraries compare the age of t alone; the "
@@ -34,25 +35,27 @@ _AHEAD_IS_OPEN = (
 )
 _UNKNOWN = {"livemode": False, "request": {"id": None, "keys": [1, 2.5, {"deep": [[["er"]]]}]}}
 _UNKNOWN_DATA = {"resource_id": None, "refunds": [{"amount_microunits": "1"}], "note": "ключ \U0001f511"}
-_UNKNOWN_ASSET = {"issuer": {"name": "somebody", "serial": 9_007_199_254_740_991}}
+_UNKNOWN_ASSET = {"issuer": {"name": "an issuer", "serial": 9_007_199_254_740_991}}
 
 
 @check(
     "WH-RECV-01",
     surface="webhooks",
-    fix="Keep the ids of events that had their effect, and give an event whose id is among them no further one.",
+    fix="Store the id of each event that had its effect, and ignore a further event with a stored id.",
 )
 async def one_effect_an_id(case: Case) -> None:
     """A receiver that gets the same id twice performs its effect once.
 
-    Delivers three events and each a second time: the same bytes at once, the same body signed again seconds later, and
-    the same id in other bytes, validly signed. Expects one effect of each.
+    Delivers three events, each of them twice: the same bytes at once, the same body signed again seconds later, and the
+    same id in other bytes with a valid signature. Expects one effect of each.
     """
     sending = await sender(case, by_effects=True)
     events = {how: sending.event() for how in ("the same again", "seconds later", "in other bytes")}
     first = {how: sending.genuine(event) for how, event in events.items()}
     await run_concurrently(_delivered(sending, one) for one in first.values())
     at_once = await sending.attempt(first["the same again"])
+    # Long enough for another `t`, so that the second signature differs and a receiver cannot recognise the repeat by
+    # it.
     await asyncio.sleep(_REDELIVERED_AFTER)
     again = sending.genuine(events["seconds later"])
     other = sending.signer.over(events["in other bytes"], _in_other_bytes(sending, events["in other bytes"]), again.t)
@@ -71,11 +74,12 @@ async def wrong_signatures_have_no_effect(case: Case) -> None:
     """A receiver that gets a delivery with a wrong signature performs no effect.
 
     Delivers genuine events with one fault each: another secret, a changed byte, no header, a malformed one, v1 over
-    another string or time. Expects no effect; and that an event whose forgery came first still has its own.
+    another string or time. Expects no effect. Then delivers a genuine event after its forgery, and expects its effect.
     """
     sending = await sender(case)
     made = forgeries(sending.signer, sending.event, sending.now())
     await _no_effects(sending, "WH-RECV-02", made)
+    # A receiver that stores the id before it verifies the signature lets a forger block the genuine event.
     event = sending.event()
     forged = replace(sending.genuine(event), value=made["signed with another secret"].value)
     await sending.attempt(forged)
@@ -87,14 +91,14 @@ async def wrong_signatures_have_no_effect(case: Case) -> None:
 @check(
     "WH-RECV-03",
     surface="webhooks",
-    fix="Read the members you know and leave the others; compare api_version for a notice, never to refuse an event.",
+    fix="Read the members you know and ignore the others. Use api_version for a notice, never to refuse an event.",
 )
 async def unknown_members_do_no_harm(case: Case) -> None:
     """A receiver tolerates unknown extra members and a newer api_version without crashing.
 
-    Delivers events with unknown members at the top, in `data` and in its asset, and with two newer versions. Expects
-    a success, and the effect of those whose version is known. An unknown event type is sent, too, and judges nothing;
-    after all of them a genuine event must be taken.
+    Delivers events with unknown members at the top, in `data` and in its asset, and with two newer versions. Expects a
+    success for each, and an effect for those of the known version. Also delivers an unknown event type, which decides
+    nothing. Expects that a genuine event after all of them is accepted.
     """
     sending = await sender(case)
     grown = {
@@ -121,14 +125,16 @@ async def unknown_members_do_no_harm(case: Case) -> None:
 async def stale_deliveries_have_no_effect(case: Case) -> None:
     """A receiver rejects a stale timestamp beyond its tolerance.
 
-    Delivers genuinely signed events whose t is 30 s beyond the tolerance that the profile declares, on either side, and
-    old ones with a second, fresh t. Expects no effect. Half the tolerance is fresh: such an event is taken. Where no
-    tolerance is declared, t is a day away, on either side, and nothing fresh is sent.
+    Delivers validly signed events whose t is 30 s beyond the tolerance that the profile declares, in the past and in
+    the future, and old ones with a second, fresh t. Expects no effect. Then delivers events whose t is half the
+    tolerance away, and expects that they are accepted. If no tolerance is declared, t is a day away and nothing fresh
+    is sent.
     """
     sending = await sender(case)
     tolerance, beyond = sending.receiver.tolerance, sending.receiver.stale_seconds
     old = f"t {beyond:.0f} s old"
     made = {old: sending.genuine(sending.event(), away=-beyond)}
+    # The attack on a lenient parser: the check of age reads one t, and the check of the signature the other.
     both = (("a fresh t before an old one", True), ("a fresh t after an old one", False))
     for how, fresh_first in both if "{t}" in sending.signer.signed_string else ():
         made[how] = _two_times(sending, sending.genuine(sending.event(), away=-beyond), fresh_first=fresh_first)
@@ -145,13 +151,14 @@ async def stale_deliveries_have_no_effect(case: Case) -> None:
 @check(
     "WH-RECV-05",
     surface="webhooks",
-    fix="Verify over the bytes as they came, before any parser has seen them; never over JSON that you wrote yourself.",
+    fix="Verify the signature over the received bytes, before any parser reads them. Never verify over JSON that you "
+    "serialised again.",
 )
 async def raw_bytes_are_verified(case: Case) -> None:
     """A receiver verifies over raw bytes (a re-serialised body with the old signature is refused).
 
     Delivers events whose JSON was rewritten after signing: spaced, sorted, indented. Expects no effect. Then delivers
-    genuine events in every one of these forms and in one that no serialiser writes. Expects them to be taken.
+    genuine events in each of these forms and in one that no serialiser writes. Expects that they are accepted.
     """
     sending = await sender(case)
     await _no_effects(sending, "WH-RECV-05", reserialised(sending.signer, sending.event, sending.now()))
@@ -167,14 +174,14 @@ async def raw_bytes_are_verified(case: Case) -> None:
 @check(
     "WH-RECV-06",
     surface="webhooks",
-    fix="Let one statement decide who handles an id, such as an insert with a unique key; to look first and note "
-    "later lets two through.",
+    fix="Let one atomic statement decide which delivery handles an id, such as an insert with a unique key. A look-up "
+    "followed by an insert lets two deliveries through.",
 )
 async def concurrent_deliveries_have_one_effect(case: Case) -> None:
     """A receiver handles two concurrent deliveries of one id with one effect.
 
-    Delivers one event twice at the same moment, four times over; then an event ten times at once, three times over.
-    Expects one effect of each.
+    Delivers one event twice at the same moment, in four rounds. Then delivers one event ten times at once, in three
+    rounds. Expects one effect of each event.
     """
     sending = await sender(case, by_effects=True)
     rounds: list[tuple[int, Event, Answer]] = []
@@ -193,41 +200,42 @@ async def _at_once(sending: Sender, event: Event, copies: int) -> Answer:
 
 
 async def _delivered(sending: Sender, delivery: Delivery) -> None:
-    """Deliver what an honest sender would, and wait for its effect."""
+    """Deliver an honest event and wait for its effect."""
     await sending.send(delivery)
     await sending.effects_within(delivery.event_id)
 
 
 def _in_other_bytes(sending: Sender, event: Event) -> bytes:
-    """Return the event with its members in another order: other JSON text in a form that the receiver takes."""
+    """Return the event's JSON with its members in another order, in a style that the receiver accepts."""
     turned: dict[str, Any] = dict(reversed(event.items()))
+    # A style that sorts its members gives the same bytes again. A further member then makes the difference.
     body = STYLES[sending.signer.style](turned)
     return body if body != STYLES[sending.signer.style](event) else STYLES[sending.signer.style]({**event, "also": 1})
 
 
 def _two_times(sending: Sender, old: Delivery, *, fresh_first: bool) -> Delivery:
-    """Return an old delivery with a second t, of now, before or after the one that was signed."""
+    """Return an old delivery with a second, current t before or after the signed one."""
     signed, _, rest = str(old.value).partition(",")
     fresh = f"t={sending.now()}"
     return replace(old, value=",".join((fresh, signed, rest) if fresh_first else (signed, fresh, rest)))
 
 
 async def _settled(sending: Sender) -> None:
-    """Let what was sent before come to its effects.
+    """Wait until the deliveries before had their effects.
 
     Raises:
-        Inconclusive: A plain event does not come to its own in time: what is counted then says nothing.
+        Inconclusive: A plain event has no effect in time, so a count of effects says nothing.
     """
     if not await sending.settle():
-        raise Inconclusive("after these deliveries the receiver takes no plain one in time")
+        raise Inconclusive("after these deliveries the receiver handles no plain one in time")
 
 
 async def _no_effects(
     sending: Sender, row: str, made: Mapping[str, Delivery], open_points: Mapping[str, str] | None = None
 ) -> None:
-    """Send deliveries that must have no effect, let things settle, and judge each.
+    """Send deliveries that must have no effect, wait until the receiver is idle, and judge each.
 
-    `open_points` has what the interface leaves open of a delivery, by how it was made.
+    `open_points` contains what the interface leaves open about a delivery, by its description.
     """
     answers = await run_concurrently((sending.attempt(one) for one in made.values()), at_once=4)
     if not await sending.settle():
@@ -240,14 +248,14 @@ async def _no_effects(
         elif refusal(answer):
             _judge(sending, row, True, "refused with a client error", happened, answer, where)
         else:
-            reason = f"{how}: {happened}, which does not tell whether it had an effect; {UNBOUND_EFFECTS}"
+            reason = f"{how}: {happened}, which does not show whether it had an effect; {UNBOUND_EFFECTS}"
             sending.case.mark_inconclusive(row, reason, exchange=answer)
 
 
 async def _taken(
     sending: Sender, row: str, delivery: Delivery, where: Mapping[str, str], *, beyond: str | None = None
 ) -> None:
-    """Send a delivery that must be taken and judge that, by its effect where one can be asked for."""
+    """Send a delivery that must be accepted, and judge that by its effect if effects can be queried."""
     answer, happened = await sending.answered(delivery)
     if sending.receiver.effects is None or answer is None:
         holds = answer is not None and success(answer)
@@ -255,13 +263,14 @@ async def _taken(
         return
     count = await sending.effects_within(delivery.event_id, taken=success(answer))
     if not count and success(answer):
+        # A slow receiver is not a broken one. The count is final only if the receiver is shown to keep up.
         await sending.keeps_up(f"{happened}, and no effect in time")
         count = await sending.effects(delivery.event_id, again=True)
     _judge(sending, row, count == 1, "one effect", f"{count} effects, {happened}", answer, where, beyond=beyond)
 
 
 async def _tolerated(sending: Sender, delivery: Delivery, where: Mapping[str, str]) -> None:
-    """Send a delivery whose effect is the receiver's own affair, and judge that it is taken without an error."""
+    """Send a delivery whose effect is the receiver's choice, and judge that it is accepted without an error."""
     answer, happened = await sending.answered(delivery)
     _judge(sending, "WH-RECV-03", answer is not None and success(answer), "a success", happened, answer, where)
 

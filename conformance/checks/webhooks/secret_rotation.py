@@ -1,6 +1,6 @@
-"""WH-SIG-04 over the life of a secret: what a destination gets after its secret was rotated (P-WH-07).
+"""WH-SIG-04 over the life of a secret: a destination's new secret signs after a rotation (P-WH-07).
 
-Only an administrator can rotate a secret, so a tenant of the check's own gets a destination of its own.
+Only an administrator can rotate a secret, so the check makes a separate tenant with a separate destination.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 
 from conformance.engine.check import Case, check
-from conformance.engine.quick import WAITS
-from conformance.engine.tenants import Credentials
+from conformance.engine.quick_policy import WAITS
+from conformance.engine.tenant_credentials import Credentials
 from conformance.oracles.webhook_signature import SignatureHeader, verify
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator
@@ -26,8 +26,9 @@ from conformance.surfaces.webhooks.signatures import usable_header
 from conformance.webhook_receiver.inbox import Received
 from conformance.webhook_receiver.receiver import Receiver
 
-# A gateway with several processes may use what it knew of a destination for so long.
+# A gateway with several processes may cache a destination's secret for this long.
 _KNOWN_SECONDS = 3.0
+# The second rotation finds a gateway that always signs with the first secret that it replaced.
 _ROTATIONS = 2
 
 
@@ -40,9 +41,9 @@ _ROTATIONS = 2
 async def a_rotated_secret_signs_no_more(case: Case) -> None:
     """After a rotation v1 verifies with the destination's new secret, and not with the one before.
 
-    Where an administrator may, has a tenant made with one destination on this machine, and pays a link. As a control,
-    v1 of its event must verify with the secret of the destination. Has the secret rotated twice, and pays a link after
-    each rotation. Expects that v1 verifies with the newest secret. Where no secret can be rotated, other checks decide.
+    If an administrator can, makes a tenant with one destination on this machine, and pays a link. As a control, v1 of
+    its event must verify with the destination's secret. Rotates the secret twice, and pays a link after each rotation.
+    Expects that v1 verifies with the newest secret. If no secret can be rotated, other checks decide.
     """
     reason = unavailable(case)
     if reason is None:
@@ -55,10 +56,12 @@ async def a_rotated_secret_signs_no_more(case: Case) -> None:
 
 
 async def _rotated(case: Case) -> None:
-    """Judge the row on a tenant of the check's own.
+    """Judge the row on a tenant that the check makes.
 
     Raises:
-        Inconclusive: It could not be made or paid, its secret not rotated, or its first event does not verify.
+        Inconclusive: The tenant could not be made or paid, its secret could not be rotated, or v1 of its first event
+        does
+            not verify.
     """
     paying = await on_first_lane(case)
     async with own_destination(case, "Weldproof rotated secret", network_of(paying)) as own:
@@ -78,6 +81,8 @@ async def _rotated(case: Case) -> None:
                 case.mark_inconclusive("WH-SIG-04", f"after the rotation of a secret: {fault}")
                 return
             held = _verifies(case, header, secret, string, body)
+            # A signature that fits neither secret shows a fault of the construction, which other checks of the row
+            # judge.
             if not held and not _verifies(case, header, before, string, body):
                 case.mark_inconclusive(
                     "WH-SIG-04", "after the rotation of a secret, v1 verifies with neither of the two"
@@ -92,33 +97,33 @@ async def _event(case: Case, receiver: Receiver, tenant: Credentials) -> Receive
     """Pay a link of the tenant and return its event.
 
     Raises:
-        Inconclusive: None came, which WH-DELIV-02 judges.
+        Inconclusive: No event arrived, which WH-DELIV-02 judges.
     """
     link = await opened(case, network=network_of(case), tenant=tenant)
     case.client.names.name(await (await payer(case)).settle(link.bill, way(case)), "TX_ID")
     came = await receiver.next(lambda one: tells_of(one, link), seconds=case.profile.budgets.paid)
     if not came:
-        raise Inconclusive("no event came to a destination that was just configured, which WH-DELIV-02 judges")
+        raise Inconclusive("no event reached a newly configured destination, which WH-DELIV-02 judges")
     return received(came[0])
 
 
 async def _rotate(admin: Administrator, tenant: Credentials, destination: str) -> str:
-    """Have a destination's secret rotated, and return the new one.
+    """Rotate a destination's secret and return the new one.
 
     Raises:
-        Inconclusive: It was not.
+        Inconclusive: The answer contains no new secret.
     """
     secret = (await admin.done("POST", tenant.id, "webhooks", destination, "rotate")).get("secret")
     if not isinstance(secret, str):
-        raise Inconclusive("a secret was rotated without a secret in the answer")
+        raise Inconclusive("the answer to the rotation of a secret contains no secret")
     return secret
 
 
 def _string(case: Case, one: Received, secret: str) -> str:
-    """Return the string that v1 covers, as bound or as the first event shows it.
+    """Return the string that v1 covers, as the profile binds it or as the first event shows it.
 
     Raises:
-        Inconclusive: v1 does not verify with the secret of a destination that was just configured.
+        Inconclusive: v1 does not verify with the secret of a newly configured destination.
     """
     header, body = usable_header(case, one), one.arrival.body
     string = case.profile.webhook_bindings.signed_string or usual_string(header, _key(case, secret), body)

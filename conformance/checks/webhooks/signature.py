@@ -1,4 +1,4 @@
-"""WH-SIG: every delivery is signed with its destination's secret, over its time and its very bytes."""
+"""WH-SIG: every delivery is signed with its destination's secret, over its time and its raw bytes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from conformance.surfaces.webhooks.signatures import (
 )
 from conformance.webhook_receiver.inbox import Received
 
-# A sender that rotates its secret may send two; how long v1 is has a row of its own.
+# A sender that rotates its secret may send two v1. The length of v1 is judged by WH-SIG-03.
 _NO_MATTER_OF_FORM = frozenset({HeaderFault.V1_TWICE, HeaderFault.V1_LENGTH})
+# Changing every byte of a long body costs too many MACs. These positions are spread over the whole body.
 _FLIPS = 24
-# Seconds stay below it for three thousand years; milliseconds have been above it since 1973.
+# Unix seconds stay below this for three thousand years. Unix milliseconds have been above it since 1973.
 _LAST_SECOND = 10**11
 
 
 async def confirming_deliveries(case: Case) -> list[Received]:
-    """Return each delivery of the lane's sales that says it is confirmed."""
+    """Return each payment.confirmed delivery of the lane's sales."""
     return [one for sale in await sales(case) for one in deliveries(case, sale)]
 
 
@@ -41,8 +42,8 @@ async def confirming_deliveries(case: Case) -> list[Received]:
 async def a_delivery_bears_a_signature(case: Case) -> None:
     """A delivery has the header X-<Service>-Signature with t=<unix seconds>,v1=<hex>, v1 of 64 digits.
 
-    Looks at every delivery of two payments. Expects the header once, a value that begins with t and v1 in this form
-    (further members after them are the target's own matter), and 64 hexadecimal digits.
+    Reads every delivery of two payments. Expects the header once, a value that begins with t and v1 in this form, and
+    64 hexadecimal digits. The target may add further members after them.
     """
     for one in await confirming_deliveries(case):
         name = header_name(case, one)
@@ -54,7 +55,7 @@ async def a_delivery_bears_a_signature(case: Case) -> None:
             continue
         faults = [fault.value for fault in header.faults if fault not in _NO_MATTER_OF_FORM]
         if header.t is not None and header.t > _LAST_SECOND:
-            faults.append("t is no number of seconds since 1970")
+            faults.append("t is not a number of seconds since 1970")
         form = "t=<unix seconds>,v1=<hex>"
         case.expect("WH-SIG-02", not faults, form, ": ".join((header.value, *faults)), exchange=one)
         short = {HeaderFault.V1_LENGTH, HeaderFault.V1_NOT_HEX, HeaderFault.NO_V1} & set(header.faults)
@@ -62,19 +63,15 @@ async def a_delivery_bears_a_signature(case: Case) -> None:
 
 
 @check(
-    "WH-SIG-04",
-    "WH-SIG-08",
-    surface="webhooks",
-    lane="each",
-    fix="Sign the bytes that are sent, joined to t as the operator declares it, with the whole text of the secret that "
-    "the dashboard shows for this destination.",
+    "WH-SIG-04", "WH-SIG-08", surface="webhooks", lane="each", fix="Sign the bytes that you send, joined to t as the
+    profile declares. The key is the whole text of the secret that " "the dashboard shows for this destination.",
 )
 async def a_signature_verifies(case: Case) -> None:
     """v1 verifies with the destination's secret over the declared string, with the body's bytes as they came.
 
-    Recomputes v1 of every delivery of two payments, one with letters beyond ASCII. Expects it to be the HMAC-SHA256 of
-    the string that the profile declares, and of no other bytes: with one byte of the body changed it must not verify,
-    and a signature over a rewritten form of the event must not verify over the delivered bytes.
+    Recomputes v1 of every delivery of two payments, one of them with letters beyond ASCII. Expects it to be the
+    HMAC-SHA256 of the string that the profile declares, over the delivered bytes. It must not verify if one byte of the
+    body is changed. A signature over a rewritten form of the event fails.
     """
     for one in await confirming_deliveries(case):
         done = verification(case, one)
@@ -90,7 +87,7 @@ async def a_signature_verifies(case: Case) -> None:
             case.expect("WH-SIG-08", False, expected, "v1 over other bytes", exchange=one, hint=done.hint, where=where)
         elif done.is_raw is None:
             case.mark_inconclusive(
-                "WH-SIG-08", "v1 fits nothing that is known, so what it covers cannot be told", exchange=one
+                "WH-SIG-08", "v1 fits no known construction, so it is unknown what it covers", exchange=one
             )
         else:
             case.expect(
@@ -99,11 +96,12 @@ async def a_signature_verifies(case: Case) -> None:
 
 
 def _unbroken(case: Case, one: Received) -> str | None:
-    """Return a changed body that the signature verifies with all the same, None when there is none."""
+    """Return a changed body with which the signature still verifies, or None."""
     header, place, string = usable_header(case, one), place_of(one), signed_string(case, one)
     body = one.arrival.body
     step = max(1, len(body) // _FLIPS)
     changed = [body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :] for at in range(0, len(body), step)]
+    # A sender that signs parsed or trimmed JSON ignores white space around it.
     changed += [body + b" ", b" " + body, body + b"\n", body[:-1]]
     return next(
         (repr(other[:80]) for other in changed if verify(header, [key_of(case, place)], string, other) is not None),
@@ -120,8 +118,8 @@ def _unbroken(case: Case, one: Received) -> str | None:
 async def destinations_have_secrets_of_their_own(case: Case) -> None:
     """Two destinations with different secrets get different v1 for the same event.
 
-    Looks at the deliveries of two payments at two destinations of one tenant. Expects that no v1 is the other's, and
-    that none verifies with the other destination's secret.
+    Reads the deliveries of two payments at two destinations of one tenant. Expects that no v1 occurs at both, and that
+    none verifies with the other destination's secret.
     """
     judged = False
     for sale in await sales(case):
@@ -136,7 +134,7 @@ async def destinations_have_secrets_of_their_own(case: Case) -> None:
                 theirs = verify(header, [key], signed_string(case, one), one.arrival.body) is not None
                 twins = [two for two in sale.confirmed(case.session.inbox, other) if _same_v1(case, one, two)]
                 found = "it verifies with it" if theirs else f"{len(twins)} deliveries there have the same v1"
-                expected = f"a v1 that has nothing to do with the secret of {other.name}"
+                expected = f"a v1 that does not depend on the secret of {other.name}"
                 right = not theirs and not twins
                 case.expect("WH-SIG-05", right, expected, found, exchange=one, where={"destination": place.name})
     if not judged:
@@ -159,8 +157,8 @@ def _same_v1(case: Case, one: Received, two: Received) -> bool:
 async def a_signature_is_of_its_time(case: Case) -> None:
     """The time t is within the tolerance of the time of delivery.
 
-    Compares t of every delivery of two payments with the time at which it came. Expects no more than the tolerance
-    between them (`[webhook] tolerance`, in seconds).
+    Compares t of every delivery of two payments with the time of its arrival. Expects a difference within the tolerance
+    (`[webhook] tolerance`, in seconds).
     """
     for one in await confirming_deliveries(case):
         judge_time(case, one)
