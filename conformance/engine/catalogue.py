@@ -10,18 +10,18 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Final
 
-from conformance.engine.declared import CHECKS, read_declarations
+from conformance.engine.check_declarations import CHECKS, read_declarations
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import Quick
+from conformance.engine.quick_policy import Quick
 from conformance.ledger.derived import Derived
 
 CATALOGUE: Final = Derived(
     "conformance/engine/catalogue.json",
     (
         f"{CHECKS}/*.py",
-        "conformance/engine/declared.py",
+        "conformance/engine/check_declarations.py",
         "conformance/engine/exclusive.py",
-        "conformance/engine/quick.py",
+        "conformance/engine/quick_policy.py",
     ),
     read_declarations,
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import BY_COMPANY, WHOLE, Quick
+from conformance.engine.quick_policy import BY_COMPANY, WHOLE, Quick
 from conformance.engine.session import Session
 from conformance.http.client import Client, Recorded
 from conformance.ledger import Requirement, load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.engine.trailing import StaleChains
+from conformance.engine.stale_chains import StaleChains
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.descriptor import Payer

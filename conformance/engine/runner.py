@@ -16,14 +16,14 @@ from importlib.metadata import version
 from typing import Any, Protocol
 
 from conformance import extras
-from conformance.engine import echoed
+from conformance.engine import secret_echo
 from conformance.engine.check import Case, Check, log_shortened_part
+from conformance.engine.check_loading import find_missing_extras, load_checks
 from conformance.engine.expected_failures import FAULTS, compare_with_entry
-from conformance.engine.quick_look import QuickSelection
-from conformance.engine.registration import find_missing_extras, load_checks
+from conformance.engine.quick_selection import QuickSelection
 from conformance.engine.schedule import Schedule, name_group
 from conformance.engine.session import Session
-from conformance.engine.tenants import list_variables
+from conformance.engine.tenant_credentials import list_variables
 from conformance.http.client import Client, Counter, JsonFault, Names, Permit, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
@@ -375,7 +375,7 @@ class Run:
 
     def _client(self, transport: HttpTransport, check_id: str) -> Client:
         client = Client(transport, self.log, check_id, self.names, self._counter)
-        client.permit, client.heard = self._permit, echoed.make_echo_listener(self.log, check_id)
+        client.permit, client.heard = self._permit, secret_echo.make_echo_listener(self.log, check_id)
         return client
 
     def _close(self) -> Exit:

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
+from conformance.engine.clock_barrier import ClockBarrier
 from conformance.engine.operation_catalog import OperationCatalog
 from conformance.engine.payers import Payers
+from conformance.engine.stale_chains import StaleChains
 from conformance.engine.stray_payments import StrayPayments
-from conformance.engine.tenants import Tenants
-from conformance.engine.trailing import StaleChains
-from conformance.engine.waiting import ClockBarrier
+from conformance.engine.tenant_credentials import Tenants
 from conformance.http.client import Client, Counter, Names
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive

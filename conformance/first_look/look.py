@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from conformance.engine.quick_look import select_quick_checks
+from conformance.engine.quick_selection import select_quick_checks
 from conformance.first_look.permit import OnlyReading, is_tried
 from conformance.first_look.recognised import Recognised, bases, recognise
 from conformance.first_look.spellings import try_spellings

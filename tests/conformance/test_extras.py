@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from conformance import extras
 from conformance.cli import main
 from conformance.engine.catalogue import load_catalogue
-from conformance.engine.registration import find_missing_extras
+from conformance.engine.check_loading import find_missing_extras
 from conformance.engine.runner import select_checks
 from conformance.ledger import load
 from conformance.target import Claims, Profile, Surface
@@ -83,7 +83,7 @@ def test_all_is_every_extra_of_the_product() -> None:
 def test_every_check_is_known_without_any_extra() -> None:
     """Where nothing but the base is installed, the checks are those of the catalogue, none left out or changed."""
     program = (
-        "from conformance.engine.registration import registered\n"
+        "from conformance.engine.check_loading import registered\n"
         "from conformance.engine.catalogue import catalogue\n"
         "from tests.conformance.described_checks import described\n"
         "import sys\n"
@@ -98,7 +98,7 @@ def test_a_lane_alone_brings_all_of_its_own_checks() -> None:
     """With one lane's extra every check of that lane, and every check of all lanes, is the check itself."""
     program = (
         "import sys\n"
-        "from conformance.engine.registration import registered\n"
+        "from conformance.engine.check_loading import registered\n"
         "print({one.lane for one in registered() if one.run.__code__.co_name == 'not_installed'} - {*sys.argv[1:]})"
     )
     for lane in LANES:

@@ -153,7 +153,7 @@ _IMPORTS: Final = """
 import sys
 from importlib import import_module
 from conformance import extras
-from conformance.engine.registration import registered
+from conformance.engine.check_loading import registered
 wanted, lanes = sys.argv[1].split(","), ("algorand", "base", "solana")
 for extra in filter(None, wanted):
     assert extras.installed(extra), extra

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from conformance.engine.check import Case, check
-from conformance.engine.quick import OWN_PROCESSES
+from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.processes.launching import Program, found_program
 from conformance.processes.sandbox import enclosed
 from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub

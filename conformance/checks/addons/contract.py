@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from conformance.engine.check import Case, check
-from conformance.engine.quick import OWN_PROCESSES
+from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.outcome import STAND_IN
 from conformance.processes.launching import Running

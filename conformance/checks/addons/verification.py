@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from conformance.discovery.unusual_bodies import NAMES, TEXTS
 from conformance.engine.check import Case, check
-from conformance.engine.quick import OWN_PROCESSES
+from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.oracles.range_proof.system import NAME
 from conformance.processes.launching import Running

@@ -1,5 +1,5 @@
 """Checks of the agent: importing this package registers every one of them."""
 
-from conformance.engine.registration import register_all
+from conformance.engine.check_loading import register_all
 
 register_all(__name__, __path__)

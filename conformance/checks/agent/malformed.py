@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer, JsonFault
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import EXPLAIN, SIGN, VERIFY, Agent, agent_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.engine.check import Case, check
-from conformance.engine.quick import COMPANION
+from conformance.engine.quick_policy import COMPANION
 from conformance.http.client import Unreachable
 from conformance.judging.agent.verdicts import is_negative, is_positive, verdict_of
 from conformance.oracles.message_signatures import keys

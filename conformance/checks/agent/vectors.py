@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.judging.agent.agreement import digests_of, is_readable, judge_agreement
 from conformance.judging.agent.verdicts import MAY_DEMAND_MORE, verdict_hint

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from conformance.engine.check import Case, check
-from conformance.engine.quick import OWN_PROCESSES
+from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.outcome import Inconclusive
 from conformance.processes.launching import Program
 from conformance.processes.sandbox import Called, Enclosed, enclosed

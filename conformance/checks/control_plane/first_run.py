@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from conformance.engine.check import Case, check
-from conformance.engine.quick import OWN_PROCESSES
+from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.judging.audit_log import form_of
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from conformance.engine.check import Case, check
-from conformance.engine.quick import OWN_PROCESSES
+from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.judging.audit_log import broken_link
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive

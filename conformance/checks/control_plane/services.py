@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import WAITS
+from conformance.engine.quick_policy import WAITS
 from conformance.http.client import Answer, Unreachable
 from conformance.oracles.strict_json import is_json_type
 from conformance.outcome import Inconclusive

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.tenants import Credentials
+from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.surfaces.gateway.calls import (
     LINKS,

@@ -16,7 +16,7 @@ from typing import Any
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.tenants import Credentials
+from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.judging.gateway.status import REPLICA_SECONDS, status_at_end
 from conformance.outcome import Inconclusive

@@ -8,7 +8,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.clock import now, pass_time
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.lanes.checkout_request import MEMO_WAYS, CheckoutPayer, Way
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.tenants import Credentials
+from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.judging.gateway.nothing_created import REFUSED, nothing_created
 from conformance.surfaces.gateway.administration import two_keys

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.engine.check import Case, check
-from conformance.engine.quick import COMPANION
+from conformance.engine.quick_policy import COMPANION
 from conformance.judging.gateway.nothing_created import nothing_created
 from conformance.ledger import load
 from conformance.surfaces.gateway.calls import (

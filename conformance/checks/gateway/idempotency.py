@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.tenants import Credentials
+from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.judging.gateway.originals import differences, identity, judge_nothing_second, judge_original
 from conformance.outcome import Inconclusive

@@ -15,7 +15,7 @@ from typing import Any
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.tenants import Credentials
+from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer, Unreachable
 from conformance.judging.gateway.limits import MINUTE, judge_throttled, quick_enough, retry_after, throttled
 from conformance.judging.gateway.nothing_created import nothing_created

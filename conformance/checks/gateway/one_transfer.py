@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.tenants import Credentials
+from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.lanes.payers import checkout_payer

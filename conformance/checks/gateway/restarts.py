@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import OWN_PROCESSES
+from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.judging.gateway.originals import judge_nothing_second, judge_original
 from conformance.judging.gateway.status import judge_same_status, paid_status

@@ -7,7 +7,7 @@ enforces them when a link is created, by the key's mode, the decision about the 
 from __future__ import annotations
 
 from conformance.engine.check import Case, check
-from conformance.engine.tenants import Credentials
+from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.lanes.payers import checkout_payer
 from conformance.outcome import Inconclusive, NodeCannotShow

@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.judging.rail.refusals import challenged_again
 from conformance.oracles.x402 import faults_of_challenge

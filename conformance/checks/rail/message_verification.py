@@ -10,7 +10,7 @@ from conformance.checks.shared.agent_rail_agreement import FAMILY_MEMBERS
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.digests import digest_value

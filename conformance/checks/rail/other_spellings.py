@@ -12,7 +12,7 @@ from conformance.discovery.path_spellings import Spelling, call_spellings
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer, Client, Unreachable
 from conformance.http.raw import RawTransport
 from conformance.http.trust import context_of

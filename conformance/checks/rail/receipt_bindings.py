@@ -12,7 +12,7 @@ from conformance.discovery.rehearsing import refusal
 from conformance.discovery.unusual_requests import repeated_body, unusual_bodies
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.judging.rail.paid_reference import (
     ON_ITS_WORD,
     References,

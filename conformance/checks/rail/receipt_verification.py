@@ -10,7 +10,7 @@ from typing import Any, Final
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.oracles.forging import Signer, compact, mac
 from conformance.oracles.hashing import jcs_bytes

@@ -18,7 +18,7 @@ from conformance.engine import clock
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.http.refusals import refused_body
 from conformance.lanes.registry import LANES
 from conformance.outcome import Inconclusive

@@ -14,7 +14,7 @@ from conformance.discovery.rail import INDEX
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import OWN_PROCESSES
+from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.ledger import load
 from conformance.oracles import jose

@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.judging.rail.refusals import is_challenged
 from conformance.oracles.x402 import proof_of_another_family

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from conformance.discovery.recognising import says_later
 from conformance.engine.check import Case, check, log_shortened_part
-from conformance.engine.quick import one_of_several
+from conformance.engine.quick_policy import one_of_several
 from conformance.fuzz.driving import Outcome, drive
 from conformance.fuzz.wire import End, Order, Request, Skipped
 from conformance.http.client import Answer, Unreachable, retry_after

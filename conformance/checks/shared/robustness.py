@@ -15,7 +15,7 @@ from typing import TypeVar
 from conformance.discovery.recognising import says_later
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.fuzz import corpora
 from conformance.http.client import Answer, Client, Late, Unreachable, retry_after
 from conformance.http.raw import RawTransport

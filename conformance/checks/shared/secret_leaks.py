@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.echoed import FIX, ROW
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
+from conformance.engine.secret_echo import FIX, ROW
 from conformance.fuzz.corpora import JSON
 from conformance.http.leaks import comes_back
 from conformance.judging.rail.repeated_proofs import judge_paid_proofs

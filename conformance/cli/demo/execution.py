@@ -10,7 +10,7 @@ import click
 
 from conformance import extras
 from conformance.cli.usage import UsageFault
-from conformance.engine.registration import import_meanwhile
+from conformance.engine.check_loading import import_meanwhile
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import load
 from conformance.log.events import LOG, EventLog

@@ -16,8 +16,8 @@ from conformance.cli.target_options import TargetOptions
 from conformance.cli.targets import check_nodes, load_chain_file, load_named_profile, open_target, replace_nodes
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
-from conformance.engine.quick_look import QuickSelection
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
+from conformance.engine.quick_selection import QuickSelection
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.http.recorded import curl_line
 from conformance.lanes.spending import Wallet

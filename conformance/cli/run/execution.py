@@ -26,10 +26,10 @@ from conformance.cli.targets import (
 )
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
+from conformance.engine.check_loading import find_missing_extras, import_meanwhile
 from conformance.engine.expected_failures import explain_contradiction
-from conformance.engine.quick import FUZZ_SECONDS
-from conformance.engine.quick_look import select_quick_checks
-from conformance.engine.registration import find_missing_extras, import_meanwhile
+from conformance.engine.quick_policy import FUZZ_SECONDS
+from conformance.engine.quick_selection import select_quick_checks
 from conformance.engine.runner import Plan, PostRunStep, Run, explain_absence, select_checks
 from conformance.http.client import Names
 from conformance.lanes.spending import Wallet
@@ -194,7 +194,7 @@ def _warn_of_missing_extras(undecidable: Mapping[Check, str], rows: Sequence[Req
 
 def _apply_connection(profile: Profile | None, options: RunOptions) -> Profile | None:
     if profile is not None:
-        return options.connected(profile)
+        return options.apply_connection(profile)
     if options.cacert or options.insecure or options.timeout:
         raise UsageFault("--cacert, --insecure and --timeout need a target: give --config or --target")
     return None

@@ -21,9 +21,9 @@ from conformance.cli.suggestion import describe_unknown, prefixes
 from conformance.cli.targets import check_nodes, load_named_profile
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
-from conformance.engine.quick import FUZZ_SECONDS
-from conformance.engine.quick_look import QuickSelection, select_quick_checks
-from conformance.engine.registration import import_meanwhile
+from conformance.engine.check_loading import import_meanwhile
+from conformance.engine.quick_policy import FUZZ_SECONDS
+from conformance.engine.quick_selection import QuickSelection, select_quick_checks
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
 from conformance.live.following import Following

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.engine.quick import one_of_several
+from conformance.engine.quick_policy import one_of_several
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.challenges import entries, leaks

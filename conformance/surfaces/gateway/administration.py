@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from conformance.engine.check import Case
-from conformance.engine.tenants import Credentials
+from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import short

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from conformance.engine.check import Case
-from conformance.engine.tenants import Credentials
+from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer, JsonFault
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive

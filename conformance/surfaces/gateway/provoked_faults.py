@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.tenants import Credentials
+from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (

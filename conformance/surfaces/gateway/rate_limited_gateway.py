@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.engine import clock
 from conformance.engine.check import Case
-from conformance.engine.tenants import Credentials
+from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer, Client
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of

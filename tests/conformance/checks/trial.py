@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names, Transport
 from conformance.log.events import EventLog

@@ -123,7 +123,7 @@ def faulty_check() -> Iterator[None]:
         """Trips over itself."""
         raise AttributeError(case.check.id)
 
-    from conformance.engine.registration import load_checks
+    from conformance.engine.check_loading import load_checks
 
     load_checks()
     check.check("RAIL-KEY-01", surface="rail", fix="none")(broken)

@@ -13,9 +13,9 @@ from conformance.cli import list as list_command
 from conformance.cli.explain import content
 from conformance.cli.suggestion import find_nearest
 from conformance.engine.catalogue import CheckDescription, load_catalogue
+from conformance.engine.check_loading import load_checks
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import WHOLE
-from conformance.engine.registration import load_checks
+from conformance.engine.quick_policy import WHOLE
 from conformance.ledger import load
 from tests.conformance.described_checks import described
 

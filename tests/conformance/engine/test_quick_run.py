@@ -6,8 +6,8 @@ import pytest
 
 from conformance.engine.check import Case, Check
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import WHOLE, Quick, left_out, sample
-from conformance.engine.quick_look import select_quick_checks
+from conformance.engine.quick_policy import WHOLE, Quick, left_out, sample
+from conformance.engine.quick_selection import select_quick_checks
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.log.events import EventLog

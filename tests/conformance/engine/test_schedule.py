@@ -12,8 +12,8 @@ import pytest
 
 from conformance.engine import clock
 from conformance.engine.check import Case, Check
+from conformance.engine.check_loading import load_checks
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.registration import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.ledger.typical import typical_seconds

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.engine.check_loading import load_checks
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.registration import load_checks
 from conformance.first_look.permit import NotSent, OnlyReading, is_tried
 from conformance.ledger import load
 

@@ -15,7 +15,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Answer, Client, Counter, Names, Unreachable
 from conformance.http.leaks import comes_back

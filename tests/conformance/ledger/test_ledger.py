@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
 from conformance.ledger import NEWEST, VERSIONS, load
 from conformance.vocabulary.claims import CHECKOUT, PAYMENT_RESPONSE, RECORDS, TENANTS
 from conformance.vocabulary.lanes.families import OFFERS

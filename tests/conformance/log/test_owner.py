@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance import target
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.http.client import Counter, Names
 from conformance.ledger import load
@@ -63,7 +63,7 @@ PLACES = {
     ): "a signature, of its payload and a seed",
     ("conformance/surfaces/control_plane/listening.py", "bound", "to_thread"): "sockets, of a host and a port",
     (
-        "conformance/engine/registration.py",
+        "conformance/engine/check_loading.py",
         "import_module",
         "to_thread",
     ): "checks come in, which register themselves before any is asked for",

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
 from conformance.ledger.typical import typical_seconds
 from conformance.log.events import WHOLE_RUN, EventLog
 from conformance.outcome import Verdict

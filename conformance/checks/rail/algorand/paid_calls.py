@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.judging.rail.served import operations_are_served
 from conformance.lanes.algorand.group_shapes import GROUPS

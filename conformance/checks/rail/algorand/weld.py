@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.judging.rail.algorand.quoted import AlgorandQuote
 from conformance.judging.rail.chain_away import nothing_is_served
 from conformance.judging.rail.refusals import (

@@ -11,7 +11,7 @@ import base58
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.judging.rail.refusals import assert_control_is_served, honest_payment_is_served
 from conformance.judging.rail.served import operations_are_served

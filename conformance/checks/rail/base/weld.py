@@ -11,7 +11,7 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.judging.rail.chain_away import faults_to_show, judge_under_fault
 from conformance.judging.rail.recovery import judge_fresh_terms, judge_recovery

@@ -14,7 +14,7 @@ from solders.transaction import VersionedTransaction
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.judging.rail.refusals import honest_payment_is_served, refused
 from conformance.judging.rail.served import operations_are_served
 from conformance.judging.rail.solana.orders import Quoted, solana_payer

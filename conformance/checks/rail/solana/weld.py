@@ -16,7 +16,7 @@ from solders.transaction import VersionedTransaction
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import sample
+from conformance.engine.quick_policy import sample
 from conformance.judging.rail.chain_away import nothing_is_served
 from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.judging.rail.solana.orders import Quoted, derived_reference, solana_payer

@@ -14,7 +14,7 @@ import pytest
 
 from conformance import target
 from conformance.checks.addons import bundled
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.log.events import EventLog

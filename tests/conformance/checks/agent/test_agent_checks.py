@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDictProxy
 
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
 from conformance.http.client import Unreachable
 from conformance.log.events import EventLog
 from conformance.oracles.message_signatures import judgement, keys, members, signing

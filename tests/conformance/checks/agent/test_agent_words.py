@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.checks.agent.vectors import code_is_open
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.message import Message
 from conformance.outcome import Inconclusive, Verdict

@@ -6,7 +6,7 @@ import random
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog

@@ -14,7 +14,7 @@ import pytest
 
 from conformance import target
 from conformance.checks.control_plane import health, services
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.http.recorded import template
 from conformance.ledger import load

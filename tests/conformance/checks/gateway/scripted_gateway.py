@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from conformance.engine.check_loading import load_checks
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.registration import load_checks
 from conformance.outcome import Verdict
 from conformance.target import clock_file
 from tests.conformance.checks.trial import tried

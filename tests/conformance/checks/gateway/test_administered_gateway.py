@@ -13,7 +13,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.gateway import credentials
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_gateway import Gateway, Refusal, profile_text
 from tests.conformance.checks.trial import tried

@@ -17,7 +17,7 @@ from conformance.checks.gateway.amounts import EXACT, is_product
 from conformance.checks.gateway.links import address_parts
 from conformance.checks.gateway.tokens import counts_up, observed_bits
 from conformance.engine.check import REGISTRY
-from conformance.engine.registration import load_checks
+from conformance.engine.check_loading import load_checks
 from conformance.http.client import Answer
 from conformance.judging.gateway.limits import retry_after
 from conformance.judging.gateway.originals import identity

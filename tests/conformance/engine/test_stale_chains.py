@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conformance.engine import trailing
+from conformance.engine import stale_chains
 from conformance.engine.check import Case, Check
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.runner import Plan, Run
-from conformance.engine.trailing import STALE_SECONDS, StaleChains
+from conformance.engine.stale_chains import STALE_SECONDS, StaleChains
 from conformance.http.client import Names
 from conformance.lanes.base.node import BaseNode
 from conformance.ledger import load
@@ -75,7 +75,7 @@ class OneNode:
 def nodes(monkeypatch: pytest.MonkeyPatch) -> Nodes:
     """Nodes that are current, until a test says something else."""
     made = Nodes(dict.fromkeys(CHAINS, 1.0))
-    monkeypatch.setattr(trailing, "node_of", made.open)
+    monkeypatch.setattr(stale_chains, "node_of", made.open)
     return made
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from conformance.engine.waiting import ClockBarrier
+from conformance.engine.clock_barrier import ClockBarrier
 
 
 async def turns(times: int = 50) -> None:

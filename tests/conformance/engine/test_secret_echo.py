@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.engine.echoed import ROW, make_echo_listener
+from conformance.engine.secret_echo import ROW, make_echo_listener
 from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog
 from conformance.surfaces.rail.purchase import header_value

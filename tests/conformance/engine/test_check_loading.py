@@ -7,7 +7,7 @@ import sys
 
 _PROGRAM = """
 import asyncio, sys
-from conformance.engine.registration import CHECK_PACKAGES, import_meanwhile
+from conformance.engine.check_loading import CHECK_PACKAGES, import_meanwhile
 
 async def waits():
     async with import_meanwhile():

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.engine.declared import UnreadableArgument, read_declarations
+from conformance.engine.check_declarations import UnreadableArgument, read_declarations
 
 _HEAD = """\
 from conformance.checks.other import FIX as _FIX
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import OWN_PROCESSES, sample
+from conformance.engine.quick_policy import OWN_PROCESSES, sample
 _A, _B = "X-A-01", "X-A-02"
 _BOTH = (_A, _B)
 """

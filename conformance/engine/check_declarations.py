@@ -2,7 +2,7 @@
 
 To import the checks takes a second and the libraries of every chain. A build has none of these libraries, and an
 installation may lack some. The arguments of a decorator are therefore texts, numbers, tuples, and names of such
-constants; a name may come from another module of the suite. What `conformance.engine.quick` and `exclusive` define is
+constants; a name may come from another module of the suite. What `conformance.engine.quick_policy` and `exclusive` define is
 executed, as they need only the standard library.
 """
 
@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.engine import exclusive, quick
+from conformance.engine import exclusive, quick_policy
 
 CHECKS: Final = "conformance/checks"
-_QUICK: Final = quick.__name__
+_QUICK: Final = quick_policy.__name__
 _EXCLUSIVE: Final = (exclusive.__name__, exclusive.Exclusive.__name__)
 
 
@@ -54,7 +54,7 @@ def _read_file(modules: _Modules, file: str) -> Iterator[dict[str, Any]]:
 def _make_entry(modules: _Modules, file: str, node: ast.AsyncFunctionDef, call: ast.Call) -> dict[str, Any]:
     arguments = {keyword.arg: modules.evaluate(file, keyword.value) for keyword in call.keywords}
     disturbs = arguments.get("exclusive", exclusive.Exclusive.NOTHING)
-    policy = arguments.get("quick") or quick.BY_COMPANY[disturbs]
+    policy = arguments.get("quick") or quick_policy.BY_COMPANY[disturbs]
     return {
         "id": node.name,
         "rows": modules.evaluate(file, ast.Tuple(call.args)),
@@ -106,7 +106,7 @@ class _Modules:
             case ast.Attribute(ast.Name(name), member) if self.parse(file).imports.get(name) == _EXCLUSIVE:
                 return exclusive.Exclusive[member]
             case ast.Call(ast.Name(name), arguments, []) if self.parse(file).imports.get(name, ("", ""))[0] == _QUICK:
-                function = getattr(quick, self.parse(file).imports[name][1])
+                function = getattr(quick_policy, self.parse(file).imports[name][1])
                 return function(*(self.evaluate(file, one) for one in arguments))
         raise UnreadableArgument(
             f"{file}:{node.lineno}: {ast.unparse(node)} is no constant, so `@check` cannot be read"
@@ -123,7 +123,7 @@ class _Modules:
             raise UnreadableArgument(f"{file}: {name} is no constant of the module, so `@check` cannot be read")
         source, original = module.imports[name]
         if source == _QUICK:
-            return getattr(quick, original)
+            return getattr(quick_policy, original)
         return self._resolve_name(f"{source.replace('.', '/')}.py", original)
 
 

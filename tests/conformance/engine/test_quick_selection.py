@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from conformance.engine.check import Case, Check
+from conformance.engine.check_loading import load_checks
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick import WHOLE, Quick, left_out, one_of_several, sample
-from conformance.engine.quick_look import select_quick_checks
-from conformance.engine.registration import load_checks
+from conformance.engine.quick_policy import WHOLE, Quick, left_out, one_of_several, sample
+from conformance.engine.quick_selection import select_quick_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog
