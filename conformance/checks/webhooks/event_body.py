@@ -159,7 +159,7 @@ def _amount(case: Case, sale: Sale, one: Received, where: Mapping[str, str]) -> 
 
 
 def _denotes(text: str, microunits: int) -> bool:
-    """Return whether a text contains the amount in whole units. The bare millionths are not a form for people (P-MN-04)."""
+    """Return whether a text contains the amount in whole units; bare millionths are not for people (P-MN-04)."""
     word = figures.shows(text, microunits)
     return word is not None and word != str(microunits)
 

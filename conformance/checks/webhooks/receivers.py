@@ -238,8 +238,9 @@ async def _no_effects(
     `open_points` contains what the interface leaves open about a delivery, by its description.
     """
     answers = await run_concurrently((sending.attempt(one) for one in made.values()), at_once=4)
+    # A receiver that handles nothing any more has no effects either, and must not pass by that.
     if not await sending.settle():
-        sending.case.mark_inconclusive(row, "after these deliveries the receiver takes no genuine one either")
+        sending.case.mark_inconclusive(row, "after these deliveries the receiver accepts no genuine one either")
         return
     for (how, delivery), (answer, happened) in zip(made.items(), answers, strict=True):
         where, beyond = {"delivery": how}, (open_points or {}).get(how)

@@ -34,8 +34,10 @@ _OF_REDELIVERIES = ("WH-DELIV-05", "WH-DELIV-06", "WH-SIG-07")
 
 
 @check(
-    "WH-DELIV-02", "WH-DELIV-07", surface="webhooks", fix="Store one event for each payment, with a unique key, and
-    deliver that event however often the payment is seen.",
+    "WH-DELIV-02",
+    "WH-DELIV-07",
+    surface="webhooks",
+    fix="Store one event for each payment, with a unique key. Deliver that event however often the payment is seen.",
 )
 async def one_payment_is_one_event(case: Case) -> None:
     """One confirmed payment gives one event id, at every destination and however often the payment is looked at.
@@ -86,10 +88,17 @@ def _one_id(case: Case, sale: Sale) -> None:
 
 
 @check(
-    "WH-DELIV-02", "WH-DELIV-05", "WH-DELIV-06", "WH-DELIV-07", "WH-DELIV-10", "WH-SIG-06", "WH-SIG-07",
-    surface="webhooks", exclusive=Exclusive.CLOCK, fix="Store the event's bytes and send them again after the schedule's
-    pause, even after a restart. Sign each attempt " "with its own time. Drop waiting deliveries of a deleted
-    destination.",
+    "WH-DELIV-02",
+    "WH-DELIV-05",
+    "WH-DELIV-06",
+    "WH-DELIV-07",
+    "WH-DELIV-10",
+    "WH-SIG-06",
+    "WH-SIG-07",
+    surface="webhooks",
+    exclusive=Exclusive.CLOCK,
+    fix="Store the event's bytes and send them again after the schedule's pause, even after a restart. Sign each "
+    "attempt with its own time. Drop waiting deliveries of a deleted destination.",
 )
 async def a_failed_delivery_is_made_again(case: Case) -> None:
     """An event whose delivery failed is sent again with the same id, the same data, and a new signature that verifies.
@@ -241,7 +250,7 @@ async def _dropped(case: Case, deleted: Deleted | None) -> None:
     if deleted is None:
         case.mark_not_applicable("WH-DELIV-10", "no destination could be made and deleted between two attempts")
     elif not await deleted.kept_hears(deleted.sold, seconds=0):
-        case.mark_not_applicable("WH-DELIV-10", "the event did not come again to the destination that stays either")
+        case.mark_not_applicable("WH-DELIV-10", "the event was not sent again to the other destination either")
     else:
         late, where = await deleted.late(deleted.sold), {"first attempt": "answered with 500 before the deletion"}
         case.expect("WH-DELIV-10", late == 0, "no delivery to the deleted one", f"{late} deliveries", where=where)

@@ -63,8 +63,12 @@ async def a_delivery_bears_a_signature(case: Case) -> None:
 
 
 @check(
-    "WH-SIG-04", "WH-SIG-08", surface="webhooks", lane="each", fix="Sign the bytes that you send, joined to t as the
-    profile declares. The key is the whole text of the secret that " "the dashboard shows for this destination.",
+    "WH-SIG-04",
+    "WH-SIG-08",
+    surface="webhooks",
+    lane="each",
+    fix="Sign the bytes that you send, joined to t as the profile declares. The key is the whole text of the secret "
+    "that the dashboard shows for this destination.",
 )
 async def a_signature_verifies(case: Case) -> None:
     """v1 verifies with the destination's secret over the declared string, with the body's bytes as they came.
