@@ -40,7 +40,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
 @click.argument("url", required=False)
 @click.option(
     "--resume",
-    "resumed",
+    "resume_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Continue the payment in a file that an earlier run wrote. Nothing is paid twice.",

@@ -44,7 +44,7 @@ from conformance.vocabulary.lanes.registry import FACTS
 def pay(
     ctx: click.Context,
     url: str | None,
-    resumed: Path | None,
+    resume_file: Path | None,
     lane: str | None,
     body: str | None,
     config: Path | None,
@@ -62,14 +62,14 @@ def pay(
     timeout: float | None,
 ) -> None:
     """Do what `weldproof pay` says of itself; its options are declared beside its help."""
-    _check_options(url, resumed, lane, body, again=again, is_a2a=is_a2a)
+    _check_options(url, resume_file, lane, body, again=again, is_a2a=is_a2a)
     profile = load_named_profile(config, (), is_reference=False)
     if profile is None:
         raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
     profile = apply_connection_options(profile, cacert=cacert, insecure=insecure, timeout=timeout)
     check_nodes(profile, main_network=main_network)
     body_value = _read_body(body)
-    file = _find_payment_file(url, resumed, body_value, again=again)
+    file = _find_payment_file(url, resume_file, body_value, again=again)
     address = PaidAddress.of(file.record.url if file is not None else str(url))
     attempt = Attempt(
         profile,
@@ -77,7 +77,7 @@ def pay(
         lane,
         body_value,
         is_a2a,
-        resumed is not None,
+        resume_file is not None,
         again,
         seconds,
         _prepare_folder(address.url, receipt_file, folder, file),

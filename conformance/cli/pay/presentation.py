@@ -85,7 +85,7 @@ async def present_until(once: PresentOnce, ends: float, say: Say, keep: Callable
         except Throttled as fault:
             reply = ProofReply(Verdict.AGAIN, f"429: {fault}")
         # What the other side wrote goes into a file that must be readable when it is needed.
-        reply = replace(reply, said=json_safe(reply.text))
+        reply = replace(reply, text=json_safe(reply.text))
         keep(reply.text)
         if reply.verdict is not Verdict.AGAIN:
             return reply

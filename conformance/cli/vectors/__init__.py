@@ -49,7 +49,7 @@ class _Group(SuggestingGroup):
             return super().get_command(ctx, cmd_name)
         from conformance.cli.vectors import run  # noqa: PLC0415 - it starts verifiers, which `list` and `show` do not
 
-        return {"run": run.run, "compare": run.compare_command}[cmd_name]
+        return {"run": run.run_command, "compare": run.compare_command}[cmd_name]
 
 
 @click.group("vectors", cls=_Group)
