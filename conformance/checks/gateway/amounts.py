@@ -87,6 +87,7 @@ async def amounts_are_exact(case: Case) -> None:
         # In Python a bool is an int, so `true` in the answer would pass as the number 1 without the second test.
         whole, told = isinstance(found, int) and not isinstance(found, bool), f"{type(found).__name__} {found!r}"
         case.expect("GW-LINK-05", whole, "amount_microunits as an integer", told, exchange=answer, where=where)
+        # Only specification 3.4 fixes the rounding. Another target may round in either direction.
         rounded = rounded_product(literal) if follows_records(case) else None
         expected = _expected(literal) if rounded is None else f"{rounded}"
         holds = whole and found == rounded if rounded is not None else is_product(literal, found)
@@ -142,6 +143,7 @@ async def an_amount_is_positive(case: Case) -> None:
     await _refused(case, "GW-LINK-20", (*NOT_POSITIVE, *NOT_FINITE), envelope=False)
 
 
+# Both checks of invalid amounts go through one function, so that they differ only in the literals and the envelope.
 async def _refused(case: Case, row: str, literals: tuple[str, ...], *, envelope: bool) -> None:
     tenant = case.session.tenants.get()
     # A control: if a valid creation fails as well, this raises `Inconclusive`, and the refusals below prove nothing.

@@ -36,6 +36,7 @@ async def payment_in_another_asset(case: Case) -> None:
 def _on_the_other_network(case: Case) -> Sequence[Way]:
     """Return a payment with a link's own memo on another chain of the lane, in money of a simulator or test network."""
     own, other = case.profile.gateway_chains.of(case.lane), case.profile.chains.of(case.lane)
+    # Only with a separate node for links can the same memo be paid on the other chain without paying a link there.
     if own is None or other is None or not case.profile.checkout_node_apart(case.lane):
         return []
     network = other.network

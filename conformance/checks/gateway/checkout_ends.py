@@ -64,8 +64,10 @@ async def a_link_ends_in_time(case: Case) -> None:
     """
     async with limited_gateway(case) as service:
         tenant = service.lasting_tenant()
+        # The least and the greatest lifetime that a link may have (3.4).
         bodies = [link_body(case, tenant, expires_in_seconds=seconds) for seconds in (_LIFETIME, 86_400)]
         short_, long_ = [await created(case, Creation(LINKS, body, tenant), service.call) for body in bodies]
+        # The page is read first, because only its active state shows where the memo is.
         url = f"{service.url}{CHECKOUT}{_token(short_)}"
         before, _ = await case.session.pages.look(case.client, url)
         await service.advance(_OVER)
@@ -195,6 +197,7 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
     if status.object().get("status") != "expired":
         raise Inconclusive(f"a link whose time is over is not expired, which another check judges: {brief(status)}")
     ended = {"expired": late}
+    # A secret never appears in the report, so it is registered before the first call that sends it.
     secret = str(cancelled.order.answer.object().get("cancel_secret"))
     case.client.names.secret(secret, "CANCEL_SECRET")
     at = f"{case.session.gateway}{CHECKOUT}{cancelled.order.token}"
@@ -230,6 +233,7 @@ async def a_link_is_called_off(case: Case) -> None:
     """
     tenant = case.session.tenants.get()
     creation = Creation(LINKS, link_body(case, tenant), tenant)
+    # Clients send both an empty object and no body at all, and P-CK-07 allows either for abandoning.
     empty, bare, cancelled = [await created(case, creation) for _ in range(3)]
     nothing: Mapping[str, Any] = {}
     for made, body, what in ((empty, nothing, "an empty object"), (bare, None, "no body")):
@@ -244,6 +248,8 @@ async def a_link_is_called_off(case: Case) -> None:
     again = await _called_off(case, cancelled, "abandon", {})
     held, where = _is_cancelled(again), {"call": "abandon", "link": "cancelled"}
     case.expect("GW-CHK-22", held, "200 and cancelled, as before", brief(again), exchange=again, where=where)
+    # The two calls differ on purpose (P-CK-07): abandoning is idempotent for a payer who closes the page twice.
+    # Cancelling reports that the link has ended already.
     twice = await _called_off(case, cancelled, "cancel", shown)
     where = {"call": "cancel", "link": "cancelled"}
     case.expect("GW-CHK-22", twice.status == 410, "410", brief(twice), exchange=twice, where=where)

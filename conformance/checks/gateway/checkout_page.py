@@ -69,6 +69,7 @@ async def page_of_an_unpaid_link(case: Case) -> None:
     """
     made = await order(case)
     plain, answer = await case.session.pages.look(case.client, made.url)
+    # The plain read comes first. A browser would show a page for an error as well, and hide its status.
     is_page = answer.status == 200 and plain.page.is_markup
     case.expect("GW-CHK-01", is_page, "200 with a page", f"{answer.status}: {short(answer)}", exchange=answer)
     if not is_page:
@@ -87,6 +88,7 @@ async def page_of_an_unpaid_link(case: Case) -> None:
     paid = sorted(filter(is_state, view.paid_lines()))
     case.expect("GW-CHK-08", not paid, "no Paid before payment", "; ".join(paid), exchange=answer)
     _code(case, seen, made, shown)
+    # Large amounts are tried only if the small one was read: otherwise they would repeat the same failure.
     if amount is not None:
         await run_concurrently(
             _large(case, microunits) for microunits in [case.rng.randrange(*one, 2) for one in _LARGE]

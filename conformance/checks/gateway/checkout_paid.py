@@ -41,6 +41,7 @@ async def _bound(case: Case, who: CheckoutPayer, link: Opened) -> tuple[Opened, 
     """
     known = way(case)
     ways = MEMO_WAYS[case.lane] if known is None else (known,)
+    # A new link for each way: a payment that a target does not recognise could otherwise still turn the page later.
     for place, one in enumerate(ways):
         tried = link if place == 0 else await opened(case)
         tx_id = await who.settle(tried.bill, one)
@@ -71,6 +72,7 @@ async def right_payment_is_paid(case: Case) -> None:
     made = link.order
     before = await who.holding(made.payout, made.asset)
     link, tx_id, done = await _bound(case, who, link)
+    # Without a bound way the suite may have guessed the wrong one, so the target is not to blame.
     if done is None and way(case) is None:
         raise Inconclusive(f"unbound: no usual way to carry a memo is found; bind [gateway.memo] {case.lane}")
     if done is None and link.before.unseen is not None and "state" in link.before.lacking:
@@ -131,6 +133,7 @@ async def payment_in_another_shape_is_paid(case: Case) -> None:
             case.note(f"{one.what}: {reason}")
             return None
 
+    # All shapes are on the chain before the control, so the control's turn to Paid proves that the target saw them.
     sent = await run_concurrently(map(pay, shapes, links))
     usual = await paid_rightly(case, who, control)
     case.expect("GW-CHK-09", True, "Paid", "Paid", exchange=usual.answer, where={"payment": "the usual one"})

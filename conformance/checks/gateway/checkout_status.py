@@ -72,6 +72,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     members = before.object()
     held = before.status == 200 and members.get("status") == "active" and members.get("tx_id", "") is None
     wanted = case.profile.gateway_bindings.link_body.get("redirect_url")
+    # The member redirect_url belongs to the records of 3.4, which not every target claims.
     held = held and (not follows_records(case) or members.get("redirect_url", "") == wanted)
     case.expect("GW-CHK-19", held, "200, active and no transaction", brief(before), exchange=before)
     if not await _wants_its_secret(case, link, url):
@@ -81,6 +82,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     turned = await _turns_paid(case, link, url)
     if not turned and way(case) is None:
         raise Inconclusive("the page did not turn to Paid, which GW-CHK-09 judges: how a memo is carried is not bound")
+    # The page and the status may be served from different replicas, so the status is waited for separately.
     after = await paid_status(case, link) or before
     members = after.object()
     paid = after.status == 200 and members.get("status") == "paid" and _same_id(members.get("tx_id"), tx_id)

@@ -54,6 +54,7 @@ async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]
     wanted = [one for one in ways if way(case) is not None or not one.pinned]
     if len(wanted) < len(ways):
         log_shortened_part(case.log, replace(case.check, rows=(row,)), _unpinned(case), len(wanted), len(ways))
+    # A separate link for each way: the page of a shared link would not show which payment turned it to Paid.
     *links, control = await several(case, len(wanted) + 1)
 
     async def pay(one: Way, link: Opened) -> str | None:
@@ -159,6 +160,7 @@ async def payment_with_another_links_memo(case: Case) -> None:
     if done is None:
         await _took_the_other(case, other)
         return
+    # Status and attestation are kept, because a second payment must not replace the transaction that paid the link.
     before = await paid_status(case, link)
     third = await _third(case, link)
     twice = await _paid_again(case, who, link)
@@ -297,6 +299,8 @@ async def pending_payment(case: Case) -> None:
     # Registered as stray payments, so that other checks do not judge an event that reports them.
     with case.session.stray_payments.collect_for(case.check.id) as made:
         if "reject_late" in names:
+            # `reject_late`: the node accepts the transaction and then drops it from its pool. `withhold`: it keeps the
+            # transaction out of every block until the release.
             async with below.fault("reject_late"):
                 made.add(await who.submitted(dropped.bill))
         async with below.fault("withhold"):

@@ -70,6 +70,7 @@ async def rejected(
     )
     key = fresh(case)
     answer = await call("POST", path, json_body=body, headers={"Idempotency-Key": key, **headers})
+    # A status 4xx is not enough: a server that checks too late may still return the token of the link that it created.
     handed = sorted(_GRANTED.intersection(answer.object()))
     holds = is_rejected(answer) and not handed
     case.expect(row, holds, "rejected, nothing handed out", _describe(answer, handed), exchange=answer, where=where)
@@ -144,6 +145,7 @@ async def a_call_without_authorization_is_rejected(case: Case) -> None:
     Sends a good creation with X-Tenant-Id alone, and one without either header. Expects a client error in the envelope,
     and that the call's Idempotency-Key is still free for the tenant.
     """
+    # A profile may name no tenant, but the refusal of a call without credentials can be judged all the same.
     if not case.session.tenants.headers():
         await _without_any(case)
         return
@@ -279,6 +281,7 @@ async def a_key_opens_its_own_tenant_only(case: Case) -> None:
         for path in await _paths(case, key_of):
             headers = {"Authorization": f"Bearer {key_of.key}", "X-Tenant-Id": id_of.id}
             how = f"key of {key_of.name}, id of {id_of.name}"
+            # Either tenant could own what was created by mistake, so the Idempotency-Key is tried for both.
             for owner in (key_of, id_of):
                 await rejected(case, "GW-AUTH-05", path, headers, owner, how, envelope="GW-AUTH-08")
             headers = {**headers, "X-Tenant-Id": "7f5b2c1e-0000-4000-8000-000000000000"}

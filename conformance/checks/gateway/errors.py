@@ -14,6 +14,7 @@ from conformance.surfaces.gateway.calls import envelope_fault
 from conformance.surfaces.gateway.provoked_faults import OF_THE_FRONT, provoked, refused_as_too_large
 
 _FIX = "Answer every error, also those of the framework, with {error: code, message: text} and a JSON Content-Type."
+# Wider than the form in 3.2 (lower case, digits and underscores): the interface asks only for a token without spaces.
 _CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,79}")
 _REPEATS = 3
 

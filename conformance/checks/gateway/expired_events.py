@@ -59,6 +59,7 @@ async def _expired(case: Case) -> None:
     network = network_of(paying)
     async with own_destination(case, "Weldproof expired link", network, {"events": list(_EVENTS)}) as own:
         tenant, receiver = own.tenant, own.receiver
+        # Opened for a new tenant, so that no other check's events reach this destination.
         late = await opened(paying, network=network, tenant=tenant, members={"expires_in_seconds": _LIFETIME})
         await pass_time(paying, _LIFETIME + _AFTERWARDS)
         at = f"{case.session.gateway}{CHECKOUT}{late.order.token}"

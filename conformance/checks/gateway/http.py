@@ -138,6 +138,7 @@ async def a_wrong_media_type_gets_the_envelope(case: Case) -> None:
     Sends plain text, forms of both kinds and XML to all four POST endpoints, with credentials where there are any.
     Expects `error` and `message` in the body of each 415.
     """
+    # All four endpoints, because a framework may refuse a media type on one route before the code of another sees it.
     sent = [(path, media) for path in (LINKS, RESOURCES, RECEIPT_VERIFY, SCREEN) for media in USUAL_MEDIA_TYPES]
     answers = await run_concurrently(
         target_of(case)("POST", path, body=b"{}", headers={"content-type": media, **case.session.tenants.headers()})
@@ -181,6 +182,7 @@ async def _successes(case: Case) -> list[tuple[str, Answer]]:
         posts.append((SCREEN, bindings.screen_body))
     if headers:
         tenant = case.session.tenants.get()
+        # Many at once: ids drawn from a clock or a counter without a lock collide only under concurrency.
         posts += [entry for _ in range(_MANY) for entry in bodies(case, tenant).items()]
     sent = await run_concurrently(call("POST", path, json_body=dict(body), headers=headers) for path, body in posts)
     answers = [(path, answer) for (path, _), answer in zip(posts, sent, strict=True)]

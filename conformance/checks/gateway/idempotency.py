@@ -114,6 +114,7 @@ async def _repeated(case: Case, row: str, path: str) -> None:
     tenant = case.session.tenants.get()
     creation = Creation(path, _body(case, path, tenant), tenant, fresh(case))
     original = await created(case, creation)
+    # A creation in between: a server that returns the last link of the tenant, and not the one of the key, fails here.
     await created(case, Creation(path, _body(case, path, tenant), tenant))
     ids = [original.headers.get(REQUEST_ID)]
     for number in range(_REPEATS):
@@ -160,6 +161,7 @@ def _pairs(case: Case) -> dict[str, tuple[str, str]]:
     stem = fresh(case)
     digits = str(int.from_bytes(hashlib.sha256(stem.encode()).digest()[:6]) + 10**14)
     pairs = {f"the last of {length} characters": _ending(stem, length) for length in _LONG_KEYS}
+    # Each pair collides in one kind of server: one that decodes percent escapes, parses numbers, or strips punctuation.
     pairs["an escape"] = (f"{stem}-%61", f"{stem}-a")
     pairs["how a number is written"] = (digits, f"{digits}.0")
     pairs["a leading zero"] = (f"1{digits}", f"01{digits}")
@@ -213,6 +215,7 @@ async def a_changed_body_creates_nothing(case: Case) -> None:
         shown = await _shown_amount(case, original) if path == LINKS else None
         for changed in _changed(case, creation):
             await _second(case, creation, original, changed)
+        # A server can answer with the original and still change the stored link. Only the page shows that.
         if shown is not None:
             kept = await _shown_amount(case, original)
             found, where = "another amount" if kept is None else kept, {"place": "the link's page"}
@@ -287,6 +290,7 @@ async def a_key_belongs_to_its_tenant(case: Case) -> None:
     differs if the tenants' networks do. Expects a separate link or resource for each tenant, whichever comes first.
     """
     first, second = case.session.tenants.get("first"), case.session.tenants.get("second")
+    # Both orders, because a leak may depend on which tenant used the key first.
     for owner, other in ((first, second), (second, first)):
         for path in bodies(case, owner):
             key, body = fresh(case), _body(case, path, owner)

@@ -42,6 +42,8 @@ async def a_key_is_bound_for_a_day(case: Case) -> None:
     async with limited_gateway(case) as service:
         tenant = service.lasting_tenant()
         ending = {"expires_in_seconds": _MINUTE} if "gateway.checkout" in case.profile.claims.options else {}
+        # `early` is repeated inside the window, `late` is not. A server that extends the window on a repeat still
+        # returns the original of `early` after 24 hours.
         early, late = (Creation(LINKS, link_body(case, tenant, **one), tenant, fresh(case)) for one in (ending, {}))
         started, inside = service.now, [early]
         if case.profile.gateway_bindings.resource_body is not None:

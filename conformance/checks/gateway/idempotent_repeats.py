@@ -59,6 +59,7 @@ async def a_repeat_by_another_client_returns_the_original(case: Case) -> None:
     original = await created(case, creation)
     answer = await _sent(case, creation, {"User-Agent": _OTHER_CLIENT})
     judge_original(case, "GW-IDEM-03", creation, original, answer, {"repeat": "with another User-Agent"})
+    # A UUID in capitals is the same id. A server that hashes the header's text would take it for another tenant.
     answer = await _sent(case, creation, {"X-Tenant-Id": tenant.id.upper()})
     if is_created(case, answer):
         judge_original(case, "GW-IDEM-03", creation, original, answer, {"repeat": "with the tenant's id in capitals"})

@@ -186,6 +186,7 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
         await service.advance(MINUTE + 1)
         started = service.now
         calls = (post(service.call, Creation(LINKS, {}, tenant)) for _ in range(IN_A_MINUTE))
+        # Calls that fail by their body count as well. A limiter behind the schema check would never see them.
         refused = throttled(await run_concurrently(calls, at_once=_AT_ONCE))
         refused += throttled(await burst(case, service, tenant, BURST))
         quick_enough(service, started, refused, f"{IN_A_MINUTE + BURST} calls")
@@ -261,6 +262,7 @@ async def a_call_succeeds_after_the_wait(case: Case) -> None:
             raise Inconclusive("the 429 has no Retry-After, which GW-RATE-03 judges")
         if not case.expect("GW-RATE-05", wait <= _A_WHILE, "a wait within the hour", f"{wait:g} s", exchange=last):
             return
+        # The target's word is taken literally: a wait that is too short makes clients retry in vain.
         await service.advance(wait + _CLOCKS_APART)
         answer = named(case, await post(service.call, Creation(LINKS, link_body(case, tenant), tenant)))
         found = brief(answer)
@@ -308,5 +310,6 @@ async def a_throttled_creation_creates_nothing(case: Case) -> None:
             case.expect("GW-RATE-07", not handed, "nothing handed out", handed, exchange=answer)
         await service.advance(MINUTE + 1)
         for path in (LINKS, RESOURCES):
+            # Three of each kind are enough, because each costs a further creation.
             for creation in [one for one, _ in refused if one.path == path][:_LOOKED_AT]:
                 await nothing_created(case, "GW-RATE-07", creation, {"path": path}, service.call)

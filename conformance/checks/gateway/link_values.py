@@ -25,6 +25,7 @@ UNKNOWN_NETWORKS = (
     "algorand_atlantis",
     "base_atlantis",
     "solana_atlantis",
+    # Near misses of real names: a server that compares only letters, or a prefix, accepts them.
     "algorandtestnet_",
     "no such network",
 )

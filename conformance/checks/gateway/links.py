@@ -66,6 +66,7 @@ async def a_link_has_its_members(case: Case) -> None:
     open_point = next((one for _, answer in made if (one := asked_for(case.profile, LINKS, answer)) is not None), None)
     if not good and open_point is not None:
         raise Inconclusive(open_point)
+    # When every creation fails, wrong credentials in the profile are likelier than a fault of the gateway.
     hint = binding_hints.of_credentials(made[0][1])
     case.expect("GW-LINK-01", bool(good), "a created link", found, exchange=made[0][1], hint=hint)
     if good:
@@ -204,6 +205,7 @@ async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
         if label is not None:
             case.expect("GW-LINK-11", chain == label, label, chain, exchange=answer, where=where)
         forms.setdefault(network, set()).add(str(chain))
+    # Two rounds were made, so a network with two forms, or two networks with one form, shows here.
     one_each = all(len(found) == 1 for found in forms.values())
     apart = len({form for found in forms.values() for form in found}) >= len(forms)
     case.expect("GW-LINK-11", one_each and apart, "one form for each network, no two alike", forms)
@@ -237,6 +239,7 @@ async def a_link_without_a_network_is_on_the_first(case: Case) -> None:
         )
         return
     for order in (sorted(chains), sorted(chains, reverse=True)):
+        # Both orders: if the default were the first by name, one order alone would not reveal it.
         tenant = await admin.tenant("Weldproof order of networks", {network: payout[network] for network in order})
         usual = {name: value for name, value in link_body(case, tenant).items() if name != "preferred_network"}
         for asked, members in (("no member", {}), ("null", {"preferred_network": None})):

@@ -76,6 +76,8 @@ async def one_transfer_for_a_call_and_a_link(case: Case) -> None:
     await honest_payment_is_served(case, operation)
     tried = [(what, send, first) for what, send in ways.items() for first in ("the call", "the link")]
     pairs = await run_concurrently(_Pair.made(case, operation, where, *one) for one in tried)
+    # Two services that share no table race for the transfer. Half of the pairs reach the rail first, the other half the
+    # gateway.
     await run_concurrently(pair.show(case) for pair in pairs if pair.first == "the call")
     await _paid_apart(case, where)
     await run_concurrently(pair.show(case) for pair in pairs if pair.first == "the link")

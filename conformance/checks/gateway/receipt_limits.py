@@ -61,6 +61,7 @@ async def _exhaust(case: Case, service: LimitedGateway, call: tuple[dict[str, st
     answers = await _verify(service, call, _BEYOND)
     quick_enough(service, started, throttled(answers), f"{_BEYOND} calls")
     _judge(case, service, answers, "at once")
+    # A minute of rest fills any bucket and empties any window, so the second load is judged alone.
     await service.advance(MINUTE + 1)
     started, answers = service.now, await _verify(service, call, _BATCH)
     answered = service.now

@@ -92,6 +92,7 @@ async def verification_is_stateless(case: Case) -> None:
     material = Material.of(hosted.material.platform, hosted.material.jwks, strangers)
     chosen = [one for one in vectors(material) if one.name in _STATELESS]
     answers: dict[str, list[Answer]] = {one.name: [] for one in chosen}
+    # False sorts before True: the forged ones come first, so no accepted receipt can have taught the server a key.
     for one in sorted(chosen, key=lambda one: one.valid):
         answers[one.name].append(await hosted.present(case, one))
     shuffled = case.rng.sample(chosen, len(chosen))

@@ -89,6 +89,7 @@ async def receipt_vectors(case: Case) -> None:
     answers = await run_concurrently((hosted.present(case, one) for one in chosen), at_once=8)
     outcomes = list(zip(chosen, answers, strict=True))
     _needs_a_pass(hosted, outcomes)
+    # If no valid receipt passes, the hint says what to bind. The single hints would all mislead.
     unpassed = not any(one.valid and answer.status == _PASSED for one, answer in outcomes)
     for vector, answer in outcomes:
         if vector.row in case.check.rows:
@@ -175,6 +176,7 @@ def _reports(case: Case, outcomes: Sequence[Outcome]) -> None:
     passes = [answer for one, answer in outcomes if one.valid and answer.status == _PASSED]
     fails = [(one, answer) for one, answer in outcomes if _is_report(one, answer)]
     reports = [answer.object() for _, answer in fails]
+    # The interface names no member for pass or fail, so the suite searches one whose values separate the two kinds.
     member = telling([answer.object() for answer in passes], reports)
     if passes and reports:
         expected = "a member that differs between pass and fail reports"
@@ -196,6 +198,7 @@ def _codes(case: Case, fails: Sequence[Outcome]) -> None:
         vector, answer = fails[0]
         where, expected = {"receipt": vector.name}, "one of the bound codes"
         case.expect("GW-RCPT-20", False, expected, describe(answer), exchange=answer, where=where)
+        # Without any code the number of codes is within the limit, and GW-RCPT-20 fails for their absence.
         case.expect("GW-RCPT-21", True, "nine codes at most", "none", exchange=answer)
         return
     if member is None:

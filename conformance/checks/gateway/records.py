@@ -135,6 +135,7 @@ async def _made(case: Case, body: Mapping[str, Any]) -> Answer:
 
 def _judge(case: Case, answer: Answer, wanted: Mapping[str, Any], what: str) -> None:
     members = answer.object()
+    # Members that the server adds, with fixed values (3.8).
     added = {"is_active": True, "price_microalgos": _PRICE_MICROALGOS}
     faults = [*_formless(members), *_other(members, {**wanted, **added})]
     found = f"wrong or absent: {', '.join(faults)}"

@@ -123,6 +123,8 @@ async def a_restart_forgets_no_link(case: Case) -> None:
         (_resource, (_RESOURCE, _READ)),
         (_paid, (_PAYS, _STAYS, _STATUS, _AMOUNT, _ADDRESS)),
     )
+    # Each part prepares its state before the restart, and returns the function that judges it afterwards. So one
+    # restart serves all rows.
     then: list[After] = []
     for prepare, rows in (*parts, (_revoked, (_REVOKED, _ACCEPTED)), (_signed, (_PASSES, _PUBLISHED))):
         # A gateway whose links cannot be paid here, say, is judged by the rest all the same.
@@ -138,6 +140,7 @@ async def a_restart_forgets_no_link(case: Case) -> None:
 
 async def _links(case: Case) -> After:
     tenant, where = case.session.tenants.get(), {"restart": "after the first call"}
+    # Two keys, because a changed body may be answered with the original, which would disturb the plain repeat.
     repeated, changed = (Creation(LINKS, link_body(case, tenant), tenant, fresh(case)) for _ in range(2))
     originals = [await created(case, one) for one in (repeated, changed)]
     bindings = case.profile.gateway_bindings
@@ -193,6 +196,7 @@ async def _paid(case: Case) -> After:
     unpaid = [waiting, *await _large(paying)]
     await paid_rightly(paying, who, paid)
     before = await paid_status(paying, paid)
+    # A target whose attestation never verified is judged by another check, not by its restart.
     verified = before is not None and _attests(before, await published(case))
 
     async def judge() -> None:
@@ -251,6 +255,7 @@ async def _meanwhile(case: Case, words: Sequence[str]) -> After:
         return _nothing
     # Nothing can be paid, but the gateway has to restart all the same: the other rows of this check are about it.
     await ready_for_restart(case)
+    # The first payment is sent together with the stop command, the others at growing distances from it.
     payments = [asyncio.create_task(who.settle(links[0].bill, way(paying)))]
 
     async def pay() -> None:
@@ -262,6 +267,7 @@ async def _meanwhile(case: Case, words: Sequence[str]) -> After:
     try:
         await start_again(case, words, case.session.gateway + ANYBODYS)
     finally:
+        # The gateway answers again, so payments that are not sent yet would no longer test the restart.
         issuing.cancel()
         done = await asyncio.gather(*payments, return_exceptions=True)
     paid = [link for link, one in zip(links, done, strict=False) if isinstance(one, str)]

@@ -49,6 +49,7 @@ async def _judge(case: Case, answer: Answer, what: str, keys: list[Ed25519Key]) 
     token = _token(case, answer)
     found = f"{answer.status}: {short(answer)}"
     emitted = case.expect("GW-SCR-01", token is not None, "a compact JWS", found, exchange=answer, where=where)
+    # The rows below are about a receipt, so without one they are inconclusive.
     if token is None or not emitted:
         raise Inconclusive("the screening emitted no receipt that could be judged")
     header = _header(token)

@@ -60,6 +60,7 @@ async def tokens_cannot_be_guessed(case: Case) -> None:
     vary enough for 64 bits, and that no common step leads from one token to the next.
     """
     tenant = case.session.tenants.get()
+    # In sequence first: the order of creation is known only then, and a counter shows only in that order.
     answers = [await link(case, tenant) for _ in range(_IN_A_ROW)]
     answers += await run_concurrently(link(case, tenant) for _ in range(_SAMPLE - _IN_A_ROW))
     tokens = [token for answer in answers if (token := token_of(answer)) is not None]

@@ -49,6 +49,7 @@ async def a_tenant_pays_its_way(case: Case) -> None:
     tenant = await admin.tenant("Weldproof trial", payout)
     await _expect(case, "GW-TEN-01", tenant, test, allowed=True, when="on trial")
     await _expect(case, "GW-TEN-01", tenant, main, allowed=False, when="on trial")
+    # Live keys reach mainnet (P-TR-04), so even the administrator must not create one before the approval.
     early = await admin.call("POST", tenant.id, "api-keys", body={"mode": "live"})
     case.expect("GW-TEN-01", _refused(early), "a client error for a live key", early.status, exchange=early)
     await _approves_itself(case, tenant, main)
@@ -56,6 +57,7 @@ async def a_tenant_pays_its_way(case: Case) -> None:
     for key, network, allowed in ((tenant, test, True), (tenant, main, False), (live, test, False), (live, main, True)):
         when = "approved, with the test key" if key is tenant else "approved, with the live key"
         await _expect(case, "GW-TEN-02", key, network, allowed=allowed, when=when)
+    # The allowance counts paid links only, so it is asked for in full before and after one payment.
     await _uses_up(case, live, main)
     await admin.done("POST", tenant.id, "kyc", body={"status": "rejected"})
     await _expect(case, "GW-TEN-01", live, main, allowed=False, when="not approved any more")
@@ -83,6 +85,7 @@ def _networks(case: Case) -> tuple[str, str]:
     names = [profile.own_network(one.network) for one in found if one is not None]
     private = next((name for name in names if profile.usual_network(name).endswith(LOCAL_ENDING)), None)
     if private is not None:
+        # A private network is a property of the node, so this is not the target's or the profile's fault.
         raise NodeCannotShow(
             f"the {case.lane} node serves the private network {private} and no mainnet, so a gateway on it offers test "
             "networks alone"

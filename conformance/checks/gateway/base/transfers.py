@@ -36,6 +36,8 @@ async def one_transaction_pays_two_links(case: Case) -> None:
     Creates two links and pays both in one transaction of a contract, each by an authorization whose nonce is derived
     from its memo. Then pays a third link alone. Expects the status `paid` of each, with the transaction that paid it.
     """
+    # With call data there is one memo in the whole transaction. Only an authorization's nonce binds a memo to one
+    # transfer.
     if way(case) not in {None, "eip3009"}:
         case.mark_not_applicable(
             _ROW, "the memo is in the transaction's call data, so a transaction can pay one link only"
@@ -80,6 +82,8 @@ async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
     if not isinstance(who, BaseCheckout):
         raise Inconclusive("the payer of this lane has no address that a tenant may be paid at")
     address, links = who.payer.address, dict[str, Opened]()
+    # A comparison of the texts misses one of the spellings. It would then let a tenant pay its own link, and so forge a
+    # sale.
     for spelling, payout in (("with its checksum", address), ("in lower case", address.lower())):
         tenant = await admin.tenant("Weldproof payer and payee", {network: payout})
         links[spelling] = await opened(case, network=network, tenant=tenant)

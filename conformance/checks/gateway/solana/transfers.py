@@ -44,6 +44,8 @@ async def each_link_takes_its_own_transfer(case: Case) -> None:
     if not isinstance(who, SolanaPayer):
         raise Inconclusive("the payer of this lane cannot put several transfers into one transaction")
     for made, memos, transfers in _FALLING:
+        # Steps of two keep the amounts odd and different. They are so small that a larger transfer also suffices for a
+        # smaller link.
         least = odd_amount(case)
         amounts = [least + 2 * place for place in range(len(_AMOUNTS))]
         links = [await opened(case, microunits=amount) for amount in amounts[:: -1 if made else 1]]
