@@ -1,4 +1,4 @@
-"""Checks of the pay rail: importing this package registers every one of them; a lane's own stand in its folder."""
+"""Checks of the pay rail. Importing this package registers each of them; a lane's checks are in its folder."""
 
 from conformance.engine.check_loading import register_all
 

@@ -1,4 +1,4 @@
-"""RAIL-A2A: the rail's agent transport, unpaid."""
+"""RAIL-A2A: JSON-RPC, tasks and payment terms of the rail over A2A, without payment."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from conformance.surfaces.rail.a2a import Task
 from conformance.surfaces.rail.purchase import lane_of
 
 _UNKNOWN_TASK = "00000000-0000-4000-8000-000000000000"
+# JSON-RPC allows numbers and texts as ids. Zero, the empty text and the text "1" find servers that confuse an id with
+# its absence or change its type.
 _IDS: tuple[object, ...] = (1, 0, -7, 2**40, 2**53 - 1, "one", "", 'äöü " \\ /', "1")
 _NOT_FOUND = json_rpc.METHOD_NOT_FOUND
 _FIX = (
@@ -33,10 +35,10 @@ def _describe(answer: Answer) -> str:
 async def orders_ask_for_payment(case: Case) -> None:
     """An unpaid message/send for a paid service yields a task in the payment-required state, and tasks/get shows it.
 
-    Orders each paid operation over A2A. Expects a task that asks for payment, by a literal state a2a-x402 or by
-    input-required with the x402 extension's metadata, with one accepts entry for each lane; the same from tasks/get.
-    Then sends further messages to the first task, an order and a rejection of its payment, which are answered somehow,
-    and asks for the last one, which received no message: expects it unchanged.
+    Orders each paid operation over A2A. Expects a task that asks for payment, by the state a2a-x402 or by
+    input-required with the x402 extension's metadata, with one accepts entry for each lane. Expects the same from
+    tasks/get. Then sends a further order and a rejection of the payment to the first task, and expects an answer to
+    both. Expects that the last task, which received no message, is unchanged.
     """
     kept: dict[str, Task] = {}
     for operation in case.session.catalog.operations:
@@ -62,7 +64,8 @@ async def orders_ask_for_payment(case: Case) -> None:
             continue
         fresh = task.id not in kept
         kept[task.id] = task
-        expected = "a task of its own"
+        # A task that is shared between two orders would let one payment complete both.
+        expected = "a new task for each order"
         found = expected if fresh else "the id of another task"
         case.expect("RAIL-A2A-03", fresh, expected, found, exchange=task.answer, where=where)
         await _judge_kept(case, task, where)
@@ -72,13 +75,14 @@ async def orders_ask_for_payment(case: Case) -> None:
 
 
 def _is_unclear(task: Task) -> bool:
-    """Return whether an answer may be a misunderstanding of what was ordered: no task for a paid service at all."""
+    """Return whether the target may have misunderstood the order, and not made a task for a paid service at all."""
     code = json_rpc.error_code(task.answer)
     return code == json_rpc.BAD_PARAMETERS or (code is None and task.answer.status == 200)
 
 
 async def _judge_kept(case: Case, task: Task, where: Mapping[str, str]) -> None:
-    """Judge that tasks/get reports the task as it was told."""
+    """Judge that tasks/get reports the task as its creation did."""
+    # Twice, because a server may discard a task when it is read.
     for _ in range(2):
         again = a2a.task_of(await a2a.get(case, task.id or ""))
         same = (again.id, again.state, again.payment_status) == (task.id, task.state, task.payment_status)
@@ -87,9 +91,10 @@ async def _judge_kept(case: Case, task: Task, where: Mapping[str, str]) -> None:
 
 
 async def _judge_apart(case: Case, first: Task, *others: Task) -> None:
-    """Judge that messages to one task leave another as it was told.
+    """Judge that messages to one task leave another task unchanged.
 
-    What becomes of the first is left open. Who puts both into one context may take a rejection for the end of it.
+    The interface leaves open what happens to the first task. A server that puts both into one context may end that
+    context at a rejection, so no rejection is sent then.
     """
     last = others[-1]
     apart = first.members.get("contextId") != last.members.get("contextId")
@@ -104,7 +109,7 @@ async def _judge_apart(case: Case, first: Task, *others: Task) -> None:
 async def _further_answer(
     case: Case, row: str, task: Task, order: list[dict[str, Any]], said: str, call_id: object = 1
 ) -> Answer | None:
-    """Send a message for a task that waits for its payment, and judge by a row that it is answered."""
+    """Send a message to a task that waits for its payment, and judge by `row` that it is answered."""
     parts, members = _further(order)[said]
     answer, found = await a2a.answered(case, parts, call_id=call_id, taskId=task.id, **members)
     if answer is None:
@@ -114,21 +119,22 @@ async def _further_answer(
 
 
 def _further(order: list[dict[str, Any]]) -> Mapping[str, tuple[list[dict[str, Any]], Mapping[str, Any]]]:
-    """Return messages for a task that waits for its payment, parts and further members by what is said."""
+    """Return messages for a task that waits for its payment: their parts and further members, by name."""
     rejection = {"metadata": {a2a.STATUS: "payment-rejected"}}
     return {"an order": (order, {}), "a rejection": ([{"kind": "text", "text": "no payment"}], rejection)}
 
 
 def _beyond(case: Case) -> str | None:
-    """Return why a message for a task that is never answered breaks nothing; None for our own target."""
+    """Return why an unanswered message to a task only warns; None for the reference."""
     ours = case.profile.is_reference
     return None if ours else "the interface leaves open what follows the payment-required state"
 
 
 def _judge_terms(case: Case, task: Task, operation: Operation, where: Mapping[str, str]) -> None:
-    """Judge that a task carries one accepts entry for each lane, with what is needed to pay on it.
+    """Judge that a task contains one accepts entry for each lane, with the members that a payment needs.
 
-    Where it is bound how a service is ordered, and the target is ours, the payment is asked for that very operation.
+    If the profile binds the form of an order and the target is the reference, the terms must name the ordered
+    operation.
     """
     bound = case.profile.rail_bindings.a2a_request is not None
     if bound and _beyond(case) is None and task.required is not None:
@@ -147,7 +153,7 @@ def _judge_terms(case: Case, task: Task, operation: Operation, where: Mapping[st
 
 
 def _lacking(entry: Mapping[str, Any]) -> list[str]:
-    """Return what an accepts entry lacks that the interface names."""
+    """Return the names of the members that the interface names and an accepts entry lacks."""
     extra = entry.get("extra")
     reference = extra.get("payment_reference") if isinstance(extra, dict) else None
     members = {name: entry.get(name) for name in ("payTo", "maxAmountRequired")}
@@ -166,10 +172,10 @@ def _lacking(entry: Mapping[str, Any]) -> list[str]:
 async def the_rail_speaks_json_rpc(case: Case) -> None:
     """Answers are JSON-RPC 2.0 envelopes that echo the id; an unknown method and an unknown task are errors in them.
 
-    Sends message/send, tasks/get of a known and an unknown task, and unknown methods, under ids of both types. Expects
-    200 with an envelope each time; tasks/get is accepted, and the unknown is an error, no crash. Then sends a body that
-    is not JSON, and expects the JSON-RPC code for that in an envelope. Then calls methods of A2A that are optional, and
-    methods with parameters that fit none. Expects an envelope there as well, if 200 comes with JSON.
+    Sends message/send, tasks/get of a known and an unknown task, and unknown methods, with ids of both types. Expects
+    200 with an envelope each time: tasks/get is accepted, and an unknown method or task is an error. Then sends a body
+    that is not JSON, and expects the JSON-RPC code for that in an envelope. Then calls optional methods of A2A, and
+    methods with unfitting parameters. Expects an envelope there as well, if the answer is 200 with JSON.
     """
     operation = case.session.catalog.operations[0]
     task = await a2a.ordered(case, operation)
@@ -186,6 +192,7 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
         case.expect("RAIL-A2A-07", fault is None, expected, fault, exchange=answer, where=where)
     for method, answer in (await json_rpc.optional(case, case.session.rail + a2a.A2A, "one")).items():
         _judge_envelope(case, method, "one", answer)
+    # A task id reaches a data store. An id that is not a UUID must not become a database error or a path.
     for task_id in (_UNKNOWN_TASK, "no-such-task", "../../etc/passwd", "a" * 300):
         answer = await a2a.get(case, task_id)
         code = json_rpc.error_code(answer)
@@ -196,7 +203,7 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
 
 
 async def _messages_for_a_task(case: Case, task: Task, order: list[dict[str, Any]]) -> None:
-    """Judge that messages for a task which waits for its payment are answered, by JSON-RPC where by JSON with 200."""
+    """Judge that messages to a task that waits for its payment are answered. A 200 with JSON must be an envelope."""
     for said in _further(order) if task.id is not None else ():
         answer = await _further_answer(case, "RAIL-A2A-06", task, order, said, "one")
         if answer is None:
@@ -206,13 +213,13 @@ async def _messages_for_a_task(case: Case, task: Task, order: list[dict[str, Any
 
 
 async def _known_task(case: Case, task: Task) -> None:
-    """Judge that tasks/get is accepted: a known task is told, else an unknown one is an error of its own."""
+    """Judge that tasks/get is accepted: it returns a known task, and reports an unknown one by a task's error."""
     answer = await a2a.get(case, task.id or _UNKNOWN_TASK)
     code = json_rpc.error_code(answer)
     known = task.id is not None
     told_task = code is None and a2a.task_of(answer).id == task.id
     holds = answer.status == 200 and (told_task if known else code not in {None, _NOT_FOUND})
-    expected = "the task" if known else "an error about the task, none about the method"
+    expected = "the task" if known else "an error about the task, not about the method"
     case.expect("RAIL-A2A-02", holds, expected, _describe(answer), exchange=answer)
     _judge_envelope(case, "tasks/get", 1, answer)
 
@@ -230,6 +237,6 @@ def _judge_envelope(case: Case, method: str, call_id: object, answer: Answer) ->
     typed = is_json_type(answer.headers.get("Content-Type"))
     fault = json_rpc.envelope_fault(answer, call_id) if typed else f"Content-Type {answer.headers.get('Content-Type')}"
     where, expected = {"method": method, "id": repr(call_id)}, "an envelope with this id"
-    # Who takes a call without a method's name for no request at all may answer it with no id (JSON-RPC 2.0 section 5).
-    beyond = "a call whose method is empty may be no request" if method == "empty" else None
+    # A server may treat a call without a method's name as an invalid request, whose answer has no id (JSON-RPC 2.0, 5).
+    beyond = "a call with an empty method may be an invalid request" if method == "empty" else None
     case.expect("RAIL-A2A-06", fault is None, expected, fault, exchange=answer, where=where, beyond=beyond)

@@ -1,4 +1,4 @@
-"""RAIL-WELD-05, -12, RAIL-PAY-06 and RAIL-RCPT-04 over A2A: what completes a task, once, and what it then sells."""
+"""RAIL-WELD-05, -12, RAIL-PAY-06 and RAIL-RCPT-04 over A2A: paid tasks, races with REST, and their receipts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_DOOR = "the profile does not claim the option rail.a2a"
 
 
 def _has_no_door(case: Case) -> bool:
-    """Return whether the profile claims no A2A door; then say so of each row."""
+    """Return whether the profile claims no A2A endpoint, and report that for each row."""
     absent = "rail.a2a" not in case.profile.claims.options
     for row in case.check.rows if absent else ():
         case.mark_not_applicable(row, _NO_DOOR)
@@ -42,7 +42,7 @@ async def _ordered(case: Case, operation: Operation) -> Task:
     """Return a task that asks for payment.
 
     Raises:
-        Inconclusive: There is none, which RAIL-A2A-03 judges.
+        Inconclusive: The order made no such task, which RAIL-A2A-03 judges.
     """
     task = await a2a.ordered(case, operation)
     if task.id is None or not task.asks_for_payment:
@@ -51,7 +51,7 @@ async def _ordered(case: Case, operation: Operation) -> Task:
 
 
 def _brought(asked: Task, became: Task) -> frozenset[str]:
-    """Return every compact JWS that a payment brought: what the unpaid task showed already is left out."""
+    """Return every compact JWS that the payment added to the task. Those of the unpaid task do not count."""
     return receipts(became.answer) - receipts(asked.answer)
 
 
@@ -59,13 +59,14 @@ def _brought(asked: Task, became: Task) -> frozenset[str]:
     _RACE,
     surface="rail",
     lane="each",
-    fix="Redeem payments of both doors by one statement on one table, so that the first of all callers executes.",
+    fix="Redeem payments by REST and over A2A with one atomic statement on one table, so that only the first caller "
+    "executes.",
 )
 async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
     """Of concurrent calls with one proof, by REST and over A2A, at most one is executed.
 
-    Orders an operation over A2A as often as calls by REST are made, pays once, and presents the proof everywhere at
-    once, by turns. Expects that all that is served, at either door, carries the same receipt.
+    Orders an operation over A2A as often as it calls it by REST, pays once, and presents the proof in all calls and
+    tasks at once. Expects that every served answer, by REST or over A2A, contains the same receipt.
     """
     if _has_no_door(case):
         return
@@ -79,6 +80,7 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
     async def by_message(task: Task) -> Task:
         return await a2a.paid(case, task.id or "", proof)
 
+    # The calls alternate, so that neither transport has all its calls ahead of the other's.
     turns: list[Any] = [one for task in tasks for one in (by_message(task), by_rest())]
     came = await run_concurrently(turns, at_once=2 * _EACH)
     rest = [receipts(one) for one in came[1::2] if one.status == 200]
@@ -92,24 +94,24 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
 def _judge_race(
     case: Case, operation: Operation, rest: Sequence[frozenset[str]], messages: Sequence[frozenset[str]]
 ) -> None:
-    """Judge that each door told one receipt, and both the same one."""
+    """Judge that each transport returned one receipt, and both the same."""
     alike = len(set(rest)) <= 1 and len(set(messages)) <= 1
     shared = not (rest and messages) or _are_of_one_execution(rest[0], messages[0])
     found = f"{len(rest)} by REST with {len(set(rest))} receipts, {len(messages)} over A2A with {len(set(messages))}"
     case.expect(
         _RACE,
         alike and shared,
-        "one receipt at both doors",
+        "one receipt by REST and over A2A",
         found + ("" if shared else ", none of them the same"),
         where={"operation": operation.path, "door": "REST and A2A at once"},
     )
 
 
 def _are_of_one_execution(rest: frozenset[str], message: frozenset[str]) -> bool:
-    """Return whether the receipts of a call by REST and of one over A2A can be of the same execution.
+    """Return whether the receipts of a call by REST and of one over A2A can come from the same execution.
 
     Payable receipts decide if both have one. Two executions in the same millisecond may have the same attestation and
-    the same compliance receipt, and their payable receipts still differ in the response that they name.
+    the same compliance receipt. Their payable receipts still differ in the response that they name.
     """
     payable = [frozenset(filter(looks_payable, tokens)) for tokens in (rest, message)]
     first, second = payable if all(payable) else (rest, message)
@@ -121,14 +123,15 @@ def _are_of_one_execution(rest: frozenset[str], message: frozenset[str]) -> bool
     _UNKNOWN,
     surface="rail",
     lane="algorand",
-    fix="Verify a payment over A2A as one by REST: the chain shows the transaction, and its note is the token.",
+    fix="Verify a payment over A2A as one by REST: find the transaction on the chain, and compare its note with the "
+    "token.",
 )
 async def what_is_no_payment_completes_no_task(case: Case) -> None:
     """A transfer without the weld, and a transaction that was never sent, complete no task.
 
-    Orders an operation over A2A and pays it honestly, which has to complete it. Then submits for further tasks a
-    transfer of the right amount to the right recipient without a note, and an invented transaction id. Expects that
-    neither completes its task or brings a receipt.
+    Orders an operation over A2A and pays it honestly. As a control, that must complete the task. Then submits for
+    further tasks a transfer of the right amount to the right recipient without a note, and an invented transaction id.
+    Expects that neither completes its task or yields a receipt.
     """
     if _has_no_door(case):
         return
@@ -146,22 +149,22 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
     tx_id = invented_id()
     unknown = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
     name_live_values(case, unknown)
-    _judge(case, _UNKNOWN, task, await a2a.paid(case, task.id or "", unknown), "an id that nobody sent")
+    _judge(case, _UNKNOWN, task, await a2a.paid(case, task.id or "", unknown), "an id that was never sent")
 
 
 @check(
     _BOUND,
     surface="rail",
     lane="each",
-    fix="Quote, bind and sell over A2A the request that the order holds, not the service's example.",
+    fix="Quote, bind and sell over A2A the request in the order, not the service's example.",
 )
 async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     """What is ordered over A2A is what a payment buys, and what the receipt binds.
 
-    Orders an operation over A2A with another body than its usual one, by the data part that the profile binds, and pays
-    the task. Expects a receipt that does not bind the usual request in place of the one that was ordered. Orders it
-    also with values that encoders of JSON write differently, where REST accepts any. Expects that no receipt binds them
-    by another encoding than RFC 8785.
+    Orders an operation over A2A with another body than its usual one, in the data part that the profile binds, and pays
+    the task. Expects that the receipt does not bind the usual request instead. Also orders it with values that JSON
+    encoders write differently, if REST accepts any. Expects that no receipt binds them by another encoding than RFC
+    8785.
     """
     if _has_no_door(case):
         return
@@ -182,12 +185,13 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     where = {"operation": chosen.path, "door": "A2A"}
     case.expect(_BOUND, bound is None, "the request that was ordered", found, exchange=became.answer, where=where)
     for body in (await unusual_bodies(case.client, chosen))[:1]:
-        with suppress(Inconclusive):  # what such an order may hold is left open
+        # The interface leaves open which values an order may contain, so a refusal decides nothing.
+        with suppress(Inconclusive):
             await _judge_encoding(case, replace(chosen, body=body), bindings.request_hash)
 
 
 async def _judge_encoding(case: Case, ordered: Operation, recipe: str) -> None:
-    """Judge by which encoding of JSON the receipt of an unusual order binds it, by the recipe of the profile."""
+    """Judge that the receipt of an order with unusual values binds its RFC 8785 form, by the profile's recipe."""
     task, quote = await quoted_task(case, ordered)
     became = await submitted(case, task, await pay(case, quote, case.lane))
     brought = [claims_of(token) for token in _brought(task, became) if looks_payable(token)]
@@ -209,10 +213,10 @@ async def _judge_encoding(case: Case, ordered: Operation, recipe: str) -> None:
 
 
 def hashes_of(operation: Operation, quote: Challenge, recipe: str, encode: Encoder = jcs_bytes) -> set[str]:
-    """Return the digests that an operation's own request may be bound by, by a recipe.
+    """Return the digests of a recipe that may bind an operation's request.
 
     Args:
-        operation: What is called, with its body.
+        operation: The called operation, with its body.
         quote: A challenge for it, which names the service.
         recipe: Name of the recipe.
         encode: As `hashing.request_hashes` takes it.
@@ -221,13 +225,13 @@ def hashes_of(operation: Operation, quote: Challenge, recipe: str, encode: Encod
 
 
 async def quoted_task(case: Case, operation: Operation) -> tuple[Task, Challenge]:
-    """Return a task that asks for payment, and what it asks as a challenge."""
+    """Return a task that asks for payment, and its terms as a challenge."""
     task = await _ordered(case, operation)
     return task, Challenge(operation, operation.body, task.answer, tuple(dict(one) for one in task.entries))
 
 
 async def submitted(case: Case, task: Task, proof: Mapping[str, Any]) -> Task:
-    """Pay a task with a proof and return what it became."""
+    """Pay a task with a proof and return the task in its final state."""
     name_live_values(case, proof)
     return await a2a.settled(case, task.id or "", proof)
 

@@ -1,4 +1,4 @@
-"""RAIL-402-13: that an account credential changes nothing of what an unpaid call is answered."""
+"""RAIL-402-13: account credentials do not change the answer to an unpaid call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.surfaces.rail.challenges import entries
 
 _KEY = "weld_0123456789012345678901234567890123456789012"
 _TENANT = "3f2c1b9e-4a7d-4d6b-9f6e-2b1a0c9d8e7f"
-# What a client of the other surfaces, or of another service, would send by habit: keys of every usual look and place.
+# Credentials that a client of the other surfaces or of another service would send by habit, in every usual place.
 ACCOUNT_CREDENTIALS: Mapping[str, Mapping[str, str]] = {
     "an API key and a tenant": {"Authorization": f"Bearer {_KEY}", "X-Tenant-Id": _TENANT},
     "an API key alone": {"Authorization": f"Bearer {_KEY}"},
@@ -30,9 +30,10 @@ ACCOUNT_CREDENTIALS: Mapping[str, Mapping[str, str]] = {
     "a session cookie": {"Cookie": "session=0123456789abcdef0123456789abcdef; logged_in=1"},
     "an unreadable credential": {"Authorization": "Bearer"},
 }
-# So often an offer is asked for again, with a credential and without: a price may change by itself, and a lane go away.
+# Offers are compared this many times, with a credential and without. A price may change, and a lane may become
+# unavailable, for other reasons.
 _AGAIN: Final = 3
-# What a lane costs: its network, its asset and its price.
+# The price of a call: network, asset and amount of each lane.
 _Offer = frozenset[tuple[str, str, str]]
 
 
@@ -42,10 +43,10 @@ _Offer = frozenset[tuple[str, str, str]]
     fix="Do not read account credentials on the rail: the payment is the only credential.",
 )
 async def account_credentials_change_nothing(case: Case) -> None:
-    """An account credential turns 402 neither into 200 nor into 401 or 403, and makes no call cheaper or dearer.
+    """An account credential turns 402 neither into 200 nor into 401 or 403, and does not change a price.
 
-    Sends unpaid calls with API keys, tenant ids, Bearer and Basic credentials, cookies and unreadable ones. Expects
-    402 with accepts each time, and on the same lanes the same prices as without.
+    Sends unpaid calls with API keys, tenant ids, Bearer and Basic credentials, cookies and unreadable ones. Expects 402
+    with accepts each time, with the same lanes and prices as without a credential.
     """
 
     async def attempt(operation: Operation, plain: Answer, what: str) -> None:
@@ -73,7 +74,7 @@ def _offer(answer: Answer) -> _Offer:
 
 
 async def _differs(case: Case, operation: Operation, headers: Mapping[str, str]) -> bool:
-    """Return whether a credential makes another offer each time, while those without one are all alike."""
+    """Return whether the offers with a credential differ each time from those without one, which are all equal."""
 
     async def offers(**what: Any) -> _Offer:
         return _offer(await case.client.call("POST", operation.url, json_body=operation.body, retry=True, **what))

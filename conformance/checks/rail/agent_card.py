@@ -23,9 +23,9 @@ _TRANSPORT = "JSONRPC"
 async def the_card_points_to_a2a(case: Case) -> None:
     """The agent card answers 200 with JSON, declares preferredTransport JSONRPC, and points to /a2a.
 
-    Fetches /.well-known/agent-card.json. Expects an object with a name, that transport, and the rail's /a2a as the
-    address of it and of no other endpoint. By the profile's own defaults it has all that A2A 0.3.0 demands, by type,
-    and declares the bound payment extension where an answer over A2A says that it is activated.
+    Fetches /.well-known/agent-card.json. Expects an object with a name, that transport, and the rail's /a2a as the only
+    address for it. The reference's card must also have every member that A2A 0.3.0 demands, with its type. It must
+    declare the bound payment extension if an answer over A2A says that the extension is activated.
     """
     answer = await case.client.call("GET", case.session.rail + CARD)
     ours = case.profile.is_reference
@@ -35,6 +35,7 @@ async def the_card_points_to_a2a(case: Case) -> None:
     transport = card.get("preferredTransport")
     case.expect("RAIL-DISC-02", transport == _TRANSPORT, _TRANSPORT, transport, exchange=answer)
     urls = list(_endpoints(card))
+    # A client sends its payments to the address on the card, so a second address may receive them.
     wrong = [url for url in urls if not _is_door(case, url)]
     found = f"{wrong} among {urls}" if wrong else urls or "no address"
     told = "the rail's own address and /a2a"
@@ -47,7 +48,7 @@ async def the_card_points_to_a2a(case: Case) -> None:
 
 
 def _endpoints(card: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the addresses at which a card says that JSON-RPC is spoken."""
+    """Yield the addresses that a card names for JSON-RPC."""
     if isinstance(card.get("url"), str):
         yield card["url"]
     for name in ("additionalInterfaces", "supportedInterfaces"):
@@ -57,5 +58,5 @@ def _endpoints(card: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_door(case: Case, url: str) -> bool:
-    """Return whether an address is the path /a2a below the rail's; its host may be another name of it."""
+    """Return whether an address has the path /a2a below the rail's. Its host may be another name of the rail."""
     return rail.path_of(case.session.rail, url) == A2A

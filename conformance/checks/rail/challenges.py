@@ -1,4 +1,4 @@
-"""RAIL-402: what an unpaid call is answered."""
+"""RAIL-402: the answer to an unpaid call, and the lifetime of its challenge."""
 
 from __future__ import annotations
 
@@ -33,11 +33,13 @@ from conformance.surfaces.rail.purchase import challenge, lane_of, pay, redeem
 from conformance.vocabulary.lanes.registry import FACTS
 
 _DOTS = 2
-_LONG_ENOUGH = 600  # of lifetimes, in seconds, for paying within the last twentieth
+# The shortest lifetime in seconds whose last twentieth is long enough to pay in.
+_LONG_ENOUGH = 600
 _METHODS = ("get", "post", "put", "patch", "delete")
 _BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _FROM_HOME = "one that says to come from the machine itself"
-# Bodies that no service takes, by what they are.
+# Bodies that no service accepts, by description. A rail that validates the body before it asks for payment answers 400
+# or 422, and a client never learns the price.
 _NO_ORDERS: Mapping[str, bytes] = {
     "no body": b"",
     "an object without its end": b'{"a":',
@@ -63,15 +65,15 @@ _NO_ORDERS: Mapping[str, bytes] = {
     "RAIL-402-18",
     "RAIL-402-21",
     surface="rail",
-    fix="Answer a call without X-PAYMENT with 402 and a strict x402 v2 body: one accepts entry a lane, each with "
-    "payTo, maxAmountRequired in atomic digits and a fresh extra.payment_reference, and Cache-Control: no-store.",
+    fix="Answer a call without X-PAYMENT with 402, Cache-Control: no-store and a strict x402 v2 body. It has one "
+    "accepts entry for each lane, with payTo, maxAmountRequired in atomic units and a fresh extra.payment_reference.",
 )
 async def unpaid_call_is_challenged(case: Case) -> None:
     """An unpaid call is answered 402 with a challenge that can be paid.
 
-    Sends each paid operation twice without payment. Expects 402, an x402 version 2 body with one accepts entry a lane,
-    an address of the lane's chain in payTo, one price in atomic units on all lanes, a token that is fresh each time,
-    nothing of the service's result, and no leave for shared caches.
+    Sends each paid operation twice without payment. Expects 402 and an x402 version 2 body with one accepts entry for
+    each lane. Expects an address of the lane's chain in payTo, one price in atomic units on all lanes, and a fresh
+    token each time. The answer must contain nothing of the service's result, and shared caches must not store it.
     """
     for operation in case.session.catalog.operations:
         first, second = [await case.client.call("POST", operation.url, json_body=operation.body) for _ in range(2)]
@@ -89,6 +91,7 @@ async def unpaid_call_is_challenged(case: Case) -> None:
         some = isinstance(accepts, list) and len(accepts) > 0
         case.expect("RAIL-402-04", some, "accepts is a non-empty array", accepts, exchange=first, where=where)
         _judge_entries(case, first, where)
+        # A token that two challenges share lets two payers bind to one challenge, so one of them pays for nothing.
         fresh = not references(first) & references(second) and bool(references(second))
         told, found = "other tokens in another challenge", "others" if fresh else "the same, or none"
         case.expect("RAIL-402-11", fresh, told, found, exchange=second, where=where)
@@ -133,7 +136,7 @@ def _judge_entries(case: Case, answer: Answer, where: Mapping[str, str]) -> None
 
 
 def is_positive(amount: Any) -> bool:
-    """Return whether an amount, in whatever form, is more than nothing."""
+    """Return whether an amount is positive, as a number or as a text."""
     if isinstance(amount, str):
         digits = amount.replace(".", "", 1)
         return digits.isascii() and digits.isdecimal() and any(digit != "0" for digit in digits)
@@ -147,11 +150,12 @@ def _judge_secrecy(case: Case, answer: Answer, where: Mapping[str, str]) -> None
     expected = "nothing of the service's result"
     case.expect("RAIL-402-17", not leaked, expected, leaked, exchange=answer, where=where, beyond=beyond)
     kept = not is_shareable(answer)
-    case.expect("RAIL-402-18", kept, "no leave for shared caches", cache(answer), exchange=answer, where=where)
+    # A cached challenge hands one payer's token to another client.
+    case.expect("RAIL-402-18", kept, "Cache-Control: no-store", cache(answer), exchange=answer, where=where)
 
 
 def is_goods(answer: Answer, leaked: Sequence[str], result_at: str | None = None) -> bool:
-    """Return whether what leaked is surely paid for: at the bound place, a receipt, or a result like the example."""
+    """Return whether the leaked places surely contain sold content: the bound place, a receipt, or a typical result."""
     body = answer.object()
     if (result_at or "").removeprefix("body:") in leaked:
         return True
@@ -165,7 +169,7 @@ def is_goods(answer: Answer, leaked: Sequence[str], result_at: str | None = None
 
 
 def _is_like(one: Mapping[str, Any], example: Mapping[str, Any]) -> bool:
-    """Return whether an object has an example's members in their types, and is not just the example again."""
+    """Return whether an object has an example's members with the same types, and is not the example itself."""
     alike = all(type(one.get(name)) is type(member) for name, member in example.items())
     return alike and dict(one) != dict(example)
 
@@ -175,17 +179,16 @@ def _is_like(one: Mapping[str, Any], example: Mapping[str, Any]) -> bool:
     "RAIL-402-02",
     "RAIL-402-04",
     surface="rail",
-    fix="Check for a payment first. Without one answer 402 with the whole challenge, for every body and every Accept "
-    "header.",
+    fix="Check for a payment before anything else. Without one, answer 402 with the whole challenge, whatever the body "
+    "and the Accept header.",
 )
 async def every_unpaid_call_is_challenged(case: Case) -> None:
     """Every client and every order without a payment is answered 402 with a challenge.
 
-    Calls each paid operation without payment: as a browser that would rather have a page, as one who says to come from
-    the machine itself, without a body, with half a one, with one that RFC 8785 has no form for, and with a key of no
-    key's length; and by other spellings of its path. Expects 402 with accepts in a JSON object each time, and of
-    another path anything that hands nothing over. The interface states this for paid calls in general, not for these
-    calls. A server that returns the sold result fails; any other answer warns.
+    Calls each paid operation without payment: as a browser, with an X-Forwarded-For of the machine itself, without a
+    body, with half of one, with an integer that RFC 8785 cannot write, and with a key of the wrong length. Expects 402
+    with accepts in a JSON object each time. Also calls other spellings of its path, which may answer anything but the
+    result. The interface states this for paid calls in general, so any answer without the result only warns.
     """
     ours = case.profile.is_reference
     for operation in case.session.catalog.operations:
@@ -193,12 +196,13 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
             what: {"body": body, "headers": {"Content-Type": "application/json"}} for what, body in _NO_ORDERS.items()
         }
         calls["a browser's"] = {"json_body": operation.body, "headers": {"Accept": _BROWSER}}
+        # A server that trusts the header may exempt calls from its own machine, which any client can claim to be.
         calls[_FROM_HOME] = {"json_body": operation.body, "headers": {"X-Forwarded-For": "127.0.0.1"}}
         for what, sent in calls.items():
             answer = await case.client.call("POST", operation.url, **sent)
             where = {"operation": operation.path, "call": what}
             served = answer.status < 300 and bool(goods(case, answer))
-            beyond = None if ours or served else "the interface says nothing of such a call"
+            beyond = None if ours or served else "the interface says nothing about such a call"
             unpaid = answer.status == 402
             case.expect("RAIL-402-01", unpaid, "402", answer.status, exchange=answer, where=where, beyond=beyond)
             if unpaid:
@@ -207,12 +211,12 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
 
 
 async def _by_other_paths(case: Case, operation: Operation) -> None:
-    """Judge that nothing is handed over at paths that a careless router takes for a paid one."""
+    """Judge that no result is returned at paths that a careless router takes for a paid one."""
     head, _, last = operation.path.rpartition("/")
     for path in (f"{operation.path}/", f"{head}//{last}", f"{head}/{last.upper()}", f"{head}/./{last}"):
         answer = await case.client.call("POST", case.session.rail + path, json_body=operation.body)
         handed = goods(case, answer) if answer.status < 300 else []
-        told, where = "402, or nothing there", {"operation": path}
+        told, where = "402, or no result", {"operation": path}
         case.expect("RAIL-402-01", not handed, told, handed or answer.status, exchange=answer, where=where)
 
 
@@ -233,8 +237,8 @@ def _judge_form(case: Case, answer: Answer, where: Mapping[str, str], beyond: st
 async def every_listed_operation_costs_something(case: Case) -> None:
     """Every operation that a catalog lists answers 402 when it is not paid for.
 
-    Reads the addresses in both catalogs, the index and the OpenAPI document, and sends an unpaid call to each, by every
-    method that the OpenAPI document declares as paid there, else by POST. Expects 402. Where the rail's DID names the
+    Reads the addresses in both catalogs, the index and the OpenAPI document. Sends an unpaid call to each, by every
+    method that the OpenAPI document declares as paid there, or by POST. Expects 402. If the rail's DID names the
     address under test, listed addresses of another host warn.
     """
     rail = case.session.rail
@@ -261,9 +265,9 @@ async def every_listed_operation_costs_something(case: Case) -> None:
 
 
 async def _judge_hosts(case: Case, urls: Sequence[str]) -> None:
-    """Judge that listed addresses are of the host that the rail's own DID names, where that is the one under test.
+    """Judge that listed addresses have the host that the rail's DID names, if that host is under test.
 
-    Which public address a rail has is its operator's affair: one that is tested at another one is not judged.
+    The operator chooses the rail's public address. A rail that is tested at another address is not judged.
     """
     _, did = await document(case, DID)
     identifier = did.get("id") if isinstance(did, dict) else None
@@ -271,16 +275,17 @@ async def _judge_hosts(case: Case, urls: Sequence[str]) -> None:
         return
     own = host_of(case.session.rail)
     others = sorted({host for url in urls if (host := host_of(url)) is not None and host != own})
-    told, beyond = f"addresses at {own}", "the interface says nothing of the host that a catalog names"
+    told, beyond = f"addresses at {own}", "the interface says nothing about the host that a catalog names"
     case.expect("RAIL-402-19", not others, told, others or told, beyond=beyond)
 
 
 def host_of(url: str) -> str | None:
-    """Return host and port of an absolute http address, a loopback address as `localhost`; None where it has none."""
+    """Return host and port of an absolute http address, or None. A loopback address becomes `localhost`."""
     try:
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-    except ValueError:  # a bracket that opens no IPv6 address, or a port that is no number
+    # A bracket without an IPv6 address, or a port that is not a number.
+    except ValueError:
         return None
     if not parts.hostname or port is None:
         return None
@@ -289,7 +294,7 @@ def host_of(url: str) -> str | None:
 
 
 def paid_methods(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (path, method) of every operation of an OpenAPI document that says that it costs something."""
+    """Yield (path, method) of every operation that an OpenAPI document declares as paid."""
     paths = openapi.get("paths")
     for path, item in paths.items() if isinstance(paths, dict) else ():
         for method in _METHODS:
@@ -308,9 +313,10 @@ def paid_methods(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 async def challenge_is_short_lived(case: Case) -> None:
     """A challenge stops being payable after its short lifetime.
 
-    Buys one call in time, which must be served: where the clock can be moved, when a twentieth of its lifetime is left.
-    Then lets a challenge lapse, pays it, and presents the payment. Expects that the second buys nothing. The lifetime
-    is the bound one, else what maxTimeoutSeconds says; a longer one than that breaks nothing that the interface states.
+    Pays one challenge in time, and expects that it is served. If the clock can be moved, only a twentieth of its
+    lifetime is left then. Lets another challenge lapse, pays it, and presents the payment. Expects that it is not
+    served. The lifetime is the bound one, or else maxTimeoutSeconds. The interface does not forbid a longer one than
+    that.
     """
     operation = case.session.catalog.operations[0]
     bound = case.profile.rail_bindings.challenge_ttl
@@ -329,19 +335,20 @@ async def challenge_is_short_lived(case: Case) -> None:
             await _judge_late(case, control, f"{waited} of {lifetime} s after its challenge")
         when = f"{waited} of its {lifetime} s old" if waited else "in time"
         raise Inconclusive(f"the control, a payment of a challenge {when}, was answered {control.status}, not 200")
+    # One second more than the 60 s by which the clocks of payer and rail may differ.
     await clock.pass_time(case, lifetime + 61 - waited)
     answer = await redeem(case, operation, await pay(case, kept, case.lane))
     if answer.status >= 500 and answer.status != 503:
-        raise Inconclusive(f"the lapsed challenge was answered {answer.status}: a server error is no refusal")
+        raise Inconclusive(f"the lapsed challenge was answered {answer.status}: a server error is not a refusal")
     if answer.status < 300 and bound is None:
         raise Inconclusive(f"unbound: served after {lifetime} s; bind [rail] challenge_ttl")
     case.expect("RAIL-402-20", answer.status >= 300, "not served after its lifetime", answer.status, exchange=answer)
 
 
 async def _judge_late(case: Case, answer: Answer, when: str) -> None:
-    """Judge a payment that was made late, in time and in vain: a breach where one that is made at once is served."""
+    """Judge a payment late in the lifetime that was not served. It is a breach if an immediate payment is served."""
     operation = case.session.catalog.operations[0]
     at_once = await redeem(case, operation, await pay(case, await challenge(case, operation), case.lane))
     if at_once.status == 200:
-        told = f"a payment {when} served, as one at once is"
+        told = f"a payment {when} served, as an immediate one is"
         case.expect("RAIL-402-20", False, told, answer.status, exchange=answer)

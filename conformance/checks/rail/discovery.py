@@ -1,4 +1,4 @@
-"""RAIL-DISC: what the rail publishes about itself."""
+"""RAIL-DISC: the rail's catalogs, index and OpenAPI document."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _DEPTH = 6
 
 
 def paths(case: Case, urls: tuple[str, ...]) -> set[str]:
-    """Return the paths of addresses below the rail's."""
+    """Return the paths of addresses, relative to the rail's address."""
     return {rail.path_of(case.session.rail, url) for url in urls}
 
 
 def listed_in(case: Case, value: Any, members: Sequence[str], urls: tuple[str, ...]) -> set[str] | None:
-    """Return the paths that a catalog lists, or None when it has no list that the suite can read.
+    """Return the paths that a catalog lists, or None if the suite can read no list in it.
 
-    The interface leaves a catalog's shape open: where none of the known `members` is a list, every address under the
-    paid prefix counts, wherever it stands.
+    The interface leaves a catalog's shape open. If none of the known `members` is a list, every address with the paid
+    prefix counts, wherever it is.
     """
     if any(isinstance(_object(value).get(name), list) for name in members):
         return paths(case, urls)
@@ -48,8 +48,8 @@ def listed_in(case: Case, value: Any, members: Sequence[str], urls: tuple[str, .
 async def catalogs_agree(case: Case) -> None:
     """Both catalogs and the index are there, list the same paid operations under /pay/v1/, and OpenAPI agrees.
 
-    Fetches the catalogs, the index and the OpenAPI document. Expects 200, a non-empty list of operations, the same
-    set everywhere, and every path under /pay/v1/.
+    Fetches the catalogs, the index and the OpenAPI document. Expects 200, a non-empty list of operations, the same set
+    of operations everywhere, and every path under /pay/v1/.
     """
     catalog_answer, catalog = await document(case, CATALOG)
     bare_answer, _ = await document(case, RESOURCES.partition("?")[0])
@@ -106,13 +106,14 @@ async def _judge_sets(case: Case, cataloged: set[str], in_index: set[str] | None
 async def openapi_says_what_costs(case: Case) -> None:
     """The OpenAPI document is valid, and every paid operation carries x-payment-info and declares a 402.
 
-    Fetches /openapi.json and validates it; looks up every operation that the catalogs list. Expects both marks on at
+    Fetches /openapi.json, validates it, and looks up every operation that the catalogs list. Expects both marks on at
     least one method of each path, and on every operation that has one of the two.
     """
     answer, openapi = await document(case, OPENAPI)
     try:
         faults = faults_of_openapi(openapi) if answer.status == 200 else [f"answered {answer.status}"]
         case.expect("RAIL-DISC-08", not faults, "a valid OpenAPI document", "; ".join(faults), exchange=answer)
+    # A document may refer to other addresses. The suite does not fetch them, so it cannot judge the whole document.
     except LeadsElsewhere as reason:
         case.mark_inconclusive("RAIL-DISC-08", str(reason), exchange=answer)
     declared = _object(at_their_paths(_object(openapi), case.session.rail).get("paths"))
@@ -129,7 +130,7 @@ async def openapi_says_what_costs(case: Case) -> None:
 @check(
     "RAIL-DISC-11",
     surface="rail",
-    fix="Serve discovery and key documents to everybody, without payment and without a credential.",
+    fix="Serve discovery and key documents to every client, without payment and without a credential.",
 )
 async def documents_are_free(case: Case) -> None:
     """Discovery and key documents are served without payment.

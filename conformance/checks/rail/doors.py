@@ -1,4 +1,7 @@
-"""RAIL-WELD-08 and -11 across doors: REST and A2A share one ledger, so what is burnt at one is dead at the other."""
+"""RAIL-WELD-08 and -11: a proof that was spent by REST buys nothing over A2A, and the reverse.
+
+Both transports must share one ledger. A rail with a table for each would execute one payment twice.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from conformance.surfaces.rail.purchase import Purchase, lane_of, name_live_valu
 _OTHER, _SAME = "RAIL-WELD-08", "RAIL-WELD-11"
 _NO_DOOR = "the profile does not claim the option rail.a2a"
 _FIX = (
-    "Redeem payments of both doors against one table, by one statement; the identical request gets the stored answer."
+    "Redeem payments by REST and over A2A with one atomic statement on one table. Answer the identical request with "
+    "the stored answer."
 )
 
 
@@ -22,9 +26,8 @@ _FIX = (
 async def a_proof_spent_at_rest_is_dead_over_a2a(case: Case) -> None:
     """A captured X-PAYMENT that bought a call by REST buys nothing over A2A.
 
-    Buys one operation by REST, orders another one and the same one over A2A, and submits the captured proof for both
-    tasks. Expects no completed task with a receipt that no payment bought; the identical request may get the stored
-    answer.
+    Buys one operation by REST, orders another operation and the same one over A2A, and submits the captured proof for
+    both tasks. Expects no completed task with a further receipt. The identical request may get the stored answer.
     """
     if "rail.a2a" not in case.profile.claims.options:
         for row in (_OTHER, _SAME):
@@ -34,7 +37,7 @@ async def a_proof_spent_at_rest_is_dead_over_a2a(case: Case) -> None:
     bought = await purchase(case, operations[0], case.lane)
     for row, operation in ((_OTHER, operations[-1]), (_SAME, operations[0])):
         if row == _OTHER and len(operations) < 2:
-            case.mark_not_applicable(row, "there is one operation only")
+            case.mark_not_applicable(row, "the rail has only one operation")
             continue
         task = await a2a.ordered(case, operation)
         if task.id is None or not task.asks_for_payment:
@@ -58,7 +61,7 @@ async def a_proof_spent_over_a2a_is_dead_at_rest(case: Case) -> None:
     """A proof that bought a task over A2A buys nothing by REST.
 
     Orders one operation over A2A, pays the task, and presents the proof by REST for another operation and for the same
-    one. Expects no 200 with a receipt that no payment bought; the identical request may get the stored answer.
+    one. Expects no 200 with a further receipt. The identical request may get the stored answer.
     """
     if "rail.a2a" not in case.profile.claims.options:
         for row in (_OTHER, _SAME):
@@ -68,7 +71,9 @@ async def a_proof_spent_over_a2a_is_dead_at_rest(case: Case) -> None:
     task, proof = await _bought(case, operations[0])
     if task is None:
         for row in (_OTHER, _SAME):
-            case.mark_inconclusive(row, "no task over A2A could be bought: the form of its payment is open")
+            case.mark_inconclusive(
+                row, "no task over A2A could be bought: the interface leaves the form of its payment open"
+            )
         return
     for row, operation in ((_OTHER, operations[-1]), (_SAME, operations[0])):
         answer = await present(case, operation, proof)
@@ -80,7 +85,7 @@ async def a_proof_spent_over_a2a_is_dead_at_rest(case: Case) -> None:
 
 
 async def _bought(case: Case, operation: Operation) -> tuple[Task | None, Mapping[str, object]]:
-    """Order and pay a task; return it completed with its proof, None where it was not."""
+    """Order and pay a task. Return the completed task, or None, and the proof."""
     task = await a2a.ordered(case, operation)
     entry = next((one for one in task.entries if lane_of(one) == case.lane), None)
     if task.id is None or entry is None:

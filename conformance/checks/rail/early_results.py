@@ -1,4 +1,4 @@
-"""RAIL-402-17: that a 402 holds nothing of the result that its own request is paid for."""
+"""RAIL-402-17: a 402 contains nothing of the result that the same request gets when it is paid."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from conformance.surfaces.rail.purchase import purchase
 
 _ROW: Final = "RAIL-402-17"
 _EXPECTED = "nothing of the service's result"
-# Objects of one answer, by their places.
+# Objects of one answer, by place.
 _Additions = Mapping[str, Mapping[str, Any]]
 
 
 @check(
     _ROW,
     surface="rail",
-    fix="Run a service only after its payment is confirmed, and never put a part of its result into a 402.",
+    fix="Run a service only after its payment is confirmed. Never put a part of its result into a 402.",
 )
 async def no_402_holds_what_its_request_is_paid_for(case: Case) -> None:
-    """The 402 of a request holds nothing of the result that the same request gets when it is paid for.
+    """The 402 of a request contains nothing of the result that the same request gets when it is paid for.
 
-    Sends each known request of each paid operation without payment, one of them twice. Where a 402 has an object with
-    members that are the same each time, differ for another request, and stand in neither request, buys both on one
-    lane. Expects no object that has all members of the result, one of these as both results have it, not even where
-    x402 has examples: an example is the same for every caller.
+    Sends each known request of each paid operation without payment, one of them twice. Looks in the 402s for members
+    that are the same for the same request, differ for another request, and are in neither request. If there are any,
+    buys both requests on one lane. Expects no object with all members of the result and one of these members with the
+    result's value. This holds also where x402 has examples, since an example is the same for every client.
     """
     await run_concurrently(_early(case, operation) for operation in case.session.catalog.operations)
 
@@ -56,7 +56,7 @@ async def _early(case: Case, operation: Operation) -> None:
         except Inconclusive as reason:
             if guessed:
                 continue
-            case.mark_not_applicable(_ROW, f"nothing was bought to compare a 402 with: {reason}")
+            case.mark_not_applicable(_ROW, f"no result could be bought to compare with a 402: {reason}")
             return
         held = [
             place
@@ -69,13 +69,15 @@ async def _early(case: Case, operation: Operation) -> None:
 
 
 def _additions(answer: Answer) -> _Additions:
-    """Return the objects of a 402 beside its terms."""
+    """Return the objects of a 402 other than its payment terms, by place."""
     body = {name: member for name, member in answer.object().items() if name not in TERMS}
     return dict(objects(body, "body")) if answer.status == 402 else {}
 
 
 def _followed(first: _Additions, again: _Additions, other: _Additions, requests: str) -> dict[str, set[str]]:
-    """Return by place the members that are one request's own, and are not just told again from it."""
+    """Return by place the members that depend on the request and are not copied from it."""
+    # A time or a token differs between two equal requests, and an echo is in the request itself. What remains was
+    # computed from the request, so the service may have run before the payment.
     found: dict[str, set[str]] = {}
     for place in first.keys() & again.keys() & other.keys():
         mine, repeated, theirs = first[place], again[place], other[place]
@@ -91,10 +93,10 @@ def _text(value: Any) -> str:
 
 
 async def _result(case: Case, operation: Operation, body: Any) -> Any:
-    """Return what a request gets when it is paid for.
+    """Return the result of a paid request.
 
     Raises:
-        Inconclusive: It was not served, or nobody can pay.
+        Inconclusive: It was not served, or the profile claims no lane.
     """
     lanes = case.profile.claims.lanes
     if not lanes:
@@ -104,7 +106,7 @@ async def _result(case: Case, operation: Operation, body: Any) -> Any:
 
 
 def _holds(additions: Mapping[str, Any], result: Any, names: set[str]) -> bool:
-    """Return whether an object has every member of a result, and one of some members with its value."""
+    """Return whether an object has every member of a result, and one of the named members with the result's value."""
     if not isinstance(result, Mapping) or not result.keys() <= additions.keys():
         return False
     return any(name in result and result[name] == additions[name] for name in names)

@@ -1,4 +1,4 @@
-"""RAIL-KEY: the published keys."""
+"""RAIL-KEY: the keys that the rail publishes in its DID document and its key set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.surfaces.rail.keys import DID, JWKS, document
 
 _LOOPBACK = re.compile(r"^did:web:(127\.0\.0\.1|%3A%3A1)(?=%3A|:|$)")
 _OF_A_METHOD = ("id", "type", "controller")
-_BY_DID_CORE = "the interface says that it is a DID document, and leaves the rest to DID Core"
+_BY_DID_CORE = "the interface demands a DID document, and leaves its details to DID Core"
 
 
 @check(
@@ -26,11 +26,11 @@ _BY_DID_CORE = "the interface says that it is a DID document, and leaves the res
     "/.well-known/jwks.json, public members only, and the same key in both.",
 )
 async def keys_are_published(case: Case) -> None:
-    """DID document and key set are there, name the host, hold the same public key and nothing private.
+    """DID document and key set exist, name the host, and contain the same public key and no private one.
 
-    Fetches both documents. Expects 200, the did:web of the rail's own address as id, an OKP Ed25519 key in the key
-    set that the DID document lists too, and no private member anywhere. A method or a service that lacks what DID Core
-    demands of it warns, and fails the reference.
+    Fetches both documents. Expects 200, the did:web of the rail's address as id, and an OKP Ed25519 key that is in both
+    documents. Expects no private member in either. A method or service without the members that DID Core demands warns,
+    and fails the reference.
     """
     first, did = await document(case, DID)
     formed = first.status == 200 and isinstance(did, dict) and isinstance(did.get("id"), str) and holds_methods(did)
@@ -44,6 +44,8 @@ async def keys_are_published(case: Case) -> None:
     case.expect("RAIL-KEY-02", names_host(identifier, expected), expected, identifier, exchange=first)
     second, jwks = await document(case, JWKS)
     in_set = keys_of_jwks(jwks)
+    # A key of small order would accept forged signatures, so the point itself is checked, not only the form of the
+    # key.
     held = second.status == 200 and any(is_sound_point(key.raw) for key in in_set)
     case.expect("RAIL-KEY-03", held, "200 with an OKP Ed25519 key", second.status, exchange=second)
     shared = {key.raw for key in in_set} & {key.raw for key in keys_of_did(did)}
@@ -53,7 +55,7 @@ async def keys_are_published(case: Case) -> None:
 
 
 def holds_methods(did: Mapping[str, Any]) -> bool:
-    """Return whether a DID document holds a list of verification methods, its own or inside what they are used for."""
+    """Return whether a DID document has verification methods, listed or embedded in an assertionMethod."""
     return bool(_methods(did))
 
 
@@ -63,7 +65,7 @@ def _methods(did: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def faults_of_methods(did: Mapping[str, Any]) -> list[str]:
-    """Return what a DID document's methods lack of what DID Core demands of each (5.2), and ids that are not unique."""
+    """Return the members that methods lack although DID Core demands them (5.2), and ids that are not unique."""
     methods = _methods(did)
     lacking = [
         f"{one.get('id')}: {name}" for one in methods for name in _OF_A_METHOD if not isinstance(one.get(name), str)
@@ -72,9 +74,9 @@ def faults_of_methods(did: Mapping[str, Any]) -> list[str]:
 
 
 def faults_of_services(did: Mapping[str, Any]) -> list[str]:
-    """Return what a DID document's services lack of what DID Core demands of each (5.4), and ids that are not unique.
+    """Return the members that services lack although DID Core demands them (5.4), and ids that are not unique.
 
-    A document needs no services; an id may be relative.
+    A document needs no services, and an id may be relative.
     """
     services = did.get("service", [])
     if not isinstance(services, list):
@@ -96,15 +98,15 @@ def _twice(members: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _is_type(value: Any) -> bool:
-    """Return whether a value is the type of a service: a text, or some."""
+    """Return whether a value is the type of a service: a text or a list of texts."""
     listed = value if isinstance(value, list) else [value]
     return bool(listed) and all(isinstance(one, str) and one for one in listed)
 
 
 def names_host(identifier: Any, expected: str) -> bool:
-    """Return whether a did:web identifier names the host that is expected.
+    """Return whether a did:web identifier names the expected host.
 
-    The method forbids IP addresses, so a rail that is reached by a loopback address may name itself localhost.
+    The method forbids IP addresses, so a rail at a loopback address may name itself localhost.
     """
     if not isinstance(identifier, str):
         return False

@@ -1,8 +1,8 @@
-"""RAIL-DISC-04, -05, -07 and -09: what the documents say a call costs is what its own 402 asks.
+"""RAIL-DISC-04, -05, -07 and -09: the documents list the prices that the live 402 asks.
 
-The suite computes each listed term from the live 402 of the same operation: price, asset, payee, scheme and network. A
-client that budgets by a catalog then pays another price. The interface leaves the members of a catalog open, so a
-difference warns, and fails the reference.
+Each listed term is compared with the live 402 of the same operation: price, asset, payee, scheme and network. If they
+differ, a client that budgets by a catalog pays another price. The interface leaves the members of a catalog open, so a
+difference only warns, and fails the reference.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OPENAPI: Final = "RAIL-DISC-09"
 # Terms of an entry that do not depend on the call.
 _TERMS: Final = ("scheme", "asset", "payTo", "maxAmountRequired", "amount", "maxTimeoutSeconds")
 _MICRO: Final = 10**6
-_IS_OPEN: Final = "the interface leaves open what a document says of prices"
+_IS_OPEN: Final = "the interface leaves open what a document says about prices"
 
 Entries = Sequence[Mapping[str, Any]]
 
@@ -37,14 +37,14 @@ Entries = Sequence[Mapping[str, Any]]
     _INDEX,
     _OPENAPI,
     surface="rail",
-    fix="Make the price, the accepts and the x-payment-info of each listed operation from the terms of its own 402.",
+    fix="Generate the price, the accepts and the x-payment-info of each listed operation from the terms of its 402.",
 )
 async def listed_prices_are_those_of_the_402(case: Case) -> None:
-    """Each document lists an operation with the terms that the operation's own 402 asks.
+    """Each document lists an operation with the terms of the operation's 402.
 
-    Asks each operation for its price. Fetches both catalogs, the index and the OpenAPI document. Expects for each
-    operation the networks, amounts, assets and payees of its 402 in its item, and the same price in the index and in
-    x-payment-info. What a document does not say of prices is not judged.
+    Calls each operation unpaid to get its price. Fetches both catalogs, the index and the OpenAPI document. Expects for
+    each operation the networks, amounts, assets and payees of its 402 in its item, and the same price in the index and
+    in x-payment-info. A document that omits prices is not judged.
     """
     live = {}
     for operation in case.session.catalog.operations:
@@ -57,7 +57,7 @@ async def listed_prices_are_those_of_the_402(case: Case) -> None:
         answer, content = await document(case, path)
         found = list(_differences(case, row, content, live)) if isinstance(content, Mapping) else []
         if not found:
-            case.mark_not_applicable(row, "the document lists no price that can be read, or no operation asks one")
+            case.mark_not_applicable(row, "the document lists no readable price, or no operation asks one")
         _judge(case, row, found, answer)
 
 
@@ -85,7 +85,7 @@ def _differences(
 
 
 def _in_openapi(items: Any, live: Mapping[str, Entries]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each paid operation of the paths of an OpenAPI document, with what its price differs in."""
+    """Yield each paid operation of an OpenAPI document's paths, with the differences of its price."""
     for path, item in items.items() if isinstance(items, Mapping) else ():
         for one in item.values() if path in live and isinstance(item, Mapping) else ():
             info = one.get("x-payment-info") if isinstance(one, Mapping) and is_paid(one) else None
@@ -96,13 +96,13 @@ def _in_openapi(items: Any, live: Mapping[str, Entries]) -> Iterator[tuple[str, 
 def _judge(case: Case, row: str, found: Sequence[tuple[str, list[str]]], answer: Answer) -> None:
     beyond = None if case.profile.is_reference else _IS_OPEN
     for path, differences in found:
-        where, expected = {"operation": path}, "the terms of its own 402"
+        where, expected = {"operation": path}, "the terms of its 402"
         found_terms = "; ".join(differences) or "the same"
         case.expect(row, not differences, expected, found_terms, exchange=answer, where=where, beyond=beyond)
 
 
 def _of_entries(listed: Entries, live: Entries) -> list[str]:
-    """Return what listed entries say differently from the entries of a 402; a member that either lacks says nothing."""
+    """Return the differences between listed entries and those of a 402. A member that either lacks is not compared."""
     by_network = {str(one.get("network")): one for one in live}
     differ = sorted({str(one.get("network")) for one in listed} ^ by_network.keys())
     faults = [f"network {name}" for name in differ]
@@ -111,6 +111,7 @@ def _of_entries(listed: Entries, live: Entries) -> list[str]:
         faults += [f"{name} {one[name]!r}, asked {asked[name]!r}" for name in _TERMS if _differ(one, asked, name)]
         extra = one.get("extra")
         if isinstance(extra, Mapping) and "payment_reference" in extra:
+            # A token in a public document would be shared by all payers who read it.
             faults.append("a live token")
     return faults
 
@@ -126,7 +127,7 @@ def _of_price(name: str, price: Any, live: Entries) -> list[str]:
 
 
 def _of_payment_info(info: Mapping[str, Any], live: Entries) -> list[str]:
-    """Return what an x-payment-info says differently from a 402, in dollars or in atomic units."""
+    """Return the differences between an x-payment-info and a 402, in dollars or in atomic units."""
     faults = []
     price = info.get("price")
     if isinstance(price, Mapping) and price.get("currency") == "USD" and isinstance(price.get("amount"), str):

@@ -1,7 +1,7 @@
-"""RAIL-402-14 to -16: a malformed X-PAYMENT.
+"""RAIL-402-14 to -16: a malformed X-PAYMENT is answered 402 with a challenge.
 
-Each corpus is made around a live token of the operation, so that a rail which finds the token and forgives the rest is
-seen too.
+Each corpus contains a live token of the operation. A rail that finds the token and ignores the faults around it is
+then found, too.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from conformance.vocabulary.lanes.registry import FACTS
 
 Corpus = Callable[[Answer], Mapping[str, tuple[str, ...]]]
 
+# It has the form of an Algorand transaction id: 52 characters of base32. No such transaction exists.
 _TX = "CAPTURED" * 6 + "CAPA"
 _STALE_TOKEN = "1795240615:047652b0a2d99b35:" + "0" * 64
+# The header stays below the 8 KiB that common servers accept. The depth is beyond Python's default recursion limit of
+# 1000, and the digits are beyond its limit of 4300 for an integer.
 _LONG, _DEEP, _DIGITS = 5600, 1500, 4500
 _PAYMENT_REQUIRED = 402
 
 
 def not_base64(token: str) -> Mapping[str, tuple[str, ...]]:
-    """Return values that are no standard padded base64, by what they are; two texts are two header fields."""
+    """Return values that are not standard padded base64, by description. Two texts are two header fields."""
     text = json.dumps({"tx_id": _TX, "payment_reference": token}).encode()
     good = encoded(text)
     texts = {
@@ -59,13 +62,13 @@ def not_base64(token: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def not_json(token: str) -> Mapping[str, tuple[str, ...]]:
-    """Return base64 of bytes that are no JSON text, by what they are."""
+    """Return base64 of bytes that are not a JSON text, by description."""
     text = json.dumps({"tx_id": _TX, "payment_reference": token}).encode()
     bodies = {
         "nothing": b"",
         "a space": b" ",
-        "bytes that are no text": bytes(range(128, 192)),
-        "a byte that is no UTF-8": text.replace(b"CAPA", b"CAP\xff"),
+        "bytes that are not text": bytes(range(128, 192)),
+        "a byte that is not UTF-8": text.replace(b"CAPA", b"CAP\xff"),
         "half an object": text[: len(text) // 2],
         "an object without its end": text[:-1],
         "single quotes": text.replace(b'"', b"'"),
@@ -85,7 +88,7 @@ def not_json(token: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def wrong_fields(token: str, base_token: str | None = None) -> Mapping[str, tuple[str, ...]]:
-    """Return base64 of JSON that is no proof of any lane, by what it is; those of Base have a token of their own."""
+    """Return base64 of JSON that is not a proof of any lane, by description. Those of Base have a separate token."""
     right = {"tx_id": _TX, "payment_reference": token}
     base = {"authorization": {}, "signature": "0x" + "11" * 65, "challenge_token": base_token or token}
     return {what: (encoded_json(value),) for what, value in _wrong_values(right, base).items()} | {
@@ -168,9 +171,10 @@ async def _judge(case: Case, row: str, corpus: Corpus) -> None:
 
 
 def _token(unpaid: Answer, *, base: bool = False) -> str:
-    """Return a token of a lane whose payments have a tx_id, or of Base, so that a proof is not of another lane as well.
+    """Return a live token of Base, or of a lane whose proofs have a tx_id.
 
-    It is one of the usual look when there is no live one, which other rows judge.
+    A token of the other kind would make the proof wrong by its lane as well. Without a live token, which other rows
+    judge, it is a token of the usual form.
     """
     extras = [one.get("extra") for one in entries(unpaid) if (_family_of(one) == "base") == base]
     told = [extra.get("payment_reference") for extra in extras if isinstance(extra, dict)]
@@ -186,13 +190,13 @@ def _family_of(entry: Mapping[str, Any]) -> str | None:
 @check(
     "RAIL-402-14",
     surface="rail",
-    fix="Treat an unreadable X-PAYMENT as no valid payment: 402 with accepts, never 400 or 5xx.",
+    fix="Treat an unreadable X-PAYMENT as a missing payment: 402 with accepts, never 400 or 5xx.",
     quick=sample("operations"),
 )
 async def payment_that_is_not_base64(case: Case) -> None:
     """X-PAYMENT that is not base64 answers 402 with accepts.
 
-    Sends cut, unpadded, URL-safe, doubled and quoted texts around a live token on every operation. Expects 402 with
+    Sends cut, unpadded, URL-safe, doubled and quoted texts around a live token to every operation. Expects 402 with
     accepts each time.
     """
     await _judge(case, "RAIL-402-14", lambda unpaid: not_base64(_token(unpaid)))
@@ -207,7 +211,7 @@ async def payment_that_is_not_base64(case: Case) -> None:
 async def payment_that_is_not_json(case: Case) -> None:
     """X-PAYMENT that is base64 of non-JSON answers 402 with accepts.
 
-    Sends base64 of bytes that are no JSON text, on every operation. Expects 402 with accepts each time.
+    Sends base64 of bytes that are not a JSON text to every operation. Expects 402 with accepts each time.
     """
     await _judge(case, "RAIL-402-15", lambda unpaid: not_json(_token(unpaid)))
 
@@ -221,7 +225,7 @@ async def payment_that_is_not_json(case: Case) -> None:
 async def payment_with_wrong_fields(case: Case) -> None:
     """X-PAYMENT JSON with missing, wrongly typed or empty fields answers 402 with accepts.
 
-    Sends JSON of every wrong shape around a live token, and what ordinary x402 clients send, on every operation.
+    Sends JSON of every wrong shape around a live token, and the payloads of ordinary x402 clients, to every operation.
     Expects 402 with accepts each time.
     """
     await _judge(case, "RAIL-402-16", lambda unpaid: wrong_fields(_token(unpaid), _token(unpaid, base=True)))
@@ -233,14 +237,14 @@ async def payment_with_wrong_fields(case: Case) -> None:
     "RAIL-402-18",
     "RAIL-402-21",
     surface="rail",
-    fix="Make the 402 that refuses a proof in the same place as the one that asks for a payment.",
+    fix="Build the 402 that refuses a proof with the same code as the 402 that asks for a payment.",
 )
 async def a_refusal_is_a_whole_challenge(case: Case) -> None:
     """The 402 that refuses a proof has the form and the lanes of the one that asked for a payment.
 
-    Sends malformed proofs to each operation, and a proof with a live token of a transaction that does not exist. Where
-    the answer is 402, expects x402 version 2, its form, an entry for each lane of the 402s before and after, and no
-    leave for shared caches.
+    Sends malformed proofs to each operation, and a proof with a live token for a transaction that does not exist. If
+    the answer is 402, expects x402 version 2, its form, and an entry for each lane of the 402s before and after. Shared
+    caches must not store it.
     """
     for operation in case.session.catalog.operations:
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
@@ -251,6 +255,8 @@ async def a_refusal_is_a_whole_challenge(case: Case) -> None:
             case.client.names.name(value, "X_PAYMENT")
             headers = {"X-PAYMENT": value}
             answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
+            # A lane may become unavailable at any moment. The refusal must list the lanes of the challenge before it
+            # or after it.
             later = await case.client.call("POST", operation.url, json_body=operation.body)
             where = {"operation": operation.path, "X-PAYMENT": what}
             if answer.status == later.status == unpaid.status == _PAYMENT_REQUIRED:
@@ -264,12 +270,12 @@ def _judge_form(case: Case, answer: Answer, beside: Sequence[Answer], where: Map
     version, faults = answer.object().get("x402Version"), faults_of_challenge(answer.object())
     is_two = version == 2 and version is not True
     case.expect("RAIL-402-03", is_two, "x402Version 2", version, exchange=answer, where=where)
-    told, kept = "no leave for shared caches", not is_shareable(answer)
+    told, kept = "Cache-Control: no-store", not is_shareable(answer)
     case.expect("RAIL-402-18", kept, told, cache(answer), exchange=answer, where=where)
     told, found = "a body that keeps the schema", "; ".join(faults)
     case.expect("RAIL-402-21", not faults, told, found, exchange=answer, where=where)
     ours = case.profile.is_reference
-    beyond = None if ours else "the interface says it of the 402 that asks for a payment"
+    beyond = None if ours else "the interface demands it only of the 402 that asks for a payment"
     lanes, told = _lanes(answer), "an entry for each lane of the other 402s"
     whole = lanes in [_lanes(one) for one in beside]
     case.expect("RAIL-402-05", whole, told, lanes, exchange=answer, where=where, beyond=beyond)
