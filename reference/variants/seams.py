@@ -20,13 +20,6 @@ def replace(owner: Any, name: str, make_replacement: Callable[[Callable[..., Any
     setattr(owner, name, functools.wraps(original)(make_replacement(original)))
 
 
-def swap(
-    owner: Any, name: str, make_replacement: Callable[[Callable[..., Any]], Callable[..., Any]]
-) -> Callable[[], None]:
-    """Return what replaces `owner.name` as `replace` does, for a table of variants."""
-    return lambda: replace(owner, name, make_replacement)
-
-
 def replace_rule(owner: ModuleType, rule: Rule, new_rule: Rule) -> None:
     """Put another rule into a rule's place, in the table of its module.
 

@@ -52,7 +52,7 @@ def main(seed: str, module: str | None, arguments: tuple[str, ...]) -> None:
 
 
 def as_json(variant: Variant) -> bytes:
-    """Return a look as JSON: `seed`, `variant`, `bindings` by dotted key, `undecided`."""
+    """Return a look as JSON: `seed`, `drawn`, `bindings` by dotted key, `undecided`."""
     members = {
         "seed": variant.shape.seed,
         "drawn": variant.choices,

@@ -44,8 +44,9 @@ def install(shape: Shape) -> None:
 class _Few(dict[str, Any]):
     """Signature parameters of which the usual ones may be missing."""
 
-    def __missing__(self, name: str) -> None:
-        """Return None, as if the parameter had no value."""
+    def __getitem__(self, name: str) -> Any:
+        """Return the value of a parameter, or None if it is missing."""
+        return self.get(name)
 
 
 def _few(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def _wrap_call(call: Callable[..., dict[str, Any]], shape: Shape) -> Callable[..
         if self.id == agent_requests.SIGN:
             return agent_results.reshape_signed(result, shape)
         if shape.agent_unparsable == 422 and _UNPARSABLE & set(result["error_codes"]):
-            where = agent_requests.shown(["body", "headers"], shape)
+            where = agent_requests.translate_place(["body", "headers"], shape)
             raise Unprocessable([{"loc": where, "msg": text, "type": "signature_header"} for text in result["errors"]])
         return agent_results.reshape_verdict(result, shape, base64.b64decode(own.get("body_b64") or ""))
 
@@ -109,7 +110,7 @@ def edit(answer: Answer, shape: Shape) -> None:
 
 
 def _items(detail: list[dict[str, Any]], shape: Shape) -> list[dict[str, Any]]:
-    items = [{**item, "loc": agent_requests.shown(item["loc"], shape)} for item in detail]
+    items = [{**item, "loc": agent_requests.translate_place(item["loc"], shape)} for item in detail]
     if shape.agent_detail == "old words":
         return [{**item, "type": _OLD_WORDS.get(item["type"], "value_error")} for item in items]
     if shape.agent_detail == "more members":

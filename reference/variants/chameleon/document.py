@@ -52,7 +52,8 @@ def _conflicts() -> Iterable[str]:
     for conflict in CONFLICTS:
         (first, first_names), (second, second_names) = conflict.first, conflict.second
         yield (
-            f"| `{first}` | {'; '.join(first_names)} | `{second}` | {'; '.join(second_names)} | {conflict.instead} | {conflict.reason} |"
+            f"| `{first}` | {'; '.join(first_names)} | `{second}` | {'; '.join(second_names)} | {conflict.instead} |"
+            f" {conflict.reason} |"
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as changed
 from typing import Any
 
-from reference.gateway import calls
+from reference.gateway import calls, payment_links
 from reference.gateway.calls import Access, Calls, Operation
 from reference.gateway.idempotency import Idempotency
 from reference.gateway.rate_limits import Limits
@@ -53,8 +53,8 @@ def label_of(network: str) -> str:
 
 def install(shape: Shape) -> None:
     """Put the look of calls into the service."""
-    replace(calls, "fitted", lambda fitted: lambda model, value: fitted(model, _own(shape, model, value)))
-    replace(payment_links, "fitted", lambda fitted: lambda model, value: fitted(model, _with_wanted(shape, value)))
+    replace(calls, "fit_model", lambda fitted: lambda model, value: fitted(model, _own(shape, model, value)))
+    replace(payment_links, "fit_model", lambda fitted: lambda model, value: fitted(model, _with_wanted(shape, value)))
     forms: Mapping[str, Callable[[bytes], str]] = {
         "hex": lambda raw: raw.hex(),
         "uuid": lambda raw: str(uuid.UUID(bytes=raw)),
@@ -66,7 +66,7 @@ def install(shape: Shape) -> None:
     if shape.tenant_limit == "window":
         replace(Limits, "__init__", _by_window)
     if shape.open_calls == "tenants":
-        replace(Calls, "_admitted", _tenants_only)
+        replace(Calls, "_admit", _tenants_only)
 
 
 def _own(shape: Shape, model: type[Any], value: Any) -> Any:

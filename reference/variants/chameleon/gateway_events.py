@@ -19,7 +19,7 @@ from reference.store.deliveries import ClaimedAttempt
 from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import encoder
 from reference.variants.seams import replace
-from reference.webhooks import service
+from reference.webhooks import sender, service
 from reference.webhooks.dispatcher import Dispatcher
 
 Members = dict[str, Any]
@@ -54,7 +54,7 @@ def install(shape: Shape) -> None:
     replace(webhook_signature, "v1", lambda _: lambda secret, body, *, t: _v1(shape, secret, body, t))
     replace(sender, "header_value", lambda made: lambda *g, **n: made(*g, **n) + shape.event_signature_more)
     replace(service, "open_session", lambda made: lambda *g, **n: _Session(made(*g, **n), shape))
-    replace(Dispatcher, "_sent", lambda send: _wrap_sent(shape, send))
+    replace(Dispatcher, "_send", lambda send: _wrap_sent(shape, send))
 
 
 def _header(look: str, usual_name: str) -> str:

@@ -138,8 +138,7 @@ def _posture(posture: dict[str, Any], shape: Shape) -> Any:
         return records
     if shape.hub_posture == "groups":
         kinds = dict.fromkeys(one["type"] for one in services)
-        grouped = zip(services, records, strict=True)
-        pairs = list(grouped)
+        pairs = list(zip(services, records, strict=True))
         return {
             "groups": [{"kind": kind, "members": [new for old, new in pairs if old["type"] == kind]} for kind in kinds],
             **more,

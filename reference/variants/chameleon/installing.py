@@ -43,8 +43,8 @@ def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
     if surface == "rail":
         from reference.variants.chameleon import a2a_look, rail_challenge, rail_documents, rail_paid  # noqa: PLC0415 - one surface a process
 
-        for part in (rail_documents, rail_challenge, rail_paid, a2a_look):
-            part.install(shape)
+        for module in (rail_documents, rail_challenge, rail_paid, a2a_look):
+            module.install(shape)
         edits = (rail_paid.edit, rail_documents.edit, rail_challenge.edit, rail_paid.edit_refusal, a2a_look.edit)
         return [_of(one, shape) for one in edits], [
             _of(rail_challenge.repeat_in_header, shape),
@@ -53,8 +53,8 @@ def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
     if surface == "gateway":
         from reference.variants.chameleon import gateway_calls, gateway_events, gateway_page  # noqa: PLC0415 - as above
 
-        for one in (gateway_calls, gateway_page, gateway_events):
-            one.install(shape)
+        for module in (gateway_calls, gateway_page, gateway_events):
+            module.install(shape)
         before = [_of(gateway_calls.edit, shape)]
         return before, [_of(keys_look.documents_edit, shape), _of(gateway_page.edit, shape)]
     if surface == "agent":

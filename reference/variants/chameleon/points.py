@@ -24,7 +24,7 @@ class Choice:
         binds: What an operator must tell in his target profile, by dotted key, since nothing on the wire shows it; a
             function makes the value of the whole shape.
         may_bind: What he may tell; on half of the seeds he does, on the others the suite has to find it.
-        undecided: Rows that this value makes undecidable, with the reason.
+        undecidable_rows: Rows that this value makes undecidable, with the reason.
     """
 
     name: str
@@ -79,9 +79,9 @@ class Variant:
 
     Attributes:
         shape: The service's look.
-        drawn: The choice of each point, by its id.
+        choices: The choice of each point, by its id.
         bindings: What the target profile says, by dotted key.
-        undecided: Rows that the look makes undecidable, with the reason.
+        undecidable_rows: Rows that the look makes undecidable, with the reason.
     """
 
     shape: Shape

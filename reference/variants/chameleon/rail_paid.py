@@ -35,8 +35,8 @@ _RESPONSE = "payment-response"
 
 def install(shape: Shape) -> None:
     """Put the look of paid answers into the service."""
-    replace(Signer, "answer", lambda made: _wrap_answer(made, shape))
-    replace(paid_endpoint, "_paid", lambda made: _with_header(made, shape))
+    replace(Signer, "make_answer", lambda made: _wrap_answer(made, shape))
+    replace(paid_endpoint, "_build_paid_reply", lambda made: _with_header(made, shape))
     replace(PaidEndpoint, "_redeem", lambda made: _wrap_redeem(made, shape))
     if shape.wrong_method == "405":
         replace(PaidEndpoint, "call", _post_only)

@@ -50,7 +50,7 @@ class Answer:
     """An answer on its way out.
 
     Attributes:
-        asked: What it answers.
+        request: What it answers.
         status: HTTP status.
         headers: Fields as (name, value).
         body: Its bytes; None when it is a stream, of which only the head can be edited.

@@ -70,7 +70,7 @@ def _after(owner: type, step: str, *, without_effect: object = False) -> Callabl
 
 def _after_paid() -> None:
     """Let no payment be marked together with its answer, and the process die once it is marked."""
-    replace(PreparedAnswer, "holds", lambda _: lambda *_: False)
+    replace(PreparedAnswer, "answers", lambda _: lambda *_: False)
     _after(Redemptions, "mark_paid", without_effect=None)()
 
 

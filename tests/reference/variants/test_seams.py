@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from reference import variants
 from reference.protocol import checkout, eip3009, weld
 from reference.variants.seams import Rule, replace, replace_rule, table_with
 
@@ -35,13 +40,13 @@ def _is_whole(*_: object) -> bool:
 @pytest.mark.parametrize(
     ("module", "rule", "table"),
     [
-        (weld, weld.is_final, "TRANSACTION"),
-        (weld, weld.is_enough, "TRANSFER"),
+        (weld, weld.is_final, "TRANSACTION_RULES"),
+        (weld, weld.is_enough, "TRANSFER_RULES"),
         (weld, weld.note_is_token, "NOTE_BINDING"),
         (weld, weld.is_for_a_call, "REFERENCE_ALONE"),
         (eip3009, eip3009.is_signed, "OFFLINE"),
-        (checkout, checkout.is_final, "STANDING"),
-        (checkout, checkout.is_bound, "TRANSFERS"),
+        (checkout, checkout.is_final, "TRANSACTION_RULES"),
+        (checkout, checkout.is_bound, "TRANSFER_RULES"),
         (checkout, checkout.note_is_memo, "BINDINGS"),
     ],
 )
@@ -72,3 +77,25 @@ def test_an_attribute_that_is_gone_is_refused(rules: ModuleType) -> None:
     """The same for what is no rule of a table."""
     with pytest.raises(AttributeError):
         replace(rules, "gone", lambda original: original)
+
+
+def _replaced_attributes() -> Iterator[tuple[str, str, str]]:
+    """Yield module, owner and attribute of each call that replaces a named attribute."""
+    calls = {"replace", "_after", "_after_seen", "_before"}
+    for path in sorted(Path(variants.__file__).parent.rglob("*.py")):
+        module = ".".join(path.relative_to(Path(variants.__file__).parents[2]).with_suffix("").parts)
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in calls:
+                owner, name = node.args[:2]
+                if isinstance(name, ast.Constant):
+                    yield module, ast.unparse(owner), str(name.value)
+
+
+@pytest.mark.parametrize(("module", "owner", "name"), list(_replaced_attributes()))
+def test_a_replaced_attribute_exists(module: str, owner: str, name: str) -> None:
+    """A variant names attributes as texts, which neither mypy nor a rename follows."""
+    first, *others = owner.split(".")
+    replaced = getattr(importlib.import_module(module), first)
+    for part in others:
+        replaced = getattr(replaced, part)
+    assert hasattr(replaced, name)

@@ -166,7 +166,7 @@ def test_every_log_is_a_chain_for_the_oracle(entry: str, recipe: str, key: str) 
         *(choices(f"hub.audit-{one}").values() for one in ("genesis", "mac", "times"))
     ):
         shape = shape_of(*fixed, genesis, mac, time)
-        shown = [hub_audit.shown(one, shape) for one in log_of(shape)]
+        shown = [hub_audit.show_entry(one, shape) for one in log_of(shape)]
         assert oldest_first(shown[::-1]) == shown
         assert oldest_first(shown) == shown
         if shape.audit_entry == "nested":
@@ -213,7 +213,7 @@ def test_every_document_holds_the_entries(form: str, order: str) -> None:
     page = {"entries": [one.wire() for one in log], "count": 5, "head": {"seq": 5, "mac": log[-1].mac}, "valid": True}
     answer = answered(hub_audit.AUDIT, page)
     hub_audit.edit(answer, shape)
-    expected = [hub_audit.shown(one, shape) for one in log]
+    expected = [hub_audit.show_entry(one, shape) for one in log]
     for place in (bound(shape, choice)["audit_entries_at"], None):
         found = documents.entries(answer.document, place)
         assert found is not None
