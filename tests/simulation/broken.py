@@ -14,8 +14,8 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from reference.gateway.checkout.link_settlement import Settling
-from reference.gateway.checkout.watcher import Look, Watcher
+from reference.gateway.checkout.link_settlement import LinkSettlement
+from reference.gateway.checkout.watcher import SearchResult, Watcher
 from reference.lanes.base.lane import BaseLane
 from reference.protocol import a2a_x402, challenge, checkout, eip3009, weld
 from reference.protocol.challenge import Generation
@@ -96,7 +96,7 @@ async def _never(*_: Any, **__: Any) -> bool:
     return False
 
 
-_payment, _sent = Settling._payment, Dispatcher._sent
+_payment, _sent = LinkSettlement._payment, Dispatcher._send
 _forget, _claimed, _admit = Redemptions.forget, ClaimFinder.find_or_make, PaidEndpoint.admit
 _observe = BaseLane.observe
 
@@ -112,16 +112,16 @@ async def _claimed_while_unpaid(self: ClaimFinder, presented: Any, call: Any, mi
     return row
 
 
-def _payment_of_tenant(self: Settling, link: Link, *how: Any) -> Any:
+def _payment_of_tenant(self: LinkSettlement, link: Link, *how: Any) -> Any:
     """Number the transfers separately for each tenant, so that another tenant's sale does not count."""
     payment = _payment(self, link, *how)
     return replace(payment, ordinal=payment.ordinal + 1000 * (1 + int(link.tenant_id[:4], 16)))
 
 
-async def _expire_unseen(self: Watcher, address: str, look: Look, head: Any, now: int) -> None:
+async def _expire_unseen(self: Watcher, address: str, look: SearchResult, head: Any, now: int) -> None:
     del look, head
-    for link in await self._settling.links.due(self.network, address, now=now + 300):
-        await self._settling.end(link, LinkEnding.TIME_OVER)
+    for link in await self._settlement.links.due(self.network, address, now=now + 300):
+        await self._settlement.end(link, LinkEnding.TIME_OVER)
 
 
 def _over_by_any_time(self: Watcher, now: int) -> int:
@@ -190,9 +190,9 @@ def _unforeseen(fault: Exception) -> Exception:
     return RuntimeError(str(fault))
 
 
-def _refuse_disabled_before_all(self: PaidEndpoint, request: Any, *, presented: bool) -> Any:
+def _refuse_disabled_before_all(self: PaidEndpoint, request: Any, *, has_proof: bool) -> Any:
     self.refuse_disabled(self._challenges[request.path].service)
-    return _admit(self, request, presented=presented)
+    return _admit(self, request, has_proof=has_proof)
 
 
 _EXACT_TERMS: Replacement = (Generation, "in_force", _in_force_exactly)
@@ -203,7 +203,7 @@ _NOT_LATE: Replacement = (Eligibility, "_may_come_late", _never)
 # Without the rehearsal the payment is taken first, and then the file is not there.
 _FILES_FAIL_AFTER_PAYMENT: tuple[Replacement, ...] = (
     (ReloadedFile, "_renew", _read_or_fail),
-    (Fulfilment, "rehearse", _do_nothing),
+    (Fulfilment, "prepare_answer", _do_nothing),
     (fulfilment, "answer_unavailable", _unforeseen),
 )
 
@@ -256,7 +256,7 @@ BROKEN: Mapping[str, Broken] = {
         ((Watcher, "_expire", _expire_unseen),), Scenario(1, 40, kinds=("link",)), "link-refused"
     ),
     "once-a-tenant": Broken(
-        ((Settling, "_payment", _payment_of_tenant),), Scenario(1, 20, kinds=("neighbours",)), "bought-twice"
+        ((LinkSettlement, "_payment", _payment_of_tenant),), Scenario(1, 20, kinds=("neighbours",)), "bought-twice"
     ),
     "any-memo": Broken(
         (_always_holds(checkout, checkout.is_bound),), Scenario(1, 20, kinds=("neighbours",)), "link-lost"

@@ -110,7 +110,7 @@ class LaneHealth:
             key: _NodeHealth(lane, key not in unchecked_lanes, now, self._choose_allowance(lane))
             for key, lane in lanes.items()
         }
-        self._available = frozenset(key for key, node in self._nodes.items() if node.here)
+        self._available = frozenset(key for key, node in self._nodes.items() if node.is_offered)
         self._until = math.inf
 
     def _choose_allowance(self, lane: Lane) -> float:
@@ -138,7 +138,7 @@ class LaneHealth:
             ChainUnavailable: It was not.
         """
         node = self._nodes.get(network)
-        if self._settings.mode == "live" and node is not None and not node.here:
+        if self._settings.mode == "live" and node is not None and not node.is_offered:
             raise ChainUnavailable("the node was not checked yet")
 
     async def tend(self) -> None:
@@ -146,26 +146,26 @@ class LaneHealth:
         now = self._monotonic()
         await asyncio.gather(
             *(self._look(key, node) for key, node in self._nodes.items() if node.due <= now),
-            *(self._follow(node) for node in self._nodes.values() if node.here and node.newest_due <= now < node.due),
+            *(self._follow(node) for node in self._nodes.values() if node.is_offered and node.newest_due <= now < node.due),
         )
         self._decide()
         for key, node in self._nodes.items():
-            if not node.here:
+            if not node.is_offered:
                 await self._note(key, node)
 
     async def _look(self, key: str, node: _NodeHealth) -> None:
         why = await self._diagnose(node)
-        if node.here and not why:
+        if node.is_offered and not why:
             node.well_at = self._clock.now()
-        is_other = node.here is bool(why)
+        is_other = node.is_offered is bool(why)
         node.in_a_row = node.in_a_row + 1 if is_other else 0
         if why and why != node.why:
             _log.warning("node_not_well", network=key, reason=why)
         node.why = why
-        if node.in_a_row >= (_MISSES if node.here else _HITS):
+        if node.in_a_row >= (_MISSES if node.is_offered else _HITS):
             await self._switch(key, node)
         pause = self._settings.rail_node_look_seconds
-        node.due = self._monotonic() + (pause if node.here else min(1.0, pause))
+        node.due = self._monotonic() + (pause if node.is_offered else min(1.0, pause))
         self._plan_newest(node)
 
     async def _follow(self, node: _NodeHealth) -> None:
@@ -189,10 +189,10 @@ class LaneHealth:
         return ""
 
     async def _switch(self, key: str, node: _NodeHealth) -> None:
-        if not node.here:
+        if not node.is_offered:
             await self._note(key, node)
-        node.here, node.in_a_row, node.absence = not node.here, 0, ""
-        if node.here:
+        node.is_offered, node.in_a_row, node.absence = not node.is_offered, 0, ""
+        if node.is_offered:
             node.well_at = self._clock.now()
 
     async def _note(self, key: str, node: _NodeHealth) -> None:
@@ -214,7 +214,7 @@ class LaneHealth:
 
     def _explain_absence(self, node: _NodeHealth) -> str:
         """Return why a lane is not offered."""
-        reasons = [] if node.here else [node.why or "its node was not asked yet"]
+        reasons = [] if node.is_offered else [node.why or "its node was not asked yet"]
         if node.newest is not None and self._trails(node):
             reasons.append(
                 f"its newest block is {self._wall() - node.newest:.0f} s old, so a payment in the next block could be "
@@ -224,7 +224,7 @@ class LaneHealth:
 
     def _decide(self) -> None:
         """Decide which lanes are offered, and until when that holds if no newer block is seen."""
-        available = {key: node for key, node in self._nodes.items() if node.here and not self._trails(node)}
+        available = {key: node for key, node in self._nodes.items() if node.is_offered and not self._trails(node)}
         self._until = min(
             (node.newest + node.allowance for node in available.values() if node.newest), default=math.inf
         )

@@ -170,10 +170,10 @@ class MinedPaymentSource:
         ends = time.monotonic() + self._settings.rail_confirm_wait
         while True:
             transaction = await self._observe(tx_id)
-            on_its_way = transaction.status is TxStatus.PENDING or (
+            is_on_its_way = transaction.status is TxStatus.PENDING or (
                 transaction.status is TxStatus.CONFIRMED and not transaction.final
             )
-            if not on_its_way or time.monotonic() >= ends or ENDING.is_told:
+            if not is_on_its_way or time.monotonic() >= ends or ENDING.is_told:
                 return transaction
             await ENDING.pause(min(POLL_SECONDS, self._settings.chain_poll_seconds))
 
