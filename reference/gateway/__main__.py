@@ -17,7 +17,7 @@ import click
 
 from reference.gateway.credentials import SCOPES
 from reference.gateway.payments_command import payments
-from reference.gateway.runtime import new_admin_key, running
+from reference.gateway.runtime import new_admin_key, open_gateway
 from reference.gateway.settings import GatewaySettings
 from reference.store.database import DatabaseUnavailable
 from reference.web import keyring
@@ -35,7 +35,7 @@ def main(ctx: click.Context, server: str | None) -> None:
         return
     settings = read_settings(GatewaySettings, server=server)
     registration.serve(
-        lambda _: running(settings, [deliver]),
+        lambda _: open_gateway(settings, [deliver]),
         settings,
         "gateway",
         settings="WP_GATEWAY",

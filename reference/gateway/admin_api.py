@@ -73,7 +73,7 @@ class NewDestination(_Request):
     events: Annotated[list[EventType], Field(min_length=1), BeforeValidator(_event_types)] = list(DEFAULT_TYPES)
 
 
-class Internal:
+class AdminApi:
     """The operations of administrators."""
 
     def __init__(self, tenancy: Tenancy, webhooks: Webhooks, idempotency: Idempotency) -> None:
@@ -83,7 +83,9 @@ class Internal:
 
     async def create(self, call: Call) -> Reply:
         """Answer POST /internal/tenants."""
-        return await self._idempotency.kept(call, lambda keep: self._tenancy.create(call.content.name, keep))
+        return await self._idempotency.answer_with_writer(
+            call, lambda keep: self._tenancy.create(call.content.name, keep)
+        )
 
     async def show(self, call: Call) -> Reply:
         """Answer GET /internal/tenants/{id}."""
@@ -94,13 +96,15 @@ class Internal:
         if call.content.mode == "live" and "live:activate" not in call.scopes:
             raise refusals.forbidden_scope("live:activate")
         tenant_id, mode = call.arguments["tenant_id"], call.content.mode
-        return await self._idempotency.kept(call, lambda keep: self._tenancy.add_key(tenant_id, mode, keep))
+        return await self._idempotency.answer_with_writer(
+            call, lambda keep: self._tenancy.add_key(tenant_id, mode, keep)
+        )
 
     async def rotate_key(self, call: Call) -> Reply:
         """Answer POST …/api-keys/{key_id}/rotate; that of a live key wants what a new live key wants."""
         tenant_id, key_id = call.arguments["tenant_id"], call.arguments["key_id"]
         scopes = call.scopes
-        return await self._idempotency.kept(
+        return await self._idempotency.answer_with_writer(
             call, lambda keep: self._tenancy.rotate_key(tenant_id, key_id, keep, scopes=scopes)
         )
 
@@ -117,12 +121,12 @@ class Internal:
 
     async def payments(self, call: Call) -> Reply:
         """Answer GET …/payments?state=…, with one of the states of payments."""
-        asked = parse_qs(call.request.query).get("state", [])
-        if len(asked) != 1 or asked[0] not in set(PaymentState):
+        states = parse_qs(call.request.query).get("state", [])
+        if len(states) != 1 or states[0] not in set(PaymentState):
             where = {"loc": ["query", "state"], "msg": f"give one of {', '.join(PaymentState)}", "type": "enum"}
             raise Unprocessable([where])
-        listed = await self._tenancy.payments(call.arguments["tenant_id"], PaymentState(asked[0]))
-        return json_reply(200, {"payments": listed})
+        payments = await self._tenancy.payments(call.arguments["tenant_id"], PaymentState(states[0]))
+        return json_reply(200, {"payments": payments})
 
     async def judge(self, call: Call) -> Reply:
         """Answer POST …/kyc."""
@@ -131,15 +135,17 @@ class Internal:
 
     async def add_webhook(self, call: Call) -> Reply:
         """Answer POST …/webhooks."""
-        tenant_id, asked = call.arguments["tenant_id"], call.content
-        return await self._idempotency.kept(
-            call, lambda keep: self._webhooks.add(tenant_id, asked.url, asked.events, keep)
+        tenant_id, destination = call.arguments["tenant_id"], call.content
+        return await self._idempotency.answer_with_writer(
+            call, lambda keep: self._webhooks.add(tenant_id, destination.url, destination.events, keep)
         )
 
     async def rotate_webhook(self, call: Call) -> Reply:
         """Answer POST …/webhooks/{destination_id}/rotate."""
-        tenant_id, named = call.arguments["tenant_id"], call.arguments["destination_id"]
-        return await self._idempotency.kept(call, lambda keep: self._webhooks.rotate(tenant_id, named, keep))
+        tenant_id, destination_id = call.arguments["tenant_id"], call.arguments["destination_id"]
+        return await self._idempotency.answer_with_writer(
+            call, lambda keep: self._webhooks.rotate(tenant_id, destination_id, keep)
+        )
 
     async def delete_webhook(self, call: Call) -> Reply:
         """Answer DELETE …/webhooks/{destination_id}."""

@@ -8,8 +8,8 @@ from typing import cast
 from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
-from reference.gateway.admin_api import Decision, Internal, NewDestination, NewKey, NewTenant, Payouts
-from reference.gateway.calls import Access, Calls, Operation, reader
+from reference.gateway.admin_api import AdminApi, Decision, NewDestination, NewKey, NewTenant, Payouts
+from reference.gateway.calls import Access, Calls, Operation, build_reader
 from reference.gateway.documents import Documents
 from reference.gateway.error_replies import fault_reply
 from reference.gateway.payment_links import PaymentLinks
@@ -30,35 +30,35 @@ _WEBHOOK = f"{_WEBHOOKS}/<destination_id>"
 _DELIVERIES = f"{_TENANT}/deliveries"
 
 
-def operations(
+def list_operations(
     links: PaymentLinks,
     resources: ResourceRecords,
     receipts: ReceiptVerification,
-    screening: Screening,
+    screener: Screening,
     documents: Documents,
-    internal: Internal,
+    internal: AdminApi,
 ) -> Sequence[Operation]:
     """Return every operation but those of the checkout."""
     tenant, admin = Access.TENANT, Access.ADMIN
     return (
-        Operation("POST", "/v1/payment-links", links.create, tenant, links.read),
-        Operation("POST", "/v1/resources", resources.create, tenant, reader(ResourceRequest)),
+        Operation("POST", "/v1/payment-links", links.create, tenant, links.read_request),
+        Operation("POST", "/v1/resources", resources.create, tenant, build_reader(ResourceRequest)),
         Operation("GET", "/v1/resources/<resource_id>", resources.show, tenant),
-        Operation("POST", "/v1/receipt/verify", receipts.verify, Access.RECEIPTS, reader(ReceiptVerifyRequest)),
-        Operation("POST", "/compliance/screen", screening.screen, reads=reader(ScreeningRequest)),
+        Operation("POST", "/v1/receipt/verify", receipts.verify, Access.RECEIPTS, build_reader(ReceiptVerifyRequest)),
+        Operation("POST", "/compliance/screen", screener.screen, read_content=build_reader(ScreeningRequest)),
         Operation("GET", "/health", documents.health),
         Operation("GET", "/openapi.json", documents.openapi),
         Operation("GET", "/.well-known/jwks.json", documents.jwks),
         Operation("GET", "/.well-known/did.json", documents.did),
-        Operation("POST", "/internal/tenants", internal.create, admin, reader(NewTenant), "tenants:admin"),
+        Operation("POST", "/internal/tenants", internal.create, admin, build_reader(NewTenant), "tenants:admin"),
         Operation("GET", _TENANT, internal.show, admin, None, "tenants:admin"),
-        Operation("PUT", f"{_TENANT}/networks", internal.set_networks, admin, reader(Payouts), "tenants:admin"),
-        Operation("POST", f"{_TENANT}/kyc", internal.judge, admin, reader(Decision), "kyb:write"),
+        Operation("PUT", f"{_TENANT}/networks", internal.set_networks, admin, build_reader(Payouts), "tenants:admin"),
+        Operation("POST", f"{_TENANT}/kyc", internal.judge, admin, build_reader(Decision), "kyb:write"),
         Operation("GET", f"{_TENANT}/payments", internal.payments, admin, None, "payments:read"),
-        Operation("POST", f"{_TENANT}/api-keys", internal.add_key, admin, reader(NewKey), "apikeys:admin"),
+        Operation("POST", f"{_TENANT}/api-keys", internal.add_key, admin, build_reader(NewKey), "apikeys:admin"),
         Operation("POST", f"{_KEY}/rotate", internal.rotate_key, admin, None, "apikeys:admin"),
         Operation("DELETE", _KEY, internal.delete_key, admin, None, "apikeys:admin"),
-        Operation("POST", _WEBHOOKS, internal.add_webhook, admin, reader(NewDestination), "tenants:admin"),
+        Operation("POST", _WEBHOOKS, internal.add_webhook, admin, build_reader(NewDestination), "tenants:admin"),
         Operation("POST", f"{_WEBHOOK}/rotate", internal.rotate_webhook, admin, None, "tenants:admin"),
         Operation("DELETE", _WEBHOOK, internal.delete_webhook, admin, None, "tenants:admin"),
         Operation("GET", _DELIVERIES, internal.deliveries, admin, None, "tenants:admin"),
@@ -66,20 +66,20 @@ def operations(
     )
 
 
-def build_app(calls: Calls, routed: Mapping[str, Operation]) -> Quart:
+def build_app(calls: Calls, by_endpoint: Mapping[str, Operation]) -> Quart:
     """Return the app of operations by endpoint."""
     app = Quart(__name__, static_folder=None)
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
     app.url_map.merge_slashes = False  # paths are literal
 
     async def view(**arguments: str) -> Response:
-        operation = routed[str(request.endpoint)]
+        operation = by_endpoint[str(request.endpoint)]
         scope = cast("Scope", request.scope)
-        named = {"request_id": str(scope.get(REQUEST_ID, "")), "arguments": arguments}
-        return replied(await calls.answer(operation, scope, asked(scope, request.path, await current_body()), named))
+        details = {"request_id": str(scope.get(REQUEST_ID, "")), "arguments": arguments}
+        return replied(await calls.answer(operation, scope, asked(scope, request.path, await current_body()), details))
 
-    for endpoint, one in routed.items():
-        app.add_url_rule(one.rule, endpoint, view, methods=[one.method], provide_automatic_options=False)
+    for endpoint, entry in by_endpoint.items():
+        app.add_url_rule(entry.rule, endpoint, view, methods=[entry.method], provide_automatic_options=False)
     app.register_error_handler(Exception, _fault)
     return app
 

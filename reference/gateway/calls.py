@@ -94,9 +94,9 @@ class Operation:
 
     method: str
     rule: str
-    run: Callable[[Call], Awaitable[Reply]]
+    handler: Callable[[Call], Awaitable[Reply]]
     access: Access = Access.OPEN
-    reads: Callable[[Body], Any] | None = None
+    read_content: Callable[[Body], Any] | None = None
     scope: str = ""
 
     @property
@@ -125,12 +125,12 @@ class Calls:
             Refused: By the first check that fails, or by the operation.
             Unprocessable: The body does not fit the operation's schema.
         """
-        caller, scopes = await self._admitted(operation, scope, request)
-        body = body_of(request, required=operation.reads is not None)
-        content = None if operation.reads is None else operation.reads(body)
-        return await operation.run(Call(request, content=content, body=body, caller=caller, scopes=scopes, **call))
+        caller, scopes = await self._admit(operation, scope, request)
+        body = read_body(request, is_required=operation.read_content is not None)
+        content = None if operation.read_content is None else operation.read_content(body)
+        return await operation.handler(Call(request, content=content, body=body, caller=caller, scopes=scopes, **call))
 
-    async def _admitted(
+    async def _admit(
         self, operation: Operation, scope: Scope, request: Request
     ) -> tuple[Caller | None, frozenset[str]]:
         try:
@@ -142,13 +142,13 @@ class Calls:
         except Refused:
             # A call whose credential is not accepted is one without credentials; without any, the gate has charged it.
             if "authorization" in request.headers:
-                self._limits.address(scope)
+                self._limits.charge_address(scope)
             raise
-        self._limits.tenant(scope, caller.tenant.id)
+        self._limits.charge_tenant(scope, caller.tenant.id)
         return caller, frozenset()
 
 
-def body_of(request: Request, *, required: bool) -> Body:
+def read_body(request: Request, *, is_required: bool) -> Body:
     """Return the body of a call (P-GW-01, P-CV-02, P-CV-20).
 
     Raises:
@@ -160,29 +160,29 @@ def body_of(request: Request, *, required: bool) -> Body:
     if any(coding.strip().lower() != "identity" for coding in request.headers.get("content-encoding", ())):
         raise refusals.unsupported_media_type()
     if not request.body:
-        if required:
+        if is_required:
             raise refusals.invalid_request("send a body of JSON")
         return Body(None, b"", "")
     try:
         value = parse(request.body)
-        hashed = "sha256:" + hashlib.sha256(canonicalise(value)).hexdigest()
+        body_hash = "sha256:" + hashlib.sha256(canonicalise(value)).hexdigest()
     except NotJson as fault:
         raise refusals.invalid_request(f"the body is not JSON: {fault}") from fault
     except NotCanonical as fault:
         raise Unprocessable([{"loc": ["body"], "msg": str(fault), "type": "not_canonical"}]) from fault
-    return Body(value, request.body, hashed)
+    return Body(value, request.body, body_hash)
 
 
-def reader(model: type[ModelType]) -> Callable[[Body], ModelType]:
+def build_reader(model: type[ModelType]) -> Callable[[Body], ModelType]:
     """Return what reads a body as a model."""
 
-    def read(body: Body) -> ModelType:
-        return fitted(model, body.value)
+    def read_model(body: Body) -> ModelType:
+        return fit_model(model, body.value)
 
-    return read
+    return read_model
 
 
-def fitted(model: type[ModelType], value: Any) -> ModelType:
+def fit_model(model: type[ModelType], value: Any) -> ModelType:
     """Return the model that a value fits.
 
     Raises:

@@ -65,12 +65,12 @@ class Credentials:
             Refused: 401 `invalid_api_key` or 403 `tenant_id_mismatch`.
         """
         digest = digest_of(_bearer(request))
-        found = await self._tenants.bearer(digest, now=self._clock.now())
-        if found is None or not hmac.compare_digest(found[0].digest, digest):
+        bearer = await self._tenants.bearer(digest, now=self._clock.now())
+        if bearer is None or not hmac.compare_digest(bearer[0].digest, digest):
             raise refusals.invalid_api_key()
-        key, tenant = found
-        named = request.headers.get("x-tenant-id", ())
-        if not _names(named, tenant.id):
+        key, tenant = bearer
+        id_fields = request.headers.get("x-tenant-id", ())
+        if not _names(id_fields, tenant.id):
             raise refusals.tenant_id_mismatch()
         return Caller(tenant, key.mode)
 
@@ -89,8 +89,8 @@ class Credentials:
 
     async def key_of_tenant(self, key: str) -> ApiKey | None:
         """Return the API key of a text, None when there is none or it is not accepted now."""
-        found = await self._tenants.bearer(digest_of(key), now=self._clock.now())
-        return None if found is None else found[0]
+        bearer = await self._tenants.bearer(digest_of(key), now=self._clock.now())
+        return None if bearer is None else bearer[0]
 
     async def scopes(self, key: str) -> frozenset[str] | None:
         """Return what an administrator's key may do, None when it is not such a key."""

@@ -24,14 +24,14 @@ class Documents:
         self,
         did: str,
         keyring: Callable[[], Keyring],
-        alive: Callable[[], Awaitable[None]],
+        ping: Callable[[], Awaitable[None]],
         clock: WpClock,
         *,
         faults: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._did = did
         self._keyring = keyring
-        self._alive = alive
+        self._alive = ping
         self._clock = clock
         self._faults = faults
         self._openapi = files("openapi").joinpath("gateway.json").read_bytes()

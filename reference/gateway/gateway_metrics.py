@@ -13,7 +13,7 @@ _STATES = (*(state.value for state in UNMATCHED_STATES), "refunded")
 _PAYMENTS = "Payments that counted for no link, by why they did not; those that were given back are `refunded`."
 
 
-class GatewayMeasures:
+class GatewayMetrics:
     """Measures of one worker. Payments are those of the database, of all tenants."""
 
     def __init__(self, payments: Payments, clock: WpClock, networks: Iterable[str]) -> None:
@@ -30,13 +30,13 @@ class GatewayMeasures:
             float(self._clock.doubt is not None),
         )
         try:
-            counted = await self._payments.count_unmatched()
+            counts = await self._payments.count_unmatched()
         except DatabaseUnavailable:
-            return [doubt, _up(0.0)]
+            return [doubt, _store_up(0.0)]
         values = {(state, network): 0.0 for state in _STATES for network in self._networks}
-        values |= {key: float(count) for key, count in counted.items()}
-        return [doubt, _up(1.0), Gauge("weldproof_gateway_payments", _PAYMENTS, ("state", "network"), values)]
+        values |= {key: float(count) for key, count in counts.items()}
+        return [doubt, _store_up(1.0), Gauge("weldproof_gateway_payments", _PAYMENTS, ("state", "network"), values)]
 
 
-def _up(value: float) -> Gauge:
+def _store_up(value: float) -> Gauge:
     return Gauge.single("weldproof_gateway_store_up", "1 when the database answers.", value)

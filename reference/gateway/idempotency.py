@@ -33,7 +33,7 @@ _PLAIN_PATH = "/!$&'()*+,;=:@"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class StoredResponse:
     """What a call makes: its answer, and the changes that make it true."""
 
     status: int
@@ -41,12 +41,12 @@ class Made:
     changes: Sequence[Change]
 
 
-Make = Callable[[], Awaitable[Made]]
+Make = Callable[[], Awaitable[StoredResponse]]
 # From a call's answer to what carries out its changes, and keeps the answer with them; None for what keeps nothing.
 Keep = Callable[[Mapping[str, Any]], Write | None]
 
 
-def dropped(answer: Mapping[str, Any]) -> None:
+def keep_nothing(answer: Mapping[str, Any]) -> None:
     """Keep no answer."""
     del answer
 
@@ -79,7 +79,7 @@ class Idempotency:
         self._window = window
         self._wait = wait
 
-    async def once(self, call: Call, make: Make) -> Reply:
+    async def answer_once(self, call: Call, make: Make) -> Reply:
         """Answer a creating call; the same key and body get the same answer and make nothing again.
 
         Raises:
@@ -91,8 +91,8 @@ class Idempotency:
             if (replay := await self._replay(scope, call)) is not None:
                 return replay
             try:
-                made = await make()
-                await self._carry_out(made, scope, call)
+                response = await make()
+                await self._carry_out(response, scope, call)
             except DuplicateKey:
                 continue  # by the same key on another worker, or by the same name: look again
             except (Refused, Unprocessable):
@@ -100,10 +100,10 @@ class Idempotency:
                 if (replay := await self._replay(scope, call)) is not None:
                     return replay
                 raise
-            return Reply(made.status, made.body, {"Content-Type": JSON})
+            return Reply(response.status, response.body, {"Content-Type": JSON})
         raise refusals.idempotency_in_progress()
 
-    async def kept(self, call: Call, make: Callable[[Keep], Awaitable[Mapping[str, Any]]]) -> Reply:
+    async def answer_with_writer(self, call: Call, make: Callable[[Keep], Awaitable[Mapping[str, Any]]]) -> Reply:
         """Answer a creating call that carries out its own changes, 201 with what `make` returns.
 
         Args:
@@ -111,7 +111,7 @@ class Idempotency:
             make: Makes it; its changes and its answer it hands to what it is given.
 
         Raises:
-            Refused: As `once`.
+            Refused: As `answer_once`.
         """
         scope = _scope_of(call)
         if (replay := await self._replay(scope, call)) is not None:
@@ -120,7 +120,7 @@ class Idempotency:
         def keep(answer: Mapping[str, Any]) -> Write:
             async def write(*changes: Change) -> None:
                 try:
-                    await self._carry_out(Made(201, orjson.dumps(answer), changes), scope, call)
+                    await self._carry_out(StoredResponse(201, orjson.dumps(answer), changes), scope, call)
                 except DuplicateKey:
                     if (replay := await self._replay(scope, call)) is not None:
                         raise _Replayed(replay) from None
@@ -142,16 +142,18 @@ class Idempotency:
         """Drop the answers whose window is over."""
         await self._answers.forget(now=self._clock.lapsed())
 
-    async def _carry_out(self, made: Made, scope: Scope | None, call: Call) -> None:
+    async def _carry_out(self, response: StoredResponse, scope: Scope | None, call: Call) -> None:
         if scope is None:
-            await self._database.change_all(*made.changes)
+            await self._database.change_all(*response.changes)
             return
-        now, lapsed = self._clock.now(), self._clock.lapsed()
-        sealed = self._seal.seal(made.body, _place(scope))
-        stored = StoredAnswer(call.body.hash, made.status, sealed, now + self._window)
+        now, expiry_now = self._clock.now(), self._clock.lapsed()
+        sealed_body = self._seal.seal(response.body, _bind_scope(scope))
+        answer = StoredAnswer(call.body.hash, response.status, sealed_body, now + self._window)
         try:
             async with asyncio.timeout(self._wait):
-                await self._database.change_all(*self._answers.build_store(scope, stored, now=lapsed), *made.changes)
+                await self._database.change_all(
+                    *self._answers.build_store(scope, answer, now=expiry_now), *response.changes
+                )
         except TimeoutError as fault:
             raise refusals.idempotency_in_progress() from fault
 
@@ -161,13 +163,13 @@ class Idempotency:
         Raises:
             Refused: 409, it answered another body.
         """
-        stored = None if scope is None else await self._answers.get(scope, now=self._clock.lapsed())
-        if scope is None or stored is None:
+        answer = None if scope is None else await self._answers.get(scope, now=self._clock.lapsed())
+        if scope is None or answer is None:
             return None
-        if stored.body_hash != call.body.hash:
+        if answer.body_hash != call.body.hash:
             raise refusals.idempotency_conflict()
-        body = self._seal.open(stored.sealed_body, _place(scope))
-        return Reply(stored.status, body, {"Content-Type": JSON, "Idempotent-Replayed": "true"})
+        body = self._seal.open(answer.sealed_body, _bind_scope(scope))
+        return Reply(answer.status, body, {"Content-Type": JSON, "Idempotent-Replayed": "true"})
 
 
 def _scope_of(call: Call) -> Scope | None:
@@ -187,5 +189,5 @@ def _owner_of(call: Call) -> str:
     return digest_of(call.request.one("authorization"))[:_OWNER_LENGTH]
 
 
-def _place(scope: Scope) -> bytes:
+def _bind_scope(scope: Scope) -> bytes:
     return orjson.dumps(astuple(scope))

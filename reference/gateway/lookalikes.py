@@ -44,7 +44,7 @@ _LETTER_OF: Final = {ord(one): letter for letter, looks in _LOOK_LIKE.items() fo
 _SIGNS: Final = dict.fromkeys(map(ord, "|!\u00a1\u00a6\u02db\u037a\u2223\u2373\u23fd\uffe8"), "i")
 # Letters on a ground and flag letters have no decomposition: each row is the alphabet from A on.
 _STYLED_ROWS: Final = (0x1F150, 0x1F170, 0x1F1E6)
-_STYLED: Final = {row + place: chr(ord("a") + place) for row in _STYLED_ROWS for place in range(26)}
+_STYLED_LETTERS: Final = {row + place: chr(ord("a") + place) for row in _STYLED_ROWS for place in range(26)}
 # Trade and service mark: TM and SM by decomposition.
 _MARKS: Final = "\u2120\u2122"
 # Spaces that are too narrow to part two letters.
@@ -58,8 +58,8 @@ _STATE: Final = re.compile(r"(?<![^\W_])(?:paid|p[\W_]+a[\W_]+i[\W_]+d)(?![^\W_]
 
 def reads_as_state(name: str) -> bool:
     """Return whether a name has a word that reads as "Paid", the state of a payment."""
-    apart = "".join(" " if _is_added(one) else one for one in name)
-    plains = {skeleton(text) for text in (name, apart, apart.translate(_NARROW))}
+    spaced_name = "".join(" " if _is_added(one) else one for one in name)
+    plains = {skeleton(text) for text in (name, spaced_name, spaced_name.translate(_NARROW))}
     return any(_STATE.search(one) is not None for plain in plains for one in (plain, plain.translate(_SIGNS)))
 
 
@@ -71,6 +71,8 @@ def _is_added(character: str) -> bool:
 
 def skeleton(name: str) -> str:
     """Return a name in plain letters, as far as it looks like letters of the reserved word; see the module."""
-    folded = unicodedata.normalize("NFKD", name.translate(_STYLED).translate(_FILLERS)).casefold()
-    seen = "".join(one for one in unicodedata.normalize("NFKD", folded) if unicodedata.category(one) not in _UNSEEN)
-    return seen.translate(_LETTER_OF)
+    folded_name = unicodedata.normalize("NFKD", name.translate(_STYLED_LETTERS).translate(_FILLERS)).casefold()
+    visible_letters = "".join(
+        one for one in unicodedata.normalize("NFKD", folded_name) if unicodedata.category(one) not in _UNSEEN
+    )
+    return visible_letters.translate(_LETTER_OF)

@@ -39,7 +39,7 @@ class _Newest:
     trails: bool = False
 
 
-class Recency:
+class NetworkRecency:
     """The newest blocks of the networks of one worker, by network key."""
 
     def __init__(
@@ -62,24 +62,24 @@ class Recency:
         self._seconds = seconds
         self._monotonic = monotonic
         self._wall = wall
-        self._known: dict[str, _Newest] = {}
+        self._newest: dict[str, _Newest] = {}
 
-    async def tend(self) -> None:
+    async def refresh(self) -> None:
         """Ask the nodes whose turn it is; none where there is no limit."""
         if not self._seconds:
             return
         now = self._monotonic()
-        known = {key: self._known.setdefault(key, _Newest()) for key in list(self._lanes)}
-        await asyncio.gather(*(self._look(key, one) for key, one in known.items() if one.due <= now))
+        newest_by_network = {key: self._newest.setdefault(key, _Newest()) for key in list(self._lanes)}
+        await asyncio.gather(*(self._look(key, one) for key, one in newest_by_network.items() if one.due <= now))
 
-    async def _look(self, network: str, one: _Newest) -> None:
+    async def _look(self, network: str, newest: _Newest) -> None:
         with suppress(ChainUnavailable):  # what is known gets older, which decides
-            seen = await newest_time(self._lanes[network])
-            one.time = one.time if seen is None else seen
-        if self.trails(network) is not one.trails:
-            one.trails = not one.trails
-            _log.warning("network_trails" if one.trails else "network_is_current", network=network)
-        one.due = self._monotonic() + (_TRAILING_LOOK_SECONDS if one.trails else _LOOK_SECONDS)
+            block_time = await newest_time(self._lanes[network])
+            newest.time = newest.time if block_time is None else block_time
+        if self.trails(network) is not newest.trails:
+            newest.trails = not newest.trails
+            _log.warning("network_trails" if newest.trails else "network_is_current", network=network)
+        newest.due = self._monotonic() + (_TRAILING_LOOK_SECONDS if newest.trails else _LOOK_SECONDS)
 
     def trails(self, network: str) -> bool:
         """Return whether the newest block of a network is too old for its links to be paid now."""
@@ -91,10 +91,10 @@ class Recency:
         return [
             f"{network}: its newest block is {self._age(network):.0f} s old, so its links cannot be paid now "
             f"(WP_GATEWAY_NODE_BEHIND_SECONDS is {self._seconds})"
-            for network in self._known
+            for network in self._newest
             if self.trails(network)
         ]
 
     def _age(self, network: str) -> float | None:
-        known = self._known.get(network)
-        return None if known is None or known.time is None else self._wall() - known.time
+        newest = self._newest.get(network)
+        return None if newest is None or newest.time is None else self._wall() - newest.time

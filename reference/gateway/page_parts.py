@@ -33,10 +33,10 @@ class Asset:
 @cache
 def asset(package: str, name: str) -> Asset:
     """Return a file of a package's folder `static`; a style sheet begins with the colours that all pages share."""
-    data, ending = _static(package, name), name.rpartition(".")[2]
-    if ending == "css":
+    data, suffix = _static(package, name), name.rpartition(".")[2]
+    if suffix == "css":
         data = _static(__package__, "colours.css") + data
-    return Asset(data, _MEDIA[ending], hashlib.sha256(data).hexdigest()[:12])
+    return Asset(data, _MEDIA[suffix], hashlib.sha256(data).hexdigest()[:12])
 
 
 def icon() -> Asset:
@@ -63,10 +63,10 @@ def network_name(network: Network) -> str:
 
 def atomic_pretty(value: int, network: Network) -> str:
     """Return atomic units of a network's asset as people write them, to the last digit."""
-    whole, rest = divmod(value, 10**network.decimals)
-    digits = f"{rest:0{network.decimals}d}".rstrip("0").ljust(2, "0") if network.decimals else "00"
-    micro, left = divmod(value, 10 ** (network.decimals - MICRO_DIGITS))
-    return f"{whole}.{digits} {network.asset_label}" if left else amount_pretty(micro, network.asset_label)
+    whole, fraction = divmod(value, 10**network.decimals)
+    digits = f"{fraction:0{network.decimals}d}".rstrip("0").ljust(2, "0") if network.decimals else "00"
+    micro, sub_micro = divmod(value, 10 ** (network.decimals - MICRO_DIGITS))
+    return f"{whole}.{digits} {network.asset_label}" if sub_micro else amount_pretty(micro, network.asset_label)
 
 
 def _static(package: str, name: str) -> bytes:

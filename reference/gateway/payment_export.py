@@ -14,7 +14,7 @@ from typing import Final
 
 from reference.gateway.received_payments import Receipts
 from reference.gateway.tenancy import Tenancy
-from reference.gateway.unmatched_payments import described
+from reference.gateway.unmatched_payments import build_unmatched_members
 from reference.protocol.money import MICRO_DIGITS
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
@@ -75,20 +75,20 @@ class PaymentExport:
         rows: list[Sequence[str]] = []
         after: str | None = None
         while True:
-            takings, after = await self._receipts.part(tenant_id, after, search, most=_PART_ROWS)
-            rows += [self._paid(one) for one in takings]
+            entries, after = await self._receipts.load_part(tenant_id, after, search, most=_PART_ROWS)
+            rows += [self._received_row(one) for one in entries]
             if len(rows) > MOST_ROWS:
                 raise TooManyPayments
             if after is None:
                 break
-        left = MOST_ROWS + 1 - len(rows)
-        rows += [self._uncounted(one) for one in await self._tenancy.selected_uncounted(tenant_id, search, most=left)]
+        room = MOST_ROWS + 1 - len(rows)
+        rows += [self._unmatched_row(one) for one in await self._tenancy.select_unmatched(tenant_id, search, most=room)]
         if len(rows) > MOST_ROWS:
             raise TooManyPayments
         return csv_file(COLUMNS, rows)
 
-    def _paid(self, taking: ReceivedPayment) -> Sequence[str]:
-        payment, link = taking.payment, taking.link
+    def _received_row(self, entry: ReceivedPayment) -> Sequence[str]:
+        payment, link = entry.payment, entry.link
         asset_id = NETWORKS[payment.network].asset_id
         return (
             *self._begin(payment, link, "paid", ""),
@@ -97,15 +97,15 @@ class PaymentExport:
             *("", ""),
         )
 
-    def _uncounted(self, one: UnmatchedPayment) -> Sequence[str]:
+    def _unmatched_row(self, entry: UnmatchedPayment) -> Sequence[str]:
         # Of a surplus, the row has the part above the link's amount: the whole is in the row of the paid payment.
-        moved = one.payment.value if one.surplus is None else one.surplus
-        shown = described(one)
+        units = entry.payment.value if entry.surplus is None else entry.surplus
+        members = build_unmatched_members(entry)
         return (
-            *self._begin(one.payment, one.link, one.state, str(shown["reason"])),
-            *_amounts(one.payment.network, moved, one.link, str(shown["asset_id"])),
-            *self._end(one.payment, one.link),
-            *(one.refund_tx_id or "", _time(one.refunded_at)),
+            *self._begin(entry.payment, entry.link, entry.state, str(members["reason"])),
+            *_amounts(entry.payment.network, units, entry.link, str(members["asset_id"])),
+            *self._end(entry.payment, entry.link),
+            *(entry.refund_tx_id or "", _time(entry.refunded_at)),
         )
 
     def _begin(self, payment: Payment, link: Link, state: str, reason: str) -> Sequence[str]:
@@ -134,17 +134,17 @@ def plain_cell(text: str) -> str:
 def _amounts(network_key: str, value: int, link: Link, asset_id: str) -> Sequence[str]:
     """Return what moved and what was asked for, exactly; of another asset, only its units are known."""
     network = NETWORKS[network_key]
-    moved = ("", "")
+    moved_columns = ("", "")
     if asset_id == network.asset_id:
-        moved = (_decimal(value, network.decimals, 2), _decimal(value, network.decimals - MICRO_DIGITS, 0))
-    asked = (_decimal(link.amount_microunits, MICRO_DIGITS, 2), str(link.amount_microunits))
-    return (*moved, *asked, asset_id, str(value))
+        moved_columns = (_decimal(value, network.decimals, 2), _decimal(value, network.decimals - MICRO_DIGITS, 0))
+    price_columns = (_decimal(link.amount_microunits, MICRO_DIGITS, 2), str(link.amount_microunits))
+    return (*moved_columns, *price_columns, asset_id, str(value))
 
 
 def _decimal(value: int, places: int, least: int) -> str:
     """Return `value / 10**places` to the last digit, with at least some digits behind the point."""
-    whole, rest = divmod(value, 10**places)
-    digits = (f"{rest:0{places}d}" if places else "").rstrip("0").ljust(least, "0")
+    whole, fraction = divmod(value, 10**places)
+    digits = (f"{fraction:0{places}d}" if places else "").rstrip("0").ljust(least, "0")
     return f"{whole}.{digits}" if digits else str(whole)
 
 

@@ -14,9 +14,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr, f
 from pydantic_core import PydanticCustomError
 
 from reference.gateway import refusals
-from reference.gateway.calls import Body, Call, fitted
+from reference.gateway.calls import Body, Call, fit_model
 from reference.gateway.credentials import Caller, digest_of, fresh_secret
-from reference.gateway.idempotency import Idempotency, Made
+from reference.gateway.idempotency import Idempotency, StoredResponse
 from reference.gateway.lookalikes import BIDI_CONTROLS
 from reference.gateway.return_addresses import MAX_REDIRECT, is_at_shop, is_redirect
 from reference.gateway.settings import GatewaySettings
@@ -37,7 +37,7 @@ from reference.web.http.exchange import Reply
 TOKEN_BYTES = 16
 _CURRENCY = re.compile(r"[A-Za-z]{3,8}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_TURNS_TEXT = re.compile(f"[{BIDI_CONTROLS}]")
+_BIDI_CONTROL = re.compile(f"[{BIDI_CONTROLS}]")
 
 
 def _number(value: object) -> object:
@@ -77,7 +77,7 @@ class PaymentLinkRequest(BaseModel):
     def _is_a_line(cls, text: str) -> str:
         if _CONTROL.search(text):
             raise PydanticCustomError("label_form", "give text without control characters")
-        if _TURNS_TEXT.search(text):
+        if _BIDI_CONTROL.search(text):
             # The label comes back unchanged, so what would garble the page around it is refused, not taken out.
             raise PydanticCustomError("label_direction", "give text without characters that turn its direction")
         return text
@@ -93,7 +93,7 @@ class PaymentLinks:
         tenants: Tenants,
         links: Links,
         idempotency: Idempotency,
-        offered: Collection[str],
+        networks: Collection[str],
         storefronts: Storefronts,
     ) -> None:
         self._settings = settings
@@ -101,10 +101,10 @@ class PaymentLinks:
         self._tenants = tenants
         self._links = links
         self._idempotency = idempotency
-        self._offered = offered
+        self._networks = networks
         self._storefronts = storefronts
 
-    def read(self, body: Body) -> PaymentLinkRequest:
+    def read_request(self, body: Body) -> PaymentLinkRequest:
         """Return the request that a body holds; its amount is the literal text of the number (P-MN-02).
 
         Raises:
@@ -113,15 +113,15 @@ class PaymentLinks:
         value = body.value
         if isinstance(value, dict) and "amount" in value:
             value = {**value, "amount": number_text(body.data, "amount")}
-        return self.asked(value)
+        return self.build_request(value)
 
-    def asked(self, value: object) -> PaymentLinkRequest:
+    def build_request(self, value: object) -> PaymentLinkRequest:
         """Return the request that members make; its amount is a `NumberText`.
 
         Raises:
             Unprocessable: They make none.
         """
-        request = fitted(PaymentLinkRequest, value)
+        request = fit_model(PaymentLinkRequest, value)
         self._check_lifetime(request.expires_in_seconds)
         self._check_redirect(request.redirect_url)
         return request
@@ -129,12 +129,12 @@ class PaymentLinks:
     async def create(self, call: Call) -> Reply:
         """Answer POST /v1/payment-links."""
 
-        async def make() -> Made:
-            link, secret = await self._drawn_up(call.tenant, call.content)
-            stored = self._links.build_insert(link), self._links.build_price(link, self._price(call.content))
-            return Made(201, orjson.dumps(self._answer(link, secret)), stored)
+        async def make() -> StoredResponse:
+            link, secret = await self._check_and_build_link(call.tenant, call.content)
+            changes = self._links.build_insert(link), self._links.build_price(link, self._price(call.content))
+            return StoredResponse(201, orjson.dumps(self._answer(link, secret)), changes)
 
-        return await self._idempotency.once(call, make)
+        return await self._idempotency.answer_once(call, make)
 
     async def make(self, caller: Caller, request: PaymentLinkRequest) -> Link:
         """Create a link for a tenant who is signed in at the dashboard, by the same rules.
@@ -143,15 +143,15 @@ class PaymentLinks:
             Refused: The tenant may not have this link.
             Unprocessable: A member is out of range.
         """
-        link, _ = await self._drawn_up(caller, request)
+        link, _ = await self._check_and_build_link(caller, request)
         await self._links.add(link, self._price(request))
         return link
 
-    async def _drawn_up(self, caller: Caller, request: PaymentLinkRequest) -> tuple[Link, str]:
+    async def _check_and_build_link(self, caller: Caller, request: PaymentLinkRequest) -> tuple[Link, str]:
         self._clock.refuse_in_doubt()
-        return await self._made(caller, request)
+        return await self._build_link(caller, request)
 
-    async def _made(self, caller: Caller, request: PaymentLinkRequest) -> tuple[Link, str]:
+    async def _build_link(self, caller: Caller, request: PaymentLinkRequest) -> tuple[Link, str]:
         tenant, now = caller.tenant, self._clock.now()
         amount = self._microunits(request)
         network, pay_to = await self._network(tenant.id, request.preferred_network)
@@ -190,16 +190,16 @@ class PaymentLinks:
         amount, rate = Decimal(request.amount), self._settings.rates[currency]
         return Price(decimal_text(amount, digits=12), currency, decimal_text(rate))
 
-    async def _network(self, tenant_id: str, wanted: str | None) -> tuple[Network, str]:
+    async def _network(self, tenant_id: str, preferred_key: str | None) -> tuple[Network, str]:
         payouts = await self._tenants.payouts(tenant_id)
-        key = wanted if wanted is not None else next(iter(payouts), None)
-        if key is None or key not in payouts or key not in self._offered:
+        key = preferred_key if preferred_key is not None else next(iter(payouts), None)
+        if key is None or key not in payouts or key not in self._networks:
             raise refusals.unsupported_network(key)
         return NETWORKS[key], payouts[key]
 
     async def _admit(self, caller: Caller, network: Network, amount: int, now: int) -> None:
         tenant = caller.tenant
-        standing = TenantStatus(
+        trial_standing = TenantStatus(
             kyc_status=tenant.kyc_status,
             plan=tenant.plan,
             trial_ends_at=tenant.trial_ends_at,
@@ -208,7 +208,7 @@ class PaymentLinks:
             allowance_microunits=self._settings.mainnet_allowance_microunits,
         )
         try:
-            admit_link(standing, network, amount, now=now)
+            admit_link(trial_standing, network, amount, now=now)
         except LinkRefused as refused:
             raise refusal(GATEWAY[refused.code], context=refused.context) from refused
 
@@ -241,8 +241,8 @@ class PaymentLinks:
         """Let an address pass that payers may be sent to: of a tenant who registered some, one at those alone."""
         if url is None:
             return
-        registered = await self._storefronts.addresses(tenant_id)
-        if registered and not is_at_shop(url, registered):
+        shop_addresses = await self._storefronts.addresses(tenant_id)
+        if shop_addresses and not is_at_shop(url, shop_addresses):
             _refuse("redirect_url", "give an address of the shop, as registered for the checkout", "return_address")
 
     def _check_redirect(self, url: str | None) -> None:

@@ -10,7 +10,7 @@ import click
 
 from reference.gateway.runtime import database_dsn
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.unmatched_payments import UncountedPayments, amount_text, described
+from reference.gateway.unmatched_payments import UnmatchedPayments, amount_text, build_unmatched_members
 from reference.protocol.time_text import utc_text
 from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database
@@ -39,8 +39,8 @@ def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) ->
     """
     if ctx.invoked_subcommand is not None:
         return
-    found = _carried_out(lambda uncounted: uncounted.of_all(refunded=refunded, most=most + 1))
-    show_payments(found, most, as_json=as_json, members=_members, lines=_lines)
+    entries = _run_on_payments(lambda uncounted: uncounted.of_all(is_refunded=refunded, most=most + 1))
+    show_payments(entries, most, as_json=as_json, members=_members, lines=_lines)
 
 
 @payments.command()
@@ -52,60 +52,60 @@ def refunded(payment_id: str, transaction: str) -> None:
     Sends nothing: give the money back first. Nothing is paid by its transfer from then on. Ends with 1, and changes
     nothing, where it was given back before or has paid something.
     """
-    _carried_out(lambda uncounted: _refund(uncounted, payment_id, transaction))
+    _run_on_payments(lambda uncounted: _refund(uncounted, payment_id, transaction))
     click.echo(f"{payment_id} is marked as given back; nothing is paid by it any more.")
 
 
-async def _refund(uncounted: UncountedPayments, payment_id: str, transaction: str) -> None:
+async def _refund(unmatched_payments: UnmatchedPayments, payment_id: str, transaction: str) -> None:
     try:
-        await uncounted.refund(payment_id, transaction)
+        await unmatched_payments.refund(payment_id, transaction)
     except Unprocessable as fault:
         raise NotDone("; ".join(str(one["msg"]) for one in fault.detail)) from fault
     except Refused as refusal:
-        gone = "there is no payment of that id that counted for no link"
-        raise NotDone(gone if refusal.status == 404 else refusal.message) from refusal
+        absence = "there is no payment of that id that counted for no link"
+        raise NotDone(absence if refusal.status == 404 else refusal.message) from refusal
 
 
-def _carried_out(act: Callable[[UncountedPayments], Awaitable[_Result]]) -> _Result:
+def _run_on_payments(act: Callable[[UnmatchedPayments], Awaitable[_Result]]) -> _Result:
     settings = read_settings(GatewaySettings)
 
-    async def run() -> _Result:
-        async with _opened(settings) as uncounted:
+    async def act_on_payments() -> _Result:
+        async with _open_payments(settings) as uncounted:
             return await act(uncounted)
 
-    return carried_out(run, away=DatabaseUnavailable, setting="WP_GATEWAY_DB")
+    return carried_out(act_on_payments, away=DatabaseUnavailable, setting="WP_GATEWAY_DB")
 
 
 @asynccontextmanager
-async def _opened(settings: GatewaySettings) -> AsyncIterator[UncountedPayments]:
+async def _open_payments(settings: GatewaySettings) -> AsyncIterator[UnmatchedPayments]:
     folder = settings.gateway_data_dir
     if not settings.gateway_db and not (folder / "gateway.sqlite3").exists():
         raise Misconfigured(f"WP_GATEWAY_DATA_DIR: {folder} holds no database; give the gateway's own settings")
     database = open_database(database_dsn(settings))
     try:
         await Links(database, settings.word).prepare()
-        yield UncountedPayments(WpClock(settings.clock_offset_file), Payments(database))
+        yield UnmatchedPayments(WpClock(settings.clock_offset_file), Payments(database))
     finally:
         await database.close()
 
 
-def _members(one: UnmatchedPayment) -> dict[str, Any]:
-    return {"tenant_id": one.payment.tenant_id, **described(one)}
+def _members(entry: UnmatchedPayment) -> dict[str, Any]:
+    return {"tenant_id": entry.payment.tenant_id, **build_unmatched_members(entry)}
 
 
-def _lines(found: Sequence[UnmatchedPayment]) -> list[str]:
+def _lines(entries: Sequence[UnmatchedPayment]) -> list[str]:
     lines = [_HEAD]
-    for one in found:
-        told = described(one)
-        place = (told["payment_id"], told["seen_at"], one.state.value, told["reason"], told["network"])
-        lines.append(_COLUMNS.format(*place, amount_text(told)))
-        refunded_at = "" if one.refunded_at is None else f", {utc_text(one.refunded_at)}"
-        given_back = one.refund_tx_id and f"{one.refund_tx_id}{refunded_at}"
+    for entry in entries:
+        members = build_unmatched_members(entry)
+        place = (members["payment_id"], members["seen_at"], entry.state.value, members["reason"], members["network"])
+        lines.append(_COLUMNS.format(*place, amount_text(members)))
+        refunded_at = "" if entry.refunded_at is None else f", {utc_text(entry.refunded_at)}"
+        given_back = entry.refund_tx_id and f"{entry.refund_tx_id}{refunded_at}"
         facts = (
-            ("tenant", one.payment.tenant_id),
-            ("link", f"{one.link.id} ({one.link.label!r})"),
-            ("transaction", one.payment.tx_id),
-            ("payer", one.payment.payer),
+            ("tenant", entry.payment.tenant_id),
+            ("link", f"{entry.link.id} ({entry.link.label!r})"),
+            ("transaction", entry.payment.tx_id),
+            ("payer", entry.payment.payer),
             ("given back by", given_back),
         )
         lines += [f"    {name}: {value}" for name, value in facts if value]

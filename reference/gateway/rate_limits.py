@@ -24,19 +24,19 @@ class Limits:
         self._tokens = RateLimit(token_rate, clock, depth=token_rate, on=on)
         self._receipts = AddressLimit.window(settings.receipt_verify_rate, clock, on=on)
 
-    def tenant(self, scope: Scope, tenant_id: str) -> None:
+    def charge_tenant(self, scope: Scope, tenant_id: str) -> None:
         """Charge a call with credentials: all keys of a tenant together (P-RL-01)."""
         _charge(self._tenants, tenant_id, scope)
 
-    def address(self, scope: Scope) -> None:
+    def charge_address(self, scope: Scope) -> None:
         """Charge a call without credentials (P-RL-03)."""
         _charge(self._addresses, self._address_of(scope), scope)
 
-    def receipts(self, scope: Scope) -> None:
+    def charge_receipt(self, scope: Scope) -> None:
         """Charge a verification of a receipt (P-RL-02)."""
         _charge(self._receipts, self._address_of(scope), scope)
 
-    def token(self, scope: Scope, token: str) -> None:
+    def charge_token(self, scope: Scope, token: str) -> None:
         """Charge a call about a known checkout token (P-RL-04)."""
         _charge(self._tokens, token, scope)
 

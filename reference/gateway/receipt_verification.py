@@ -11,7 +11,7 @@ from reference.protocol.receipt_verification import verify_receipt
 from reference.web.errors import Refused
 from reference.web.http.exchange import Reply
 
-_MISSING = {"loc": ["body", "jws"], "msg": "Field required", "type": "missing"}
+_MISSING_JWS = {"loc": ["body", "jws"], "msg": "Field required", "type": "missing"}
 
 
 class ReceiptVerification:
@@ -36,6 +36,6 @@ class ReceiptVerification:
         )
         if report["verified"]:
             return json_reply(200, report)
-        missing = {} if "jws" in request.model_fields_set else {"detail": [_MISSING]}
+        detail = {} if "jws" in request.model_fields_set else {"detail": [_MISSING_JWS]}
         message = str(report["error_message"])
-        raise Refused(422, "receipt_verification_failed", message, context={**report, **missing})
+        raise Refused(422, "receipt_verification_failed", message, context={**report, **detail})

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference.gateway import refusals
-from reference.gateway.checkout.settlement_attestations import Attesting
+from reference.gateway.checkout.settlement_attestations import Attestor
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenancy import PAGE_ROWS, Page
-from reference.gateway.unmatched_payments import listed
+from reference.gateway.unmatched_payments import build_payment_members
 from reference.protocol.receipt_verification import verify_receipt
 from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch
 from reference.store.received_payments import ReceivedPayment, ReceivedPayments, Total
@@ -46,67 +46,67 @@ class Receipts:
         self,
         settings: GatewaySettings,
         clock: WpClock,
-        takings: ReceivedPayments,
-        attesting: Attesting,
+        received_payments: ReceivedPayments,
+        attestor: Attestor,
         platform_keys: Callable[[], Sequence[Mapping[str, Any]]],
     ) -> None:
         """Take the parts; `platform_keys` tells the gateway's public keys, the active one first."""
         self.jwks_url = f"{settings.public_url}/.well-known/jwks.json"
         self._clock = clock
-        self._takings = takings
-        self._attesting = attesting
+        self._received_payments = received_payments
+        self._attestor = attestor
         self._platform_keys = platform_keys
 
-    async def listed(self, tenant_id: str, after: str | None = None, search: PaymentSearch = ALL_PAYMENTS) -> Page:
+    async def list_page(self, tenant_id: str, after: str | None = None, search: PaymentSearch = ALL_PAYMENTS) -> Page:
         """Return a page of payments that paid their links, the newest first.
 
         A page of a search may have fewer rows than fit, or none, and still be followed by further ones.
         """
-        takings, further = await self.part(tenant_id, after, search, most=PAGE_ROWS)
-        return Page([_shown(one) for one in takings], further)
+        entries, further = await self.load_part(tenant_id, after, search, most=PAGE_ROWS)
+        return Page([_build_members(one) for one in entries], further)
 
-    async def part(
+    async def load_part(
         self, tenant_id: str, after: str | None, search: PaymentSearch, *, most: int
     ) -> tuple[Sequence[ReceivedPayment], str | None]:
         """Return a part of the payments that a search selects, and the id behind which the next begins, or None."""
-        found: list[ReceivedPayment] = []
+        entries: list[ReceivedPayment] = []
         for _ in range(_MOST_SCANS):
-            left = most + 1 - len(found)
-            found += await self._takings.list_page(tenant_id, most=left, after=after, search=search)
-            if len(found) > most:
-                return found[:most], found[most - 1].payment.id
+            room = most + 1 - len(entries)
+            entries += await self._received_payments.list_page(tenant_id, most=room, after=after, search=search)
+            if len(entries) > most:
+                return entries[:most], entries[most - 1].payment.id
             if search.text:
-                after = await self._takings.last_scanned(tenant_id, after=after, search=search)
+                after = await self._received_payments.last_scanned(tenant_id, after=after, search=search)
             if not search.text or after is None:
-                return found, None
+                return entries, None
             await asyncio.sleep(0)  # other calls are served between two statements
-        return found, after
+        return entries, after
 
     async def totals(self, tenant_id: str) -> Sequence[Total]:
         """Return what was paid on each network, in all and in the last thirty days."""
-        return await self._takings.totals(tenant_id, since=self._clock.now() - _RECENT_SECONDS)
+        return await self._received_payments.totals(tenant_id, since=self._clock.now() - _RECENT_SECONDS)
 
-    async def one(self, tenant_id: str, payment_id: str) -> Receipt:
+    async def load_receipt(self, tenant_id: str, payment_id: str) -> Receipt:
         """Return the receipt of a payment of a tenant.
 
         Raises:
             Refused: 404, there is no such payment, or it is another tenant's.
         """
-        taking = await self._takings.find(tenant_id, payment_id)
-        if taking is None:
+        entry = await self._received_payments.find(tenant_id, payment_id)
+        if entry is None:
             raise refusals.not_found()
-        if taking.payment.reversed_at is not None:
-            return Receipt(_shown(taking), "", {}, {})
-        attestation = await self._attesting.of(taking.payment)
+        if entry.payment.reversed_at is not None:
+            return Receipt(_build_members(entry), "", {}, {})
+        attestation = await self._attestor.of(entry.payment)
         report = verify_receipt(
             jws=attestation.jws, jwks=None, expected_payment_hash=None, platform_keys=self._platform_keys()
         )
-        return Receipt(_shown(taking), attestation.jws, attestation.claims, report)
+        return Receipt(_build_members(entry), attestation.jws, attestation.claims, report)
 
 
-def _shown(taking: ReceivedPayment) -> dict[str, Any]:
+def _build_members(entry: ReceivedPayment) -> dict[str, Any]:
     return {
-        **listed(taking.payment),
-        "label": taking.link.label,
-        "asked_microunits": taking.link.amount_microunits,
+        **build_payment_members(entry.payment),
+        "label": entry.link.label,
+        "asked_microunits": entry.link.amount_microunits,
     }

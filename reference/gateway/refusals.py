@@ -53,9 +53,9 @@ def not_found() -> Refused:
     return refusal(GATEWAY["not_found"])
 
 
-def method_not_allowed(allowed: Iterable[str]) -> Refused:
+def method_not_allowed(methods: Iterable[str]) -> Refused:
     """Return the refusal of a method that a path does not have."""
-    names = sorted(allowed)
+    names = sorted(methods)
     return refusal(
         GATEWAY["method_not_allowed"], {"Allow": ", ".join(names)}, {"allowed": names}, methods=" and ".join(names)
     )

@@ -58,9 +58,9 @@ class RequestGuard:
 
     def _charge(self, access: Access, scope: Scope) -> None:
         if access is Access.RECEIPTS:
-            self._limits.receipts(scope)
+            self._limits.charge_receipt(scope)
         elif access is Access.OPEN or not _has_credential(scope):
-            self._limits.address(scope)
+            self._limits.charge_address(scope)
 
 
 def _is_plain(path: str) -> bool:

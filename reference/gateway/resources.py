@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 
 from reference.gateway import refusals
 from reference.gateway.calls import Call
-from reference.gateway.idempotency import Idempotency, Made
+from reference.gateway.idempotency import Idempotency, StoredResponse
 from reference.protocol.canonical_json import MAX_INTEGER
 from reference.protocol.networks import EXAMPLE, NETWORKS
 from reference.protocol.time_text import utc_text
@@ -57,13 +57,15 @@ class ResourceRecords:
         """Answer POST /v1/resources."""
         request, tenant_id = call.content, call.tenant.tenant.id
 
-        async def make() -> Made:
+        async def make() -> StoredResponse:
             if await self._resources.get(tenant_id, request.resource_id) is not None:
                 raise refusals.resource_exists(request.resource_id)
             body = orjson.dumps(self._record(request))
-            return Made(201, body, (self._resources.build_insert(tenant_id, request.resource_id, body.decode()),))
+            return StoredResponse(
+                201, body, (self._resources.build_insert(tenant_id, request.resource_id, body.decode()),)
+            )
 
-        return await self._idempotency.once(call, make)
+        return await self._idempotency.answer_once(call, make)
 
     async def show(self, call: Call) -> Reply:
         """Answer GET /v1/resources/{resource_id}; another tenant's is not found."""

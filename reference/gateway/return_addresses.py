@@ -12,13 +12,13 @@ from reference.protocol.destination_address import refusal
 
 MAX_REDIRECT = 2048
 _PORT = r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[0-9]{1,4}))?"
-_REST = r"([/?#][A-Za-z0-9._~!$&'()*+,;=:@/?#%-]*)?"
-_HTTPS = re.compile(rf"https://[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*{_PORT}{_REST}")
-_LOOPBACK = re.compile(rf"http://(localhost|127\.0\.0\.1|\[::1\]){_PORT}{_REST}")
+_TAIL = r"([/?#][A-Za-z0-9._~!$&'()*+,;=:@/?#%-]*)?"
+_HTTPS = re.compile(rf"https://[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*{_PORT}{_TAIL}")
+_LOOPBACK = re.compile(rf"http://(localhost|127\.0\.0\.1|\[::1\]){_PORT}{_TAIL}")
 _HOST_OF = re.compile(r"https://([^:/?#]+)")
 # A browser takes a host whose last label is one of these for an IPv4 address.
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
-_HOME = (".localhost", ".localdomain", ".local", ".internal", ".home.arpa")
+_PRIVATE_SUFFIXES = (".localhost", ".localdomain", ".local", ".internal", ".home.arpa")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
@@ -30,7 +30,7 @@ def is_redirect(url: str, *, loopback: bool) -> bool:
     """
     if loopback:
         return _HTTPS.fullmatch(url) is not None or _LOOPBACK.fullmatch(url) is not None
-    return _HTTPS.fullmatch(url) is not None and not _is_at_home(url)
+    return _HTTPS.fullmatch(url) is not None and not _is_private_host(url)
 
 
 def is_at_shop(url: str, addresses: Iterable[str]) -> bool:
@@ -53,12 +53,12 @@ def _origin(url: str) -> tuple[str, str | None, int]:
     return parts.scheme, parts.hostname, _DEFAULT_PORTS[parts.scheme] if parts.port is None else parts.port
 
 
-def _is_at_home(url: str) -> bool:
+def _is_private_host(url: str) -> bool:
     """Return whether an https address of the form above names a host of no public network."""
     host = _HOST_OF.match(url)
     name = host[1].lower() if host is not None else ""
     if _NUMBER.fullmatch(name.rpartition(".")[2]) is None:
-        return "." not in name or name.endswith(_HOME)
+        return "." not in name or name.endswith(_PRIVATE_SUFFIXES)
     try:
         # In any of its old spellings, such as 127.1 and 0x7f000001.
         literal = IPv4Address(socket.inet_aton(name))

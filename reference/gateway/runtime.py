@@ -10,17 +10,17 @@ from typing import Any, Protocol, cast
 
 import aiohttp
 
-from reference.gateway.admin_api import Internal
-from reference.gateway.app import build_app, operations
+from reference.gateway.admin_api import AdminApi
+from reference.gateway.app import build_app, list_operations
 from reference.gateway.calls import Calls, Operation
 from reference.gateway.checkout import Checkout
-from reference.gateway.checkout.settlement_attestations import Attesting
+from reference.gateway.checkout.settlement_attestations import Attestor
 from reference.gateway.credentials import SCOPES, Credentials, digest_of, fresh_secret
 from reference.gateway.dashboard import Dashboard
 from reference.gateway.documents import Documents
-from reference.gateway.gateway_metrics import GatewayMeasures
+from reference.gateway.gateway_metrics import GatewayMetrics
 from reference.gateway.idempotency import Idempotency
-from reference.gateway.network_recency import Recency
+from reference.gateway.network_recency import NetworkRecency
 from reference.gateway.payment_links import PaymentLinks
 from reference.gateway.rate_limits import Limits
 from reference.gateway.receipt_verification import ReceiptVerification
@@ -75,7 +75,7 @@ _CHECK_SECONDS = 5.0
 _CLOCK_SECONDS = 1.0
 
 
-class Beside(Protocol):
+class BackgroundWork(Protocol):
     """Work that a program lets run beside the gateway, over the same database, clock and seal, until it is cancelled.
 
     The dispatcher of webhooks is such work. The program hands it in, so that the gateway need not know it.
@@ -86,7 +86,9 @@ class Beside(Protocol):
 
 
 @asynccontextmanager
-async def running(settings: GatewaySettings, beside: Sequence[Beside] = ()) -> AsyncIterator[AsgiApp]:
+async def open_gateway(
+    settings: GatewaySettings, background_work: Sequence[BackgroundWork] = ()
+) -> AsyncIterator[AsgiApp]:
     """Open a gateway and close what it holds on leaving.
 
     Args:
@@ -99,50 +101,50 @@ async def running(settings: GatewaySettings, beside: Sequence[Beside] = ()) -> A
     connector = aiohttp.TCPConnector(limit=128)
     async with AsyncExitStack() as exits:
         session = await exits.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
-        lanes, unchecked = await _lanes(settings, session)
-        if unchecked:
-            exits.push_async_callback(_end, asyncio.create_task(_offer(unchecked, lanes)))
-        yield await exits.enter_async_context(opened(settings, lanes, beside))
+        lanes, unchecked_lanes = await _open_lanes(settings, session)
+        if unchecked_lanes:
+            exits.push_async_callback(_cancel, asyncio.create_task(_offer_checked_lanes(unchecked_lanes, lanes)))
+        yield await exits.enter_async_context(open_gateway_with_lanes(settings, lanes, background_work))
 
 
 @asynccontextmanager
-async def opened(
-    settings: GatewaySettings, lanes: Mapping[str, Lane], beside: Sequence[Beside] = ()
+async def open_gateway_with_lanes(
+    settings: GatewaySettings, lanes: Mapping[str, Lane], background_work: Sequence[BackgroundWork] = ()
 ) -> AsyncIterator[AsgiApp]:
     """Open a gateway over lanes that are open already, by network key, and what runs beside it.
 
     Lanes that are added later are served, too.
     """
     async with AsyncExitStack() as exits:
-        deps = await _ground(settings, lanes, exits)
-        parts = _parts(deps)
-        routed = {operation.endpoint: operation for operation in _operations(deps, parts)}
-        app = build_app(Calls(parts.credentials, parts.limits), routed)
-        attesting = Attesting(settings, Attestations(deps.database), sign=deps.sign, did=deps.did)
+        deps = await _open_dependencies(settings, lanes, exits)
+        parts = _build_parts(deps)
+        by_endpoint = {operation.endpoint: operation for operation in _build_operations(deps, parts)}
+        app = build_app(Calls(parts.credentials, parts.limits), by_endpoint)
+        attestor = Attestor(settings, Attestations(deps.database), sign=deps.sign, did=deps.did)
         checkout = Checkout(
             *(settings, deps.clock, deps.database, lanes),
-            *(deps.recency, parts.limits, attesting, parts.storefronts),
+            *(deps.recency, parts.limits, attestor, parts.storefronts),
         )
         checkout.add_routes(app)
         background: list[Coroutine[Any, Any, None]] = []
         is_edge, render_refusal = settings.gateway_role == "edge", None  # an edge host has no dashboard (P-GW-04)
         if not is_edge:
-            dashboard = _dashboard(deps, parts, attesting)
+            dashboard = _build_dashboard(deps, parts, attestor)
             dashboard.add_routes(app)
             render_refusal = dashboard.refusal_page
-            background += (_tend(parts.idempotency.forget, dashboard.forget), checkout.watch())
-            background.append(_tend(parts.webhooks.forget, every=_RETENTION_SECONDS))
-            background += (work(settings, deps.database, deps.clock, deps.seal) for work in beside)
-        await deps.recency.tend()  # no page asks for money before the networks' newest blocks are known
-        background += (_tend(tend, every=_CLOCK_SECONDS) for tend in (deps.chain_time.tend, deps.recency.tend))
+            background += (_repeat(parts.idempotency.forget, dashboard.forget), checkout.watch())
+            background.append(_repeat(parts.webhooks.forget, every=_RETENTION_SECONDS))
+            background += (work(settings, deps.database, deps.clock, deps.seal) for work in background_work)
+        await deps.recency.refresh()  # no page asks for money before the networks' newest blocks are known
+        background += (_repeat(tend, every=_CLOCK_SECONDS) for tend in (deps.chain_time.tend, deps.recency.refresh))
         for work in background:
-            exits.push_async_callback(_end, asyncio.create_task(work))
-        gate = RequestGuard(app.url_map, routed, parts.limits, edge=is_edge)
-        served = Envelope(
+            exits.push_async_callback(_cancel, asyncio.create_task(work))
+        gate = RequestGuard(app.url_map, by_endpoint, parts.limits, edge=is_edge)
+        envelope = Envelope(
             cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, render_refusal=render_refusal
         )
         tokens = None if is_edge else settings.metrics_token_file
-        yield with_metrics(served, tokens, GatewayMeasures(Payments(deps.database), deps.clock, lanes))
+        yield with_metrics(envelope, tokens, GatewayMetrics(Payments(deps.database), deps.clock, lanes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,27 +156,29 @@ class _Dependencies:
     clock: WpClock
     chain_time: ChainTime
     lanes: Mapping[str, Lane]
-    recency: Recency
+    recency: NetworkRecency
     tenants: Tenants
     keyring: KeyFile
     seal: Seal
-    trusted: ReloadedFile[tuple[Mapping[str, Any], ...]]
+    trusted_keys: ReloadedFile[tuple[Mapping[str, Any], ...]]
 
     @property
     def did(self) -> str:
         return did_web(self.settings.public_url)
 
     def faults(self) -> list[str]:
-        return [*(keys.fault for keys in (self.keyring, self.trusted) if keys.fault), *self.recency.faults()]
+        return [*(keys.fault for keys in (self.keyring, self.trusted_keys) if keys.fault), *self.recency.faults()]
 
     def platform_keys(self) -> list[Mapping[str, Any]]:
-        return [*(key.jwk() for key in self.keyring().published), *self.trusted()]
+        return [*(key.jwk() for key in self.keyring().published), *self.trusted_keys()]
 
     def sign(self, claims: Mapping[str, Any]) -> str:
         return sign_compact(claims, self.keyring().active)
 
 
-async def _ground(settings: GatewaySettings, lanes: Mapping[str, Lane], exits: AsyncExitStack) -> _Dependencies:
+async def _open_dependencies(
+    settings: GatewaySettings, lanes: Mapping[str, Lane], exits: AsyncExitStack
+) -> _Dependencies:
     """Open the database, and make the keys and the first administrator at a first start."""
     database = open_database(database_dsn(settings))
     exits.push_async_callback(database.close)
@@ -182,20 +186,20 @@ async def _ground(settings: GatewaySettings, lanes: Mapping[str, Lane], exits: A
     chain_time = ChainTime(
         clock, lambda: newest_blocks(lanes), SharedFacts(database, facts), strict=settings.mode == "live"
     )
-    tenants, known = Tenants(database), KnownKeys(database)
+    tenants, known_keys = Tenants(database), KnownKeys(database)
     links = Links(database, settings.word)
-    tables = (tenants, links, Destinations(database), Sessions(database), Merchants(database), known)
+    tables = (tenants, links, Destinations(database), Sessions(database), Merchants(database), known_keys)
     await _prepare(tables, chain_time)
     keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
     with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
-        await open_signing_key(known, "gateway", keyring)
+        await open_signing_key(known_keys, "gateway", keyring)
     with naming("WP_GATEWAY_DATA_DIR"):
-        seal = Seal(await open_secret(known, "gateway seal key", settings.seal_key_file, now=clock.now()))
-        await _admit_first(settings, tenants, known, clock)
+        seal = Seal(await open_secret(known_keys, "gateway seal key", settings.seal_key_file, now=clock.now()))
+        await _admit_first(settings, tenants, known_keys, clock)
     with naming("WP_GATEWAY_TRUSTED_JWKS"):
-        trusted = open_trusted_keys(settings.gateway_trusted_jwks)
-    recency = Recency(lanes, settings.gateway_node_behind_seconds)
-    return _Dependencies(settings, database, clock, chain_time, lanes, recency, tenants, keyring, seal, trusted)
+        trusted_keys = open_trusted_keys(settings.gateway_trusted_jwks)
+    recency = NetworkRecency(lanes, settings.gateway_node_behind_seconds)
+    return _Dependencies(settings, database, clock, chain_time, lanes, recency, tenants, keyring, seal, trusted_keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +215,7 @@ class _Parts:
     links: PaymentLinks
 
 
-def _parts(deps: _Dependencies) -> _Parts:
+def _build_parts(deps: _Dependencies) -> _Parts:
     settings, database, clock, lanes = (
         deps.settings,
         deps.database,
@@ -235,27 +239,27 @@ def _parts(deps: _Dependencies) -> _Parts:
     links = Links(database, settings.word)
     tenancy = Tenancy(settings, clock, deps.tenants, links, Payments(database), lanes, webhooks)
     storefronts = Storefronts(settings, Merchants(database))
-    making = PaymentLinks(settings, clock, deps.tenants, links, idempotency, lanes, storefronts)
-    return _Parts(limits, idempotency, webhooks, tenancy, Credentials(deps.tenants, clock), storefronts, making)
+    payment_links = PaymentLinks(settings, clock, deps.tenants, links, idempotency, lanes, storefronts)
+    return _Parts(limits, idempotency, webhooks, tenancy, Credentials(deps.tenants, clock), storefronts, payment_links)
 
 
-def _operations(deps: _Dependencies, parts: _Parts) -> Sequence[Operation]:
+def _build_operations(deps: _Dependencies, parts: _Parts) -> Sequence[Operation]:
     settings, clock, keyring = deps.settings, deps.clock, deps.keyring
-    return operations(
+    return list_operations(
         parts.links,
         ResourceRecords(clock, Resources(deps.database), parts.idempotency),
         ReceiptVerification(deps.platform_keys),
         Screening(clock, keyring, did=deps.did, jurisdiction_flags=settings.jurisdiction_flags),
         Documents(deps.did, keyring, deps.tenants.ping, clock, faults=deps.faults),
-        Internal(parts.tenancy, parts.webhooks, parts.idempotency),
+        AdminApi(parts.tenancy, parts.webhooks, parts.idempotency),
     )
 
 
-def _dashboard(deps: _Dependencies, parts: _Parts, attesting: Attesting) -> Dashboard:
+def _build_dashboard(deps: _Dependencies, parts: _Parts, attestor: Attestor) -> Dashboard:
     settings, clock, database = deps.settings, deps.clock, deps.database
-    receipts = Receipts(settings, clock, ReceivedPayments(database), attesting, deps.platform_keys)
-    desk = (parts.limits, parts.tenancy, parts.webhooks, parts.storefronts, parts.links, receipts)
-    return Dashboard(settings, clock, parts.credentials, Sessions(database), *desk)
+    receipts = Receipts(settings, clock, ReceivedPayments(database), attestor, deps.platform_keys)
+    parts_of_screens = (parts.limits, parts.tenancy, parts.webhooks, parts.storefronts, parts.links, receipts)
+    return Dashboard(settings, clock, parts.credentials, Sessions(database), *parts_of_screens)
 
 
 class _Tables(Protocol):
@@ -289,17 +293,17 @@ async def new_admin_key(settings: GatewaySettings, scopes: Sequence[str]) -> str
     return key
 
 
-async def _admit_first(settings: GatewaySettings, tenants: Tenants, known: KnownKeys, clock: WpClock) -> None:
+async def _admit_first(settings: GatewaySettings, tenants: Tenants, known_keys: KnownKeys, clock: WpClock) -> None:
     """See that the first administrator's key is in its file and accepted; an edge host has none."""
     if settings.gateway_role == "edge":
         return
     name = "gateway admin key"
-    refuse_lost(settings.admin_key_file, await known.ids(name), name)
+    refuse_lost(settings.admin_key_file, await known_keys.ids(name), name)
     if not settings.admin_key_file.exists():
         make_secret(settings.admin_key_file, fresh_secret(f"{settings.prefix}c_").encode())
     key = settings.admin_key_file.read_text("ascii").strip()
     await tenants.admit(digest_of(key), SCOPES, now=clock.now())
-    await known.add(name, secret_id(key.encode()), now=clock.now())
+    await known_keys.add(name, secret_id(key.encode()), now=clock.now())
 
 
 def database_dsn(settings: GatewaySettings) -> str:
@@ -311,7 +315,9 @@ def database_dsn(settings: GatewaySettings) -> str:
     return sqlite_dsn(settings.gateway_data_dir / "gateway.sqlite3")
 
 
-async def _lanes(settings: GatewaySettings, session: aiohttp.ClientSession) -> tuple[dict[str, Lane], dict[str, Lane]]:
+async def _open_lanes(
+    settings: GatewaySettings, session: aiohttp.ClientSession
+) -> tuple[dict[str, Lane], dict[str, Lane]]:
     """Return the lanes that are offered, in the order of the network table, and those whose node did not answer."""
     rules = LaneRules(
         settings.word,
@@ -320,13 +326,13 @@ async def _lanes(settings: GatewaySettings, session: aiohttp.ClientSession) -> t
         reads_calldata=settings.evm_suffix_bind,
     )
     lanes: dict[str, Lane] = {}
-    unchecked: dict[str, Lane] = {}
+    unchecked_lanes: dict[str, Lane] = {}
     for key, network in NETWORKS.items():
         nodes = node_settings(network)
         lane = open_lane(session, network, nodes, rules) if nodes.node else None
         if lane is not None:
-            (lanes if settings.mode == "test" or await _is_of_its_network(lane) else unchecked)[key] = lane
-    return lanes, unchecked
+            (lanes if settings.mode == "test" or await _is_of_its_network(lane) else unchecked_lanes)[key] = lane
+    return lanes, unchecked_lanes
 
 
 async def _is_of_its_network(lane: Lane) -> bool:
@@ -340,29 +346,29 @@ async def _is_of_its_network(lane: Lane) -> bool:
     return True
 
 
-async def _offer(unchecked: dict[str, Lane], lanes: dict[str, Lane]) -> None:
+async def _offer_checked_lanes(unchecked_lanes: dict[str, Lane], lanes: dict[str, Lane]) -> None:
     """Offer networks once their nodes were checked (P-NW-06); one of another network is never offered."""
-    while unchecked:
+    while unchecked_lanes:
         await asyncio.sleep(_CHECK_SECONDS)
-        for key, lane in list(unchecked.items()):
+        for key, lane in list(unchecked_lanes.items()):
             with suppress(ChainUnavailable):
                 is_right = await lane.check_node()
-                del unchecked[key]
+                del unchecked_lanes[key]
                 if is_right:
                     lanes[key] = lane
                 _log.warning("network_checked", network=key, offered=is_right)
 
 
-async def _tend(*forget: Callable[[], Awaitable[None]], every: float = _TEND_SECONDS) -> None:
+async def _repeat(*tasks: Callable[[], Awaitable[None]], every: float = _TEND_SECONDS) -> None:
     """Do what is due, for ever; a database that is away is asked again."""
     while True:
-        for one in forget:
+        for task in tasks:
             with suppress(DatabaseUnavailable):
-                await one()
+                await task()
         await asyncio.sleep(every)
 
 
-async def _end(task: asyncio.Task[None]) -> None:
+async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

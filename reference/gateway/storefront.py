@@ -109,12 +109,12 @@ def payee_name(merchant: Merchant) -> str:
     if merchant.name:
         return merchant.name
     name = merchant.tenant_name
-    shown = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
+    short_name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
     try:
-        check_name(shown)
+        check_name(short_name)
     except Unfit:
         return ""
-    return shown
+    return short_name
 
 
 def check_logo(png: bytes) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from reference.gateway import refusals
 from reference.gateway.credentials import fresh_key
-from reference.gateway.idempotency import Keep, dropped
+from reference.gateway.idempotency import Keep, keep_nothing
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.unmatched_payments import UncountedPayments, listed
+from reference.gateway.unmatched_payments import UnmatchedPayments, build_payment_members
 from reference.gateway.webhooks import Webhooks
 from reference.lanes.lane import Lane
 from reference.protocol.networks import NETWORKS
@@ -41,10 +41,10 @@ class Page:
     after: str | None
 
     @classmethod
-    def of(cls, found: Sequence[Mapping[str, Any]], name: str) -> Page:
+    def of(cls, candidates: Sequence[Mapping[str, Any]], name: str) -> Page:
         """Return the page of rows, of which there may be one more than fits; `name` names their ids."""
-        rows = found[:PAGE_ROWS]
-        return cls(rows, str(rows[-1][name]) if len(found) > len(rows) else None)
+        rows = candidates[:PAGE_ROWS]
+        return cls(rows, str(rows[-1][name]) if len(candidates) > len(rows) else None)
 
 
 class Tenancy:
@@ -65,7 +65,7 @@ class Tenancy:
         self._tenants = tenants
         self._links = links
         self._payments = payments
-        self._uncounted = UncountedPayments(clock, payments)
+        self._unmatched_payments = UnmatchedPayments(clock, payments)
         self._lanes = lanes
         self._webhooks = webhooks
 
@@ -77,7 +77,7 @@ class Tenancy:
         now = self._clock.now()
         tenant = Tenant(str(uuid.uuid4()), name, "trial", "trial", now, now + self._settings.trial_days * _DAY)
         key, text = fresh_key(tenant.id, "test", self._settings.prefix, now=now)
-        answer = {**_described(tenant), "api_key": text, "key_id": key.id}
+        answer = {**_tenant_members(tenant), "api_key": text, "key_id": key.id}
         await self._tenants.add(tenant, key, write=keep(answer))
         return answer
 
@@ -86,11 +86,11 @@ class Tenancy:
         tenant = await self.find(tenant_id)
         payouts = await self._tenants.payouts(tenant_id)
         return {
-            **_described(tenant),
+            **_tenant_members(tenant),
             "plan": tenant.plan,
             "networks": {key: {"payout_address": address} for key, address in payouts.items()},
             "destinations": await self._webhooks.destinations(tenant_id),
-            "keys": [_shown(key) for key in await self._tenants.keys(tenant_id)],
+            "keys": [_key_members(key) for key in await self._tenants.keys(tenant_id)],
             "allowance_microunits": self._settings.mainnet_allowance_microunits,
             "used_microunits": await self._links.paid_on_mainnet(tenant_id),
         }
@@ -99,19 +99,19 @@ class Tenancy:
         """Return a tenant's payments, newest first; `amount` is atomic units as text (P-CK-10)."""
         await self.find(tenant_id)
         if state is not PaymentState.PAID:
-            return await self._uncounted.of_state(tenant_id, state)
-        return [listed(payment) for payment in await self._payments.of_tenant(tenant_id, state)]
+            return await self._unmatched_payments.of_state(tenant_id, state)
+        return [build_payment_members(payment) for payment in await self._payments.of_tenant(tenant_id, state)]
 
-    async def listed(self, after: str | None = None) -> Page:
+    async def list_tenants(self, after: str | None = None) -> Page:
         """Return a page of tenants, the newest first."""
-        found = await self._tenants.list_page(most=PAGE_ROWS + 1, after=after)
-        return Page.of([{**_described(one), "plan": one.plan} for one in found], "tenant_id")
+        candidates = await self._tenants.list_page(most=PAGE_ROWS + 1, after=after)
+        return Page.of([{**_tenant_members(one), "plan": one.plan} for one in candidates], "tenant_id")
 
     async def links(self, tenant_id: str, after: str | None = None) -> Page:
         """Return a page of a tenant's links, newest first, with what became of each."""
         await self.find(tenant_id)
-        found = await self._links.of_tenant(tenant_id, most=PAGE_ROWS + 1, after=after)
-        return Page.of([self._shown_link(one) for one in found], "id")
+        candidates = await self._links.of_tenant(tenant_id, most=PAGE_ROWS + 1, after=after)
+        return Page.of([self._link_members(one) for one in candidates], "id")
 
     async def link(self, tenant_id: str, link_id: str) -> dict[str, Any]:
         """Return a link of a tenant, with what became of it.
@@ -119,30 +119,30 @@ class Tenancy:
         Raises:
             Refused: 404, there is none, or it is another tenant's.
         """
-        found = await self._links.of_tenant_by_id(tenant_id, link_id)
-        if found is None:
+        entry = await self._links.of_tenant_by_id(tenant_id, link_id)
+        if entry is None:
             raise refusals.not_found()
-        return self._shown_link(found)
+        return self._link_members(entry)
 
-    async def uncounted(self, tenant_id: str, search: PaymentSearch = ALL_PAYMENTS) -> list[dict[str, Any]]:
+    async def list_unmatched(self, tenant_id: str, search: PaymentSearch = ALL_PAYMENTS) -> list[dict[str, Any]]:
         """Return a tenant's payments that counted for nothing, as `UncountedPayments.of_tenant`."""
         await self.find(tenant_id)
-        return await self._uncounted.of_tenant(tenant_id, search)
+        return await self._unmatched_payments.of_tenant(tenant_id, search)
 
-    async def selected_uncounted(self, tenant_id: str, search: PaymentSearch, *, most: int) -> list[UnmatchedPayment]:
+    async def select_unmatched(self, tenant_id: str, search: PaymentSearch, *, most: int) -> list[UnmatchedPayment]:
         """Return a tenant's payments that counted for nothing, as `UncountedPayments.selected`."""
         await self.find(tenant_id)
-        return await self._uncounted.selected(tenant_id, search, most=most)
+        return await self._unmatched_payments.select(tenant_id, search, most=most)
 
     async def refund(self, tenant_id: str, payment_id: str, transaction: str) -> None:
         """Note that a payment of a tenant was given back, as `UncountedPayments.refund`."""
-        await self._uncounted.refund(payment_id, transaction, tenant_id=tenant_id)
+        await self._unmatched_payments.refund(payment_id, transaction, tenant_id=tenant_id)
 
-    def offered(self) -> list[str]:
+    def list_offered_networks(self) -> list[str]:
         """Return the keys of the networks that are offered now, in the order of the network table."""
         return [key for key in NETWORKS if key in self._lanes]
 
-    async def barred(self, tenant_id: str, mode: KeyMode) -> str | None:
+    async def find_trial_refusal(self, tenant_id: str, mode: KeyMode) -> str | None:
         """Return the code that a link of the least amount would be refused with now, by the trial rules (3.10).
 
         Args:
@@ -151,7 +151,7 @@ class Tenancy:
         """
         tenant = await self.find(tenant_id)
         network = next(one for one in NETWORKS.values() if mode_of(one) == mode)
-        standing = TenantStatus(
+        trial_standing = TenantStatus(
             kyc_status=tenant.kyc_status,
             plan=tenant.plan,
             trial_ends_at=tenant.trial_ends_at,
@@ -160,7 +160,7 @@ class Tenancy:
             allowance_microunits=self._settings.mainnet_allowance_microunits,
         )
         try:
-            admit_link(standing, network, 1, now=self._clock.now())
+            admit_link(trial_standing, network, 1, now=self._clock.now())
         except LinkRefused as refused:
             return refused.code
         return None
@@ -195,7 +195,7 @@ class Tenancy:
             Refused: 404, there is no such key; 403, the scope is missing; 422, the tenant is not approved.
         """
         now = self._clock.now()
-        old = await self._accepted(tenant_id, key_id, now)
+        old = await self._find_accepted_key(tenant_id, key_id, now)
         if old.mode == "live" and "live:activate" not in scopes:
             raise refusals.forbidden_scope("live:activate")
         await self._check_approval(tenant_id, old.mode)
@@ -235,7 +235,7 @@ class Tenancy:
                 raise refusals.unsupported_network(key)
         wrong = [key for key, address in addresses.items() if not self._lanes[key].is_address(address)]
         if wrong:
-            raise Unprocessable([_no_address(key) for key in wrong])
+            raise Unprocessable([_address_fault(key) for key in wrong])
 
     async def judge(self, tenant_id: str, kyc_status: str, plan: str | None) -> None:
         """Set what was decided about a tenant, and its plan when one is named."""
@@ -247,34 +247,34 @@ class Tenancy:
         if mode == "live" and tenant.kyc_status != "approved":
             raise refusals.kyb_required(None)
 
-    async def _accepted(self, tenant_id: str, key_id: str, now: int) -> ApiKey:
+    async def _find_accepted_key(self, tenant_id: str, key_id: str, now: int) -> ApiKey:
         await self.find(tenant_id)
         for key in await self._tenants.keys(tenant_id):
             if key.id == key_id and key.revoked_at is None and (key.valid_until is None or key.valid_until > now):
                 return key
         raise refusals.not_found()
 
-    def _shown_link(self, listed: LinkWithState) -> dict[str, Any]:
-        link = listed.link
+    def _link_members(self, entry: LinkWithState) -> dict[str, Any]:
+        link = entry.link
         return {
             "id": link.id,
             "label": link.label,
             "network": link.network,
             "amount_microunits": link.amount_microunits,
-            "state": listed.state,
+            "state": entry.state,
             "checkout_url": f"{self._settings.public_url}/checkout/{link.token}",
             "created_at": utc_text(link.created_at),
             "expires_at": utc_text(link.expires_at),
-            "tx_id": listed.tx_id,
-            "reversed_at": None if listed.reversed_at is None else utc_text(listed.reversed_at),
+            "tx_id": entry.tx_id,
+            "reversed_at": None if entry.reversed_at is None else utc_text(entry.reversed_at),
         }
 
 
-def _no_address(key: str) -> dict[str, Any]:
+def _address_fault(key: str) -> dict[str, Any]:
     return {"loc": ["body", key, "payout_address"], "msg": f"not an address of {key}", "type": "address_form"}
 
 
-def _described(tenant: Tenant) -> dict[str, Any]:
+def _tenant_members(tenant: Tenant) -> dict[str, Any]:
     return {
         "tenant_id": tenant.id,
         "name": tenant.name,
@@ -284,7 +284,7 @@ def _described(tenant: Tenant) -> dict[str, Any]:
     }
 
 
-def _shown(key: ApiKey) -> dict[str, Any]:
+def _key_members(key: ApiKey) -> dict[str, Any]:
     return {
         "key_id": key.id,
         "mode": key.mode,

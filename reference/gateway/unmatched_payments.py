@@ -27,7 +27,7 @@ _REASONS = {
 }
 
 
-class UncountedPayments:
+class UnmatchedPayments:
     """Lists payments that counted for nothing, and notes those that were given back."""
 
     def __init__(self, clock: WpClock, payments: Payments) -> None:
@@ -39,13 +39,13 @@ class UncountedPayments:
 
         `refund_tx_id` and `refunded_at` are null until one is noted as given back.
         """
-        return [described(one) for one in await self.selected(tenant_id, search)]
+        return [build_unmatched_members(one) for one in await self.select(tenant_id, search)]
 
     async def of_state(self, tenant_id: str, state: PaymentState) -> list[dict[str, Any]]:
         """Return a tenant's of one state, given back or not, the newest first."""
-        return [described(one) for one in await self._payments.list_unmatched(tenant_id, state)]
+        return [build_unmatched_members(one) for one in await self._payments.list_unmatched(tenant_id, state)]
 
-    async def selected(self, tenant_id: str, search: PaymentSearch, *, most: int = 500) -> list[UnmatchedPayment]:
+    async def select(self, tenant_id: str, search: PaymentSearch, *, most: int = 500) -> list[UnmatchedPayment]:
         """Return those of a tenant that a search selects, at most so many of each state, in the order of the states."""
         return [
             one
@@ -53,14 +53,14 @@ class UncountedPayments:
             for one in await self._payments.list_unmatched(tenant_id, state, most=most, search=search)
         ]
 
-    async def of_all(self, *, refunded: bool, most: int) -> Sequence[UnmatchedPayment]:
+    async def of_all(self, *, is_refunded: bool, most: int) -> Sequence[UnmatchedPayment]:
         """Return everybody's that are not given back, or those that are, the newest first."""
-        found = [
+        entries = [
             one
             for state in UNMATCHED_STATES
-            for one in await self._payments.list_unmatched_of_all(state, is_refunded=refunded, most=most)
+            for one in await self._payments.list_unmatched_of_all(state, is_refunded=is_refunded, most=most)
         ]
-        return sorted(found, key=lambda one: (-one.payment.seen_at, one.payment.id))[:most]
+        return sorted(entries, key=lambda one: (-one.payment.seen_at, one.payment.id))[:most]
 
     async def refund(self, payment_id: str, transaction: str, *, tenant_id: str | None = None) -> None:
         """Note that a payment was given back; nothing can be paid by it any more.
@@ -78,43 +78,47 @@ class UncountedPayments:
         if payment is None:
             raise refusals.not_found()
         try:
-            named = canonical_tx_id(NETWORKS[payment.network], transaction)
+            refund_tx_id = canonical_tx_id(NETWORKS[payment.network], transaction)
         except ValueError as fault:
             raise _no_refund(str(fault)) from fault
-        if named == payment.tx_id:
+        if refund_tx_id == payment.tx_id:
             raise _no_refund("that is the transaction that paid")
-        if not await self._payments.record_refund(payment, named, now=self._clock.now()):
+        if not await self._payments.record_refund(payment, refund_tx_id, now=self._clock.now()):
             raise Refused(409, "payment_not_refundable", "this payment was given back already, or has paid something")
 
 
-def described(one: UnmatchedPayment) -> dict[str, Any]:
+def build_unmatched_members(entry: UnmatchedPayment) -> dict[str, Any]:
     """Return a payment that counted for nothing as JSON, with its link and the reason.
 
     `amount` is what moved, in atomic units of the asset `asset_id`; `surplus` is the part above the link's amount.
     """
     return {
-        **listed(one.payment),
-        "state": one.state,
-        "asset_id": one.asset_id or NETWORKS[one.payment.network].asset_id,
-        "surplus": None if one.surplus is None else str(one.surplus),
-        "label": one.link.label,
-        "token": one.link.token,
-        "reason": _reason(one),
-        "refund_tx_id": one.refund_tx_id,
-        "refunded_at": None if one.refunded_at is None else utc_text(one.refunded_at),
+        **build_payment_members(entry.payment),
+        "state": entry.state,
+        "asset_id": entry.asset_id or NETWORKS[entry.payment.network].asset_id,
+        "surplus": None if entry.surplus is None else str(entry.surplus),
+        "label": entry.link.label,
+        "token": entry.link.token,
+        "reason": _reason(entry),
+        "refund_tx_id": entry.refund_tx_id,
+        "refunded_at": None if entry.refunded_at is None else utc_text(entry.refunded_at),
     }
 
 
-def amount_text(told: Mapping[str, Any]) -> str:
-    """Return for people what a payment of `described` moved, of a surplus what is above the link's amount."""
-    network = NETWORKS.get(told["network"])
-    if network is None or told["asset_id"] != network.asset_id:
-        return f"{told['amount']} units of asset {told['asset_id']}"
-    moved = atomic_pretty(int(told["amount"]), network)
-    return moved if told["surplus"] is None else f"{atomic_pretty(int(told['surplus']), network)} of {moved}"
+def amount_text(members: Mapping[str, Any]) -> str:
+    """Return for people what a payment of `build_unmatched_members` moved, of a surplus what is above the link's amount."""
+    network = NETWORKS.get(members["network"])
+    if network is None or members["asset_id"] != network.asset_id:
+        return f"{members['amount']} units of asset {members['asset_id']}"
+    moved_text = atomic_pretty(int(members["amount"]), network)
+    return (
+        moved_text
+        if members["surplus"] is None
+        else f"{atomic_pretty(int(members['surplus']), network)} of {moved_text}"
+    )
 
 
-def listed(payment: Payment) -> dict[str, Any]:
+def build_payment_members(payment: Payment) -> dict[str, Any]:
     """Return a payment as JSON; `amount` is atomic units as text (P-CK-10)."""
     return {
         "payment_id": payment.id,
@@ -134,10 +138,10 @@ def _no_refund(why: str) -> Unprocessable:
     return Unprocessable([{"loc": ["body", "transaction"], "msg": why, "type": "transaction_form"}])
 
 
-def _reason(late: UnmatchedPayment) -> str:
+def _reason(entry: UnmatchedPayment) -> str:
     """Return why a payment counted for nothing: what is wrong with it, or what had ended its link and when."""
-    if late.state in _REASONS:
-        return _REASONS[late.state]
-    if late.link_state in {LinkState.PAID, LinkState.CANCELLED}:
-        return late.link_state
-    return "after_expiry" if late.payment.block_time > late.link.expires_at else "seen_after_expiry"
+    if entry.state in _REASONS:
+        return _REASONS[entry.state]
+    if entry.link_state in {LinkState.PAID, LinkState.CANCELLED}:
+        return entry.link_state
+    return "after_expiry" if entry.payment.block_time > entry.link.expires_at else "seen_after_expiry"

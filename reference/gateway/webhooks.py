@@ -9,7 +9,7 @@ from typing import Any
 
 from reference.gateway import refusals
 from reference.gateway.credentials import fresh_secret
-from reference.gateway.idempotency import Keep, dropped
+from reference.gateway.idempotency import Keep, keep_nothing
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.destination_address import BadDestination
 from reference.protocol.time_text import utc_text
@@ -86,19 +86,19 @@ class Webhooks:
             await self._check.url(url)
         except BadDestination as fault:
             raise _unfit("url", str(fault), "destination_address") from fault
-        made = Destination(str(uuid.uuid4()), tenant_id, url, self._clock.now(), None, tuple(sorted(set(types))))
+        destination = Destination(str(uuid.uuid4()), tenant_id, url, self._clock.now(), None, tuple(sorted(set(types))))
         secret = self._fresh_secret()
-        answer = {"destination_id": made.id, "secret": secret}
-        if not await self._destinations.add(made, self._sealed(made.id, secret), write=keep(answer)):
+        answer = {"destination_id": destination.id, "secret": secret}
+        if not await self._destinations.add(destination, self._seal_secret(destination.id, secret), write=keep(answer)):
             raise _unfit("url", f"a tenant has up to {MOST_DESTINATIONS} destinations; delete one", "too_many")
         return answer
 
     async def rotate(self, tenant_id: str, destination_id: str, keep: Keep = dropped) -> dict[str, Any]:
         """Give a destination a new secret, which signs at once (P-WH-07). `keep` as for `add`."""
         secret, now = self._fresh_secret(), self._clock.now()
-        sealed = self._sealed(destination_id, secret)
+        sealed_secret = self._seal_secret(destination_id, secret)
         answer = {"destination_id": destination_id, "secret": secret}
-        if not await self._destinations.rotate(tenant_id, destination_id, sealed, now=now, write=keep(answer)):
+        if not await self._destinations.rotate(tenant_id, destination_id, sealed_secret, now=now, write=keep(answer)):
             raise refusals.not_found()
         return answer
 
@@ -109,14 +109,14 @@ class Webhooks:
 
     async def destinations(self, tenant_id: str) -> list[dict[str, Any]]:
         """Return a tenant's destinations without their secrets, the oldest first."""
-        return [_shown(one) for one in await self._destinations.of_tenant(tenant_id)]
+        return [_destination_members(one) for one in await self._destinations.of_tenant(tenant_id)]
 
     async def deliveries(
         self, tenant_id: str, *, most: int = MOST_LISTED, after: str | None = None
     ) -> list[dict[str, Any]]:
         """Return a tenant's deliveries with their attempts, newest first: the first ones, or those behind one."""
         await self._find(tenant_id)
-        return [_listed(one) for one in await self._deliveries.of_tenant(tenant_id, most=most, after=after)]
+        return [_delivery_members(one) for one in await self._deliveries.of_tenant(tenant_id, most=most, after=after)]
 
     async def retry(self, tenant_id: str, delivery_id: str) -> None:
         """Send a delivery again, whatever became of it, unless its destination is gone (P-WH-08)."""
@@ -130,23 +130,23 @@ class Webhooks:
     def _fresh_secret(self) -> str:
         return fresh_secret(f"{self._settings.prefix}w_")
 
-    def _sealed(self, destination_id: str, secret: str) -> bytes:
+    def _seal_secret(self, destination_id: str, secret: str) -> bytes:
         return self._seal.seal(secret.encode(), webhook_place(destination_id))
 
 
-def _shown(destination: Destination) -> dict[str, Any]:
-    rotated = destination.rotated_at
+def _destination_members(destination: Destination) -> dict[str, Any]:
+    rotated_at = destination.rotated_at
     return {
         "destination_id": destination.id,
         "url": destination.url,
         "events": [one.value for one in destination.types],
         "created_at": utc_text(destination.created_at),
-        "rotated_at": None if rotated is None else utc_text(rotated),
+        "rotated_at": None if rotated_at is None else utc_text(rotated_at),
     }
 
 
-def _listed(delivery: Delivery) -> dict[str, Any]:
-    due, arrived = delivery.due_ms, delivery.delivered_at
+def _delivery_members(delivery: Delivery) -> dict[str, Any]:
+    due_ms, delivered_at = delivery.due_ms, delivery.delivered_at
     return {
         "delivery_id": delivery.id,
         "event_id": delivery.event_id,
@@ -155,8 +155,8 @@ def _listed(delivery: Delivery) -> dict[str, Any]:
         "url": delivery.url,
         "state": delivery.state.value,
         "created_at": utc_text(delivery.created_at),
-        "next_attempt_at": None if due is None else utc_text(due // 1000),
-        "delivered_at": None if arrived is None else utc_text(arrived),
+        "next_attempt_at": None if due_ms is None else utc_text(due_ms // 1000),
+        "delivered_at": None if delivered_at is None else utc_text(delivered_at),
         "attempts": [_attempt_members(one) for one in delivery.attempts],
     }
 

@@ -42,7 +42,7 @@ class CheckedResolver(AbstractResolver):
         """
         del family  # every address is judged, and the connector tries them in turn
         try:
-            found = await self._check.target(Target("https", host, port))
+            addresses = await self._check.target(Target("https", host, port))
         except BadDestination as fault:
             raise AddressRefused(str(fault)) from fault
         return [
@@ -54,7 +54,7 @@ class CheckedResolver(AbstractResolver):
                 proto=socket.IPPROTO_TCP,
                 flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
             )
-            for address in found
+            for address in addresses
         ]
 
     async def close(self) -> None:
@@ -62,7 +62,7 @@ class CheckedResolver(AbstractResolver):
 
 
 def open_session(
-    word: ServiceWord, check: AddressCheck, trusted: ssl.SSLContext | None = None
+    word: ServiceWord, check: AddressCheck, ssl_context: ssl.SSLContext | None = None
 ) -> aiohttp.ClientSession:
     """Return the session that all attempts share; whoever opened it closes it.
 
@@ -74,7 +74,7 @@ def open_session(
     connector = aiohttp.TCPConnector(
         resolver=CheckedResolver(check),
         use_dns_cache=False,
-        ssl=True if trusted is None else trusted,
+        ssl=True if ssl_context is None else ssl_context,
         limit=CONNECTIONS,
         keepalive_timeout=_KEEP_SECONDS,
     )

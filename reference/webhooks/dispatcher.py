@@ -21,7 +21,7 @@ from reference.store.deliveries import Attempt, AttemptInFlight, ClaimedAttempt,
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 from reference.web.sealing import Seal, SealBroken, webhook_place
-from reference.webhooks.sender import Sender, Sent
+from reference.webhooks.sender import Sender, SendResult
 
 _log = get_logger()
 # At once where one destination waits for nothing, and still a pool that a thousand hanging ones do not exhaust.
@@ -49,12 +49,12 @@ class Pace:
 
 
 @dataclass(slots=True)
-class _Standing:
+class _ForeignClaims:
     """Claims of others, and since when each has been seen."""
 
     since: dict[tuple[str, int], float] = field(default_factory=dict)
 
-    def lost(self, claims: Sequence[AttemptInFlight], *, now: float, lease: float) -> list[AttemptInFlight]:
+    def find_lost(self, claims: Sequence[AttemptInFlight], *, now: float, lease: float) -> list[AttemptInFlight]:
         """Return the claims that have stood still for as long as a lease."""
         self.since = {key: self.since.get(key, now) for key in ((claim.delivery_id, claim.number) for claim in claims)}
         return [claim for claim in claims if now - self.since[claim.delivery_id, claim.number] >= lease]
@@ -90,18 +90,18 @@ class Dispatcher:
         self._pace = pace or Pace()
         self._slots = asyncio.Semaphore(ALTOGETHER)
         self._feeders: dict[str, asyncio.Task[None]] = {}
-        self._claims: set[asyncio.Task[int | None]] = set()
+        self._claim_tasks: set[asyncio.Task[int | None]] = set()
         self._attempts: set[asyncio.Task[None]] = set()
-        self._claimed: dict[tuple[str, int], ClaimedAttempt] = {}
-        self._is_over = False
-        self._standing = _Standing()
+        self._own_claims: dict[tuple[str, int], ClaimedAttempt] = {}
+        self._is_stopped = False
+        self._foreign_claims = _ForeignClaims()
 
     async def run(self) -> None:
         """Deliver until cancelled; what goes wrong is logged and tried again."""
         fault = ""
         try:
             while True:
-                fault = await self._looked(fault)
+                fault = await self._try_look(fault)
                 await asyncio.sleep(self._pace.poll)
         finally:
             await self._stop()
@@ -116,12 +116,12 @@ class Dispatcher:
         due = [] if self._clock.doubt else await self._deliveries.due_destinations(now_ms=self._clock.now_ms())
         for destination_id in due:
             if destination_id not in self._feeders:
-                feeder = asyncio.create_task(_logged(self._feed(destination_id), "webhook_feeding_failed"))
+                feeder = asyncio.create_task(_log_faults(self._feed(destination_id), "webhook_feeding_failed"))
                 self._feeders[destination_id] = feeder
                 feeder.add_done_callback(lambda _, key=destination_id: self._feeders.pop(key, None))  # type: ignore[misc]
         await self._take_back()
 
-    async def _looked(self, last: str) -> str:
+    async def _try_look(self, last: str) -> str:
         try:
             await self.look()
         except DatabaseUnavailable as away:
@@ -138,24 +138,26 @@ class Dispatcher:
 
     async def _feed(self, destination_id: str) -> None:
         """Start what is due for a destination, as many at once as one may have, until nothing is left."""
-        flying: set[asyncio.Task[None]] = set()
-        quiet, more = False, True
+        attempts: set[asyncio.Task[None]] = set()
+        is_quiet, has_more = False, True
         while True:
-            more = more or await self._deliveries.is_due(destination_id, now_ms=self._clock.now_ms())
-            while more and not self._clock.doubt and (len(flying) <= WIDTH - _TOGETHER or quiet):
-                quiet = False
-                most = await self._room(WIDTH - len(flying))
-                claims = asyncio.create_task(
-                    _logged(self._take(destination_id, most, flying), "webhook_claiming_failed")
+            has_more = has_more or await self._deliveries.is_due(destination_id, now_ms=self._clock.now_ms())
+            while has_more and not self._clock.doubt and (len(attempts) <= WIDTH - _TOGETHER or is_quiet):
+                is_quiet = False
+                most = await self._room(WIDTH - len(attempts))
+                claim_task = asyncio.create_task(
+                    _log_faults(self._take(destination_id, most, attempts), "webhook_claiming_failed")
                 )
-                self._claims.add(claims)
-                claims.add_done_callback(self._claims.discard)
+                self._claim_tasks.add(claim_task)
+                claim_task.add_done_callback(self._claim_tasks.discard)
                 # Whoever stops us stops feeding at once, and lets what is being claimed come to its end.
-                more = await asyncio.shield(claims) == most
-            if not flying:
+                has_more = await asyncio.shield(claim_task) == most
+            if not attempts:
                 return
-            over, flying = await asyncio.wait(flying, timeout=self._pace.poll, return_when=asyncio.FIRST_COMPLETED)
-            quiet = not over and len(flying) < WIDTH  # the rest take their time: nobody waits for them
+            done_attempts, attempts = await asyncio.wait(
+                attempts, timeout=self._pace.poll, return_when=asyncio.FIRST_COMPLETED
+            )
+            is_quiet = not done_attempts and len(attempts) < WIDTH  # the rest take their time: nobody waits for them
 
     async def _room(self, most: int) -> int:
         """Take a place of those for all destinations, and further ones up to `most` that are free; return how many."""
@@ -168,76 +170,76 @@ class Dispatcher:
 
     # Several attempts.
 
-    async def _take(self, destination_id: str, most: int, flying: set[asyncio.Task[None]]) -> int:
-        """Claim up to so many attempts, a place is taken for each, and make them; their tasks come into `flying`.
+    async def _take(self, destination_id: str, most: int, attempts: set[asyncio.Task[None]]) -> int:
+        """Claim up to so many attempts, a place is taken for each, and make them; their tasks come into `attempts`.
 
         Returns:
             How many there were.
         """
-        now_ms, ours = self._clock.now_ms(), 0
+        now_ms, count = self._clock.now_ms(), 0
         try:
-            claimed = await self._deliveries.claim(destination_id, now_ms=now_ms, most=most)
-            ours = len(claimed)
+            claims = await self._deliveries.claim(destination_id, now_ms=now_ms, most=most)
+            count = len(claims)
         finally:  # what was claimed all the same is taken back like a dead worker's
-            for _ in range(most - ours):
+            for _ in range(most - count):
                 self._slots.release()
-        self._claimed |= {(one.id, one.number): one for one in claimed}
-        if not self._is_over:
-            flying.update(map(self._start, claimed))
-        if not ours:
+        self._own_claims |= {(one.id, one.number): one for one in claims}
+        if not self._is_stopped:
+            attempts.update(map(self._start, claims))
+        if not count:
             await self._deliveries.drop(destination_id, now_ms=now_ms)
-        return ours
+        return count
 
-    def _start(self, claimed: ClaimedAttempt) -> asyncio.Task[None]:
-        task = asyncio.create_task(_logged(self._attempt(claimed), "webhook_attempt_failed"))
+    def _start(self, claim: ClaimedAttempt) -> asyncio.Task[None]:
+        task = asyncio.create_task(_log_faults(self._attempt(claim), "webhook_attempt_failed"))
         self._attempts.add(task)
-        task.add_done_callback(self._over)
+        task.add_done_callback(self._end_attempt)
         return task
 
-    def _over(self, attempt: asyncio.Task[None]) -> None:
+    def _end_attempt(self, attempt: asyncio.Task[None]) -> None:
         self._attempts.discard(attempt)
         self._slots.release()
 
     # One attempt.
 
-    async def _attempt(self, claimed: ClaimedAttempt) -> None:
+    async def _attempt(self, claim: ClaimedAttempt) -> None:
         try:
-            await self._finish(claimed, await self._sent(claimed, claimed.sealed_secret))
+            await self._finish(claim, await self._send(claim, claim.sealed_secret))
         except asyncio.CancelledError:
             raise  # whoever stops us gives back what was claimed
         except Exception:
-            del self._claimed[claimed.id, claimed.number]  # it is taken back like a dead worker's
+            del self._own_claims[claim.id, claim.number]  # it is taken back like a dead worker's
             raise
-        del self._claimed[claimed.id, claimed.number]
+        del self._own_claims[claim.id, claim.number]
 
-    async def _sent(self, claimed: ClaimedAttempt, sealed_secret: bytes) -> Sent:
+    async def _send(self, claim: ClaimedAttempt, sealed_secret: bytes) -> SendResult:
         try:
-            secret = self._secret(sealed_secret, webhook_place(claimed.destination_id))
+            secret = self._secret(sealed_secret, webhook_place(claim.destination_id))
         except SealBroken:
-            _log.error("webhook_secret_unreadable", destination=claimed.destination_id)
-            return Sent(Outcome.UNSIGNED)
-        return await self._sender.send(claimed.url, secret, claimed.body)
+            _log.error("webhook_secret_unreadable", destination=claim.destination_id)
+            return SendResult(Outcome.UNSIGNED)
+        return await self._sender.send(claim.url, secret, claim.body)
 
-    async def _finish(self, claimed: ClaimedAttempt, sent: Sent) -> None:
+    async def _finish(self, claim: ClaimedAttempt, result: SendResult) -> None:
         ended_ms = self._clock.now_ms()
         after = decide_next(
-            sent.outcome, failures=claimed.failures, delivered_before=claimed.delivered_before, schedule=self._schedule
+            result.outcome, failures=claim.failures, delivered_before=claim.delivered_before, schedule=self._schedule
         )
         next_ms = None if after.delay is None else ended_ms + after.delay * 1000
-        attempt = Attempt(claimed.number, claimed.started_ms, ended_ms, sent.outcome, sent.status)
-        await self._deliveries.finish(claimed.id, attempt, move=after.move, failures=after.failures, due_ms=next_ms)
+        attempt = Attempt(claim.number, claim.started_ms, ended_ms, result.outcome, result.status)
+        await self._deliveries.finish(claim.id, attempt, move=after.move, failures=after.failures, due_ms=next_ms)
         if after.move is DeliveryMove.GIVEN_UP:
-            _log.warning("webhook_dead_letter", delivery=claimed.id, outcome=sent.outcome.value, status=sent.status)
+            _log.warning("webhook_dead_letter", delivery=claim.id, outcome=result.outcome.value, status=result.status)
 
     # Claims of workers that are gone.
 
     async def _take_back(self) -> None:
         in_flight = await self._deliveries.in_flight()
-        claims = [one for one in in_flight if (one.delivery_id, one.number) not in self._claimed]
-        for claim in self._standing.lost(claims, now=time.monotonic(), lease=self._pace.lease):
-            await self._interrupted(claim)
+        claims = [one for one in in_flight if (one.delivery_id, one.number) not in self._own_claims]
+        for claim in self._foreign_claims.find_lost(claims, now=time.monotonic(), lease=self._pace.lease):
+            await self._record_interruption(claim)
 
-    async def _interrupted(self, claim: AttemptInFlight) -> None:
+    async def _record_interruption(self, claim: AttemptInFlight) -> None:
         now_ms = self._clock.now_ms()
         attempt = Attempt(claim.number, claim.started_ms, now_ms, Outcome.INTERRUPTED, None)
         _log.warning("webhook_attempt_interrupted", delivery=claim.delivery_id, attempt=claim.number)
@@ -252,18 +254,18 @@ class Dispatcher:
             feeder.cancel()
         await asyncio.gather(*feeders, return_exceptions=True)
         ends = time.monotonic() + self._pace.grace
-        while (rest := self._claims | self._attempts) and (left_seconds := ends - time.monotonic()) > 0:
-            await asyncio.wait(rest, timeout=left_seconds)  # who claims lets attempts follow
-        self._is_over = True  # what is still being claimed has to be known, to be given back, and is not attempted
+        while (open_tasks := self._claim_tasks | self._attempts) and (left_seconds := ends - time.monotonic()) > 0:
+            await asyncio.wait(open_tasks, timeout=left_seconds)  # who claims lets attempts follow
+        self._is_stopped = True  # what is still being claimed has to be known, to be given back, and is not attempted
         for attempt in self._attempts:
             attempt.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
-        for left in list(self._claimed.values()):
-            claim = AttemptInFlight(left.id, left.number, left.started_ms, left.failures)
-            await _logged(self._interrupted(claim), "webhook_not_given_back")
+        await asyncio.gather(*open_tasks, return_exceptions=True)
+        for own_claim in list(self._own_claims.values()):
+            claim = AttemptInFlight(own_claim.id, own_claim.number, own_claim.started_ms, own_claim.failures)
+            await _log_faults(self._record_interruption(claim), "webhook_not_given_back")
 
 
-async def _logged(work: Coroutine[Any, Any, _Result], event: str) -> _Result | None:
+async def _log_faults(work: Coroutine[Any, Any, _Result], event: str) -> _Result | None:
     """Return what comes of something; a fault ends it and is logged."""
     try:
         return await work

@@ -23,7 +23,7 @@ READ_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SendResult:
     """What came of sending.
 
     Attributes:
@@ -65,15 +65,15 @@ class Sender:
         self._v2_word = word if with_v2 else None
         self._deadlines = Deadlines(seconds)
 
-    async def send(self, url: str, secret: str, body: bytes) -> Sent:
+    async def send(self, url: str, secret: str, body: bytes) -> SendResult:
         """Make one attempt; whatever goes wrong is its outcome, never an exception."""
-        answered: list[int] = []
+        statuses: list[int] = []
         try:
             with self._deadlines.start():
                 await self._check.url(url)
-                await self._post(url, secret, body, answered)
+                await self._post(url, secret, body, statuses)
         except BadDestination:
-            return Sent(Outcome.ADDRESS)
+            return SendResult(Outcome.ADDRESS)
         except TimeoutError:
             fault = Outcome.TIMEOUT
         except aiohttp.ClientConnectorDNSError as unresolved:
@@ -81,17 +81,17 @@ class Sender:
         except (aiohttp.ClientError, OSError, ValueError):
             fault = Outcome.CONNECTION
         # A status is an answer, whatever becomes of the body behind it.
-        return Sent(outcome_of(answered[0]), answered[0]) if answered else Sent(fault)
+        return SendResult(outcome_of(statuses[0]), statuses[0]) if statuses else SendResult(fault)
 
-    async def _post(self, url: str, secret: str, body: bytes, answered: list[int]) -> None:
-        signed = header_value(secret, body, t=self._clock.now(), word=self._v2_word)
+    async def _post(self, url: str, secret: str, body: bytes, statuses: list[int]) -> None:
+        signature = header_value(secret, body, t=self._clock.now(), word=self._v2_word)
         async with self._session.post(
-            _url(url), data=body, headers={self._header: signed}, allow_redirects=False
+            _url(url), data=body, headers={self._header: signature}, allow_redirects=False
         ) as response:
-            answered.append(response.status)
+            statuses.append(response.status)
             if not _is_all_there(response):
                 with suppress(aiohttp.ClientError):
-                    await _drop(response)
+                    await _drain(response)
 
 
 @lru_cache(maxsize=1024)
@@ -104,10 +104,10 @@ def _is_all_there(response: aiohttp.ClientResponse) -> bool:
     return response.content.is_eof() and response.content.total_bytes <= READ_BYTES
 
 
-async def _drop(response: aiohttp.ClientResponse) -> None:
+async def _drain(response: aiohttp.ClientResponse) -> None:
     """Read up to 4 KiB of a body; a connection with more on it is closed."""
-    left = READ_BYTES
-    while left > 0 and not response.content.at_eof():
-        left -= len(await response.content.read(left))
+    bytes_left = READ_BYTES
+    while bytes_left > 0 and not response.content.at_eof():
+        bytes_left -= len(await response.content.read(bytes_left))
     if not response.content.at_eof():
         response.close()

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from reference.gateway.runtime import Beside, running
+from reference.gateway.runtime import BackgroundWork, open_gateway
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.service_word import ServiceWord
 from tests.simulation.chains import WALLETS, SendingChain
@@ -49,13 +49,13 @@ class Gateway(Fleet):
         self.folder = folder
         self.chains = chains
         self._settings: GatewaySettings | None = None
-        self.beside: tuple[Beside, ...] = ()
+        self.beside: tuple[BackgroundWork, ...] = ()
 
     def opened(self) -> AbstractAsyncContextManager[Any]:
         """Return the application of a worker that starts now."""
         if self._settings is None:
             self._settings = self._read()
-        return running(self._settings, self.beside)
+        return open_gateway(self._settings, self.beside)
 
     def _read(self) -> GatewaySettings:
         given: dict[str, Any] = {

@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
 from reference.gateway import refusals
-from reference.gateway.checkout.link_settlement import LinkEnded, Settling, TransferUsed
-from reference.gateway.checkout.settlement_attestations import Attesting
+from reference.gateway.checkout.link_settlement import LinkEnded, LinkSettlement, TransferUsed
+from reference.gateway.checkout.settlement_attestations import Attestor
 from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.credentials import digest_of
 from reference.gateway.settings import GatewaySettings
@@ -48,31 +48,31 @@ class AbandonRequest(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
 
-class Actions:
+class LinkActions:
     """Carries out what is asked for a link, or raises `Refused`."""
 
     def __init__(
         self,
         settings: GatewaySettings,
         clock: WpClock,
-        settling: Settling,
+        settlement: LinkSettlement,
         lanes: Mapping[str, Lane],
         watchers: Mapping[str, Watcher],
-        attesting: Attesting,
+        attestor: Attestor,
     ) -> None:
         self._settings = settings
         self._clock = clock
-        self._settling = settling
+        self._settlement = settlement
         self._lanes = lanes
         self._watchers = watchers
-        self._attesting = attesting
+        self._attestor = attestor
 
     async def status(self, link: Link) -> dict[str, Any]:
         """Return where a link stands, of a paid one with the attestation of its payment; nothing changes by it."""
-        status, payment = await self._settling.status(link), await self._settling.paid_by(link)
+        status, payment = await self._settlement.status(link), await self._settlement.find_payment(link)
         if status.state is not LinkState.PAID or payment is None:
             return dict(status.members())
-        return {**status.members(), **(await self._attesting.of(payment)).members()}
+        return {**status.members(), **(await self._attestor.of(payment)).members()}
 
     # The three actions.
 
@@ -88,11 +88,11 @@ class Actions:
         if (answer := await self._answer_of_ended(link, request)) is not None:
             return answer
         if self._clock.now() > link.expires_at:
-            await self._watcher(link).look(link)  # the last look may end it
+            await self._watcher(link).search_now(link)  # the last look may end it
             if (answer := await self._answer_of_ended(link, request)) is not None:
                 return answer
         try:
-            payment = await self._pay(link, _transaction(link, request))
+            payment = await self._pay(link, _shown_tx_id(link, request))
         except LinkEnded:
             if (answer := await self._answer_of_ended(link, request)) is not None:
                 return answer
@@ -100,15 +100,15 @@ class Actions:
         return await self._answer(link, payment)
 
     async def _pay(self, link: Link, tx_id: str) -> Payment:
-        seen = await self._lane(link).observe(tx_id)
+        transaction = await self._lane(link).observe(tx_id)
         try:
-            return await self._settling.pay(link, tx_id, seen)
+            return await self._settlement.pay(link, tx_id, transaction)
         except NotPaid as fault:
             if fault.reason == "self_payment":
                 raise refusals.self_payment_blocked() from fault
-            if checkout.may_be_on_its_way(seen, self._settling.asked(link)):
-                await self._settling.payments.show(link.id, tx_id)
-            await self._watcher(link).note_misdirected(tx_id, seen)
+            if checkout.may_be_on_its_way(transaction, self._settlement.asked(link)):
+                await self._settlement.payments.show(link.id, tx_id)
+            await self._watcher(link).note_misdirected(tx_id, transaction)
             raise refusals.not_verified(fault.reason) from fault
         except TransferUsed as used:
             if used.cross_tenant:
@@ -121,7 +121,7 @@ class Actions:
         Raises:
             Refused: It has another end, was paid by another transaction, or the chain has undone the payment.
         """
-        payment = await self._settling.paid_by(link)
+        payment = await self._settlement.find_payment(link)
         if payment is not None and _is_shown(payment, link, request):
             return await self._answer(link, payment)
         await self._refuse_ended(link)
@@ -129,9 +129,9 @@ class Actions:
 
     async def _answer(self, link: Link, payment: Payment) -> dict[str, Any]:
         """Return what the payer is told."""
-        attestation = await self._attesting.of(payment)
-        told = {"payment_ledger_id": payment.id, "redirect_url": link.redirect_url}
-        return {"status": LinkState.PAID.value, **told, **attestation.members()}
+        attestation = await self._attestor.of(payment)
+        members = {"payment_ledger_id": payment.id, "redirect_url": link.redirect_url}
+        return {"status": LinkState.PAID.value, **members, **attestation.members()}
 
     async def cancel(self, link: Link, request: CancelRequest) -> dict[str, str]:
         """End a link by its tenant's word.
@@ -151,13 +151,13 @@ class Actions:
             Refused: It is, or the link has another end.
             ChainUnavailable: Nobody can tell.
         """
-        state = await self._settling.links.state(link.id)
+        state = await self._settlement.links.state(link.id)
         if state == LinkState.ACTIVE:
-            look = await self._watcher(link).look(link)
+            search = await self._watcher(link).search_now(link)
             await self._refuse_ended(link, unless=LinkState.CANCELLED)
-            if link.id in look.held:
-                raise refusals.payment_pending(look.held[link.id])
-            if not look.complete:
+            if link.id in search.links_on_the_way:
+                raise refusals.payment_pending(search.links_on_the_way[link.id])
+            if not search.is_complete:
                 raise ChainUnavailable("the search did not reach the head")
             await self._end(link, unless=LinkState.CANCELLED)
         await self._refuse_ended(link, unless=LinkState.CANCELLED)
@@ -167,11 +167,11 @@ class Actions:
 
     async def _end(self, link: Link, unless: LinkState | None = None) -> None:
         await self._refuse_ended(link, unless)
-        if not await self._settling.end(link, LinkEnding.CALLED_OFF):
+        if not await self._settlement.end(link, LinkEnding.CALLED_OFF):
             await self._refuse_ended(link, unless)
 
     async def _refuse_ended(self, link: Link, unless: LinkState | None = None) -> None:
-        status = await self._settling.status(link)
+        status = await self._settlement.status(link)
         if status.state in {LinkState.ACTIVE, unless}:
             return
         if status.state is LinkState.PAID:
@@ -196,12 +196,12 @@ class Actions:
 def _is_shown(payment: Payment, link: Link, request: VerifyRequest) -> bool:
     """Return whether a payment is the one that a caller shows."""
     try:
-        return payment.tx_id == _transaction(link, request)
+        return payment.tx_id == _shown_tx_id(link, request)
     except Refused:
         return False
 
 
-def _transaction(link: Link, request: VerifyRequest) -> str:
+def _shown_tx_id(link: Link, request: VerifyRequest) -> str:
     """Return the canonical id of the transaction that is shown (P-NW-04).
 
     Raises:

@@ -7,32 +7,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # Each follower is a connection and a look at the database every second.
-_MOST_OF_A_LINK = 64
+_MOST_PER_LINK = 64
 _MOST = 4096
 
 
-class Announcements:
+class LinkAnnouncements:
     """Wakes whoever follows a link; other workers are noticed by reading the link again."""
 
     def __init__(self) -> None:
         self._followers: dict[str, set[asyncio.Event]] = {}
 
     @contextmanager
-    def following(self, link_id: str) -> Iterator[asyncio.Event]:
+    def follow(self, link_id: str) -> Iterator[asyncio.Event]:
         """Give an event that is set whenever the link is announced."""
         event = asyncio.Event()
         self._followers.setdefault(link_id, set()).add(event)
         try:
             yield event
         finally:
-            left = self._followers[link_id]
-            left.discard(event)
-            if not left:
+            followers = self._followers[link_id]
+            followers.discard(event)
+            if not followers:
                 del self._followers[link_id]
 
     def is_crowded(self, link_id: str) -> bool:
         """Return whether a link, or the process, has more followers than may stay."""
-        if len(self._followers.get(link_id, ())) > _MOST_OF_A_LINK:
+        if len(self._followers.get(link_id, ())) > _MOST_PER_LINK:
             return True
         return sum(map(len, self._followers.values())) > _MOST
 

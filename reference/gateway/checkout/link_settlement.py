@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reference.gateway.checkout.link_announcements import Announcements
+from reference.gateway.checkout.link_announcements import LinkAnnouncements
 from reference.gateway.checkout.outbox import Outbox
-from reference.gateway.network_recency import Recency
+from reference.gateway.network_recency import NetworkRecency
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.registry import descriptor_of
 from reference.protocol import checkout, transfer_purpose
@@ -72,7 +72,7 @@ class Status:
         return {**members, "payable": False, "payable_reason": _TRAILS} if self.trails else members
 
 
-class Settling:
+class LinkSettlement:
     """Ends links."""
 
     def __init__(
@@ -80,8 +80,8 @@ class Settling:
         settings: GatewaySettings,
         clock: WpClock,
         database: Database,
-        announcements: Announcements,
-        recency: Recency,
+        announcements: LinkAnnouncements,
+        recency: NetworkRecency,
     ) -> None:
         self.links = Links(database, settings.word)
         self.payments = Payments(database)
@@ -92,7 +92,7 @@ class Settling:
         self._announcements = announcements
         self._recency = recency
 
-    def asked(self, link: Link) -> LinkTerms:
+    def build_terms(self, link: Link) -> LinkTerms:
         """Return what a link asks of its chain."""
         return LinkTerms(
             network=NETWORKS[link.network],
@@ -106,28 +106,28 @@ class Settling:
     async def status(self, link: Link) -> Status:
         """Return where a link stands now."""
         state = LinkState(await self.links.state(link.id))
-        paid = await self.payments.of_link(link.id) if state is LinkState.PAID else None
+        payment = await self.payments.of_link(link.id) if state is LinkState.PAID else None
         trails = state is LinkState.ACTIVE and self._recency.trails(link.network)
-        return Status(state, link.redirect_url, None if paid is None else paid.tx_id, trails)
+        return Status(state, link.redirect_url, None if payment is None else payment.tx_id, trails)
 
-    async def paid_by(self, link: Link) -> Payment | None:
+    async def find_payment(self, link: Link) -> Payment | None:
         """Return the payment that has paid a link, or None when none has or the chain has undone it."""
         payment = await self.payments.of_link(link.id)
         return None if payment is None or payment.reversed_at is not None else payment
 
-    async def bound(self, network: str, seen: ObservedTransaction) -> Sequence[Link]:
+    async def find_bound_links(self, network: str, transaction: ObservedTransaction) -> Sequence[Link]:
         """Return the links of a network whose memos a transaction carries, wherever it carries them."""
         prefix = self._settings.word.memo("").encode()
-        texts = (seen.note, *seen.memos, seen.calldata[_PLAIN_CALL_BYTES:])
+        texts = (transaction.note, *transaction.memos, transaction.calldata[_PLAIN_CALL_BYTES:])
         tokens = {text[len(prefix) :] for text in texts if text.startswith(prefix)}
         asset = NETWORKS[network].asset_id
-        uses = (used for used in seen.authorizations_used if same_address(NETWORKS[network], used.asset, asset))
+        uses = (used for used in transaction.authorizations_used if same_address(NETWORKS[network], used.asset, asset))
         nonces = dict.fromkeys(used.nonce for used in uses)
-        found = [await self.links.by_token(token.decode()) for token in sorted(tokens) if _TOKEN.fullmatch(token)]
-        found += [await self.links.by_nonce(nonce) for nonce in nonces]
-        return list({link.id: link for link in found if link is not None and link.network == network}.values())
+        candidates = [await self.links.by_token(token.decode()) for token in sorted(tokens) if _TOKEN.fullmatch(token)]
+        candidates += [await self.links.by_nonce(nonce) for nonce in nonces]
+        return list({link.id: link for link in candidates if link is not None and link.network == network}.values())
 
-    async def pay(self, link: Link, tx_id: str, seen: ObservedTransaction) -> Payment:
+    async def pay(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> Payment:
         """Let a transaction pay an active link.
 
         Raises:
@@ -135,35 +135,44 @@ class Settling:
             TransferUsed: What it moved has paid other links or a call.
             LinkEnded: The link has an end already.
         """
-        asked = self.asked(link)
-        found = await self.for_link(link, seen, checkout.select_paying(seen, asked))
+        terms = self.build_terms(link)
+        transfers = await self.select_for_link(link, transaction, checkout.select_paying(transaction, terms))
         while True:
-            transfer = await self._free(link, tx_id, found)
-            payment = self._payment(link, tx_id, transfer, PaymentState.PAID, seen)
-            if await self._paid_by(link, payment):
+            transfer = await self._choose_transfer(link, tx_id, transfers)
+            payment = self._payment(link, tx_id, transfer, PaymentState.PAID, transaction)
+            if await self._try_to_pay(link, payment):
                 self._announcements.announce(link.id)
                 return payment
             if await self.links.state(link.id) != LinkState.ACTIVE:
                 raise LinkEnded
 
-    async def _paid_by(self, link: Link, payment: Payment) -> bool:
+    async def _try_to_pay(self, link: Link, payment: Payment) -> bool:
         """Note the payment, the link's end and its event in one transaction; False when either was taken already."""
         recheck_at = payment.seen_at + _FIRST_RECHECK_SECONDS if may_be_undone(payment) else None
-        noted = self.payments.build_insert(payment, recheck_at=recheck_at)
+        payment_change = self.payments.build_insert(payment, recheck_at=recheck_at)
         now = self._clock.now()
-        told = self._outbox.confirmed(link, payment, now=now)
+        event_changes = self._outbox.build_confirmed(link, payment, now=now)
         try:
             # A reorganisation may have moved what was late into time, and made enough of what was short.
-            unlisted = self.payments.build_unlist(payment)
-            above = (self.payments.build_surplus(payment),) if payment.value > self.asked(link).atomic else ()
-            ending = self.links.build_end(link.id, LinkEnding.PAYMENT_FINAL, **self._times(now))
-            await self._database.change_all(unlisted, noted, self.payments.build_use(payment), *above, *ending, *told)
+            unlist_change = self.payments.build_unlist(payment)
+            surplus_changes = (
+                (self.payments.build_surplus(payment),) if payment.value > self.build_terms(link).atomic else ()
+            )
+            end_changes = self.links.build_end(link.id, LinkEnding.PAYMENT_FINAL, **self._times(now))
+            await self._database.change_all(
+                unlist_change,
+                payment_change,
+                self.payments.build_use(payment),
+                *surplus_changes,
+                *end_changes,
+                *event_changes,
+            )
         except DuplicateKey:
             return False
         return True
 
-    async def for_link(
-        self, link: Link, seen: ObservedTransaction, found: tuple[Transfer, ...]
+    async def select_for_link(
+        self, link: Link, transaction: ObservedTransaction, transfers: tuple[Transfer, ...]
     ) -> tuple[Transfer, ...]:
         """Return the transfers that a link may take of those that fit it.
 
@@ -174,17 +183,17 @@ class Settling:
             NotPaid: None is.
         """
         service = self._settings.word.lower
-        tokens = [transfer_purpose.checkout_token(service, memo) for memo in seen.memos]
-        others = {token for token in tokens if token not in {None, link.token}}
-        if all([await self.links.by_token(token) for token in others if token is not None]):
-            return found
-        places = transfer_purpose.assign_links(seen, service)
-        own = tuple(one for one in found if places.get(one.ordinal) == link.token)
+        tokens = [transfer_purpose.checkout_token(service, memo) for memo in transaction.memos]
+        other_tokens = {token for token in tokens if token not in {None, link.token}}
+        if all([await self.links.by_token(token) for token in other_tokens if token is not None]):
+            return transfers
+        places = transfer_purpose.assign_links(transaction, service)
+        own = tuple(one for one in transfers if places.get(one.ordinal) == link.token)
         if not own:
             raise NotPaid("memo_mismatch")
         return own
 
-    async def _free(self, link: Link, tx_id: str, found: tuple[Transfer, ...]) -> Transfer:
+    async def _choose_transfer(self, link: Link, tx_id: str, transfers: tuple[Transfer, ...]) -> Transfer:
         """Return the transfer that is the link's to take.
 
         Raises:
@@ -194,51 +203,64 @@ class Settling:
         used = await self.payments.of_transaction(link.network, tx_id)
         if any(one.link_id == link.id for one in used):  # a watcher or another call was faster
             raise LinkEnded
-        others = await self.used_beside_links(link.network, tx_id, found)
-        transfer = checkout.choose_transfer(found, others | {one.ordinal for one in used}, self.asked(link))
+        unavailable = await self.find_unavailable_places(link.network, tx_id, transfers)
+        transfer = checkout.choose_transfer(
+            transfers, unavailable | {one.ordinal for one in used}, self.build_terms(link)
+        )
         if transfer is None:
-            paid = [one for one in used if one.ordinal in {fitting.ordinal for fitting in found}]
-            raise TransferUsed(bool(paid) and not others and all(one.tenant_id != link.tenant_id for one in paid))
+            payments = [one for one in used if one.ordinal in {fitting.ordinal for fitting in transfers}]
+            raise TransferUsed(
+                bool(payments) and not unavailable and all(one.tenant_id != link.tenant_id for one in payments)
+            )
         return transfer
 
-    async def used_beside_links(self, network: str, tx_id: str, found: tuple[Transfer, ...]) -> set[int]:
+    async def find_unavailable_places(self, network: str, tx_id: str, transfers: tuple[Transfer, ...]) -> set[int]:
         """Return the places of the transfers that have bought calls of a rail on this database, or were given back.
 
         Of a call that was sold before places were kept, any transfer may be the one that names a reference.
         """
-        used = set(await self.payments.unavailable_to_links(network, tx_id))
-        welded = {one.ordinal for one in found if one.accounts} if SOME_TRANSFER in used else set()
-        return used | welded
+        places = set(await self.payments.unavailable_to_links(network, tx_id))
+        possible_places = {one.ordinal for one in transfers if one.accounts} if SOME_TRANSFER in places else set()
+        return places | possible_places
 
-    async def note_late(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
+    async def note_late(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> None:
         """List a payment that came for a link when it was no longer active, unless it pays something else."""
         try:
-            found = checkout.match_transfers(seen, self.asked(link))
+            transfers = checkout.match_transfers(transaction, self.build_terms(link))
         except NotPaid as fault:
             if fault.reason == "wrong_amount":
-                await self.note_short(link, tx_id, seen)
+                await self.note_short(link, tx_id, transaction)
             return
-        await self._note(link, tx_id, seen, found, PaymentState.LATE)
+        await self._note(link, tx_id, transaction, transfers, PaymentState.LATE)
 
-    async def note_short(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
+    async def note_short(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> None:
         """List a payment that moved less than its link asks; the link waits for the whole."""
-        await self._note(link, tx_id, seen, checkout.select_too_small(seen, self.asked(link)), PaymentState.SHORT)
+        await self._note(
+            link, tx_id, transaction, checkout.select_too_small(transaction, self.build_terms(link)), PaymentState.SHORT
+        )
 
     async def _note(
-        self, link: Link, tx_id: str, seen: ObservedTransaction, fit: tuple[Transfer, ...], state: PaymentState
+        self,
+        link: Link,
+        tx_id: str,
+        transaction: ObservedTransaction,
+        transfers: tuple[Transfer, ...],
+        state: PaymentState,
     ) -> None:
         try:
-            transfer = await self._free(link, tx_id, await self.for_link(link, seen, fit))
+            transfer = await self._choose_transfer(
+                link, tx_id, await self.select_for_link(link, transaction, transfers)
+            )
         except (NotPaid, TransferUsed, LinkEnded):
             return
-        await self.payments.note(self._payment(link, tx_id, transfer, state, seen))
+        await self.payments.note(self._payment(link, tx_id, transfer, state, transaction))
 
-    async def end(self, link: Link, ending: LinkEnding) -> bool:
+    async def end(self, link: Link, cause: LinkEnding) -> bool:
         """End a link without a payment; False when it had an end already. A cancellation is told to those who asked."""
         now = self._clock.now()
-        told = self._outbox.cancelled(link, now=now) if ending is LinkEnding.CALLED_OFF else ()
+        event_changes = self._outbox.build_cancelled(link, now=now) if cause is LinkEnding.CALLED_OFF else ()
         try:
-            await self._database.change_all(*self.links.build_end(link.id, ending, **self._times(now)), *told)
+            await self._database.change_all(*self.links.build_end(link.id, cause, **self._times(now)), *event_changes)
         except DuplicateKey:
             return False
         self._announcements.announce(link.id)
@@ -249,10 +271,10 @@ class Settling:
         return {"now": now, "watched_until": now + self._settings.late_watch_seconds}
 
     def _payment(
-        self, link: Link, tx_id: str, transfer: Transfer, state: PaymentState, seen: ObservedTransaction
+        self, link: Link, tx_id: str, transfer: Transfer, state: PaymentState, transaction: ObservedTransaction
     ) -> Payment:
         return Payment.of(
-            str(uuid.uuid4()), link, tx_id, transfer, state, block_time=seen.block_time, now=self._clock.now()
+            str(uuid.uuid4()), link, tx_id, transfer, state, block_time=transaction.block_time, now=self._clock.now()
         )
 
 

@@ -19,7 +19,7 @@ import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from reference.gateway.checkout.link_settlement import Settling
+from reference.gateway.checkout.link_settlement import LinkSettlement
 from reference.protocol import checkout
 from reference.protocol.checkout import LinkState, NotPaid
 from reference.protocol.observed_transaction import ObservedTransaction, Transfer, TxStatus
@@ -37,16 +37,18 @@ _TOKEN_LENGTH = 22
 _PLAIN_CALL_BYTES = 68
 
 
-class Misdirected:
+class MisdirectedPayments:
     """Lists what a final transaction moved to payout addresses and did not pay links with."""
 
-    def __init__(self, settling: Settling, clock: WpClock, memo_prefix: str) -> None:
+    def __init__(self, settlement: LinkSettlement, clock: WpClock, memo_prefix: str) -> None:
         """Take who settles links, and the text that every memo begins with."""
-        self._settling = settling
+        self._settlement = settlement
         self._clock = clock
         self._prefix = memo_prefix.encode()
 
-    async def note(self, network: str, tx_id: str, seen: ObservedTransaction, bound: Sequence[Link]) -> None:
+    async def note(
+        self, network: str, tx_id: str, transaction: ObservedTransaction, bound_links: Sequence[Link]
+    ) -> None:
         """List what is left of a transaction after the links that it binds have taken what is theirs.
 
         Args:
@@ -55,48 +57,52 @@ class Misdirected:
             seen: What the chain shows of it; one that is not final, or failed, lists nothing.
             bound: The links whose memos it carries exactly.
         """
-        if not seen.final or seen.status is not TxStatus.CONFIRMED or not seen.transfers:
+        if not transaction.final or transaction.status is not TxStatus.CONFIRMED or not transaction.transfers:
             return
-        if len(seen.transfers) > 1 or seen.memos:
-            for link in bound:
-                await self._note_left_over(link, tx_id, seen)
-        unclear = [link for link in await self._named(network, seen) if link.id not in {one.id for one in bound}]
+        if len(transaction.transfers) > 1 or transaction.memos:
+            for link in bound_links:
+                await self._note_left_over(link, tx_id, transaction)
+        unclear = [
+            link
+            for link in await self._find_named_links(network, transaction)
+            if link.id not in {one.id for one in bound_links}
+        ]
         for link in _first_of_each_tenant(unclear):
-            unsure = checkout.select_with_unclear_memo(seen, self._settling.asked(link))
-            await self._note(link, tx_id, seen, unsure, PaymentState.AMBIGUOUS)
-        if {one.asset for one in seen.transfers} - {""} or seen.authorizations_used:
-            await self._note_other_assets(network, tx_id, seen, bound)
+            unsure = checkout.select_with_unclear_memo(transaction, self._settlement.asked(link))
+            await self._note(link, tx_id, transaction, unsure, PaymentState.AMBIGUOUS)
+        if {one.asset for one in transaction.transfers} - {""} or transaction.authorizations_used:
+            await self._note_other_assets(network, tx_id, transaction, bound_links)
 
-    async def _note_left_over(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
-        asked = self._settling.asked(link)
-        found = checkout.select_bound(seen, asked)
+    async def _note_left_over(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> None:
+        terms = self._settlement.asked(link)
+        transfers = checkout.select_bound(transaction, terms)
         try:
-            own = await self._settling.for_link(link, seen, found)
+            own = await self._settlement.select_for_link(link, transaction, transfers)
         except NotPaid:  # it may have paid a link that another gateway knows
-            await self._note(link, tx_id, seen, found, PaymentState.AMBIGUOUS)
+            await self._note(link, tx_id, transaction, transfers, PaymentState.AMBIGUOUS)
             return
-        short = tuple(one for one in own if one.value < asked.atomic)
-        await self._note(link, tx_id, seen, short, PaymentState.SHORT)
-        is_over = await self._settling.links.state(link.id) != LinkState.ACTIVE
-        if is_over or not checkout.is_in_time(seen, asked):
-            await self._note(link, tx_id, seen, tuple(one for one in own if one not in short), PaymentState.LATE)
+        short = tuple(one for one in own if one.value < terms.atomic)
+        await self._note(link, tx_id, transaction, short, PaymentState.SHORT)
+        is_over = await self._settlement.links.state(link.id) != LinkState.ACTIVE
+        if is_over or not checkout.is_in_time(transaction, terms):
+            await self._note(link, tx_id, transaction, tuple(one for one in own if one not in short), PaymentState.LATE)
 
     async def _note_other_assets(
-        self, network: str, tx_id: str, seen: ObservedTransaction, bound: Sequence[Link]
+        self, network: str, tx_id: str, transaction: ObservedTransaction, bound_links: Sequence[Link]
     ) -> None:
-        nonces = dict.fromkeys(used.nonce for used in seen.authorizations_used)
-        by_nonce = [await self._settling.links.by_nonce(nonce) for nonce in list(nonces)[:MOST_NAMED]]
-        links = [*bound, *(one for one in by_nonce if one is not None and one.network == network)]
+        nonces = dict.fromkeys(used.nonce for used in transaction.authorizations_used)
+        by_nonce = [await self._settlement.links.by_nonce(nonce) for nonce in list(nonces)[:MOST_NAMED]]
+        links = [*bound_links, *(one for one in by_nonce if one is not None and one.network == network)]
         for link in {one.id: one for one in links}.values():
-            foreign = checkout.select_in_other_assets(seen, self._settling.asked(link))
-            await self._note(link, tx_id, seen, foreign, PaymentState.OTHER_ASSET)
+            foreign = checkout.select_in_other_assets(transaction, self._settlement.asked(link))
+            await self._note(link, tx_id, transaction, foreign, PaymentState.OTHER_ASSET)
 
-    async def _named(self, network: str, seen: ObservedTransaction) -> list[Link]:
+    async def _find_named_links(self, network: str, transaction: ObservedTransaction) -> list[Link]:
         """Return the links of a network that a transaction names in texts that are not exactly one memo."""
-        texts = (seen.note, *seen.memos, seen.calldata[_PLAIN_CALL_BYTES:])
+        texts = (transaction.note, *transaction.memos, transaction.calldata[_PLAIN_CALL_BYTES:])
         tokens = dict.fromkeys(token for text in texts for token in self._tokens_within(text))
-        found = [await self._settling.links.by_token(token) for token in list(tokens)[: 2 * MOST_NAMED]]
-        return [link for link in found if link is not None and link.network == network][:MOST_NAMED]
+        candidates = [await self._settlement.links.by_token(token) for token in list(tokens)[: 2 * MOST_NAMED]]
+        return [link for link in candidates if link is not None and link.network == network][:MOST_NAMED]
 
     def _tokens_within(self, text: bytes) -> Iterator[str]:
         """Yield what may be a token in a text that is not exactly one memo."""
@@ -112,31 +118,44 @@ class Misdirected:
                 yield token[0][:_TOKEN_LENGTH].decode()
 
     async def _note(
-        self, link: Link, tx_id: str, seen: ObservedTransaction, found: Iterable[Transfer], state: PaymentState
+        self,
+        link: Link,
+        tx_id: str,
+        transaction: ObservedTransaction,
+        transfers: Iterable[Transfer],
+        state: PaymentState,
     ) -> None:
         """List transfers that have bought nothing and are not listed yet."""
-        found = tuple(found)
-        if not found:
+        transfers = tuple(transfers)
+        if not transfers:
             return
-        payments = self._settling.payments
-        taken = await self._taken(link, tx_id, found)
+        payments = self._settlement.payments
+        used_places = await self._find_used_places(link, tx_id, transfers)
         is_bounded = state in {PaymentState.OTHER_ASSET, PaymentState.AMBIGUOUS}
-        room = MOST_OF_A_LINK - await payments.count_misdirected(link.id) if is_bounded else len(found)
-        for transfer in [one for one in found if one.ordinal not in taken]:
+        room = MOST_OF_A_LINK - await payments.count_misdirected(link.id) if is_bounded else len(transfers)
+        for transfer in [one for one in transfers if one.ordinal not in used_places]:
             if room <= 0:
                 _log.warning("payment_not_listed", network=link.network, link=link.id, tx_id=tx_id)
                 return
             asset = transfer.asset if state is PaymentState.OTHER_ASSET else None
             payment = Payment.of(
-                str(uuid.uuid4()), link, tx_id, transfer, state, block_time=seen.block_time, now=self._clock.now()
+                str(uuid.uuid4()),
+                link,
+                tx_id,
+                transfer,
+                state,
+                block_time=transaction.block_time,
+                now=self._clock.now(),
             )
             room -= await payments.note(payment, asset=asset)
 
-    async def _taken(self, link: Link, tx_id: str, found: tuple[Transfer, ...]) -> Collection[int]:
+    async def _find_used_places(self, link: Link, tx_id: str, transfers: tuple[Transfer, ...]) -> Collection[int]:
         """Return the places of transfers that have paid something, were given back, or are listed to the tenant."""
-        known = await self._settling.payments.of_transaction(link.network, tx_id, of_all_states=True)
-        listed = {one.ordinal for one in known if one.state is PaymentState.PAID or one.tenant_id == link.tenant_id}
-        return listed | await self._settling.used_beside_links(link.network, tx_id, found)
+        payments = await self._settlement.payments.of_transaction(link.network, tx_id, of_all_states=True)
+        listed_places = {
+            one.ordinal for one in payments if one.state is PaymentState.PAID or one.tenant_id == link.tenant_id
+        }
+        return listed_places | await self._settlement.find_unavailable_places(link.network, tx_id, transfers)
 
 
 def _first_of_each_tenant(links: Sequence[Link]) -> list[Link]:

@@ -19,17 +19,19 @@ class Outbox:
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
 
-    def confirmed(self, link: Link, payment: Payment, *, now: int) -> tuple[Change, ...]:
+    def build_confirmed(self, link: Link, payment: Payment, *, now: int) -> tuple[Change, ...]:
         """Return the changes that tell of a payment; `now` is the moment of the change (P-WH-02)."""
-        paid = LinkPayment(payment.tx_id, payment.payer, payment.value)
-        return self._telling(link, EventType.PAYMENT_CONFIRMED, paid, now)
+        link_payment = LinkPayment(payment.tx_id, payment.payer, payment.value)
+        return self._build_event(link, EventType.PAYMENT_CONFIRMED, link_payment, now)
 
-    def cancelled(self, link: Link, *, now: int) -> tuple[Change, ...]:
+    def build_cancelled(self, link: Link, *, now: int) -> tuple[Change, ...]:
         """Return the changes that tell of a cancellation (P-WH-12)."""
-        return self._telling(link, EventType.PAYMENT_CANCELLED, None, now)
+        return self._build_event(link, EventType.PAYMENT_CANCELLED, None, now)
 
-    def _telling(self, link: Link, type_: EventType, paid: LinkPayment | None, now: int) -> tuple[Change, ...]:
+    def _build_event(
+        self, link: Link, type_: EventType, link_payment: LinkPayment | None, now: int
+    ) -> tuple[Change, ...]:
         event_id = f"evt_{uuid.uuid4()}"
         sale = EventLink(NETWORKS[link.network], link.token, link.label, link.amount_microunits)
-        body = event_body(event_id, type_, sale, paid, created=now)
+        body = event_body(event_id, type_, sale, link_payment, created=now)
         return self._deliveries.build_event(Event(event_id, link.tenant_id, link.id, type_, now, body))

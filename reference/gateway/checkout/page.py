@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from reference.gateway.checkout.link_settlement import Settling, Status
+from reference.gateway.checkout.link_settlement import LinkSettlement, Status
 from reference.gateway.page_parts import ICON, Asset, asset, atomic_pretty, environment, icon, network_name
 from reference.gateway.return_addresses import host_of, is_at_shop
 from reference.gateway.settings import GatewaySettings
@@ -54,15 +54,15 @@ def assets() -> Mapping[str, Asset]:
 class Page:
     """Makes pages."""
 
-    def __init__(self, settings: GatewaySettings, clock: WpClock, settling: Settling) -> None:
+    def __init__(self, settings: GatewaySettings, clock: WpClock, settlement: LinkSettlement) -> None:
         self._settings = settings
         self._clock = clock
-        self._settling = settling
+        self._settlement = settlement
         self._template = environment(__package__).get_template("checkout.html")
 
     def payload(self, link: Link) -> str:
         """Return the text of a link's QR code."""
-        return qr_payload(self._shown(link))
+        return qr_payload(self._shown_link(link))
 
     def is_open(self, link: Link, status: Status) -> bool:
         """Whether the page asks for money now: the link is active, its time is not over, its network is current."""
@@ -82,7 +82,7 @@ class Page:
             price: What it was ordered as, as far as that is known.
             payment: The payment that has paid it, unless the chain has undone that.
         """
-        asked = self._settling.asked(link)
+        terms = self._settlement.asked(link)
         is_open = self.is_open(link, status)
         trails = status.trails and self._is_in_time(link, status)
         waits = status.state is LinkState.ACTIVE and not is_open and not trails
@@ -97,32 +97,32 @@ class Page:
             merchant=merchant,
             payee=payee_name(merchant),
             back=_back(link, merchant, is_over=not (is_open or trails)),
-            ordered=_ordered(link, price, asked),
-            receipt=_receipt(payment) if status.state is LinkState.PAID else None,
+            ordered=_order_members(link, price, terms),
+            receipt=_receipt_members(payment) if status.state is LinkState.PAID else None,
             tx_id=status.tx_id,
-            explorer=None if status.tx_id is None else explorer_link(asked.network, status.tx_id),
-            amount=amount_pretty(link.amount_microunits, asked.network.asset_label),
-            network=network_name(asked.network),
-            is_test=asked.network.is_test,
-            family=asked.network.family,
+            explorer=None if status.tx_id is None else explorer_link(terms.network, status.tx_id),
+            amount=amount_pretty(link.amount_microunits, terms.network.asset_label),
+            network=network_name(terms.network),
+            is_test=terms.network.is_test,
+            family=terms.network.family,
             expires_at=utc_text(link.expires_at),
             expires_text=_readable(link.expires_at),
             seconds_left=max(0, link.expires_at - self._clock.now()),
             assets=assets(),
-            **(self._payable(link, asked) if is_open else {}),
+            **(self._payable(link, terms) if is_open else {}),
         )
 
-    def _payable(self, link: Link, asked: LinkTerms) -> dict[str, Any]:
+    def _payable(self, link: Link, terms: LinkTerms) -> dict[str, Any]:
         """Return what only a page that asks for money shows."""
-        wallet = _wallet(link, asked) if asked.network.eip712_name else None
+        wallet = _wallet_members(link, terms) if terms.network.eip712_name else None
         payload = self.payload(link)
-        lane = descriptor_of(asked.network)
+        lane = descriptor_of(terms.network)
         opens = () if lane is None else lane.wallet_links(payload)
-        return {"address": link.pay_to, "memo": asked.memo, "payload": payload, "wallet": wallet, "opens": opens}
+        return {"address": link.pay_to, "memo": terms.memo, "payload": payload, "wallet": wallet, "opens": opens}
 
-    def _shown(self, link: Link) -> ShownLink:
+    def _shown_link(self, link: Link) -> ShownLink:
         address = f"{self._settings.public_url}/checkout/{link.token}"
-        return ShownLink(self._settling.asked(link), link.token, link.label, address, self._settings.word)
+        return ShownLink(self._settlement.asked(link), link.token, link.label, address, self._settings.word)
 
 
 def _back(link: Link, merchant: Merchant, *, is_over: bool) -> dict[str, str] | None:
@@ -130,16 +130,16 @@ def _back(link: Link, merchant: Merchant, *, is_over: bool) -> dict[str, str] | 
 
     Of a tenant without any, the link's own address once the link is over, so that its page is no dead end.
     """
-    wanted = link.redirect_url
+    redirect_url = link.redirect_url
     if not merchant.addresses:
-        return {"address": wanted, "host": host_of(wanted)} if wanted and is_over else None
-    address = wanted if wanted and is_at_shop(wanted, merchant.addresses) else merchant.addresses[0]
+        return {"address": redirect_url, "host": host_of(redirect_url)} if redirect_url and is_over else None
+    address = redirect_url if redirect_url and is_at_shop(redirect_url, merchant.addresses) else merchant.addresses[0]
     return {"address": address, "host": host_of(address)}
 
 
-def _ordered(link: Link, price: Price | None, asked: LinkTerms) -> dict[str, str] | None:
+def _order_members(link: Link, price: Price | None, terms: LinkTerms) -> dict[str, str] | None:
     """Return what the page says of an order in another currency than the asset; None where there is nothing to say."""
-    asset = asked.network.asset_label
+    asset = terms.network.asset_label
     if price is None or price.currency == asset:
         return None
     whole, _, fraction = price.amount.partition(".")
@@ -151,7 +151,7 @@ def _ordered(link: Link, price: Price | None, asked: LinkTerms) -> dict[str, str
     }
 
 
-def _receipt(payment: Payment | None) -> dict[str, str] | None:
+def _receipt_members(payment: Payment | None) -> dict[str, str] | None:
     """Return what the receipt of a paid link says of its payment; None where the chain has undone it."""
     if payment is None:
         return None
@@ -168,17 +168,17 @@ def _readable(unix: int) -> str:
     return datetime.fromtimestamp(unix, UTC).strftime("%-d %B %Y, %H:%M:%S UTC")
 
 
-def _wallet(link: Link, asked: LinkTerms) -> dict[str, str]:
+def _wallet_members(link: Link, terms: LinkTerms) -> dict[str, str]:
     """Return what an EIP-1193 wallet is asked to sign and to send (P-CK-09)."""
-    network = asked.network
+    network = terms.network
     return {
         "chain_id": network.event.partition(":")[2],
         "asset": network.asset_id,
         "name": network.eip712_name,
         "version": network.eip712_version,
         "to": link.pay_to,
-        "value": str(asked.atomic),
-        "nonce": nonce_of(asked.memo),
+        "value": str(terms.atomic),
+        "nonce": nonce_of(terms.memo),
         # The contract compares strictly, and a block of the expiry's own second still pays.
         "valid_before": str(link.expires_at + 1),
         "selector": "0x" + TRANSFER_SELECTOR.hex(),

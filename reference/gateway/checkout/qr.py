@@ -9,10 +9,12 @@ import segno
 
 MAX_DATA_BYTES = 512
 _SCALE, _BORDER = 8, 4
-_KEPT = 256  # pages that are open at a time and ask again; a code takes 10 ms and more to draw, and one or two KB
+_CACHED_CODES = (
+    256  # pages that are open at a time and ask again; a code takes 10 ms and more to draw, and one or two KB
+)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHED_CODES)
 def png(payload: str) -> bytes:
     """Return the code of a text: black on white, with the quiet zone that readers want."""
     code = segno.make_qr(payload, error="m" if len(payload.encode()) <= MAX_DATA_BYTES else "l")

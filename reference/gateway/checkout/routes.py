@@ -9,11 +9,11 @@ import orjson
 from quart import Quart, Response, request
 
 from reference.gateway import refusals
-from reference.gateway.calls import Body, body_of, fitted
+from reference.gateway.calls import Body, fit_model, read_body
 from reference.gateway.checkout import qr
-from reference.gateway.checkout.link_actions import AbandonRequest, Actions, CancelRequest, VerifyRequest
-from reference.gateway.checkout.link_announcements import Announcements
-from reference.gateway.checkout.link_settlement import Settling
+from reference.gateway.checkout.link_actions import AbandonRequest, CancelRequest, LinkActions, VerifyRequest
+from reference.gateway.checkout.link_announcements import LinkAnnouncements
+from reference.gateway.checkout.link_settlement import LinkSettlement
 from reference.gateway.checkout.page import SECURITY, Page, assets
 from reference.gateway.checkout.status_events import statuses
 from reference.gateway.rate_limits import Limits
@@ -28,8 +28,8 @@ from reference.web.http.quart_calls import current_body
 
 _PATH = "/checkout/<token>"
 _NO_STORE = {"Cache-Control": "no-store"}
-_CACHED = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
-_LOGO = {**_CACHED, "Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
+_CACHEABLE = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
+_LOGO = {**_CACHEABLE, "Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
 
 Handler = Callable[[Link, Body], Awaitable[Response]]
 
@@ -40,15 +40,15 @@ class Routes:
     def __init__(
         self,
         settings: GatewaySettings,
-        settling: Settling,
-        announcements: Announcements,
+        settlement: LinkSettlement,
+        announcements: LinkAnnouncements,
         page: Page,
-        actions: Actions,
+        actions: LinkActions,
         limits: Limits,
         storefronts: Storefronts,
     ) -> None:
         self._settings = settings
-        self._settling = settling
+        self._settlement = settlement
         self._announcements = announcements
         self._page = page
         self._actions = actions
@@ -61,8 +61,8 @@ class Routes:
         self._add(app, "GET", "/status", self._status)
         self._add(app, "GET", "/events", self._events)
         self._add(app, "GET", "/qr", self._qr)
-        self._add(app, "POST", "/verify", self._verify, required=True)
-        self._add(app, "POST", "/cancel", self._cancel, required=True)
+        self._add(app, "POST", "/verify", self._verify, is_required=True)
+        self._add(app, "POST", "/cancel", self._cancel, is_required=True)
         self._add(app, "POST", "/abandon", self._abandon)
         for folder, view in (("assets", self._asset), ("logos", self._logo)):
             app.add_url_rule(
@@ -73,11 +73,11 @@ class Routes:
                 provide_automatic_options=False,
             )
 
-    def _add(self, app: Quart, method: str, below: str, handler: Handler, *, required: bool = False) -> None:
+    def _add(self, app: Quart, method: str, below: str, handler: Handler, *, is_required: bool = False) -> None:
         async def view(token: str) -> Response:
             link = await self._link(token)
             call = asked(cast("Scope", request.scope), request.path, await current_body())
-            return await handler(link, body_of(call, required=required))
+            return await handler(link, read_body(call, is_required=is_required))
 
         app.add_url_rule(
             _PATH + below, f"{method} {_PATH}{below}", view, methods=[method], provide_automatic_options=False
@@ -90,20 +90,20 @@ class Routes:
             Refused: There is no such link, or there were too many calls.
         """
         scope = cast("Scope", request.scope)
-        link = await self._settling.links.by_token(token)
+        link = await self._settlement.links.by_token(token)
         if link is None:
-            self._limits.address(scope)
+            self._limits.charge_address(scope)
             raise refusals.not_found()
-        self._limits.token(scope, token)
+        self._limits.charge_token(scope, token)
         return link
 
     # Reading.
 
     async def _show(self, link: Link, body: Body) -> Response:
         del body
-        status = await self._settling.status(link)
-        payment = await self._settling.paid_by(link) if status.state is LinkState.PAID else None
-        merchant, price = await self._storefronts.of(link.tenant_id), await self._settling.links.price(link.id)
+        status = await self._settlement.status(link)
+        payment = await self._settlement.find_payment(link) if status.state is LinkState.PAID else None
+        merchant, price = await self._storefronts.of(link.tenant_id), await self._settlement.links.price(link.id)
         html = self._page.html(link, status, merchant, payment, price)
         return Response(html, 200, {"Content-Type": "text/html; charset=utf-8", **SECURITY})
 
@@ -117,7 +117,7 @@ class Routes:
         if request.method == "HEAD":
             return Response(b"", 200, headers)
         stream: AsyncIterator[bytes] = statuses(
-            self._settling, self._announcements, link, every=self._settings.chain_poll_seconds
+            self._settlement, self._announcements, link, every=self._settings.chain_poll_seconds
         )
         response = Response(stream, 200, headers)
         response.timeout = None
@@ -125,36 +125,36 @@ class Routes:
 
     async def _qr(self, link: Link, body: Body) -> Response:
         del body
-        data = self._wanted_data()
+        data = self._read_data_parameter()
         if data is None:
-            if not self._page.is_open(link, await self._settling.status(link)):
+            if not self._page.is_open(link, await self._settlement.status(link)):
                 raise refusals.not_found()
             data = self._page.payload(link)
         return Response(qr.png(data), 200, {"Content-Type": "image/png", **_NO_STORE})
 
-    def _wanted_data(self) -> str | None:
+    def _read_data_parameter(self) -> str | None:
         """Return the text that a caller wants coded instead of the payload; None where that is off (P-CK-05).
 
         Raises:
             Unprocessable: It is empty, or too long.
         """
-        wanted = request.args.get("data")
-        if wanted is None or not self._settings.qr_data:
+        text = request.args.get("data")
+        if text is None or not self._settings.qr_data:
             return None
-        if not 1 <= len(wanted.encode(errors="replace")) <= qr.MAX_DATA_BYTES:
+        if not 1 <= len(text.encode(errors="replace")) <= qr.MAX_DATA_BYTES:
             message = f"give 1 to {qr.MAX_DATA_BYTES} bytes"
             raise Unprocessable([{"loc": ["query", "data"], "msg": message, "type": "data_length"}])
-        return str(wanted)
+        return str(text)
 
     async def _asset(self, name: str) -> Response:
-        self._limits.address(cast("Scope", request.scope))
-        found = assets().get(name)
-        if found is None:
+        self._limits.charge_address(cast("Scope", request.scope))
+        asset = assets().get(name)
+        if asset is None:
             raise refusals.not_found()
-        return Response(found.data, 200, {"Content-Type": found.media, **_CACHED})
+        return Response(asset.data, 200, {"Content-Type": asset.media, **_CACHEABLE})
 
     async def _logo(self, name: str) -> Response:
-        self._limits.address(cast("Scope", request.scope))
+        self._limits.charge_address(cast("Scope", request.scope))
         png = await self._storefronts.logo(name)
         if png is None:
             raise refusals.not_found()
@@ -163,14 +163,14 @@ class Routes:
     # Acting.
 
     async def _verify(self, link: Link, body: Body) -> Response:
-        return _json(await self._actions.verify(link, fitted(VerifyRequest, body.value)))
+        return _json(await self._actions.verify(link, fit_model(VerifyRequest, body.value)))
 
     async def _cancel(self, link: Link, body: Body) -> Response:
-        return _json(await self._actions.cancel(link, fitted(CancelRequest, body.value)))
+        return _json(await self._actions.cancel(link, fit_model(CancelRequest, body.value)))
 
     async def _abandon(self, link: Link, body: Body) -> Response:
         if body.data:
-            fitted(AbandonRequest, body.value)
+            fit_model(AbandonRequest, body.value)
         return _json(await self._actions.abandon(link))
 
 

@@ -8,14 +8,14 @@ from functools import partial
 
 from quart import Quart
 
-from reference.gateway.checkout.link_actions import Actions
-from reference.gateway.checkout.link_announcements import Announcements
-from reference.gateway.checkout.link_settlement import Settling
+from reference.gateway.checkout.link_actions import LinkActions
+from reference.gateway.checkout.link_announcements import LinkAnnouncements
+from reference.gateway.checkout.link_settlement import LinkSettlement
 from reference.gateway.checkout.page import Page
 from reference.gateway.checkout.routes import Routes
-from reference.gateway.checkout.settlement_attestations import Attesting
+from reference.gateway.checkout.settlement_attestations import Attestor
 from reference.gateway.checkout.watcher import Watcher
-from reference.gateway.network_recency import Recency
+from reference.gateway.network_recency import NetworkRecency
 from reference.gateway.rate_limits import Limits
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
@@ -36,9 +36,9 @@ class Checkout:
         clock: WpClock,
         database: Database,
         lanes: Mapping[str, Lane],
-        recency: Recency,
+        recency: NetworkRecency,
         limits: Limits,
-        attesting: Attesting,
+        attestor: Attestor,
         storefronts: Storefronts,
     ) -> None:
         """Put the parts together.
@@ -53,15 +53,15 @@ class Checkout:
             attesting: Attests payments.
             storefronts: What tenants show of themselves.
         """
-        announcements = Announcements()
-        settling = Settling(settings, clock, database, announcements, recency)
+        announcements = LinkAnnouncements()
+        settlement = LinkSettlement(settings, clock, database, announcements, recency)
         self._every = settings.chain_poll_seconds
         self._lanes = lanes
-        self._watcher = partial(Watcher, settings, clock, settling)
+        self._watcher = partial(Watcher, settings, clock, settlement)
         self._watchers = {key: self._watcher(lane) for key, lane in lanes.items()}
-        actions = Actions(settings, clock, settling, lanes, self._watchers, attesting)
-        page = Page(settings, clock, settling)
-        self._routes = Routes(settings, settling, announcements, page, actions, limits, storefronts)
+        actions = LinkActions(settings, clock, settlement, lanes, self._watchers, attestor)
+        page = Page(settings, clock, settlement)
+        self._routes = Routes(settings, settlement, announcements, page, actions, limits, storefronts)
 
     def add_routes(self, app: Quart) -> None:
         """Add the routes below /checkout/ to an app."""
@@ -69,11 +69,11 @@ class Checkout:
 
     async def watch(self) -> None:
         """Watch every network, each at its own pace, until cancelled."""
-        watched: set[str] = set()
+        watched_keys: set[str] = set()
         async with asyncio.TaskGroup() as tasks:
             while True:
-                for key in [key for key in self._lanes if key not in watched]:
-                    watched.add(key)
+                for key in [key for key in self._lanes if key not in watched_keys]:
+                    watched_keys.add(key)
                     watcher = self._watchers.setdefault(key, self._watcher(self._lanes[key]))
                     tasks.create_task(self._watch(watcher))
                 await asyncio.sleep(self._every)
@@ -83,7 +83,7 @@ class Checkout:
         fault = ""
         while True:
             try:
-                await watcher.round()
+                await watcher.run_round()
             except (ChainUnavailable, DatabaseUnavailable) as away:
                 fault = _log_if_new("watching_waits", watcher.network, fault, f"{type(away).__name__}: {away}")
             except Exception as unplanned:  # noqa: BLE001 - no fault may end the watching

@@ -40,15 +40,15 @@ class Attestation:
         return {"settlement_attestation": self.claims, "settlement_attestation_jws": self.jws}
 
 
-class Attesting:
+class Attestor:
     """Attests payments of links."""
 
     def __init__(
-        self, settings: GatewaySettings, kept: Attestations, *, sign: Callable[[Claims], str], did: str
+        self, settings: GatewaySettings, attestations: Attestations, *, sign: Callable[[Claims], str], did: str
     ) -> None:
         """Take what is told, where attestations are kept, and who signs."""
         self._settings = settings
-        self._kept = kept
+        self._attestations = attestations
         self._sign = sign
         self._did = did
 
@@ -58,8 +58,8 @@ class Attesting:
         It is made when it is first asked for, so that no payment waits for a key; from then on it stays as it is,
         whatever becomes of keys and settings.
         """
-        jws = await self._kept.of_payment(payment.id)
-        return Attestation(jws or await self._kept.keep(payment.id, self._sign(self._claims(payment))))
+        jws = await self._attestations.of_payment(payment.id)
+        return Attestation(jws or await self._attestations.keep(payment.id, self._sign(self._claims(payment))))
 
     def _claims(self, payment: Payment) -> Claims:
         network = NETWORKS[payment.network]

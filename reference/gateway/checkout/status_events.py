@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import orjson
 
-from reference.gateway.checkout.link_announcements import Announcements
-from reference.gateway.checkout.link_settlement import Settling, Status
+from reference.gateway.checkout.link_announcements import LinkAnnouncements
+from reference.gateway.checkout.link_settlement import LinkSettlement, Status
 from reference.protocol.checkout import LinkState
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
@@ -25,7 +25,7 @@ _COME_BACK = b"retry: 5000\n\n"
 
 
 async def statuses(
-    settling: Settling, announcements: Announcements, link: Link, *, every: float
+    settlement: LinkSettlement, announcements: LinkAnnouncements, link: Link, *, every: float
 ) -> AsyncIterator[bytes]:
     """Yield events until the link has an end; it is read anew every so many seconds, or when it is announced.
 
@@ -33,20 +33,20 @@ async def statuses(
     so it does when the database is away, or the gateway is to end.
     """
     last: Status | None = None
-    opened = told_at = time.monotonic()
-    with suppress(DatabaseUnavailable), announcements.following(link.id) as event, ENDING.waking(event):
+    opened_at = sent_at = time.monotonic()
+    with suppress(DatabaseUnavailable), announcements.follow(link.id) as event, ENDING.waking(event):
         if announcements.is_crowded(link.id):
-            yield _status_event(await settling.status(link)) + _COME_BACK
+            yield _status_event(await settlement.status(link)) + _COME_BACK
             return
-        while time.monotonic() - opened < _LONGEST_SECONDS:
+        while time.monotonic() - opened_at < _LONGEST_SECONDS:
             event.clear()
-            status = await settling.status(link)
+            status = await settlement.status(link)
             if status != last:
                 yield _status_event(status)
-                last, told_at = status, time.monotonic()
-            elif time.monotonic() - told_at > _COMMENT_SECONDS:
+                last, sent_at = status, time.monotonic()
+            elif time.monotonic() - sent_at > _COMMENT_SECONDS:
                 yield b": still here\n\n"
-                told_at = time.monotonic()
+                sent_at = time.monotonic()
             if status.state is not LinkState.ACTIVE or ENDING.is_told:
                 return
             with suppress(TimeoutError):

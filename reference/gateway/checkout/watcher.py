@@ -11,8 +11,8 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from reference.gateway.checkout.link_settlement import LinkEnded, Settling, TransferUsed
-from reference.gateway.checkout.misdirected_payments import Misdirected
+from reference.gateway.checkout.link_settlement import LinkEnded, LinkSettlement, TransferUsed
+from reference.gateway.checkout.misdirected_payments import MisdirectedPayments
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.finding import LEAST_LOOK_BACK, Candidate, Head
 from reference.lanes.lane import ChainUnavailable, Lane
@@ -26,7 +26,7 @@ from reference.web.logs import get_logger
 
 _log = get_logger()
 _KEEP_EVERY_SECONDS = 10.0
-_REMEMBERED = 100_000
+_MOST_REMEMBERED = 100_000
 # A link may become visible a little later than it says it was created.
 _COMMIT_SECONDS = 30
 _ACTIVE_FOR_SECONDS = 30
@@ -43,7 +43,7 @@ _STRAYS_AT_ONCE = 16
 
 
 @dataclass(slots=True)
-class Doubt:
+class UnreadableTransaction:
     """A transaction that a search listed and the node did not tell of, in unix seconds.
 
     Attributes:
@@ -56,7 +56,7 @@ class Doubt:
 
 
 @dataclass(slots=True)
-class Look:
+class SearchResult:
     """What one search of a payout address showed.
 
     Attributes:
@@ -65,38 +65,38 @@ class Look:
         unfinished: The oldest block with a transaction that is to be looked at again.
     """
 
-    complete: bool
-    held: dict[str, str] = field(default_factory=dict)
-    unfinished: int | None = None
+    is_complete: bool
+    links_on_the_way: dict[str, str] = field(default_factory=dict)
+    oldest_unfinished: int | None = None
 
-    def look_again(self, candidate: Candidate) -> None:
+    def revisit(self, candidate: Candidate) -> None:
         """Note that a transaction is not done with."""
-        if self.unfinished is None or candidate.position < self.unfinished:
-            self.unfinished = candidate.position
+        if self.oldest_unfinished is None or candidate.position < self.oldest_unfinished:
+            self.oldest_unfinished = candidate.position
 
 
 class Watcher:
     """Watches one network."""
 
-    def __init__(self, settings: GatewaySettings, clock: WpClock, settling: Settling, lane: Lane) -> None:
+    def __init__(self, settings: GatewaySettings, clock: WpClock, settlement: LinkSettlement, lane: Lane) -> None:
         self.network = lane.facts.network.key
         self._settings = settings
         self._clock = clock
-        self._settling = settling
+        self._settlement = settlement
         self._lane = lane
         self._positions: dict[str, int] = {}
         # Payout addresses, and until when each is known to be watched.
         self._watched: dict[str, int] = {}
         self._looked_at: int | None = None
         self._kept_at = -_KEEP_EVERY_SECONDS
-        self._misdirected = Misdirected(settling, clock, settings.word.memo(""))
+        self._misdirected = MisdirectedPayments(settlement, clock, settings.word.memo(""))
         # From where each payout address is searched for other assets, and when it was last.
         self._strays: dict[str, tuple[int, float]] = {}
         # Transactions that will never tell anything new.
         self._done: OrderedDict[str, None] = OrderedDict()
-        self._doubts: OrderedDict[str, Doubt] = OrderedDict()
+        self._unreadable: OrderedDict[str, UnreadableTransaction] = OrderedDict()
 
-    async def round(self) -> None:
+    async def run_round(self) -> None:
         """Look once at everything that is due. An address whose search fails holds nobody else up.
 
         Raises:
@@ -113,7 +113,7 @@ class Watcher:
         await self._recheck()
         await self._keep()
 
-    async def look(self, link: Link) -> Look:
+    async def search_now(self, link: Link) -> SearchResult:
         """Search a link's payout address now, and let it expire if its time is over.
 
         Raises:
@@ -122,31 +122,31 @@ class Watcher:
         now = self._clock.now()
         await self._follow_links(now)
         # The pool before the blocks: what goes from one to the other meanwhile is seen in one of them.
-        waiting = {*await self._lane.finder.waiting(link.pay_to), *await self._settling.payments.list_shown(link.id)}
+        tx_ids = {*await self._lane.finder.waiting(link.pay_to), *await self._settlement.payments.list_shown(link.id)}
         head = await self._lane.finder.head()
-        look = await self._search(link.pay_to, head, now)
-        await self._expire(link.pay_to, look, head, now)
-        for tx_id in waiting:
-            seen = await self._lane.observe(tx_id)
-            if seen.final:
-                await self._settle_all(tx_id, seen)
-            elif checkout.may_be_on_its_way(seen, self._settling.asked(link)):
-                look.held.setdefault(link.id, tx_id)
-        return look
+        result = await self._search(link.pay_to, head, now)
+        await self._expire(link.pay_to, result, head, now)
+        for tx_id in tx_ids:
+            transaction = await self._lane.observe(tx_id)
+            if transaction.final:
+                await self._settle_all(tx_id, transaction)
+            elif checkout.may_be_on_its_way(transaction, self._settlement.asked(link)):
+                result.links_on_the_way.setdefault(link.id, tx_id)
+        return result
 
     # What is watched.
 
     async def _follow_links(self, now: int) -> None:
         """Take up addresses with new links, and drop those whose links have all been over for long enough."""
-        links = self._settling.links
+        links = self._settlement.links
         if self._looked_at is None:
-            kept = await self._settling.payments.positions()
-            self._positions = {address: at for (network, address), at in kept.items() if network == self.network}
-            found = await links.addresses(self.network, now=self._clock.lapsed())
+            positions = await self._settlement.payments.positions()
+            self._positions = {address: at for (network, address), at in positions.items() if network == self.network}
+            addresses = await links.addresses(self.network, now=self._clock.lapsed())
         else:
             since = self._looked_at - _COMMIT_SECONDS - self._settings.skew_seconds
-            found = await links.new_addresses(self.network, since=since)
-        self._watched = {**dict.fromkeys(found, now - 1), **self._watched}
+            addresses = await links.new_addresses(self.network, since=since)
+        self._watched = {**dict.fromkeys(addresses, now - 1), **self._watched}
         over = self._over(now)
         self._looked_at = max(over, self._looked_at or 0)
         for address in [one for one, until in self._watched.items() if until < over]:
@@ -157,9 +157,9 @@ class Watcher:
                 self._watched[address] = until
 
     async def _watched_until(self, address: str, now: int) -> int | None:
-        if await self._settling.links.has_active(self.network, address):
+        if await self._settlement.links.has_active(self.network, address):
             return now + _ACTIVE_FOR_SECONDS
-        last = await self._settling.links.last_watch(self.network, address)
+        last = await self._settlement.links.last_watch(self.network, address)
         return last if last is not None and last >= now else None
 
     # Searching.
@@ -180,7 +180,7 @@ class Watcher:
             if fault is not None:
                 raise fault
 
-    async def _search(self, address: str, head: Head, now: int) -> Look:
+    async def _search(self, address: str, head: Head, now: int) -> SearchResult:
         position = self._positions.get(address)
         if position is not None and position > head.position:
             # A node that lags behind another one, or a chain that went back: another one, or an older state of it.
@@ -188,42 +188,48 @@ class Watcher:
             is_near = position - head.position <= LEAST_LOOK_BACK
             position = max(0, head.position - LEAST_LOOK_BACK) if is_near else None
         if position is None:
-            oldest = await self._settling.links.oldest(self.network, address, now=now)
+            oldest = await self._settlement.links.oldest(self.network, address, now=now)
             position = await self._lane.finder.start(now if oldest is None else oldest, head)
-        found = await self._lane.finder.find(address, position, head)
-        look = Look(found.complete)
-        for candidate in found.candidates:
+        findings = await self._lane.finder.find(address, position, head)
+        result = SearchResult(findings.complete)
+        for candidate in findings.candidates:
             if candidate.tx_id not in self._done:
-                await self._consider(candidate, look)
-        reached = found.searched if look.unfinished is None else min(found.searched, look.unfinished - 1)
-        self._positions[address] = max(position, reached)
-        return look
+                await self._consider(candidate, result)
+        end_position = (
+            findings.searched
+            if result.oldest_unfinished is None
+            else min(findings.searched, result.oldest_unfinished - 1)
+        )
+        self._positions[address] = max(position, end_position)
+        return result
 
-    async def _consider(self, candidate: Candidate, look: Look) -> None:
-        seen = await self._read(candidate.tx_id)
-        if seen is None:
+    async def _consider(self, candidate: Candidate, result: SearchResult) -> None:
+        transaction = await self._observe(candidate.tx_id)
+        if transaction is None:
             if candidate.tx_id not in self._done:
-                look.complete = False
-                look.look_again(candidate)
+                result.is_complete = False
+                result.revisit(candidate)
             return
-        if seen.final or seen.status is TxStatus.FAILED:
-            await self._settle_all(candidate.tx_id, seen)
+        if transaction.final or transaction.status is TxStatus.FAILED:
+            await self._settle_all(candidate.tx_id, transaction)
             self._remember(candidate.tx_id)
             return
-        look.look_again(candidate)
-        for link in await self._settling.bound(self.network, seen):
-            if checkout.is_on_its_way(seen, self._settling.asked(link)):
-                look.held[link.id] = candidate.tx_id
+        result.revisit(candidate)
+        for link in await self._settlement.find_bound_links(self.network, transaction):
+            if checkout.is_on_its_way(transaction, self._settlement.asked(link)):
+                result.links_on_the_way[link.id] = candidate.tx_id
 
-    async def _settle_all(self, tx_id: str, seen: ObservedTransaction) -> None:
-        bound = await self._settling.bound(self.network, seen)
-        for link in bound:
-            await self._settle(link, tx_id, seen)
-        await self._misdirected.note(self.network, tx_id, seen, bound)
+    async def _settle_all(self, tx_id: str, transaction: ObservedTransaction) -> None:
+        bound_links = await self._settlement.find_bound_links(self.network, transaction)
+        for link in bound_links:
+            await self._settle(link, tx_id, transaction)
+        await self._misdirected.note(self.network, tx_id, transaction, bound_links)
 
-    async def note_misdirected(self, tx_id: str, seen: ObservedTransaction) -> None:
+    async def note_misdirected(self, tx_id: str, transaction: ObservedTransaction) -> None:
         """List what a transaction moved that names links and pays none, if it is final."""
-        await self._misdirected.note(self.network, tx_id, seen, await self._settling.bound(self.network, seen))
+        await self._misdirected.note(
+            self.network, tx_id, transaction, await self._settlement.find_bound_links(self.network, transaction)
+        )
 
     async def _search_strays(self, before: dict[str, int], head: Head) -> None:
         """Look for transfers in other assets, at the addresses where that is due; a node that refuses shows none.
@@ -234,8 +240,8 @@ class Watcher:
         """
         now = time.monotonic()
         for address in list(self._watched):
-            position, looked = self._strays.get(address, (before.get(address, head.position), -STRAY_SECONDS))
-            if now - looked < STRAY_SECONDS:
+            position, searched_at = self._strays.get(address, (before.get(address, head.position), -STRAY_SECONDS))
+            if now - searched_at < STRAY_SECONDS:
                 continue
             position = max(0, min(position, head.position - LEAST_LOOK_BACK))
             self._strays[address] = position, now
@@ -248,85 +254,87 @@ class Watcher:
 
     async def _consider_strays(self, address: str, position: int, head: Head) -> int:
         """Note what the oldest strays are that are not known yet, and return from where to search next."""
-        found = await self._lane.finder.strays(address, position, head)
-        fresh = [one for one in found.candidates if one.tx_id not in self._done]
+        findings = await self._lane.finder.strays(address, position, head)
+        fresh = [one for one in findings.candidates if one.tx_id not in self._done]
         for candidate in fresh[:_STRAYS_AT_ONCE]:
-            seen = await self._lane.observe(candidate.tx_id)
-            if seen.final or seen.status is TxStatus.FAILED:
-                await self._settle_all(candidate.tx_id, seen)
+            transaction = await self._lane.observe(candidate.tx_id)
+            if transaction.final or transaction.status is TxStatus.FAILED:
+                await self._settle_all(candidate.tx_id, transaction)
                 self._remember(candidate.tx_id)
-        left = fresh[_STRAYS_AT_ONCE:]
-        return min(found.searched, left[0].position - 1) if left else found.searched
+        later_candidates = fresh[_STRAYS_AT_ONCE:]
+        return min(findings.searched, later_candidates[0].position - 1) if later_candidates else findings.searched
 
-    async def _read(self, tx_id: str) -> ObservedTransaction | None:
+    async def _observe(self, tx_id: str) -> ObservedTransaction | None:
         """Return a transaction, or None when it is to be asked for again or was given up.
 
         Raises:
             ChainUnavailable: It is not this transaction alone that the node cannot tell of.
         """
         now = self._clock.now()
-        doubt = self._doubts.get(tx_id)
-        if doubt is not None and now < doubt.again:
+        unreadable = self._unreadable.get(tx_id)
+        if unreadable is not None and now < unreadable.again:
             return None
         try:
-            seen = await self._lane.observe(tx_id)
+            transaction = await self._lane.observe(tx_id)
         except ChainUnavailable:
             await self._lane.finder.head()  # a stranger's transaction must not hold up what lies beside it
-            self._doubt(tx_id, now, wait=True)
+            self._postpone(tx_id, now, wait=True)
             return None
-        if seen.status is TxStatus.ABSENT:  # one part of the node knows it, another does not yet
-            self._doubt(tx_id, now, wait=False)
+        if transaction.status is TxStatus.ABSENT:  # one part of the node knows it, another does not yet
+            self._postpone(tx_id, now, wait=False)
             return None
-        self._doubts.pop(tx_id, None)
-        return seen
+        self._unreadable.pop(tx_id, None)
+        return transaction
 
-    def _doubt(self, tx_id: str, now: int, *, wait: bool) -> None:
+    def _postpone(self, tx_id: str, now: int, *, wait: bool) -> None:
         """Note when to ask for a transaction next, or give it up."""
-        since = self._doubts[tx_id].since if tx_id in self._doubts else now
+        since = self._unreadable[tx_id].since if tx_id in self._unreadable else now
         if now - since >= UNREADABLE_SECONDS:
-            del self._doubts[tx_id]
+            del self._unreadable[tx_id]
             self._remember(tx_id)
             _log.error("transaction_given_up", network=self.network, tx_id=tx_id)
             return
-        self._doubts[tx_id] = Doubt(since, now + min(_ASK_AGAIN_SECONDS, max(1, now - since)) if wait else now)
-        if len(self._doubts) > _REMEMBERED:
-            self._doubts.popitem(last=False)
+        self._unreadable[tx_id] = UnreadableTransaction(
+            since, now + min(_ASK_AGAIN_SECONDS, max(1, now - since)) if wait else now
+        )
+        if len(self._unreadable) > _MOST_REMEMBERED:
+            self._unreadable.popitem(last=False)
 
-    async def _settle(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
+    async def _settle(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> None:
         """Let a final transaction do to a link what it does: pay it, come late, or nothing."""
         try:
-            if await self._settling.links.state(link.id) == LinkState.ACTIVE:
-                await self._settling.pay(link, tx_id, seen)
+            if await self._settlement.links.state(link.id) == LinkState.ACTIVE:
+                await self._settlement.pay(link, tx_id, transaction)
                 _log.info("link_paid", network=self.network, link=link.id)
                 return
         except NotPaid as fault:
             if fault.reason == "wrong_amount":
-                await self._settling.note_short(link, tx_id, seen)
+                await self._settlement.note_short(link, tx_id, transaction)
             if fault.reason != "late_payment":
                 return
         except TransferUsed:
             return
         except LinkEnded:
             pass
-        await self._settling.note_late(link, tx_id, seen)
+        await self._settlement.note_late(link, tx_id, transaction)
 
     def _remember(self, tx_id: str) -> None:
         self._done[tx_id] = None
-        if len(self._done) > _REMEMBERED:
+        if len(self._done) > _MOST_REMEMBERED:
             self._done.popitem(last=False)
 
     # Expiring.
 
-    async def _expire(self, address: str, look: Look, head: Head, now: int) -> None:
+    async def _expire(self, address: str, result: SearchResult, head: Head, now: int) -> None:
         """End the links whose time was over before the look, and that nothing on its way may still pay."""
-        if not look.complete:
+        if not result.is_complete:
             return
         over = self._over(now)
         latest = GRACE_SECONDS + self._settings.skew_seconds  # the clock of the worker that made it may be behind ours
-        for link in await self._settling.links.due(self.network, address, now=over):
-            passed = head.time is not None and head.time > link.expires_at
-            if link.id not in look.held and (passed or over >= link.expires_at + latest):
-                await self._settling.end(link, LinkEnding.TIME_OVER)
+        for link in await self._settlement.links.due(self.network, address, now=over):
+            is_past = head.time is not None and head.time > link.expires_at
+            if link.id not in result.links_on_the_way and (is_past or over >= link.expires_at + latest):
+                await self._settlement.end(link, LinkEnding.TIME_OVER)
 
     def _over(self, now: int) -> int:
         """Return the time up to which what has an end was over when a look began, at `now`.
@@ -340,32 +348,32 @@ class Watcher:
     async def _recheck(self) -> None:
         """See whether the chain still has what paid (reorganisation after paid)."""
         now = self._clock.lapsed()
-        for payment in await self._settling.payments.due(self.network, now=now):
+        for payment in await self._settlement.payments.due(self.network, now=now):
             try:
                 await self._recheck_one(payment, now)
             except ChainUnavailable as fault:
                 _log.warning("recheck_failed", network=self.network, reason=str(fault))
 
     async def _recheck_one(self, payment: Payment, now: int) -> None:
-        seen = await self._lane.observe(payment.tx_id)
-        stands = seen.status is TxStatus.CONFIRMED
-        reversed_at = None if stands else payment.reversed_at or now
+        transaction = await self._lane.observe(payment.tx_id)
+        is_on_chain = transaction.status is TxStatus.CONFIRMED
+        reversed_at = None if is_on_chain else payment.reversed_at or now
         if reversed_at != payment.reversed_at:
-            _log.warning("payment_reversed", network=self.network, payment=payment.id, undone=not stands)
+            _log.warning("payment_reversed", network=self.network, payment=payment.id, undone=not is_on_chain)
         age = now - payment.seen_at
-        following = now + max(2, age) if age < self._settings.late_watch_seconds else None
-        await self._settling.payments.record_recheck(payment, reversed_at=reversed_at, recheck_at=following)
+        next_recheck = now + max(2, age) if age < self._settings.late_watch_seconds else None
+        await self._settlement.payments.record_recheck(payment, reversed_at=reversed_at, recheck_at=next_recheck)
 
     # Where it was.
 
     async def _keep(self) -> None:
         """Keep the positions of watched addresses now and then; forget those that nobody waits at any more."""
-        forgotten = [address for address in self._positions if address not in self._watched]
-        for address in forgotten:
+        unwatched = [address for address in self._positions if address not in self._watched]
+        for address in unwatched:
             del self._positions[address]
-        if not forgotten and time.monotonic() - self._kept_at < _KEEP_EVERY_SECONDS:
+        if not unwatched and time.monotonic() - self._kept_at < _KEEP_EVERY_SECONDS:
             return
-        known = {(self.network, address): position for address, position in self._positions.items()}
-        gone = [(self.network, address) for address in forgotten]
-        await self._settling.payments.keep_positions(known, unwatched=gone)
+        positions = {(self.network, address): position for address, position in self._positions.items()}
+        unwatched_keys = [(self.network, address) for address in unwatched]
+        await self._settlement.payments.keep_positions(positions, unwatched=unwatched_keys)
         self._kept_at = time.monotonic()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, path_of
-from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, screen_path
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.protocol.webhook_delivery import DeliveryState, Outcome
 from reference.web.http.exchange import Reply
 
@@ -52,32 +52,32 @@ class DeliveryScreen:
 
     async def show(self, visit: SignedInRequest) -> Reply:
         """Show the deliveries, newest first."""
-        after = visit.asked("after")
+        after = visit.read_parameter("after")
         tenant = await self._desk.tenancy.record(visit.tenant_id)
-        there = {one["destination_id"] for one in tenant["destinations"]}
-        listed = await self._desk.webhooks.deliveries(visit.tenant_id, most=_PAGE + 1, after=after)
-        rows = [_shown(one, is_there=one["destination_id"] in there) for one in listed[:_PAGE]]
+        destination_ids = {one["destination_id"] for one in tenant["destinations"]}
+        deliveries = await self._desk.webhooks.deliveries(visit.tenant_id, most=_PAGE + 1, after=after)
+        rows = [_delivery_row(one, is_there=one["destination_id"] in destination_ids) for one in deliveries[:_PAGE]]
         return await self._desk.page(
             visit,
             "deliveries.html",
             _SCREEN,
             tenant,
             rows=rows,
-            after=rows[-1]["delivery_id"] if len(listed) > _PAGE else None,
+            after=rows[-1]["delivery_id"] if len(deliveries) > _PAGE else None,
             is_first=after is None,
         )
 
     async def back(self, visit: SignedInRequest) -> Reply:
         """Send somebody who opens the address of a form to its screen."""
-        return gone_to(path_of(visit, _SCREEN))
+        return redirect_to(screen_path(visit, _SCREEN))
 
     async def resend(self, visit: SignedInRequest) -> Reply:
         """Send a delivery again."""
         await self._desk.webhooks.retry(visit.tenant_id, visit.arguments["delivery_id"])
-        return gone_to(path_of(visit, _SCREEN, "resent"))
+        return redirect_to(screen_path(visit, _SCREEN, "resent"))
 
 
-def _shown(delivery: Mapping[str, Any], *, is_there: bool) -> dict[str, Any]:
+def _delivery_row(delivery: Mapping[str, Any], *, is_there: bool) -> dict[str, Any]:
     return {
         **delivery,
         "state_word": _STATES[delivery["state"]],

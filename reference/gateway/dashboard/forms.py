@@ -36,7 +36,7 @@ class Form:
     _fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _files: Mapping[str, bytes] = field(default_factory=dict)
 
-    def one(self, name: str) -> str:
+    def value_of(self, name: str) -> str:
         """Return a field's value without the white space around it, empty when it was not sent.
 
         Raises:
@@ -47,7 +47,7 @@ class Form:
             raise refusals.invalid_request("the form names a field several times")
         return values[0].strip() if values else ""
 
-    def every(self, name: str) -> list[str]:
+    def values_of(self, name: str) -> list[str]:
         """Return all values of a field."""
         return list(self._fields.get(name, ()))
 
@@ -61,10 +61,10 @@ class Form:
         Raises:
             Refused: It has none.
         """
-        found = self.one(FORM_FIELD)
-        if _FORM_ID.fullmatch(found) is None:
+        text = self.value_of(FORM_FIELD)
+        if _FORM_ID.fullmatch(text) is None:
             raise refusals.invalid_request("the form has no id; open its page again")
-        return found
+        return text
 
 
 def read_form(request: Request) -> Form:
@@ -95,11 +95,11 @@ def read_upload(request: Request) -> Form:
         _, fields, files = parser.parse(BytesIO(request.body), UPLOAD, len(request.body), options)
     except (ValueError, HTTPException) as fault:
         raise refusals.invalid_request("the form cannot be read") from fault
-    held = {name: one.stream.read() for name, one in files.items()}
-    return Form({name: fields.getlist(name) for name in fields}, held)
+    contents = {name: one.stream.read() for name, one in files.items()}
+    return Form({name: fields.getlist(name) for name in fields}, contents)
 
 
-def _options(request: Request, wanted: str) -> dict[str, str]:
+def _options(request: Request, media_type: str) -> dict[str, str]:
     """Return the parameters of a form's media type.
 
     Raises:
@@ -107,9 +107,9 @@ def _options(request: Request, wanted: str) -> dict[str, str]:
     """
     fields = request.headers.get("content-type", ())
     media, parameters = parse_options_header(fields[0] if len(fields) == 1 else "")
-    coded = any(one.strip().lower() != "identity" for one in request.headers.get("content-encoding", ()))
-    if media.lower() != wanted or parameters.get("charset", "utf-8").lower() != "utf-8" or coded:
-        raise Refused(415, "unsupported_media_type", f"send the form as {wanted} in UTF-8")
+    is_encoded = any(one.strip().lower() != "identity" for one in request.headers.get("content-encoding", ()))
+    if media.lower() != media_type or parameters.get("charset", "utf-8").lower() != "utf-8" or is_encoded:
+        raise Refused(415, "unsupported_media_type", f"send the form as {media_type} in UTF-8")
     return parameters
 
 
@@ -129,7 +129,7 @@ def check_csrf(form: Form, secret: str) -> None:
     Raises:
         Refused: 403, its token is missing or another one.
     """
-    if not hmac.compare_digest(form.one(TOKEN_FIELD).encode(), csrf_token(secret).encode()):
+    if not hmac.compare_digest(form.value_of(TOKEN_FIELD).encode(), csrf_token(secret).encode()):
         raise foreign_form()
 
 

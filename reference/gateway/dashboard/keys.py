@@ -7,10 +7,10 @@ from typing import Any
 
 from reference.gateway import refusals
 from reference.gateway.admin_api import NewKey
-from reference.gateway.calls import fitted
+from reference.gateway.calls import fit_model
 from reference.gateway.dashboard.pages import readable_time
-from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, Secret, found, path_of
-from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, Secret, find_row, screen_path
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.protocol.time_text import utc_text
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Reply
@@ -31,14 +31,14 @@ class KeyScreens:
     def routes(self) -> tuple[Route, ...]:
         """Return the routes."""
         path, changes = f"/tenants/<tenant_id>/{_SCREEN}", ("apikeys:admin",)
-        one = f"{path}/<key_id>"
+        key_path = f"{path}/<key_id>"
         return (
             Route("GET", path, self.show, OPENS[_SCREEN]),
             Route("POST", path, self.create, changes),
-            Route("GET", f"{one}/rotate", self.ask_rotation, changes),
-            Route("POST", f"{one}/rotate", self.rotate, changes),
-            Route("GET", f"{one}/delete", self.ask_deletion, changes),
-            Route("POST", f"{one}/delete", self.delete, changes),
+            Route("GET", f"{key_path}/rotate", self.ask_rotation, changes),
+            Route("POST", f"{key_path}/rotate", self.rotate, changes),
+            Route("GET", f"{key_path}/delete", self.ask_deletion, changes),
+            Route("POST", f"{key_path}/delete", self.delete, changes),
         )
 
     async def show(self, visit: SignedInRequest, mode: str = "", faults: Mapping[str, str] | None = None) -> Reply:
@@ -59,11 +59,11 @@ class KeyScreens:
     async def create(self, visit: SignedInRequest) -> Reply:
         """Make a key and show it; a live one wants its own scope and an approved tenant."""
         try:
-            mode = fitted(NewKey, {"mode": visit.form.one("mode")}).mode
+            mode = fit_model(NewKey, {"mode": visit.form.value_of("mode")}).mode
         except Unprocessable:
             return await self.show(visit, faults={"mode": _MODE})
         if mode == "live":
-            visit.need("live:activate")
+            visit.require_scope("live:activate")
             if (await self._desk.tenancy.find(visit.tenant_id)).kyc_status != "approved":
                 return await self.show(visit, mode, {"mode": _NOT_APPROVED})
         await self._desk.send_once(visit)
@@ -75,7 +75,7 @@ class KeyScreens:
         """Ask before a key is rotated."""
         key, tenant = await self._key(visit, "accepted")
         if key["mode"] == "live":
-            visit.need("live:activate")
+            visit.require_scope("live:activate")
         until = utc_text(self._desk.clock.now() + self._overlap_days * 86400)
         return await self._desk.page(
             visit, "key_rotate.html", _SCREEN, tenant, key=key, until=until, overlap_days=self._overlap_days
@@ -85,14 +85,14 @@ class KeyScreens:
         """Make a key in place of another and show it; for a live one, what a new live key wants."""
         key, tenant = await self._key(visit, "accepted")
         if key["mode"] == "live":
-            visit.need("live:activate")
+            visit.require_scope("live:activate")
             if tenant["kyc_status"] != "approved":
                 return await self.show(visit, "live", {"mode": _NOT_APPROVED})
         await self._desk.send_once(visit)
-        made = await self._desk.tenancy.rotate_key(
+        answer = await self._desk.tenancy.rotate_key(
             visit.tenant_id, visit.arguments["key_id"], scopes=visit.visitor.scopes
         )
-        return await self._show_secret(visit, "The key is rotated", made, {"Old key": visit.arguments["key_id"]})
+        return await self._show_secret(visit, "The key is rotated", answer, {"Old key": visit.arguments["key_id"]})
 
     async def ask_deletion(self, visit: SignedInRequest) -> Reply:
         """Ask before a key is deleted."""
@@ -102,22 +102,22 @@ class KeyScreens:
     async def delete(self, visit: SignedInRequest) -> Reply:
         """Delete a key."""
         await self._desk.tenancy.delete_key(visit.tenant_id, visit.arguments["key_id"])
-        return gone_to(path_of(visit, _SCREEN, "deleted"))
+        return redirect_to(screen_path(visit, _SCREEN, "deleted"))
 
     async def _show_secret(
-        self, visit: SignedInRequest, title: str, made: Mapping[str, Any], further: Mapping[str, str] | None = None
+        self, visit: SignedInRequest, title: str, answer: Mapping[str, Any], further: Mapping[str, str] | None = None
     ) -> Reply:
-        facts = {"Key id": made["key_id"], "Mode": str(made["mode"]).capitalize(), **(further or {})}
-        if "old_valid_until" in made:
-            facts["Old key valid until"] = readable_time(made["old_valid_until"])
-        back = path_of(visit, _SCREEN)
-        secret = Secret(title, "The new key", made["api_key"], _NOTE, facts, back, "Go on to the keys")
+        facts = {"Key id": answer["key_id"], "Mode": str(answer["mode"]).capitalize(), **(further or {})}
+        if "old_valid_until" in answer:
+            facts["Old key valid until"] = readable_time(answer["old_valid_until"])
+        back = screen_path(visit, _SCREEN)
+        secret = Secret(title, "The new key", answer["api_key"], _NOTE, facts, back, "Go on to the keys")
         return await self._desk.secret(visit, _SCREEN, secret)
 
     async def _key(self, visit: SignedInRequest, *states: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return a key that is in one of some states, and its tenant."""
         tenant = await self._desk.tenancy.record(visit.tenant_id)
-        key = found(tenant["keys"], "key_id", visit.arguments["key_id"])
+        key = find_row(tenant["keys"], "key_id", visit.arguments["key_id"])
         if self._state(key) not in states:
             raise refusals.not_found()
         return {**key, "state": self._state(key)}, tenant

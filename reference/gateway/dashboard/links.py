@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, path_of
-from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, screen_path
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.gateway.tenancy import Page
 from reference.gateway.unmatched_payments import amount_text
 from reference.store.payments import PaymentState
@@ -45,37 +45,37 @@ class LinkScreen:
 
     async def back(self, visit: SignedInRequest) -> Reply:
         """Send somebody who opens the address of a form to its screen."""
-        return gone_to(path_of(visit, _SCREEN))
+        return redirect_to(screen_path(visit, _SCREEN))
 
     async def refund(self, visit: SignedInRequest) -> Reply:
         """Note by which transaction a payment was given back."""
-        visit.need("payments:read")
+        visit.require_scope("payments:read")
         payment_id = visit.arguments["payment_id"]
         try:
-            await self._desk.tenancy.refund(visit.tenant_id, payment_id, visit.form.one("transaction"))
+            await self._desk.tenancy.refund(visit.tenant_id, payment_id, visit.form.value_of("transaction"))
         except Unprocessable:
             sentence = "Give the id of the transaction that gave the payment back, of the payment's network."
             return await self.show(visit, {f"transaction-{payment_id}": sentence})
-        return gone_to(path_of(visit, _SCREEN, "refunded"))
+        return redirect_to(screen_path(visit, _SCREEN, "refunded"))
 
     async def show(self, visit: SignedInRequest, faults: Mapping[str, str] | None = None) -> Reply:
         """Show links to those who may see tenants, payments to those who may read payments."""
-        tenancy, after = self._desk.tenancy, visit.asked("after")
+        tenancy, after = self._desk.tenancy, visit.read_parameter("after")
         sees_links, sees_payments = visit.visitor.may("tenants:admin"), visit.visitor.may("payments:read")
         page = await tenancy.links(visit.tenant_id, after) if sees_links else Page((), None)
-        late: list[dict[str, Any]] = []
-        paid: list[dict[str, Any]] = []
+        late_payments: list[dict[str, Any]] = []
+        paid_rows: list[dict[str, Any]] = []
         if sees_payments and after is None:
-            late = late_rows(await tenancy.uncounted(visit.tenant_id))
-            paid = [] if sees_links else await tenancy.payments(visit.tenant_id, PaymentState.PAID)
+            late_payments = late_rows(await tenancy.list_unmatched(visit.tenant_id))
+            paid_rows = [] if sees_links else await tenancy.payments(visit.tenant_id, PaymentState.PAID)
         return await self._desk.page(
             visit,
             "links.html",
             _SCREEN,
             page=page,
             is_first=after is None,
-            late=late,
-            paid=paid,
+            late=late_payments,
+            paid=paid_rows,
             sees_links=sees_links,
             sees_payments=sees_payments,
             may_refund=visit.visitor.may(*_REFUND),
@@ -84,6 +84,6 @@ class LinkScreen:
         )
 
 
-def late_rows(uncounted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def late_rows(payments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return payments that counted for nothing, each with its amount and its reason in words."""
-    return [{**one, "reason": _REASONS[one["reason"]], "amount": amount_text(one)} for one in uncounted]
+    return [{**one, "reason": _REASONS[one["reason"]], "amount": amount_text(one)} for one in payments]

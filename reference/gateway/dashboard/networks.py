@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reference.gateway.admin_api import Payouts
-from reference.gateway.calls import fitted
+from reference.gateway.calls import fit_model
 from reference.gateway.dashboard.forms import Form
-from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, path_of
-from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, screen_path
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.gateway.page_parts import network_name
 from reference.protocol.networks import NETWORKS
 from reference.web.errors import Unprocessable
@@ -22,7 +22,7 @@ _LAST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _Fields:
     """What stands in the two fields of a network."""
 
     address: str = ""
@@ -43,39 +43,39 @@ class NetworkScreen:
     async def show(self, visit: SignedInRequest) -> Reply:
         """Show the addresses as they are."""
         tenant = await self._desk.tenancy.record(visit.tenant_id)
-        stored = enumerate(tenant["networks"].items(), 1)
-        return await self._form(visit, {key: _Given(one["payout_address"], str(at)) for at, (key, one) in stored}, {})
+        entries = enumerate(tenant["networks"].items(), 1)
+        return await self._form(visit, {key: _Fields(one["payout_address"], str(at)) for at, (key, one) in entries}, {})
 
     async def save(self, visit: SignedInRequest) -> Reply:
         """Replace the addresses, or show what is wrong beside each field and keep what was written."""
-        given = {key: _given(visit.form, key) for key in self._desk.tenancy.offered()}
-        wanted = {key: given[key].address for key in _ordered(given)}
-        faults = _wrong_places(given) | self._wrong_addresses(wanted)
+        fields_of = {key: _read_fields(visit.form, key) for key in self._desk.tenancy.list_offered_networks()}
+        addresses = {key: fields_of[key].address for key in _order_networks(fields_of)}
+        faults = _wrong_places(fields_of) | self._wrong_addresses(addresses)
         if faults:
-            names = [f"{field}-{key}" for key in given for field in ("address", "place")]
-            return await self._form(visit, given, {name: faults[name] for name in names if name in faults})
-        await self._desk.tenancy.set_payouts(visit.tenant_id, wanted)
-        return gone_to(path_of(visit, _SCREEN, "saved"))
+            names = [f"{field}-{key}" for key in fields_of for field in ("address", "place")]
+            return await self._form(visit, fields_of, {name: faults[name] for name in names if name in faults})
+        await self._desk.tenancy.set_payouts(visit.tenant_id, addresses)
+        return redirect_to(screen_path(visit, _SCREEN, "saved"))
 
-    def _wrong_addresses(self, wanted: Mapping[str, str]) -> dict[str, str]:
+    def _wrong_addresses(self, addresses: Mapping[str, str]) -> dict[str, str]:
         """Return what is wrong with addresses, of every network that has a wrong one."""
         wrong: list[str] = []
         try:
-            fitted(Payouts, {key: {"payout_address": address} for key, address in wanted.items()})
+            fit_model(Payouts, {key: {"payout_address": address} for key, address in addresses.items()})
         except Unprocessable as fault:
             wrong = _networks_of(fault)
         try:
-            self._desk.tenancy.check_payouts({key: text for key, text in wanted.items() if key not in wrong})
+            self._desk.tenancy.check_payouts({key: text for key, text in addresses.items() if key not in wrong})
         except Unprocessable as fault:
             wrong += _networks_of(fault)
         return {f"address-{key}": f"This is no address of {network_name(NETWORKS[key])}." for key in wrong}
 
-    async def _form(self, visit: SignedInRequest, given: Mapping[str, _Given], faults: Mapping[str, str]) -> Reply:
+    async def _form(self, visit: SignedInRequest, fields_of: Mapping[str, _Fields], faults: Mapping[str, str]) -> Reply:
         tenant = await self._desk.tenancy.record(visit.tenant_id)
-        offered = self._desk.tenancy.offered()
-        rows = [(key, given.get(key, _Given())) for key in offered]
+        offered_keys = self._desk.tenancy.list_offered_networks()
+        rows = [(key, fields_of.get(key, _Fields())) for key in offered_keys]
         # What was left out of the offer would be lost without a word.
-        away = {key: one["payout_address"] for key, one in tenant["networks"].items() if key not in offered}
+        away = {key: one["payout_address"] for key, one in tenant["networks"].items() if key not in offered_keys}
         return await self._desk.page(
             visit,
             "networks.html",
@@ -88,28 +88,30 @@ class NetworkScreen:
         )
 
 
-def _given(form: Form, key: str) -> _Given:
-    return _Given(form.one(f"address-{key}"), form.one(f"place-{key}"))
+def _read_fields(form: Form, key: str) -> _Fields:
+    return _Fields(form.value_of(f"address-{key}"), form.value_of(f"place-{key}"))
 
 
-def _ordered(given: Mapping[str, _Given]) -> list[str]:
+def _order_networks(fields_of: Mapping[str, _Fields]) -> list[str]:
     """Return the networks that have an address, by place; those without a place come last, in the table's order."""
-    named = [key for key, one in given.items() if one.address]
-    return sorted(named, key=lambda key: int(given[key].place) if _PLACE.fullmatch(given[key].place) else _LAST)
+    keys = [key for key, one in fields_of.items() if one.address]
+    return sorted(keys, key=lambda key: int(fields_of[key].place) if _PLACE.fullmatch(fields_of[key].place) else _LAST)
 
 
-def _wrong_places(given: Mapping[str, _Given]) -> dict[str, str]:
+def _wrong_places(fields_of: Mapping[str, _Fields]) -> dict[str, str]:
     faults: dict[str, str] = {}
-    taken: dict[str, str] = {}
-    for key, one in given.items():
-        if not one.place:
+    network_by_place: dict[str, str] = {}
+    for key, fields in fields_of.items():
+        if not fields.place:
             continue
-        if _PLACE.fullmatch(one.place) is None:
+        if _PLACE.fullmatch(fields.place) is None:
             faults[f"place-{key}"] = "Give a whole number from 1 to 99, or nothing."
-        elif one.address and one.place in taken:
-            faults[f"place-{key}"] = f"{network_name(NETWORKS[taken[one.place]])} has this place; give another."
-        elif one.address:
-            taken[one.place] = key
+        elif fields.address and fields.place in network_by_place:
+            faults[f"place-{key}"] = (
+                f"{network_name(NETWORKS[network_by_place[fields.place]])} has this place; give another."
+            )
+        elif fields.address:
+            network_by_place[fields.place] = key
     return faults
 
 

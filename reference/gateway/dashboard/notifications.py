@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reference.gateway.admin_api import NewDestination
-from reference.gateway.calls import fitted
-from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, Secret, found, path_of
-from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
+from reference.gateway.calls import fit_model
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, Secret, find_row, screen_path
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.protocol.webhook_delivery import DEFAULT_TYPES, MOST_DESTINATIONS, EventType
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Reply
@@ -32,21 +32,21 @@ class NotificationScreens:
     def routes(self) -> tuple[Route, ...]:
         """Return the routes."""
         path, scopes = f"/tenants/<tenant_id>/{_SCREEN}", OPENS[_SCREEN]
-        one = f"{path}/<destination_id>"
+        destination_path = f"{path}/<destination_id>"
         return (
             Route("GET", path, self.show, scopes),
             Route("POST", path, self.add, scopes),
-            Route("GET", f"{one}/rotate", self.ask_rotation, scopes),
-            Route("POST", f"{one}/rotate", self.rotate, scopes),
-            Route("GET", f"{one}/delete", self.ask_deletion, scopes),
-            Route("POST", f"{one}/delete", self.delete, scopes),
+            Route("GET", f"{destination_path}/rotate", self.ask_rotation, scopes),
+            Route("POST", f"{destination_path}/rotate", self.rotate, scopes),
+            Route("GET", f"{destination_path}/delete", self.ask_deletion, scopes),
+            Route("POST", f"{destination_path}/delete", self.delete, scopes),
         )
 
     async def show(
         self,
         visit: SignedInRequest,
         url: str = "",
-        chosen: Sequence[str] = DEFAULT_TYPES,
+        types: Sequence[str] = DEFAULT_TYPES,
         faults: Mapping[str, str] | None = None,
     ) -> Reply:
         """Show the destinations and the form of a further one."""
@@ -60,23 +60,23 @@ class NotificationScreens:
             most=MOST_DESTINATIONS,
             types=[(one.value, meaning) for one, meaning in _MEANINGS.items()],
             url=url,
-            chosen=set(chosen),
+            chosen=set(types),
             faults=faults or {},
         )
 
     async def add(self, visit: SignedInRequest) -> Reply:
         """Add a destination and show its secret, or say beside the field what is wrong."""
-        url, chosen = visit.form.one("url"), visit.form.every("events")
+        url, types = visit.form.value_of("url"), visit.form.values_of("events")
         try:
-            asked = fitted(NewDestination, {"url": url, "events": chosen})
+            destination = fit_model(NewDestination, {"url": url, "events": types})
         except Unprocessable as fault:
-            return await self.show(visit, url, chosen, _faults(fault))
+            return await self.show(visit, url, types, _faults(fault))
         await self._desk.send_once(visit)
         try:
-            made = await self._desk.webhooks.add(visit.tenant_id, asked.url, asked.events)
+            answer = await self._desk.webhooks.add(visit.tenant_id, destination.url, destination.events)
         except Unprocessable as fault:
-            return await self.show(visit, url, chosen, _faults(fault))
-        return await self._show_secret(visit, "The destination is added", made, asked.url)
+            return await self.show(visit, url, types, _faults(fault))
+        return await self._show_secret(visit, "The destination is added", answer, destination.url)
 
     async def ask_rotation(self, visit: SignedInRequest) -> Reply:
         """Ask before a secret is replaced."""
@@ -84,10 +84,10 @@ class NotificationScreens:
 
     async def rotate(self, visit: SignedInRequest) -> Reply:
         """Give a destination a new secret and show it."""
-        one, _ = await self._destination(visit)
+        destination, _ = await self._destination(visit)
         await self._desk.send_once(visit)
-        made = await self._desk.webhooks.rotate(visit.tenant_id, one["destination_id"])
-        return await self._show_secret(visit, "The secret is replaced", made, one["url"])
+        answer = await self._desk.webhooks.rotate(visit.tenant_id, destination["destination_id"])
+        return await self._show_secret(visit, "The secret is replaced", answer, destination["url"])
 
     async def ask_deletion(self, visit: SignedInRequest) -> Reply:
         """Ask before a destination is deleted."""
@@ -96,21 +96,21 @@ class NotificationScreens:
     async def delete(self, visit: SignedInRequest) -> Reply:
         """Delete a destination."""
         await self._desk.webhooks.delete(visit.tenant_id, visit.arguments["destination_id"])
-        return gone_to(path_of(visit, _SCREEN, "deleted"))
+        return redirect_to(screen_path(visit, _SCREEN, "deleted"))
 
     async def _ask(self, visit: SignedInRequest, template: str) -> Reply:
-        one, tenant = await self._destination(visit)
-        return await self._desk.page(visit, template, _SCREEN, tenant, destination=one)
+        destination, tenant = await self._destination(visit)
+        return await self._desk.page(visit, template, _SCREEN, tenant, destination=destination)
 
-    async def _show_secret(self, visit: SignedInRequest, title: str, made: Mapping[str, Any], url: str) -> Reply:
-        facts = {"Address": url, "Destination id": made["destination_id"]}
-        back = path_of(visit, _SCREEN)
-        secret = Secret(title, "Its secret", made["secret"], _NOTE, facts, back, "Go on to the destinations")
+    async def _show_secret(self, visit: SignedInRequest, title: str, answer: Mapping[str, Any], url: str) -> Reply:
+        facts = {"Address": url, "Destination id": answer["destination_id"]}
+        back = screen_path(visit, _SCREEN)
+        secret = Secret(title, "Its secret", answer["secret"], _NOTE, facts, back, "Go on to the destinations")
         return await self._desk.secret(visit, _SCREEN, secret)
 
     async def _destination(self, visit: SignedInRequest) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         tenant = await self._desk.tenancy.record(visit.tenant_id)
-        return found(tenant["destinations"], "destination_id", visit.arguments["destination_id"]), tenant
+        return find_row(tenant["destinations"], "destination_id", visit.arguments["destination_id"]), tenant
 
 
 def _faults(fault: Unprocessable) -> dict[str, str]:

@@ -33,7 +33,7 @@ SECURITY: Mapping[str, str] = {
 # The policy of the pages with ids to copy; the files of the dashboard are the only scripts that they run.
 COPYING_POLICY = SECURITY["Content-Security-Policy"].replace("style-src", "script-src 'self'; style-src")
 STYLE, COPY_SCRIPT = "dashboard.css", "copy.js"
-_COPYING = frozenset({"links.html", "payments.html", "shop_link.html", "shop_links.html", "shop_receipt.html"})
+_PAGES_WITH_COPY = frozenset({"links.html", "payments.html", "shop_link.html", "shop_links.html", "shop_receipt.html"})
 _HEADINGS = {
     400: "This cannot be read",
     403: "Not allowed",
@@ -92,22 +92,29 @@ class Pages:
             headers: Further headers.
             values: What the template shows.
         """
-        copies = template in _COPYING
-        given: dict[str, Any] = {"faults": {}, "done": None, "tenant": None, "current": "", "copies": copies, **values}
-        html = self._environment.get_template(template).render(visitor=visitor, **given)
+        copies = template in _PAGES_WITH_COPY
+        context: dict[str, Any] = {
+            "faults": {},
+            "done": None,
+            "tenant": None,
+            "current": "",
+            "copies": copies,
+            **values,
+        }
+        html = self._environment.get_template(template).render(visitor=visitor, **context)
         policy = {"Content-Security-Policy": COPYING_POLICY} if copies else {}
         media = {"Content-Type": "text/html; charset=utf-8"}
         return Reply(status, html.encode(), {**media, **SECURITY, **policy, **(headers or {})})
 
-    def refusal(self, refused: Refused, request_id: str, visitor: Visitor | None = None) -> Reply:
+    def refusal(self, fault: Refused, request_id: str, visitor: Visitor | None = None) -> Reply:
         """Return the page of a refusal: status, code and headers are those of the API."""
         return self.page(
             "refused.html",
             visitor=visitor,
-            status=refused.status,
-            headers=refused.headers,
-            heading=_HEADINGS.get(refused.status, "This did not work"),
-            refused=refused,
+            status=fault.status,
+            headers=fault.headers,
+            heading=_HEADINGS.get(fault.status, "This did not work"),
+            refused=fault,
             request_id=request_id,
         )
 

@@ -40,7 +40,7 @@ class PaymentScreens:
             Route("GET", f"{path}/export.csv", self.export, scopes),
             Route("GET", own, self.show, for_tenants=True),
             Route("GET", f"{own}/export.csv", self.export, for_tenants=True),
-            Route("GET", f"{own}/<payment_id>", self.one, for_tenants=True),
+            Route("GET", f"{own}/<payment_id>", self.show_receipt, for_tenants=True),
             Route("GET", f"{own}/<payment_id>/receipt.jws", self.download, for_tenants=True),
         )
 
@@ -50,27 +50,27 @@ class PaymentScreens:
 
     async def export(self, visit: SignedInRequest) -> Reply:
         """Send every payment that the filter selects as a CSV file, or say on the page why there is no file."""
-        chosen = read_filter(visit.request.query, self._word)
-        if chosen.faults:
-            return await self._list(visit, chosen)
+        payment_filter = read_filter(visit.request.query, self._word)
+        if payment_filter.faults:
+            return await self._list(visit, payment_filter)
         await self._desk.tenancy.find(visit.tenant_id)
         try:
-            data = await self._export.csv(visit.tenant_id, chosen.search)
+            data = await self._export.csv(visit.tenant_id, payment_filter.search)
         except TooManyPayments:
-            return await self._list(visit, chosen, {"from": _TOO_MANY})
-        return Reply(200, data, _file_headers(_CSV, chosen.file_name))
+            return await self._list(visit, payment_filter, {"from": _TOO_MANY})
+        return Reply(200, data, _file_headers(_CSV, payment_filter.file_name))
 
     async def _list(
-        self, visit: SignedInRequest, chosen: PaymentFilter, faults: Mapping[str, str] | None = None
+        self, visit: SignedInRequest, payment_filter: PaymentFilter, faults: Mapping[str, str] | None = None
     ) -> Reply:
-        after, faults = visit.asked("after"), {**chosen.faults, **(faults or {})}
+        after, faults = visit.read_parameter("after"), {**payment_filter.faults, **(faults or {})}
         tenant = await self._desk.tenancy.record(visit.tenant_id)
         page = Page((), None)
         late: list[dict[str, Any]] = []
         if not faults:
-            page = await self._receipts.listed(visit.tenant_id, after, chosen.search)
+            page = await self._receipts.list_page(visit.tenant_id, after, payment_filter.search)
             if after is None:
-                late = late_rows(await self._desk.tenancy.uncounted(visit.tenant_id, chosen.search))
+                late = late_rows(await self._desk.tenancy.list_unmatched(visit.tenant_id, payment_filter.search))
         return await self._desk.page(
             visit,
             "payments.html",
@@ -78,7 +78,7 @@ class PaymentScreens:
             tenant,
             status=422 if faults else 200,
             page=page,
-            chosen=chosen,
+            chosen=payment_filter,
             longest=LONGEST_TEXT,
             totals=await self._receipts.totals(visit.tenant_id),
             is_first=after is None,
@@ -87,16 +87,16 @@ class PaymentScreens:
             faults=faults,
         )
 
-    async def one(self, visit: SignedInRequest) -> Reply:
+    async def show_receipt(self, visit: SignedInRequest) -> Reply:
         """Show a receipt, verified now."""
-        receipt = await self._receipts.one(visit.tenant_id, visit.arguments["payment_id"])
+        receipt = await self._receipts.load_receipt(visit.tenant_id, visit.arguments["payment_id"])
         return await self._desk.page(
             visit, "shop_receipt.html", _SCREEN, receipt=receipt, jwks_url=self._receipts.jwks_url
         )
 
     async def download(self, visit: SignedInRequest) -> Reply:
         """Send a receipt as a file."""
-        receipt = await self._receipts.one(visit.tenant_id, visit.arguments["payment_id"])
+        receipt = await self._receipts.load_receipt(visit.tenant_id, visit.arguments["payment_id"])
         if not receipt.jws:
             raise refusals.not_found()
         name = f"receipt-{receipt.payment['payment_id']}.jws"

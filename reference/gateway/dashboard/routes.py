@@ -12,7 +12,7 @@ from reference.gateway import refusals
 from reference.gateway.dashboard.forms import Form, check_csrf, csrf_token, foreign_form, read_form, read_upload
 from reference.gateway.dashboard.pages import Pages, assets
 from reference.gateway.dashboard.sign_in import ROOT, SHOP, SignIn, Visitor
-from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.gateway.error_replies import refusal_of
 from reference.gateway.rate_limits import Limits
 from reference.web.errors import Refused
@@ -21,11 +21,11 @@ from reference.web.http.exchange import Reply, Request, asked
 from reference.web.http.quart_calls import current_body, replied
 
 SIGN_IN = f"{ROOT}/sign-in"
-_PLACE = re.compile(r"/dashboard(/[a-z0-9_-]+)*")
+_DASHBOARD_PATH = re.compile(r"/dashboard(/[a-z0-9_-]+)*")
 _WRONG = (
     "This key is not accepted. It must be an administrator's key, or an API key that is neither deleted nor lapsed."
 )
-_CACHED = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
+_CACHEABLE = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
 
 Answer = Callable[[Scope, Request, Mapping[str, str], Visitor | None], Awaitable[Reply]]
 
@@ -46,14 +46,14 @@ class Routes:
         self._add(app, "POST", SIGN_IN, self._sign_in)
         self._add(app, "POST", f"{ROOT}/sign-out", self._sign_out)
         for screen in self._screens:
-            self._add(app, screen.method, ROOT + screen.below, self._answering(screen))
+            self._add(app, screen.method, ROOT + screen.below, self._build_answer(screen))
 
-    def refusal_page(self, scope: Scope, refused: Refused) -> tuple[Mapping[str, str], bytes] | None:
+    def refusal_page(self, scope: Scope, fault: Refused) -> tuple[Mapping[str, str], bytes] | None:
         """Return the page of what was refused before any route saw it, None for other people's paths."""
         path = str(scope["path"])
         if path != ROOT and not path.startswith(f"{ROOT}/"):
             return None
-        reply = self._pages.refusal(refused, str(scope.get(REQUEST_ID, "")))
+        reply = self._pages.refusal(fault, str(scope.get(REQUEST_ID, "")))
         return reply.headers, reply.body
 
     def _add(self, app: Quart, method: str, rule: str, answer: Answer) -> None:
@@ -71,60 +71,60 @@ class Routes:
 
         app.add_url_rule(rule, f"dashboard {method} {rule}", view, methods=[method], provide_automatic_options=False)
 
-    def _answering(self, screen: Route) -> Answer:
+    def _build_answer(self, screen: Route) -> Answer:
         async def answer(scope: Scope, call: Request, arguments: Mapping[str, str], visitor: Visitor | None) -> Reply:
             reads = screen.method == "GET"
             if visitor is None:
-                self._limits.address(scope)
+                self._limits.charge_address(scope)
                 if reads:
-                    return gone_to(f"{SIGN_IN}?to={call.path}" if _PLACE.fullmatch(call.path) else SIGN_IN)
+                    return redirect_to(f"{SIGN_IN}?to={call.path}" if _DASHBOARD_PATH.fullmatch(call.path) else SIGN_IN)
                 raise _session_over()
             if visitor.tenant_id is not None:
-                self._limits.tenant(scope, visitor.tenant_id)  # as its calls of the API (P-RL-01)
+                self._limits.charge_tenant(scope, visitor.tenant_id)  # as its calls of the API (P-RL-01)
                 if reads and screen.below == "":
-                    return gone_to(SHOP)
+                    return redirect_to(SHOP)
             _check_whose(screen, visitor)
             form = Form()
             if not reads:
                 form = read_upload(call) if screen.takes_file else read_form(call)
                 check_csrf(form, visitor.secret)
-            return await screen.run(SignedInRequest(call, arguments, visitor, form))
+            return await screen.handler(SignedInRequest(call, arguments, visitor, form))
 
         return answer
 
     # Without a session.
 
     async def _asset(self, scope: Scope, _: Request, arguments: Mapping[str, str], __: Visitor | None) -> Reply:
-        self._limits.address(scope)
-        found = assets().get(arguments["name"])
-        if found is None:
+        self._limits.charge_address(scope)
+        asset = assets().get(arguments["name"])
+        if asset is None:
             raise refusals.not_found()
-        return Reply(200, found.data, {"Content-Type": found.media, **_CACHED})
+        return Reply(200, asset.data, {"Content-Type": asset.media, **_CACHEABLE})
 
     async def _show_sign_in(self, scope: Scope, call: Request, _: Mapping[str, str], visitor: Visitor | None) -> Reply:
-        self._limits.address(scope)
+        self._limits.charge_address(scope)
         if visitor is not None:
-            return gone_to(visitor.home)
-        wanted = re.search(r"(?:^|&)to=([^&]*)", call.query)
-        return self._form(call, wanted[1] if wanted else "")
+            return redirect_to(visitor.home)
+        target = re.search(r"(?:^|&)to=([^&]*)", call.query)
+        return self._form(call, target[1] if target else "")
 
     async def _sign_in(self, scope: Scope, call: Request, _: Mapping[str, str], __: Visitor | None) -> Reply:
-        self._limits.address(scope)
+        self._limits.charge_address(scope)
         form, guard = read_form(call), self._entrance.guard(call)
         if guard is None:
             raise foreign_form()
         check_csrf(form, guard)
-        entered = await self._entrance.sign_in(call, form.one("key"))
-        if entered is None:
-            return self._form(call, form.one("to"), {"key": _WRONG})
-        return gone_to(_place(form.one("to"), entered.home), entered.headers)
+        signed_in = await self._entrance.sign_in(call, form.value_of("key"))
+        if signed_in is None:
+            return self._form(call, form.value_of("to"), {"key": _WRONG})
+        return redirect_to(_landing_path(form.value_of("to"), signed_in.home), signed_in.headers)
 
     async def _sign_out(self, scope: Scope, call: Request, _: Mapping[str, str], visitor: Visitor | None) -> Reply:
         if visitor is None:
-            self._limits.address(scope)
+            self._limits.charge_address(scope)
         else:
             check_csrf(read_form(call), visitor.secret)
-        return gone_to(SIGN_IN, await self._entrance.sign_out(visitor))
+        return redirect_to(SIGN_IN, await self._entrance.sign_out(visitor))
 
     def _form(self, call: Request, to: str, faults: Mapping[str, str] | None = None) -> Reply:
         guard, new_cookie = self._entrance.guard(call), None
@@ -136,7 +136,7 @@ class Routes:
             status=401 if faults else 200,
             headers={**wrong, **(new_cookie or {})},
             csrf=csrf_token(guard),
-            to=_wanted(to) or ROOT,
+            to=_own_path(to) or ROOT,
             faults=faults or {},
         )
 
@@ -155,16 +155,16 @@ def _check_whose(screen: Route, visitor: Visitor) -> None:
         raise refusals.forbidden_scope(screen.scopes[0])
 
 
-def _wanted(text: str) -> str:
+def _own_path(text: str) -> str:
     """Return a page of ours that somebody wanted to see, nothing if it is not ours."""
-    return text if len(text) <= 255 and _PLACE.fullmatch(text) else ""
+    return text if len(text) <= 255 and _DASHBOARD_PATH.fullmatch(text) else ""
 
 
-def _place(text: str, home: str) -> str:
+def _landing_path(text: str, home: str) -> str:
     """Return the page that somebody wanted to see; his first one if it is not ours, or other people's."""
-    wanted = _wanted(text)
-    is_shop = wanted == SHOP or wanted.startswith(f"{SHOP}/")
-    return wanted if wanted and is_shop == (home == SHOP) else home
+    path = _own_path(text)
+    is_shop = path == SHOP or path.startswith(f"{SHOP}/")
+    return path if path and is_shop == (home == SHOP) else home
 
 
 def _operators_only() -> Refused:

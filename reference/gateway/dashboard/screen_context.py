@@ -39,7 +39,7 @@ SHOP_SCREENS: Sequence[tuple[str, str]] = (
 )
 OPENS: Mapping[str, tuple[str, ...]] = {path: scopes for path, _, scopes in SCREENS}
 # What a page says when it was come to after something was done; the address names one of them.
-_DONE = {
+_NOTICES = {
     "saved": "Saved.",
     "made": "The link is made. Send its address to whoever is to pay.",
     "deleted": "Deleted. It has ended at once.",
@@ -111,7 +111,7 @@ class ScreenContext:
             screens=SHOP_SCREENS if is_shop else operators,
             current=current,
             form_id=fresh_form_id(),
-            **{"done": _DONE.get(visit.asked("done") or ""), **values},
+            **{"done": _NOTICES.get(visit.read_parameter("done") or ""), **values},
         )
 
     async def send_once(self, visit: SignedInRequest) -> None:
@@ -120,7 +120,7 @@ class ScreenContext:
         Raises:
             Refused: 409, it was sent before; a reload of its answer makes nothing again.
         """
-        if not await self.entrance.takes(visit.visitor, visit.form.form_id()):
+        if not await self.entrance.accept_form_once(visit.visitor, visit.form.form_id()):
             raise sent_before()
 
     async def secret(
@@ -130,18 +130,18 @@ class ScreenContext:
         return await self.page(visit, "secret.html", current, tenant, status=201, secret=secret)
 
 
-def path_of(visit: SignedInRequest, screen: str, done: str = "") -> str:
+def screen_path(visit: SignedInRequest, screen: str, notice: str = "") -> str:
     """Return the address of a tenant's screen."""
-    return f"{visit.base}/{screen}" + (f"?done={done}" if done else "")
+    return f"{visit.base}/{screen}" + (f"?done={notice}" if notice else "")
 
 
-def found(rows: Sequence[Mapping[str, Any]], name: str, wanted: str) -> Mapping[str, Any]:
+def find_row(rows: Sequence[Mapping[str, Any]], name: str, row_id: str) -> Mapping[str, Any]:
     """Return the row of an id.
 
     Raises:
         Refused: 404, there is none.
     """
     for row in rows:
-        if row[name] == wanted:
+        if row[name] == row_id:
             return row
     raise refusals.not_found()

@@ -48,7 +48,7 @@ class Dashboard:
         tenancy: Tenancy,
         webhooks: Webhooks,
         storefronts: Storefronts,
-        making: PaymentLinks,
+        payment_links: PaymentLinks,
         receipts: Receipts,
     ) -> None:
         """Put the parts together.
@@ -67,19 +67,19 @@ class Dashboard:
         """
         pages = Pages(settings)
         self._entrance = SignIn(settings, clock, credentials, sessions)
-        desk = ScreenContext(tenancy, webhooks, self._entrance, pages, clock)
+        context = ScreenContext(tenancy, webhooks, self._entrance, pages, clock)
         screens = (
-            TenantScreens(desk),
-            LinkScreen(desk),
-            DeliveryScreen(desk),
-            KeyScreens(desk, settings.key_overlap_days),
-            NetworkScreen(desk),
-            NotificationScreens(desk),
-            TrialScreen(desk),
-            StorefrontScreen(desk, storefronts),
-            ShopHome(desk, storefronts, receipts),
-            ShopLinks(desk, settings, storefronts, making),
-            PaymentScreens(desk, settings.word, receipts),
+            TenantScreens(context),
+            LinkScreen(context),
+            DeliveryScreen(context),
+            KeyScreens(context, settings.key_overlap_days),
+            NetworkScreen(context),
+            NotificationScreens(context),
+            TrialScreen(context),
+            StorefrontScreen(context, storefronts),
+            ShopHome(context, storefronts, receipts),
+            ShopLinks(context, settings, storefronts, payment_links),
+            PaymentScreens(context, settings.word, receipts),
         )
         routes = [route for screen in screens for route in screen.routes()]
         self._routes = Routes(self._entrance, pages, limits, routes)
@@ -88,9 +88,9 @@ class Dashboard:
         """Add the dashboard's routes to an app."""
         self._routes.add_to(app)
 
-    def refusal_page(self, scope: Scope, refused: Refused) -> tuple[Mapping[str, str], bytes] | None:
+    def refusal_page(self, scope: Scope, fault: Refused) -> tuple[Mapping[str, str], bytes] | None:
         """Return the page of what was refused before any route saw it, None where it is not the dashboard's."""
-        return self._routes.refusal_page(scope, refused)
+        return self._routes.refusal_page(scope, fault)
 
     async def forget(self) -> None:
         """Drop sessions that are over."""

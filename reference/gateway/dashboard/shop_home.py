@@ -35,46 +35,46 @@ class ShopHome:
     async def show(self, visit: SignedInRequest) -> Reply:
         """Show what is done and what is next, and the totals."""
         tenant = await self._desk.tenancy.record(visit.tenant_id)
-        shown = await self._storefronts.of(visit.tenant_id)
+        storefront = await self._storefronts.of(visit.tenant_id)
         totals = await self._receipts.totals(visit.tenant_id)
         steps = {
             "network": bool(tenant["networks"]),
-            "storefront": bool(shown.name or shown.logo),
+            "storefront": bool(storefront.name or storefront.logo),
             "link": bool((await self._desk.tenancy.links(visit.tenant_id)).rows),
             "paid": bool(totals),
             "events": bool(tenant["destinations"]),
         }
-        values = {**await self._standing(visit, tenant), "totals": totals, "steps": steps}
+        values = {**await self._trial_values(visit, tenant), "totals": totals, "steps": steps}
         return await self._desk.page(visit, "shop_home.html", "", tenant, **values)
 
     async def networks(self, visit: SignedInRequest) -> Reply:
         """Show where the shop is paid."""
         tenant = await self._desk.tenancy.record(visit.tenant_id)
-        offered = self._desk.tenancy.offered()
+        offered_keys = self._desk.tenancy.list_offered_networks()
         rows = [
             {
                 "network": key,
-                "address": one["payout_address"],
+                "address": payout["payout_address"],
                 "is_test": NETWORKS[key].is_test,
-                "is_offered": key in offered,
+                "is_offered": key in offered_keys,
             }
-            for key, one in tenant["networks"].items()
+            for key, payout in tenant["networks"].items()
         ]
-        further = [key for key in offered if key not in tenant["networks"]]
-        values = {**await self._standing(visit, tenant), "rows": rows, "further": further}
+        further = [key for key in offered_keys if key not in tenant["networks"]]
+        values = {**await self._trial_values(visit, tenant), "rows": rows, "further": further}
         return await self._desk.page(visit, "shop_networks.html", _NETWORKS, tenant, **values)
 
     async def trial(self, visit: SignedInRequest) -> Reply:
         """Show what the shop may sell today."""
         tenant = await self._desk.tenancy.record(visit.tenant_id)
-        values = await self._standing(visit, tenant)
+        values = await self._trial_values(visit, tenant)
         return await self._desk.page(visit, "shop_trial.html", _TRIAL, tenant, **values)
 
-    async def _standing(self, visit: SignedInRequest, tenant: dict[str, Any]) -> dict[str, Any]:
+    async def _trial_values(self, visit: SignedInRequest, tenant: dict[str, Any]) -> dict[str, Any]:
         ends = int(datetime.fromisoformat(tenant["trial_ends_at"]).timestamp())
         return {
-            "test_barred": await self._desk.tenancy.barred(visit.tenant_id, "test"),
-            "live_barred": await self._desk.tenancy.barred(visit.tenant_id, "live"),
+            "test_barred": await self._desk.tenancy.find_trial_refusal(visit.tenant_id, "test"),
+            "live_barred": await self._desk.tenancy.find_trial_refusal(visit.tenant_id, "live"),
             "days_left": max(0, -((self._desk.clock.now() - ends) // _DAY)),
             "left": max(0, tenant["allowance_microunits"] - tenant["used_microunits"]),
             "mode": visit.visitor.mode,

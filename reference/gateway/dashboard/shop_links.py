@@ -8,7 +8,7 @@ from typing import Any
 
 from reference.gateway.credentials import Caller
 from reference.gateway.dashboard.screen_context import ScreenContext
-from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.gateway.payment_links import PaymentLinkRequest, PaymentLinks
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
@@ -46,11 +46,11 @@ class ShopLinks:
     """Answers at /dashboard/shop/links."""
 
     def __init__(
-        self, desk: ScreenContext, settings: GatewaySettings, storefronts: Storefronts, making: PaymentLinks
+        self, desk: ScreenContext, settings: GatewaySettings, storefronts: Storefronts, payment_links: PaymentLinks
     ) -> None:
         self._desk = desk
         self._storefronts = storefronts
-        self._making = making
+        self._payment_links = payment_links
         self._currencies = list(settings.rates)
         least, most = settings.link_ttl_min, settings.link_ttl_max
         self._lifetimes = {text: name for text, name in _LIFETIMES.items() if least <= int(text) <= most}
@@ -61,14 +61,14 @@ class ShopLinks:
         return (
             Route("GET", path, self.show, for_tenants=True),
             Route("POST", path, self.create, for_tenants=True),
-            Route("GET", f"{path}/<link_id>", self.one, for_tenants=True),
+            Route("GET", f"{path}/<link_id>", self.show_link, for_tenants=True),
         )
 
     async def show(
-        self, visit: SignedInRequest, given: Mapping[str, str] | None = None, faults: Mapping[str, str] | None = None
+        self, visit: SignedInRequest, values: Mapping[str, str] | None = None, faults: Mapping[str, str] | None = None
     ) -> Reply:
         """Show the links, and the form of a new one."""
-        after = visit.asked("after")
+        after = visit.read_parameter("after")
         tenant = await self._desk.tenancy.record(visit.tenant_id)
         return await self._desk.page(
             visit,
@@ -79,10 +79,10 @@ class ShopLinks:
             page=await self._desk.tenancy.links(visit.tenant_id, after),
             is_first=after is None,
             sees_payments=True,
-            given={name: (given or {}).get(name, "") for name in _FIELDS},
+            given={name: (values or {}).get(name, "") for name in _FIELDS},
             currencies=self._currencies,
             lifetimes=self._lifetimes,
-            networks=self._reached(visit, tenant),
+            networks=self._reachable_networks(visit, tenant),
             redirects=(await self._storefronts.of(visit.tenant_id)).addresses,
             mode=visit.visitor.mode,
             faults=faults or {},
@@ -90,52 +90,54 @@ class ShopLinks:
 
     async def create(self, visit: SignedInRequest) -> Reply:
         """Make a link and show it, or say beside each field what is wrong."""
-        given = {name: visit.form.one(name) for name in _FIELDS}
-        request, wrong = self._asked(given)
-        if request is None:
-            return await self.show(visit, given, wrong)
-        if not await self._desk.entrance.takes(visit.visitor, visit.form.form_id()):
-            return gone_to(f"{visit.base}/{_SCREEN}")  # the link that it made is the first of the list
+        values = {name: visit.form.value_of(name) for name in _FIELDS}
+        link_request, wrong = self._build_request(values)
+        if link_request is None:
+            return await self.show(visit, values, wrong)
+        if not await self._desk.entrance.accept_form_once(visit.visitor, visit.form.form_id()):
+            return redirect_to(f"{visit.base}/{_SCREEN}")  # the link that it made is the first of the list
         tenant = await self._desk.tenancy.find(visit.tenant_id)
         try:
-            link = await self._making.make(Caller(tenant, visit.visitor.mode), request)
+            link = await self._payment_links.make(Caller(tenant, visit.visitor.mode), link_request)
         except Unprocessable as fault:
-            return await self.show(visit, given, _faults(_fields(fault)))
+            return await self.show(visit, values, _faults(_fields(fault)))
         except Refused as refused:
             if refused.code not in _ABOUT:
                 raise
             sentence = f"{refused.message[:1].upper()}{refused.message[1:]}."
-            return await self.show(visit, given, {_ABOUT[refused.code]: sentence})
-        return gone_to(f"{visit.base}/{_SCREEN}/{link.id}?done=made")
+            return await self.show(visit, values, {_ABOUT[refused.code]: sentence})
+        return redirect_to(f"{visit.base}/{_SCREEN}/{link.id}?done=made")
 
-    def _asked(self, given: Mapping[str, str]) -> tuple[PaymentLinkRequest | None, dict[str, str]]:
+    def _build_request(self, values: Mapping[str, str]) -> tuple[PaymentLinkRequest | None, dict[str, str]]:
         """Return the request that a form makes, or None and what is wrong with each field of it."""
-        is_amount, is_time = _AMOUNT.fullmatch(given["amount"]) is not None, given["lifetime"] in self._lifetimes
+        is_amount, is_time = _AMOUNT.fullmatch(values["amount"]) is not None, values["lifetime"] in self._lifetimes
         wrong = {name for name, holds in (("amount", is_amount), ("lifetime", is_time)) if not holds}
         members = {
             # What cannot be read is told already; the other fields are to be judged all the same.
-            "amount": NumberText(given["amount"] if is_amount else "1"),
-            "currency": given["currency"],
-            "label": given["label"],
-            "preferred_network": given["network"],
-            "expires_in_seconds": int(given["lifetime"]) if is_time else None,
-            "redirect_url": given["redirect"] or None,
+            "amount": NumberText(values["amount"] if is_amount else "1"),
+            "currency": values["currency"],
+            "label": values["label"],
+            "preferred_network": values["network"],
+            "expires_in_seconds": int(values["lifetime"]) if is_time else None,
+            "redirect_url": values["redirect"] or None,
         }
         try:
-            request = self._making.asked(members)
+            link_request = self._payment_links.build_request(members)
         except Unprocessable as fault:
             wrong |= _fields(fault)
-        return (None, _faults(wrong)) if wrong else (request, {})
+        return (None, _faults(wrong)) if wrong else (link_request, {})
 
-    async def one(self, visit: SignedInRequest) -> Reply:
+    async def show_link(self, visit: SignedInRequest) -> Reply:
         """Show a link, to be sent to its payer."""
         link = await self._desk.tenancy.link(visit.tenant_id, visit.arguments["link_id"])
         return await self._desk.page(visit, "shop_link.html", _SCREEN, link=link)
 
-    def _reached(self, visit: SignedInRequest, tenant: Mapping[str, Any]) -> list[str]:
+    def _reachable_networks(self, visit: SignedInRequest, tenant: Mapping[str, Any]) -> list[str]:
         """Return the networks on which the key that signed in makes links."""
-        offered = self._desk.tenancy.offered()
-        return [key for key in tenant["networks"] if key in offered and mode_of(NETWORKS[key]) == visit.visitor.mode]
+        offered_keys = self._desk.tenancy.list_offered_networks()
+        return [
+            key for key in tenant["networks"] if key in offered_keys and mode_of(NETWORKS[key]) == visit.visitor.mode
+        ]
 
 
 def _fields(fault: Unprocessable) -> set[str]:

@@ -58,7 +58,7 @@ class Visitor:
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class SignedIn:
     """Somebody has signed in.
 
     Attributes:
@@ -86,12 +86,12 @@ class SignIn:
     async def visitor(self, request: Request) -> Visitor | None:
         """Return who calls, None when nobody is signed in."""
         secret = _cookie(request, self._session_name)
-        found = None if secret is None else await self._sessions.find(digest_of(secret), now=self._clock.now())
-        if found is None or secret is None:
+        session = None if secret is None else await self._sessions.find(digest_of(secret), now=self._clock.now())
+        if session is None or secret is None:
             return None
-        return Visitor(found.digest, found.scopes, found.expires_at, secret, found.tenant_id, found.mode)
+        return Visitor(session.digest, session.scopes, session.expires_at, secret, session.tenant_id, session.mode)
 
-    async def sign_in(self, request: Request, key: str) -> Entered | None:
+    async def sign_in(self, request: Request, key: str) -> SignedIn | None:
         """Begin a session; None when the key is not accepted.
 
         A session that the browser had ends.
@@ -102,21 +102,21 @@ class SignIn:
         if await self._credentials.scopes(key) is not None:
             await self.sign_out(await self.visitor(request))
             await self._sessions.begin(digest, digest_of(key), expires_at=expires_at)
-            return Entered(self._set(self._session_name, secret), ROOT)
-        own = await self._credentials.key_of_tenant(key)
-        if own is None:
+            return SignedIn(self._set_cookie(self._session_name, secret), ROOT)
+        api_key = await self._credentials.key_of_tenant(key)
+        if api_key is None:
             return None
         await self.sign_out(await self.visitor(request))
-        await self._sessions.begin_tenant(digest, own.id, expires_at=expires_at)
-        return Entered(self._set(self._session_name, secret), SHOP)
+        await self._sessions.begin_tenant(digest, api_key.id, expires_at=expires_at)
+        return SignedIn(self._set_cookie(self._session_name, secret), SHOP)
 
     async def sign_out(self, visitor: Visitor | None) -> Mapping[str, str]:
         """End a session at once, on every worker, and return the header that tells the browser."""
         if visitor is not None:
             await self._sessions.end(visitor.digest)
-        return self._set(self._session_name, "", seconds=0)
+        return self._set_cookie(self._session_name, "", seconds=0)
 
-    async def takes(self, visitor: Visitor, form_id: str) -> bool:
+    async def accept_form_once(self, visitor: Visitor, form_id: str) -> bool:
         """Return whether a form that is good for one time was not sent before, to any worker; now it was."""
         return await self._sessions.send(visitor.digest, form_id)
 
@@ -133,9 +133,9 @@ class SignIn:
     def fresh_guard(self) -> tuple[str, Mapping[str, str]]:
         """Return a new one and the header that tells the browser."""
         secret = fresh_secret()
-        return secret, self._set(self._guard_name, secret)
+        return secret, self._set_cookie(self._guard_name, secret)
 
-    def _set(self, name: str, value: str, seconds: int = SESSION_SECONDS) -> Mapping[str, str]:
+    def _set_cookie(self, name: str, value: str, seconds: int = SESSION_SECONDS) -> Mapping[str, str]:
         cookie = dump_cookie(
             name,
             value,
@@ -151,6 +151,6 @@ class SignIn:
 def _cookie(request: Request, name: str) -> str | None:
     """Return the cookie of a name, None when there is none of the right form."""
     # Ours are ASCII; others of the same host may be anything.
-    sent = "; ".join(request.headers.get("cookie", ())).encode("ascii", "ignore").decode()
-    value = parse_cookie(sent).get(name, "")
+    cookies = "; ".join(request.headers.get("cookie", ())).encode("ascii", "ignore").decode()
+    value = parse_cookie(cookies).get(name, "")
     return value if _SECRET.fullmatch(value) else None

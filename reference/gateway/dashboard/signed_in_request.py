@@ -38,7 +38,7 @@ class SignedInRequest:
         """Where the pages about that tenant begin."""
         return self.visitor.home if self.visitor.tenant_id is not None else f"{ROOT}/tenants/{self.tenant_id}"
 
-    def asked(self, name: str, longest: int = 64) -> str | None:
+    def read_parameter(self, name: str, longest: int = 64) -> str | None:
         """Return a parameter of the query, None when there is none.
 
         Raises:
@@ -51,7 +51,7 @@ class SignedInRequest:
             raise refusals.invalid_request(f"the address names no usable {name}")
         return values[0]
 
-    def need(self, scope: str) -> None:
+    def require_scope(self, scope: str) -> None:
         """Go on when the key has a scope.
 
         Raises:
@@ -61,7 +61,7 @@ class SignedInRequest:
             raise refusals.forbidden_scope(scope)
 
 
-Run = Callable[[SignedInRequest], Awaitable[Reply]]
+ScreenHandler = Callable[[SignedInRequest], Awaitable[Reply]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,12 @@ class Route:
 
     method: str
     below: str
-    run: Run
+    handler: ScreenHandler
     scopes: tuple[str, ...] = ()
     for_tenants: bool = False
     takes_file: bool = False
 
 
-def gone_to(path: str, headers: Mapping[str, str] | None = None) -> Reply:
+def redirect_to(path: str, headers: Mapping[str, str] | None = None) -> Reply:
     """Return the answer that sends a browser to another page, to be read there."""
     return Reply(303, b"", {"Location": path, "Cache-Control": "no-store", **(headers or {})})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, path_of
-from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, screen_path
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.gateway.storefront import (
     LOGO_BYTES,
     LOGO_PIXELS,
@@ -33,35 +33,39 @@ class StorefrontScreen:
 
     def routes(self) -> tuple[Route, ...]:
         """Return the routes."""
-        found: list[Route] = []
-        for path, who in (
+        routes: list[Route] = []
+        for path, access in (
             (f"/tenants/<tenant_id>/{_SCREEN}", {"scopes": OPENS[_SCREEN]}),
             (f"/shop/{_SCREEN}", {"for_tenants": True}),
         ):
-            given: dict[str, Any] = who
-            found += [
-                Route("GET", path, self.show, **given),
-                Route("POST", path, self.save, **given),
-                Route("GET", f"{path}/logo", self.back, **given),
-                Route("POST", f"{path}/logo", self.save_logo, **given, takes_file=True),
-                Route("GET", f"{path}/logo/delete", self.back, **given),
-                Route("POST", f"{path}/logo/delete", self.delete_logo, **given),
+            options: dict[str, Any] = access
+            routes += [
+                Route("GET", path, self.show, **options),
+                Route("POST", path, self.save, **options),
+                Route("GET", f"{path}/logo", self.back, **options),
+                Route("POST", f"{path}/logo", self.save_logo, **options, takes_file=True),
+                Route("GET", f"{path}/logo/delete", self.back, **options),
+                Route("POST", f"{path}/logo/delete", self.delete_logo, **options),
             ]
-        return tuple(found)
+        return tuple(routes)
 
     async def show(self, visit: SignedInRequest) -> Reply:
         """Show what payers see."""
-        stored = await self._storefronts.of(visit.tenant_id)
-        return await self._form(visit, stored.name, "\n".join(stored.addresses), stored.contact, {})
+        merchant = await self._storefronts.of(visit.tenant_id)
+        return await self._form(visit, merchant.name, "\n".join(merchant.addresses), merchant.contact, {})
 
     async def back(self, visit: SignedInRequest) -> Reply:
         """Send somebody who opens the address of a form to its screen."""
-        return gone_to(path_of(visit, _SCREEN))
+        return redirect_to(screen_path(visit, _SCREEN))
 
     async def save(self, visit: SignedInRequest) -> Reply:
         """Replace name and addresses, or show beside each field what is wrong with it."""
-        name, written, contact = visit.form.one("name"), visit.form.one("addresses"), visit.form.one("contact")
-        addresses = list(dict.fromkeys(written.split()))
+        name, addresses_text, contact = (
+            visit.form.value_of("name"),
+            visit.form.value_of("addresses"),
+            visit.form.value_of("contact"),
+        )
+        addresses = list(dict.fromkeys(addresses_text.split()))
         faults: dict[str, str] = {}
         try:
             check_name(name)
@@ -76,10 +80,10 @@ class StorefrontScreen:
         except Unfit as unfit:
             faults["addresses"] = unfit.sentence
         if faults:
-            return await self._form(visit, name, written, contact, faults)
+            return await self._form(visit, name, addresses_text, contact, faults)
         await self._desk.tenancy.find(visit.tenant_id)
         await self._storefronts.save(visit.tenant_id, name, addresses, contact)
-        return gone_to(path_of(visit, _SCREEN, "saved"))
+        return redirect_to(screen_path(visit, _SCREEN, "saved"))
 
     async def save_logo(self, visit: SignedInRequest) -> Reply:
         """Replace the logo, or say what is wrong with the file."""
@@ -87,17 +91,17 @@ class StorefrontScreen:
         try:
             check_logo(png)
         except Unfit as unfit:
-            stored = await self._storefronts.of(visit.tenant_id)
-            addresses = "\n".join(stored.addresses)
-            return await self._form(visit, stored.name, addresses, stored.contact, {"logo": unfit.sentence})
+            merchant = await self._storefronts.of(visit.tenant_id)
+            addresses = "\n".join(merchant.addresses)
+            return await self._form(visit, merchant.name, addresses, merchant.contact, {"logo": unfit.sentence})
         await self._desk.tenancy.find(visit.tenant_id)
         await self._storefronts.save_logo(visit.tenant_id, png)
-        return gone_to(path_of(visit, _SCREEN, "saved"))
+        return redirect_to(screen_path(visit, _SCREEN, "saved"))
 
     async def delete_logo(self, visit: SignedInRequest) -> Reply:
         """Drop the logo."""
         await self._storefronts.delete_logo(visit.tenant_id)
-        return gone_to(path_of(visit, _SCREEN, "saved"))
+        return redirect_to(screen_path(visit, _SCREEN, "saved"))
 
     async def _form(
         self, visit: SignedInRequest, name: str, addresses: str, contact: str, faults: Mapping[str, str]

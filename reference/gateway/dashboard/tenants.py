@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from reference.gateway import refusals
 from reference.gateway.admin_api import NewTenant
-from reference.gateway.calls import fitted
+from reference.gateway.calls import fit_model
 from reference.gateway.dashboard.forms import fresh_form_id
 from reference.gateway.dashboard.screen_context import SCREENS, ScreenContext, Secret
 from reference.gateway.dashboard.sign_in import ROOT
-from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Reply
 
@@ -42,36 +42,36 @@ class TenantScreens:
 
     async def create(self, visit: SignedInRequest) -> Reply:
         """Make a tenant and show its first key."""
-        name = visit.form.one("name")
+        name = visit.form.value_of("name")
         try:
-            asked = fitted(NewTenant, {"name": name})
+            new_tenant = fit_model(NewTenant, {"name": name})
         except Unprocessable:
             return await self._list(visit, name=name, faults={"name": _NAME})
         await self._desk.send_once(visit)
-        made = await self._desk.tenancy.create(asked.name)
-        base = f"{ROOT}/tenants/{made['tenant_id']}"
+        answer = await self._desk.tenancy.create(new_tenant.name)
+        base = f"{ROOT}/tenants/{answer['tenant_id']}"
         secret = Secret(
             title="The tenant is made",
             label="Its first test key",
-            text=made["api_key"],
+            text=answer["api_key"],
             note="Calls send it as Authorization: Bearer, with the tenant's id as X-Tenant-Id.",
-            facts={"Tenant id": made["tenant_id"], "Key id": made["key_id"]},
+            facts={"Tenant id": answer["tenant_id"], "Key id": answer["key_id"]},
             back=f"{base}/settings/networks",
             back_name="Go on to its payout addresses",
         )
-        return await self._desk.secret(visit, "", secret, await self._desk.tenancy.record(made["tenant_id"]))
+        return await self._desk.secret(visit, "", secret, await self._desk.tenancy.record(answer["tenant_id"]))
 
     async def enter(self, visit: SignedInRequest) -> Reply:
         """Send on to the first screen that the key opens."""
         await self._desk.tenancy.find(visit.tenant_id)
         for path, _, scopes in SCREENS:
             if visit.visitor.may(*scopes):
-                return gone_to(f"{ROOT}/tenants/{visit.tenant_id}/{path}")
+                return redirect_to(f"{ROOT}/tenants/{visit.tenant_id}/{path}")
         raise refusals.forbidden_scope("tenants:admin")
 
     async def _list(self, visit: SignedInRequest, name: str = "", faults: Mapping[str, str] | None = None) -> Reply:
-        after = visit.asked("after")
-        page = await self._desk.tenancy.listed(after)
+        after = visit.read_parameter("after")
+        page = await self._desk.tenancy.list_tenants(after)
         return self._desk.pages.page(
             "tenants.html",
             visitor=visit.visitor,
@@ -84,10 +84,10 @@ class TenantScreens:
         )
 
     async def _open(self, visit: SignedInRequest) -> Reply:
-        given = (visit.asked("tenant", 1000) or "").strip().lower()
-        if _UUID.fullmatch(given):
-            return gone_to(f"{ROOT}/tenants/{given}")
-        faults = {"tenant": _ID} if visit.asked("tenant", 1000) is not None else {}
+        tenant_id = (visit.read_parameter("tenant", 1000) or "").strip().lower()
+        if _UUID.fullmatch(tenant_id):
+            return redirect_to(f"{ROOT}/tenants/{tenant_id}")
+        faults = {"tenant": _ID} if visit.read_parameter("tenant", 1000) is not None else {}
         return self._desk.pages.page(
-            "open.html", visitor=visit.visitor, status=422 if faults else 200, given=given, faults=faults
+            "open.html", visitor=visit.visitor, status=422 if faults else 200, given=tenant_id, faults=faults
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reference.gateway.admin_api import Decision
-from reference.gateway.calls import fitted
-from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, path_of
-from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, gone_to
+from reference.gateway.calls import fit_model
+from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, screen_path
+from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Reply
 
@@ -37,19 +37,19 @@ class TrialScreen:
             _SCREEN,
             tenant,
             status=422 if faults else 200,
-            test_barred=await tenancy.barred(visit.tenant_id, "test"),
-            live_barred=await tenancy.barred(visit.tenant_id, "live"),
+            test_barred=await tenancy.find_trial_refusal(visit.tenant_id, "test"),
+            live_barred=await tenancy.find_trial_refusal(visit.tenant_id, "live"),
             left=max(0, allowance - used),
             faults=faults or {},
         )
 
     async def judge(self, visit: SignedInRequest) -> Reply:
         """Set what was decided."""
-        given = {"status": visit.form.one("status"), "plan": visit.form.one("plan")}
+        values = {"status": visit.form.value_of("status"), "plan": visit.form.value_of("plan")}
         try:
-            asked = fitted(Decision, given)
+            decision = fit_model(Decision, values)
         except Unprocessable as fault:
             names = {str(item["loc"][1]) for item in fault.detail}
             return await self.show(visit, {name: text for name, text in _SENTENCES.items() if name in names})
-        await self._desk.tenancy.judge(visit.tenant_id, asked.status, asked.plan)
-        return gone_to(path_of(visit, _SCREEN, "judged"))
+        await self._desk.tenancy.judge(visit.tenant_id, decision.status, decision.plan)
+        return redirect_to(screen_path(visit, _SCREEN, "judged"))

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import httpx
 
-from reference.gateway.runtime import opened
+from reference.gateway.runtime import open_gateway_with_lanes
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.descriptor import LaneRules, NodeSettings
 from reference.lanes.lane import Lane
@@ -119,7 +119,7 @@ async def gateway(folder: Path, *, data: str = "data", **settings: Any) -> Async
             **settings,
         }
     )
-    async with aiohttp.ClientSession() as session, opened(given, _lanes(session)) as app:
+    async with aiohttp.ClientSession() as session, open_gateway_with_lanes(given, _lanes(session)) as app:
         transport = httpx.ASGITransport(app=app, client=("127.0.0.1", 1))
         async with httpx.AsyncClient(transport=transport, base_url=URL) as http:
             yield Gateway(http, given, clock_file)

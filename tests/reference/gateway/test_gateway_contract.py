@@ -15,10 +15,10 @@ from pydantic import BaseModel
 from quart import Quart
 
 from reference.gateway import payment_links
-from reference.gateway.app import operations
-from reference.gateway.calls import Operation, body_of, fitted
+from reference.gateway.app import list_operations
+from reference.gateway.calls import Operation, fit_model, read_body
 from reference.gateway.checkout.link_actions import AbandonRequest, CancelRequest, VerifyRequest
-from reference.gateway.runtime import opened
+from reference.gateway.runtime import open_gateway_with_lanes
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.error_codes import GATEWAY
 from reference.web.errors import Refused, Unprocessable
@@ -62,14 +62,14 @@ def link_maker(settings: GatewaySettings) -> payment_links.PaymentLinks:
 def offered() -> dict[tuple[str, str], Operation]:
     """Return the app's own operations over parts that do nothing."""
     settings = GatewaySettings(gateway_data_dir=Path("unused"))
-    made = operations(link_maker(settings), *(Mock() for _ in range(5)))
+    made = list_operations(link_maker(settings), *(Mock() for _ in range(5)))
     return {(one.method, re.sub(r"<(\w+)>", r"{\1}", one.rule)): one for one in made}
 
 
 async def test_every_route_is_documented_and_every_document_served(tmp_path: Path) -> None:
     """The running app's routes and methods are the document's, but for the page's own files and the dashboard."""
     settings = GatewaySettings(gateway_data_dir=tmp_path)
-    async with opened(settings, {}) as served:
+    async with open_gateway_with_lanes(settings, {}) as served:
         assert isinstance(served, Envelope)
         app = served.app
         assert isinstance(app, Quart)
@@ -211,12 +211,12 @@ OFFERED = offered()
 def accepted(place: tuple[str, str], body: Any) -> bool:
     """Return whether the code's own reader takes a body."""
     data = json.dumps(body).encode()
-    sent = body_of(Request("/", "POST", "", {"content-type": ["application/json"]}, data, ""), required=True)
+    sent = read_body(Request("/", "POST", "", {"content-type": ["application/json"]}, data, ""), is_required=True)
     try:
         if place[1].startswith("/checkout/"):
-            fitted(CHECKOUT[place[1].rpartition("/")[2]], sent.value)
+            fit_model(CHECKOUT[place[1].rpartition("/")[2]], sent.value)
         else:
-            reads = OFFERED[place].reads
+            reads = OFFERED[place].read_content
             assert reads is not None
             content = reads(sent)
             if place == ("POST", "/v1/receipt/verify"):  # without `jws` the report is a 422 with `detail` (P-GR-03)
@@ -234,7 +234,7 @@ def test_every_operation_with_a_body_is_compared() -> None:
     """None is left out below, in the code or in the document."""
     with_body = {(method, path) for method, path, operation in documented() if "requestBody" in operation}
     assert with_body == set(BODIES)
-    assert {place for place, one in OFFERED.items() if one.reads is not None} == {
+    assert {place for place, one in OFFERED.items() if one.read_content is not None} == {
         place for place in BODIES if not place[1].startswith("/checkout/")
     }
 

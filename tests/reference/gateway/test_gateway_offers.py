@@ -44,7 +44,7 @@ async def test_a_network_whose_node_comes_later(
     monkeypatch.setattr(runtime, "open_lane", lambda *_: cast("Lane", node))
     monkeypatch.setattr(runtime, "_CHECK_SECONDS", 0.01)
     settings = GatewaySettings(mode="live", gateway_data_dir=tmp_path, chain_poll_seconds=0.01)
-    async with runtime.running(settings) as app:
+    async with runtime.open_gateway(settings) as app:
         key = settings.admin_key_file.read_text("ascii")
         transport = httpx.ASGITransport(app=cast("Any", app), client=("127.0.0.1", 1))
         headers = {"Authorization": f"Bearer {key}"}

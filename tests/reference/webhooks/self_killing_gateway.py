@@ -21,7 +21,7 @@ from reference.web.destination_dns import AddressCheck
 from reference.web.sealing import Seal
 from reference.webhooks.checked_session import open_session
 from reference.webhooks.dispatcher import Dispatcher
-from reference.webhooks.sender import Sender, Sent
+from reference.webhooks.sender import Sender, SendResult
 
 WHEN = sys.argv[3]
 
@@ -29,7 +29,7 @@ WHEN = sys.argv[3]
 class Doomed(Sender):
     """Kills its process instead of, or after, sending."""
 
-    async def send(self, url: str, secret: str, body: bytes) -> Sent:
+    async def send(self, url: str, secret: str, body: bytes) -> SendResult:
         if WHEN == "before":
             die()
         sent = await super().send(url, secret, body)

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from reference.gateway.runtime import Beside, opened
+from reference.gateway.runtime import BackgroundWork, open_gateway_with_lanes
 from reference.gateway.settings import GatewaySettings
 from tests.reference.gateway.checkout.scripted_chain import ScriptedChain
 from tests.reference.gateway.gateway_stack import PAYOUTS, URL, Gateway, Tenant
@@ -55,7 +55,7 @@ class Shop(Gateway):
 
 @asynccontextmanager
 async def checkout_shop(
-    folder: Path, *, now: int, trailing: str = "", beside: Sequence[Beside] = (), **settings: Any
+    folder: Path, *, now: int, trailing: str = "", beside: Sequence[BackgroundWork] = (), **settings: Any
 ) -> AsyncIterator[Shop]:
     """Open a shop.
 
@@ -78,7 +78,7 @@ async def checkout_shop(
         }
     )
     chains = {key: ScriptedChain(key, now=now - 600 * (key == trailing)) for key in PAYOUTS}
-    async with opened(given, {key: chain.lane for key, chain in chains.items()}, beside) as app:
+    async with open_gateway_with_lanes(given, {key: chain.lane for key, chain in chains.items()}, beside) as app:
         transport = httpx.ASGITransport(app=app, client=("127.0.0.1", 1))
         async with httpx.AsyncClient(transport=transport, base_url=URL) as http:
             yield Shop(http, given, clock_file, chains=chains)

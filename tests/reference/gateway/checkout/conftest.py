@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from reference.gateway.checkout.link_announcements import Announcements
-from reference.gateway.checkout.link_settlement import Settling
+from reference.gateway.checkout.link_announcements import LinkAnnouncements
+from reference.gateway.checkout.link_settlement import LinkSettlement
 from reference.gateway.checkout.watcher import Watcher
-from reference.gateway.network_recency import Recency
+from reference.gateway.network_recency import NetworkRecency
 from reference.gateway.settings import GatewaySettings
 from reference.store.database import Database
 from reference.store.database_url import open_database, sqlite_dsn
@@ -40,8 +40,10 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.clock = WpClock(system=lambda: self.now)
-        self.announcements = Announcements()
-        self.settling = Settling(self.settings, self.clock, self.database, self.announcements, Recency({}, 0))
+        self.announcements = LinkAnnouncements()
+        self.settling = LinkSettlement(
+            self.settings, self.clock, self.database, self.announcements, NetworkRecency({}, 0)
+        )
         self.chains = {key: ScriptedChain(key, now=START) for key in NETWORKS}
         self.watchers = {key: self.worker(key) for key in NETWORKS}
 
@@ -84,7 +86,7 @@ class Bench:
     async def rounds(self, *networks: str) -> None:
         """Let every watcher look once."""
         for network in networks or NETWORKS:
-            await self.watchers[network].round()
+            await self.watchers[network].run_round()
 
     async def state(self, link: Link) -> str:
         """Return where a link stands."""

@@ -33,8 +33,8 @@ async def test_a_stranger_s_contract_names_no_link(bench: Bench) -> None:
     seen = chain.transfer((bench.memo(link),))
     uses = tuple(replace(one, asset="0x" + "9" * 40) for one in seen.authorizations_used)
     assert isinstance(uses[0], AuthorizationUsed)
-    assert await bench.settling.bound(BASE, replace(seen, authorizations_used=uses)) == []
-    assert [one.id for one in await bench.settling.bound(BASE, seen)] == [link.id]
+    assert await bench.settling.find_bound_links(BASE, replace(seen, authorizations_used=uses)) == []
+    assert [one.id for one in await bench.settling.find_bound_links(BASE, seen)] == [link.id]
 
 
 async def test_a_transaction_that_the_node_cannot_tell_of_holds_no_other_up(bench: Bench) -> None:
@@ -92,7 +92,7 @@ async def test_looks_at_once_forget_an_address_together(bench: Bench) -> None:
     await bench.link()
     bench.now += 2_000
     watcher = bench.watchers[ALGORAND]
-    await asyncio.gather(watcher.look(link), watcher.look(link), watcher.round())
+    await asyncio.gather(watcher.search_now(link), watcher.search_now(link), watcher.run_round())
     assert await bench.state(link) == "expired"
 
 
@@ -124,7 +124,7 @@ async def test_much_traffic_at_one_address_lets_others_through(bench: Bench, mon
         return await find(address, after, head)
 
     monkeypatch.setattr(watcher._lane, "find", slow)
-    going = asyncio.create_task(watcher.round())
+    going = asyncio.create_task(watcher.run_round())
     async with asyncio.timeout(120):
         while await bench.state(link) == "active":  # noqa: ASYNC110 - the database sends no signal
             await asyncio.sleep(0.01)
@@ -151,5 +151,5 @@ async def test_a_payment_that_leaves_the_pool_during_a_look_is_seen(
         return told
 
     monkeypatch.setattr(watcher._lane, after, mined)
-    await watcher.look(link)
+    await watcher.search_now(link)
     assert await bench.state(link) == "paid"

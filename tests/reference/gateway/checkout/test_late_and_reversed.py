@@ -20,7 +20,7 @@ async def test_a_second_payment_is_listed_as_late(bench: Bench, network: str) ->
     await bench.rounds()
     second = chain.pay(2, bench.memo(link), values=(9_000_000,))
     await bench.rounds()
-    await bench.worker(network).round()
+    await bench.worker(network).run_round()
     assert (await bench.settling.status(link)).tx_id == first
     (late,) = await bench.payments("late")
     assert (late.tx_id, late.value, late.link_id) == (second, 9_000_000, link.id)
@@ -96,7 +96,7 @@ async def test_a_reorganisation_after_paid_is_noted(bench: Bench, network: str) 
     await bench.rounds()
     (payment,) = await bench.payments()
     assert (payment.reversed_at, await bench.state(link)) == (noted_at, "paid")
-    assert await bench.settling.paid_by(link) is None, "a payment that the chain has undone is not attested"
+    assert await bench.settling.find_payment(link) is None, "a payment that the chain has undone is not attested"
     bench.advance(20)
     await bench.rounds()
     assert (await bench.payments())[0].reversed_at == noted_at, "the first time that it was seen"
@@ -131,7 +131,7 @@ async def test_a_payment_that_comes_back_is_no_longer_reversed(bench: Bench) -> 
     bench.advance(30)
     await bench.rounds()
     assert (await bench.payments())[0].reversed_at is None
-    assert await bench.settling.paid_by(link) is not None
+    assert await bench.settling.find_payment(link) is not None
 
 
 async def test_looking_again_ends(bench: Bench) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import delete, update
 
 from reference.gateway.checkout import misdirected_payments, watcher
-from reference.gateway.unmatched_payments import UncountedPayments
+from reference.gateway.unmatched_payments import UnmatchedPayments
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.checkout import LinkState
 from reference.protocol.eip3009 import nonce_of
@@ -29,7 +29,7 @@ pytestmark = both_databases
 
 async def listed(bench: Bench, tenant: str = "t-1") -> list[dict[str, Any]]:
     """Return what a tenant's dashboard lists."""
-    return await UncountedPayments(bench.clock, bench.settling.payments).of_tenant(tenant)
+    return await UnmatchedPayments(bench.clock, bench.settling.payments).of_tenant(tenant)
 
 
 def in_other_asset(bench: Bench, link: Link, value: int = AMOUNT) -> ObservedTransaction:
@@ -61,13 +61,13 @@ async def test_a_surplus_is_listed_and_given_back_once(bench: Bench, network: st
     assert (one["state"], one["reason"], one["tx_id"], one["link_id"]) == ("surplus", "surplus", tx_id, more.id)
     assert (one["amount"], one["surplus"]) == (str(AMOUNT + 1_590_000), "1590000")
     assert await bench.settling.payments.count_unmatched() == {("surplus", network): 1}
-    uncounted = UncountedPayments(bench.clock, bench.settling.payments)
+    uncounted = UnmatchedPayments(bench.clock, bench.settling.payments)
     back = bench.chains[network].tx_id(9)
     await uncounted.refund(one["payment_id"], back, tenant_id="t-1")
     with pytest.raises(Exception, match="given back already"):
         await uncounted.refund(one["payment_id"], back)
-    assert [one.refund_tx_id for one in await uncounted.of_all(refunded=True, most=9)] == [back]
-    assert await uncounted.of_all(refunded=False, most=9) == []
+    assert [one.refund_tx_id for one in await uncounted.of_all(is_refunded=True, most=9)] == [back]
+    assert await uncounted.of_all(is_refunded=False, most=9) == []
     assert await bench.settling.payments.count_unmatched() == {("refunded", network): 1}
     assert await bench.state(more) == LinkState.PAID
 

@@ -10,10 +10,10 @@ import orjson
 import pytest
 
 from reference.gateway.checkout import link_announcements
-from reference.gateway.checkout.link_announcements import Announcements
-from reference.gateway.checkout.link_settlement import Settling, Status
+from reference.gateway.checkout.link_announcements import LinkAnnouncements
+from reference.gateway.checkout.link_settlement import LinkSettlement, Status
 from reference.gateway.checkout.status_events import statuses
-from reference.gateway.network_recency import Recency
+from reference.gateway.network_recency import NetworkRecency
 from reference.protocol.checkout import LinkEnding
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
@@ -57,7 +57,7 @@ async def test_what_another_worker_did_is_seen_at_the_next_look(bench: Bench) ->
     link = await bench.link()
     stream = follow(bench, link, every=0.01)
     assert (await told(stream))["status"] == "active"
-    elsewhere = Settling(bench.settings, bench.clock, bench.database, Announcements(), Recency({}, 0))
+    elsewhere = LinkSettlement(bench.settings, bench.clock, bench.database, LinkAnnouncements(), NetworkRecency({}, 0))
     assert await elsewhere.end(link, LinkEnding.CALLED_OFF)
     assert (await told(stream))["status"] == "cancelled"
 

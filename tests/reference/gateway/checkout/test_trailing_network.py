@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from reference.gateway.network_recency import Recency
+from reference.gateway.network_recency import NetworkRecency
 from reference.lanes.finding import Head
 from reference.lanes.lane import ChainUnavailable
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
@@ -101,12 +101,12 @@ async def test_ordinary_delays_are_no_trailing() -> None:
     """Neither is a time that is not known; a node that stops answering trails when its last block is too old."""
     now = SimpleNamespace(wall=1000.0, monotonic=0.0)
     node, lanes = Node(time=None), dict[str, Any]()
-    recency = Recency(lanes, 60, monotonic=lambda: now.monotonic, wall=lambda: now.wall)
+    recency = NetworkRecency(lanes, 60, monotonic=lambda: now.monotonic, wall=lambda: now.wall)
     lanes["solana_mainnet"] = node
 
     async def pass_time(seconds: float) -> bool:
         now.wall, now.monotonic = now.wall + seconds, now.monotonic + seconds
-        await recency.tend()
+        await recency.refresh()
         return recency.trails("solana_mainnet")
 
     assert not await pass_time(100)

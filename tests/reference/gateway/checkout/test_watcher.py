@@ -319,7 +319,7 @@ async def test_a_restart_loses_nothing(bench: Bench) -> None:
     bench.chains[ALGORAND].pay(1, bench.memo(link))
     for _ in range(500):
         bench.chains[ALGORAND].mine()
-    await bench.worker(ALGORAND).round()
+    await bench.worker(ALGORAND).run_round()
     assert await bench.state(link) == "paid"
     assert len(bench.chains[ALGORAND].started) == 1, "the position was kept"
 
@@ -329,7 +329,7 @@ async def test_a_search_begins_at_the_oldest_link(bench: Bench) -> None:
     await bench.link(SOLANA)
     bench.now += 100
     newer = await bench.link(SOLANA)
-    await bench.watchers[SOLANA].look(newer)
+    await bench.watchers[SOLANA].search_now(newer)
     assert bench.chains[SOLANA].started == [START]
 
 
@@ -388,7 +388,7 @@ async def test_several_workers_do_no_harm(bench: Bench) -> None:
     links = [await bench.link(SOLANA) for _ in range(5)]
     for number, link in enumerate(links):
         bench.chains[SOLANA].pay(number, bench.memo(link))
-    await asyncio.gather(*(bench.worker(SOLANA).round() for _ in range(10)))
+    await asyncio.gather(*(bench.worker(SOLANA).run_round() for _ in range(10)))
     assert sorted(one.link_id for one in await bench.payments()) == sorted(link.id for link in links)
     assert await bench.payments("late") == []
 
@@ -398,7 +398,9 @@ async def test_cancelling_and_paying_at_once_ends_a_link_once(bench: Bench) -> N
     """The first of the two decides; a payment that came second is late."""
     link = await bench.link(SOLANA)
     bench.chains[SOLANA].pay(1, bench.memo(link))
-    cancelled, _ = await asyncio.gather(bench.settling.end(link, LinkEnding.CALLED_OFF), bench.worker(SOLANA).round())
+    cancelled, _ = await asyncio.gather(
+        bench.settling.end(link, LinkEnding.CALLED_OFF), bench.worker(SOLANA).run_round()
+    )
     await bench.rounds(SOLANA)
     state = await bench.state(link)
     assert state == ("cancelled" if cancelled else "paid")

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reference.gateway.runtime import opened
+from reference.gateway.runtime import open_gateway_with_lanes
 from tests.reference.gateway.checkout.scripted_chain import ScriptedChain
 from tests.reference.gateway.dashboard.administrator import ROOT, Administrator
 from tests.reference.gateway.gateway_stack import ALGORAND, EVM, PAYOUTS, SOLANA, URL, gateway
@@ -91,7 +91,7 @@ async def test_a_network_that_is_not_offered_now_is_not_lost_without_a_word(tmp_
     async with gateway(tmp_path) as shop:
         tenant = (await shop.tenant("base_sepolia", "algorand_testnet")).id
         lanes = {"base_sepolia": ScriptedChain("base_sepolia", now=0).lane}
-        async with opened(shop.settings, lanes) as app:
+        async with open_gateway_with_lanes(shop.settings, lanes) as app:
             fewer = replace(shop, http=httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=URL))
             admin = Administrator(fewer)
             await admin.sign_in()
