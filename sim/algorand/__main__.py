@@ -72,7 +72,7 @@ def main(
         "genesis_hash": b64(chain.genesis.hash),
         "assets": [str(asset) for asset in chain.genesis.assets],
     }
-    uvloop.run(serve_until_stopped(apps, Miner(chain, block_seconds).handler(), ready))
+    uvloop.run(serve_until_stopped(apps, Miner(chain, block_seconds).seal_blocks(), ready))
 
 
 if __name__ == "__main__":

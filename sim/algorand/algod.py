@@ -263,7 +263,7 @@ def _find_transaction(chain: Chain, text: str) -> dict[str, Any]:
         raise Refused(400, "no valid transaction ID was specified")
     confirmation = chain.index.get(transaction)
     if confirmation is not None and chain.round - confirmation.block < _REMEMBERED_ROUNDS:
-        return pending_json(confirmation.applied.signed, build_confirmed=confirmation)
+        return pending_json(confirmation.applied.signed, confirmation=confirmation)
     pool_transaction = chain.find_pending(transaction)
     if pool_transaction is not None:
         return pending_json(pool_transaction)

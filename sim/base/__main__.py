@@ -31,7 +31,7 @@ def main(host: str, port: int, fd: int | None, block_seconds: float, chain_id: s
     chain = Chain(int(chain_id), BlockClock())
     ready = {"rpc": address(listener), "chain_id": chain.id, "usdc": chain.token.address}
     apps = [(Faulty(RpcFirst(build_app(chain), Rpc(chain).call), chain.faults), listener)]
-    uvloop.run(serve_until_stopped(apps, Miner(chain, block_seconds).handler(), ready))
+    uvloop.run(serve_until_stopped(apps, Miner(chain, block_seconds).seal_blocks(), ready))
 
 
 if __name__ == "__main__":

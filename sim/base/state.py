@@ -40,7 +40,7 @@ class State:
         message = Message(
             transaction.sender, transaction.to, transaction.data, transaction.value, gas, transaction.nonce
         )
-        outcome = self.vm.handler(message, context)
+        outcome = self.vm.execute(message, context)
         outcome = replace(outcome, gas_used=outcome.gas_used + transaction.access_gas)
         fee = outcome.gas_used * price
         self.vm.set_balance(transaction.sender, self.vm.balance(transaction.sender) - fee)

@@ -57,7 +57,7 @@ def genesis_operations(token: Token, minter: str, wei: int) -> Iterator[Any]:
         vm.set_code(token.address, code)
 
     def start(vm: Vm) -> None:
-        outcome = vm.handler(Message(minter, token.address, initialise), BlockContext(0, 0))
+        outcome = vm.execute(Message(minter, token.address, initialise), BlockContext(0, 0))
         if not outcome.ok:
             raise ValueError(f"the token refused its initialisation: {outcome.output!r}")
 

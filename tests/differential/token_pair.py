@@ -66,7 +66,7 @@ def data_of(signature: str, *arguments: Any) -> bytes:
 
 
 def tell(vm: Vm, sender: str, to: str | None, data: bytes, *, time: int = NOW) -> Outcome:
-    return vm.handler(Message(sender, to, data), BlockContext(1, time))
+    return vm.execute(Message(sender, to, data), BlockContext(1, time))
 
 
 def must(outcome: Outcome) -> Outcome:
@@ -86,10 +86,10 @@ def deployed_token() -> Vm:
     """Return an EVM with Circle's proxy and implementation, the same operator for every office."""
     vm = Vm(CHAIN)
     checker = bytes.fromhex(deployed_artefact("util/SignatureChecker")["bytecode"][2:])
-    linked = must(vm.handler(Message(OWNER, None, checker, nonce=0), BlockContext(0, 0))).created
+    linked = must(vm.execute(Message(OWNER, None, checker, nonce=0), BlockContext(0, 0))).created
     assert linked is not None
     code = _linked(deployed_artefact("v2/FiatTokenV2_2"), linked)
-    implementation = must(vm.handler(Message(OWNER, None, code, nonce=1), BlockContext(0, 0))).created
+    implementation = must(vm.execute(Message(OWNER, None, code, nonce=1), BlockContext(0, 0))).created
     assert implementation is not None
     proxy = bytes.fromhex(deployed_artefact("v1/FiatTokenProxy")["deployedBytecode"][2:])
     vm.set_code(TOKEN.address, proxy)

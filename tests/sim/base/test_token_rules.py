@@ -35,7 +35,7 @@ class Chain:
         plain = signature.endswith("()")
         data = bytes(keccak(signature.encode())[:4]) if plain else call_data(signature, *arguments)
         message = Message(sender, self.token.address, data)
-        return self.vm.handler(message, BlockContext(1, self.time))
+        return self.vm.execute(message, BlockContext(1, self.time))
 
     def read(self, kind: str, signature: str, *arguments: Any) -> Any:
         return decode([kind], self.call(STRANGER, signature, *arguments).output)[0]

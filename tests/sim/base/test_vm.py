@@ -28,7 +28,7 @@ def fresh() -> Vm:
     vm = Vm(8453)
     for operation in genesis_operations(TOKEN, OWNER, 10**18):
         operation(vm)
-    vm.handler(Message(OWNER, TOKEN.address, call_data("mint(address,uint256)", OWNER, 1000)), BLOCK)
+    vm.execute(Message(OWNER, TOKEN.address, call_data("mint(address,uint256)", OWNER, 1000)), BLOCK)
     return vm
 
 
@@ -68,7 +68,7 @@ def test_trying_leaves_no_trace(steps: list[tuple[bool, Message]]) -> None:
     vm, without = fresh(), fresh()
     for real, message in steps:
         if real:
-            assert vm.handler(message, BLOCK).ok == without.handler(message, BLOCK).ok
+            assert vm.execute(message, BLOCK).ok == without.execute(message, BLOCK).ok
         else:
             before = seen(vm)
             vm.try_out(message, BLOCK)
@@ -83,7 +83,7 @@ def test_hundreds_of_tries_are_as_good_as_one() -> None:
     first = vm.try_out(message, BLOCK)
     outcomes = [vm.try_out(message, BLOCK) for _ in range(400)]
     assert {(True, first.output)} == {(one.ok, one.output) for one in outcomes}
-    assert vm.handler(message, BLOCK).ok
+    assert vm.execute(message, BLOCK).ok
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_created_code_is_told_as_it_was_returned(code: bytes) -> None:
     """The address follows from sender and count; the creation shows the code."""
     vm = Vm(8453)
     creation = bytes.fromhex(f"61{len(code):04x}80600a5f395ff3") + code
-    done = vm.handler(Message(OWNER, None, creation, nonce=4), BLOCK)
+    done = vm.execute(Message(OWNER, None, creation, nonce=4), BLOCK)
     assert done.created is not None
     expected = keccak(bytes.fromhex("d6" + "94" + OWNER[2:] + "04"))[12:].hex()
     assert (expected, code, code) == (done.created[2:].lower(), done.output, vm.code(done.created))
@@ -114,7 +114,7 @@ def test_a_revert_carries_its_data() -> None:
     vm = Vm(8453)
     vm.set_code(OTHER, SHOUT)
     for said in (b"", b"\x01", bytes(range(200))):
-        done = vm.handler(Message(OWNER, OTHER, said, gas=100_000), BLOCK)
+        done = vm.execute(Message(OWNER, OTHER, said, gas=100_000), BLOCK)
         assert (False, said, None) == (done.ok, done.output, done.halt)
         assert 21_000 < done.gas_used < 30_000
 
@@ -127,7 +127,7 @@ def test_a_halt_takes_all_gas_and_has_no_data(code: str, halt: str) -> None:
     """It is no revert, and says why."""
     vm = Vm(8453)
     vm.set_code(OTHER, bytes.fromhex(code))
-    done = vm.handler(Message(OWNER, OTHER, gas=50_000), BLOCK)
+    done = vm.execute(Message(OWNER, OTHER, gas=50_000), BLOCK)
     assert (False, b"", 50_000, halt) == (done.ok, done.output, done.gas_used, done.halt)
 
 
@@ -135,11 +135,11 @@ def test_events_are_in_the_outcome_and_code_sees_its_block() -> None:
     """Address, topic and data; number, time and chain id are those of the call."""
     vm = Vm(84532)
     vm.set_code(OTHER, EVENT)
-    logs = vm.handler(Message(OWNER, OTHER, b"told"), BLOCK).logs
+    logs = vm.execute(Message(OWNER, OTHER, b"told"), BLOCK).logs
     assert [(OTHER, (f"0x{42:064x}",), b"told")] == [(one.address, one.topics, one.data) for one in logs]
     for opcode, expected in (("43", 9), ("42", 77), ("46", 84532)):
         vm.set_code(OTHER, bytes.fromhex(opcode + "5f5260205ff3"))
-        told = vm.handler(Message(OWNER, OTHER), BlockContext(9, 77)).output
+        told = vm.execute(Message(OWNER, OTHER), BlockContext(9, 77)).output
         assert expected == int.from_bytes(told, "big")
 
 
