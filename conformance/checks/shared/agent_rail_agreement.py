@@ -83,15 +83,15 @@ async def agent_and_rail_judge_alike(case: Case) -> None:
         result: Any = result_of(case, answer)
         if answer.status != 200 or result is ABSENT:
             raise Inconclusive(f"the paid verification was answered {answer.status}; RAIL-SVC judges that")
-        free_validity, paid = agent.validity(free_answer), read_paid_validity(agent, result)
+        free_validity, sold_validity = agent.validity(free_answer), read_paid_validity(agent, result)
         where = {"message": name}
         # Two answers without a verdict do not agree on one: a service that says nothing at either endpoint must not
         # pass.
         case.expect(
             _ROW,
-            free_validity is paid and free_validity is not None,
+            free_validity is sold_validity and free_validity is not None,
             f"{free_validity}",
-            f"{paid}",
+            f"{sold_validity}",
             exchange=answer,
             where=where,
         )

@@ -88,12 +88,12 @@ def _judge_answer(case: Case, endpoint: Endpoint, description: str, answer: Answ
     except JsonTextFault as no_json:
         fault = f"Content-Type {content_type!r}; {no_json}"
     # X-JSON-02 is judged only for what X-JSON-01 takes for JSON: a body that does not parse has no literals to compare.
-    expected = "a body that parses as JSON, and a JSON Content-Type"
-    observed = "JSON" if fault is None else f"{answer.status}, {fault}"
-    if case.expect("X-JSON-01", fault is None, expected, observed, exchange=answer, where=where):
+    expectation = "a body that parses as JSON, and a JSON Content-Type"
+    finding = "JSON" if fault is None else f"{answer.status}, {fault}"
+    if case.expect("X-JSON-01", fault is None, expectation, finding, exchange=answer, where=where):
         literals = literal_faults(answer.body)
-        expected = "no literal outside RFC 8259, no member twice"
-        case.expect("X-JSON-02", not literals, expected, literals[:5] or "none", exchange=answer, where=where)
+        expectation = "no literal outside RFC 8259, no member twice"
+        case.expect("X-JSON-02", not literals, expectation, literals[:5] or "none", exchange=answer, where=where)
 
 
 @check(*_ROWS, surface="gateway", fix=_FIX, quick=_QUICK)

@@ -38,8 +38,8 @@ async def a_network_has_three_spellings(case: Case) -> None:
                 is_right = is_right and (name is None or value == name)
                 # The interface fixes only the separator. The parts are the target's choice, unless its profile binds
                 # them.
-                expected = f"two parts and {separator!r} between them" if name is None else name
-                case.expect("X-NET-01", is_right, expected, json.dumps(value), exchange=delivery, where=where)
+                expectation = f"two parts and {separator!r} between them" if name is None else name
+                case.expect("X-NET-01", is_right, expectation, json.dumps(value), exchange=delivery, where=where)
             _judge_uniqueness(case, key, (link_chain, event_chain))
 
 
@@ -52,8 +52,8 @@ def _judge_uniqueness(case: Case, key: str, spellings: tuple[Any, Any]) -> None:
     for other_key, other_spellings in spellings_by_network.items():
         common = [one for one, two in zip(spellings, other_spellings, strict=True) if one == two]
         if other_key != key:
-            observed = f"{', '.join(map(str, common))} of both"
-            case.expect("X-NET-01", not common, f"other spellings than {other_key}", observed, where={"network": key})
+            finding = f"{', '.join(map(str, common))} of both"
+            case.expect("X-NET-01", not common, f"other spellings than {other_key}", finding, where={"network": key})
 
 
 @check(
@@ -82,8 +82,8 @@ def _judge_events(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
     microunits = sale.link.order.microunits
     for delivery in deliveries(case, sale):
         amount = delivery.data.get("amount_microunits")
-        is_same, observed = amount == str(microunits), json.dumps(amount)
-        case.expect("X-AMT-01", is_same, f'"{microunits}"', observed, exchange=delivery, where=where)
+        is_same, finding = amount == str(microunits), json.dumps(amount)
+        case.expect("X-AMT-01", is_same, f'"{microunits}"', finding, exchange=delivery, where=where)
 
 
 def _judge_page(case: Case, sale: Sale) -> None:
@@ -93,5 +93,5 @@ def _judge_page(case: Case, sale: Sale) -> None:
         case.mark_inconclusive("X-AMT-01", f"the amount on the page could not be read: {before.unseen}", exchange=page)
         return
     values = sorted({value for values in before.amounts() for value in values})
-    observed = f"the numbers on it mean {', '.join(map(str, values[:20])) or 'nothing'}"
-    case.expect("X-AMT-01", page_amount is not None, f"{microunits} micro-units on the page", observed, exchange=page)
+    finding = f"the numbers on it mean {', '.join(map(str, values[:20])) or 'nothing'}"
+    case.expect("X-AMT-01", page_amount is not None, f"{microunits} micro-units on the page", finding, exchange=page)

@@ -50,7 +50,7 @@ async def generated_calls_of_the_gateway(case: Case) -> None:
     Draws valid and invalid requests and follows links. Most requests carry a tenant's credentials if the document
     demands some. Expects a documented status and a body that fits its schema each time, and never 5xx.
     """
-    await _GeneratedCalls(case, "gateway").run()
+    await _GeneratedCalls(case, "gateway").send_all()
 
 
 @check(*_ROWS, surface="rail", fix=_FIX, quick=_QUICK, extra="fuzz")
@@ -60,7 +60,7 @@ async def generated_calls_of_the_rail(case: Case) -> None:
     Draws valid and invalid requests and follows links. Expects a documented status and a body that fits its schema each
     time, and never 5xx.
     """
-    await _GeneratedCalls(case, "rail").run()
+    await _GeneratedCalls(case, "rail").send_all()
 
 
 @check(*_ROWS, surface="agent", fix=_FIX, quick=_QUICK, extra="fuzz")
@@ -70,7 +70,7 @@ async def generated_calls_of_the_agent(case: Case) -> None:
     Draws valid and invalid requests and follows links. Expects a documented status and a body that fits its schema each
     time, and never 5xx.
     """
-    await _GeneratedCalls(case, "agent").run()
+    await _GeneratedCalls(case, "agent").send_all()
 
 
 @check(*_ROWS, surface="control_plane", fix=_FIX, quick=_QUICK, extra="fuzz")
@@ -81,7 +81,7 @@ async def generated_calls_of_the_control_plane(case: Case) -> None:
     set of another target gets no generated issuers. Expects a documented status and a body that fits its schema each
     time, and never 5xx.
     """
-    await _GeneratedCalls(case, "control_plane").run()
+    await _GeneratedCalls(case, "control_plane").send_all()
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class _GeneratedCalls:
     crashes: Counter[str] = field(default_factory=Counter)
     deadline: float = 0.0
 
-    async def run(self) -> None:
+    async def send_all(self) -> None:
         """Draw the requests, send them and judge the answers.
 
         Raises:
@@ -184,8 +184,8 @@ class _GeneratedCalls:
         else:
             self.faults[place] += 1
             if self.faults[place] <= _MOST_REPORTED:
-                expected = "a documented status and a body of its schema"
-                self.case.expect("X-OAS-01", False, expected, outcome.fault, exchange=answer, where=where)
+                expectation = "a documented status and a body of its schema"
+                self.case.expect("X-OAS-01", False, expectation, outcome.fault, exchange=answer, where=where)
         # A 503 with Retry-After says that the service is busy, which is no crash.
         if answer.status >= 500 and not says_later(answer):
             self.crashes[request.operation] += 1

@@ -119,11 +119,11 @@ class Barrage:
         if is_crash or is_internal_error:
             self.crashes[endpoint.label] += 1
             if self.crashes[endpoint.label] <= _MOST_REPORTED:
-                expected, observed = (
+                expectation, finding = (
                     "a refusal, no 5xx",
                     f"{answer.status}" + (", JSON-RPC's internal error" * is_internal_error),
                 )
-                self.case.expect("X-ROB-01", False, expected, observed, exchange=answer, where=where)
+                self.case.expect("X-ROB-01", False, expectation, finding, exchange=answer, where=where)
         faults = literal_faults(answer.body) if is_json_type(answer.headers.get("Content-Type")) else []
         if faults:
             self.json_faults[endpoint.label] += 1
@@ -153,8 +153,8 @@ class Barrage:
             # A surface that never answered in this run was not brought down by these requests.
             if not self.answer_count and not self.case.client.has_answered(plain_operation.url):
                 raise Inconclusive(f"no request was answered, not even a plain call: {fault}") from fault
-            observed = f"after {self.answer_count} hostile requests: {fault}"
-            self.case.expect("X-ROB-01", False, "the service still answers", observed, where={"surface": self.surface})
+            finding = f"after {self.answer_count} hostile requests: {fault}"
+            self.case.expect("X-ROB-01", False, "the service still answers", finding, where={"surface": self.surface})
             return
         if not self.answer_count:
             raise Inconclusive("no hostile request was answered")

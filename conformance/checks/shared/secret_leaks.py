@@ -137,8 +137,8 @@ async def _judge(case: Case, call: _Call) -> None:
         return
     places = comes_back(answer, call.secret)
     where = {"operation": call.endpoint.label, "secret": call.description}
-    expected = "the secret nowhere in the answer"
-    case.expect(ROW, not places, expected, places or "nowhere", exchange=answer, where=where, beyond=call.beyond)
+    expectation = "the secret nowhere in the answer"
+    case.expect(ROW, not places, expectation, places or "nowhere", exchange=answer, where=where, beyond=call.beyond)
 
 
 @check(ROW, surface="gateway", fix=FIX, quick=_QUICK)

@@ -51,12 +51,12 @@ async def a_confirmed_payment_is_delivered(case: Case) -> None:
     URL, with a JSON object as the body. Expects none at another tenant's destination.
     """
     for sale in await sales(case):
-        _emitted(case, sale, {"transaction": "named to the gateway at once"} if sale.named else {})
-        _arrived(case, sale)
-    _need_two(case, sale)
+        _judge_emission(case, sale, {"transaction": "named to the gateway at once"} if sale.named else {})
+        _judge_arrivals(case, sale)
+    _need_two_destinations(case, sale)
 
 
-def _need_two(case: Case, sale: Sale) -> None:
+def _need_two_destinations(case: Case, sale: Sale) -> None:
     if len(sale.places) == 1:
         case.mark_inconclusive(
             "WH-DELIV-08",
@@ -65,48 +65,52 @@ def _need_two(case: Case, sale: Sale) -> None:
         )
 
 
-def _emitted(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
+def _judge_emission(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
     inbox = case.session.inbox
-    delivered, confirmed = sale.deliveries(inbox), sale.confirmed(inbox)
-    unreadable = [one for one in delivered if one.fault is not None]
+    deliveries, events = sale.deliveries(inbox), sale.confirmed(inbox)
+    unreadable = [one for one in deliveries if one.fault is not None]
     # Without an event and without Paid on the page it is unknown whether the payment confirmed at all.
-    if not confirmed and not unreadable and not sale.shown:
+    if not events and not unreadable and not sale.shown:
         raise Inconclusive("no event came, and the link's page does not say Paid either, which GW-CHK-09 judges")
     budget = case.profile.budgets.paid
-    types = sorted({str(one.event.get("type")) for one in delivered})
-    found = f"events of the types {', '.join(types)}" if delivered else "none, and its page says Paid"
-    shown = next(iter((*confirmed, *delivered)), None)
+    types = sorted({str(one.event.get("type")) for one in deliveries})
+    finding = f"events of the types {', '.join(types)}" if deliveries else "none, and its page says Paid"
+    sample = next(iter((*events, *deliveries)), None)
     # A delivery that cannot be read still shows that the payment was reported. Its form breaks other rows.
-    expected, held, exchange = f"payment.confirmed within {budget:g} s", bool(confirmed or unreadable), shown
-    case.expect("WH-DELIV-02", held, expected, found, exchange=exchange or sale.link.page, where=where)
+    expectation, is_emitted, exchange = f"payment.confirmed within {budget:g} s", bool(events or unreadable), sample
+    case.expect("WH-DELIV-02", is_emitted, expectation, finding, exchange=exchange or sale.link.page, where=where)
 
 
-def _arrived(case: Case, sale: Sale) -> None:
+def _judge_arrivals(case: Case, sale: Sale) -> None:
     inbox, tenant = case.session.inbox, sale.link.order.tenant.name
-    for one in sale.deliveries(inbox):
-        arrival = one.arrival
-        here = one.place is not None and one.place.destination.tenant == tenant and one.at_its_url
+    for delivery in sale.deliveries(inbox):
+        arrival = delivery.arrival
+        is_at_destination = (
+            delivery.place is not None and delivery.place.destination.tenant == tenant and delivery.at_its_url
+        )
         case.expect(
             "WH-DELIV-01",
-            arrival.method == "POST" and here,
+            arrival.method == "POST" and is_at_destination,
             f"POST to a URL that the tenant {tenant} configured",
-            f"{arrival.method} {arrival.target}, {'no destination' if one.place is None else one.place.name}",
-            exchange=one,
+            f"{arrival.method} {arrival.target}, {'no destination' if delivery.place is None else delivery.place.name}",
+            exchange=delivery,
         )
-        case.expect("WH-DELIV-04", one.fault is None, "a body that is a JSON object", one.fault, exchange=one)
+        case.expect(
+            "WH-DELIV-04", delivery.fault is None, "a body that is a JSON object", delivery.fault, exchange=delivery
+        )
     for place in sale.places:
-        came = sale.deliveries(inbox, place)
+        place_deliveries = sale.deliveries(inbox, place)
         where = {"destination": place.name}
         # If no destination got anything, the event was never sent. That breaks WH-DELIV-02 alone, not every
         # destination's row.
-        if any(sale.deliveries(inbox, other) for other in sale.places):
+        if any(sale.deliveries(inbox, other_place) for other_place in sale.places):
             case.expect(
                 "WH-DELIV-08",
-                bool(came),
+                bool(place_deliveries),
                 "the event",
-                f"{len(came)} deliveries",
+                f"{len(place_deliveries)} deliveries",
                 where=where,
-                exchange=came[0] if came else None,
+                exchange=place_deliveries[0] if place_deliveries else None,
             )
 
 
@@ -123,31 +127,40 @@ async def a_failing_destination_holds_nobody_up(case: Case) -> None:
     other with 500. Expects the event at each other destination within the budget (`[budgets] paid`), counted from its
     arrival at the failing one. If that one does not answer, the time-out of an attempt (`[webhook] timeout`) is added.
     """
-    made = await failures(case)
-    for sale, failing, more in (
-        (made.slow, made.slow_at, given_up_after(case)),
-        (made.refused, made.refused_at, 0.0),
+    failed_sales = await failures(case)
+    for sale, failing_place, extra_seconds in (
+        (failed_sales.slow, failed_sales.slow_at, given_up_after(case)),
+        (failed_sales.refused, failed_sales.refused_at, 0.0),
     ):
-        _need_two(case, sale)
+        _need_two_destinations(case, sale)
         for place in sale.places:
-            if place != failing:
-                await _not_held_up(case, sale, (failing, place), case.profile.budgets.paid + more)
+            if place != failing_place:
+                await _judge_delay(case, sale, (failing_place, place), case.profile.budgets.paid + extra_seconds)
 
 
-async def _not_held_up(case: Case, sale: Sale, places: tuple[Place, Place], seconds: float) -> None:
+async def _judge_delay(case: Case, sale: Sale, places: tuple[Place, Place], seconds: float) -> None:
     """Judge that an event reached the second of two places in time, counted from its arrival at the first, if any."""
-    inbox, (failing, place) = case.session.inbox, places
-    began = sale.deliveries(inbox, failing)
+    inbox, (failing_place, place) = case.session.inbox, places
+    failing_deliveries = sale.deliveries(inbox, failing_place)
     # Each destination already had its budget. This waits longer for a sender that is still in its first attempt.
-    left = began[0].arrival.at + seconds - time.time() if began else 0.0
-    came = await inbox.wait(lambda one: one.place == place and one.tells_of(sale.words), seconds=max(left, 0.0))
-    if not began:
+    remaining_seconds = failing_deliveries[0].arrival.at + seconds - time.time() if failing_deliveries else 0.0
+    place_deliveries = await inbox.wait(
+        lambda one: one.place == place and one.tells_of(sale.words), seconds=max(remaining_seconds, 0.0)
+    )
+    if not failing_deliveries:
         return
-    late = came[0].arrival.at - began[0].arrival.at if came else None
-    found = "nothing" if late is None else f"it after {late:.0f} s"
-    where = {"destination": place.name, "failing": failing.name}
-    held = late is not None and late <= seconds
-    case.expect("WH-DELIV-08", held, f"the event within {seconds:g} s", found, exchange=[*came, *began][0], where=where)
+    delay = place_deliveries[0].arrival.at - failing_deliveries[0].arrival.at if place_deliveries else None
+    finding = "nothing" if delay is None else f"it after {delay:.0f} s"
+    where = {"destination": place.name, "failing": failing_place.name}
+    is_in_time = delay is not None and delay <= seconds
+    case.expect(
+        "WH-DELIV-08",
+        is_in_time,
+        f"the event within {seconds:g} s",
+        finding,
+        exchange=[*place_deliveries, *failing_deliveries][0],
+        where=where,
+    )
 
 
 @check(
@@ -172,43 +185,47 @@ async def a_restart_silences_no_payment(case: Case) -> None:
     if scene is None:
         leave_without_restart(case, "gateway")
         return
-    paying = on_lane(case, scene.refused.lane)
-    sale = await heard(paying, await sold(paying, scene.waiting))
+    lane_case = on_lane(case, scene.refused.lane)
+    sale = await heard(lane_case, await sold(lane_case, scene.waiting))
     # The destination is not answering the first delivery of another sale just now, and a sender may deliver in order.
-    await heard_late(paying, (sale,))
+    await heard_late(lane_case, (sale,))
     where = {"restart": "before the payment"}
-    await _deleted_stays_so(paying, scene.deleted)
-    _emitted(paying, sale, where)
-    heard_of = sale.confirmed(case.session.inbox)
-    if not heard_of:
+    await _judge_deleted_destination(lane_case, scene.deleted)
+    _judge_emission(lane_case, sale, where)
+    events = sale.confirmed(case.session.inbox)
+    if not events:
         case.mark_inconclusive("WH-SIG-04", "no event of the payment came, which WH-DELIV-02 judges")
-    for one in heard_of:
+    for event in events:
         try:
-            done = verification(case, one)
+            result = verification(case, event)
         except Inconclusive as reason:
-            case.mark_inconclusive("WH-SIG-04", str(reason), exchange=one)
+            case.mark_inconclusive("WH-SIG-04", str(reason), exchange=event)
             continue
-        expected = f"v1 over {done.string!r} with the destination's secret, as before"
-        case.expect("WH-SIG-04", done.holds, expected, None, exchange=one, hint=done.hint, where=where)
+        expectation = f"v1 over {result.string!r} with the destination's secret, as before"
+        case.expect("WH-SIG-04", result.holds, expectation, None, exchange=event, hint=result.hint, where=where)
 
 
-async def _deleted_stays_so(case: Case, deleted: Deleted | None) -> None:
+async def _judge_deleted_destination(case: Case, destination: Deleted | None) -> None:
     """Judge WH-DELIV-10 on a destination that was deleted before a restart."""
-    if deleted is None:
+    if destination is None:
         case.mark_not_applicable("WH-DELIV-10", "no destination could be made and deleted before the restart")
         return
     try:
-        await (await payer(case)).settle(deleted.waiting.bill, way(case))
-        came = await deleted.kept_hears(deleted.waiting, seconds=case.profile.budgets.paid)
+        await (await payer(case)).settle(destination.waiting.bill, way(case))
+        is_heard = await destination.kept_hears(destination.waiting, seconds=case.profile.budgets.paid)
     except Inconclusive as reason:
         case.mark_inconclusive("WH-DELIV-10", str(reason))
         return
-    if not came:
-        untold = "after the restart no event reached the destination that was not deleted, which WH-DELIV-02 judges"
-        case.mark_inconclusive("WH-DELIV-10", untold)
+    if not is_heard:
+        reason_without_event = (
+            "after the restart no event reached the destination that was not deleted, which WH-DELIV-02 judges"
+        )
+        case.mark_inconclusive("WH-DELIV-10", reason_without_event)
         return
-    late, where = await deleted.late(deleted.waiting), {"restart": "after the deletion"}
-    case.expect("WH-DELIV-10", late == 0, "no delivery to the deleted one", f"{late} deliveries", where=where)
+    late_count, where = await destination.late(destination.waiting), {"restart": "after the deletion"}
+    case.expect(
+        "WH-DELIV-10", late_count == 0, "no delivery to the deleted one", f"{late_count} deliveries", where=where
+    )
 
 
 @check(
@@ -224,11 +241,13 @@ async def an_unpaid_link_is_told_of_nowhere(case: Case) -> None:
     payment.confirmed of either, while the event of another link, which is paid, arrives.
     """
     control = (await failures(case)).refused
-    idle, ended = await run_concurrently(opened(on_lane(case, control.lane)) for _ in range(2))
+    untouched_link, cancelled_link = await run_concurrently(opened(on_lane(case, control.lane)) for _ in range(2))
     # The interface has no such call. A target without it refuses, and its link stays unpaid just the same.
-    await case.client.call("POST", f"{ended.order.url.rstrip('/')}/abandon", json_body={})
+    await case.client.call("POST", f"{cancelled_link.order.url.rstrip('/')}/abandon", json_body={})
     await asyncio.sleep(_SETTLE_SECONDS)
-    await judge_silence(case, control.link, [Unpaid(idle, "none"), Unpaid(ended, "none; it was to be cancelled")])
+    await judge_silence(
+        case, control.link, [Unpaid(untouched_link, "none"), Unpaid(cancelled_link, "none; it was to be cancelled")]
+    )
 
 
 @check(
@@ -242,12 +261,12 @@ async def payments_have_ids_of_their_own(case: Case) -> None:
 
     Reads the events of two payments. Expects that they share no id.
     """
-    first, second = [{str(one.id): one for one in deliveries(case, sale)} for sale in await sales(case)]
-    shared = sorted(first.keys() & second.keys())
+    first, second = [{str(delivery.id): delivery for delivery in deliveries(case, sale)} for sale in await sales(case)]
+    common_ids = sorted(first.keys() & second.keys())
     case.expect(
         "WH-BODY-14",
-        not shared,
+        not common_ids,
         "ids that differ",
-        f"both have {', '.join(shared)}" if shared else "ids that differ",
+        f"both have {', '.join(common_ids)}" if common_ids else "ids that differ",
         exchange=next(iter(second.values())),
     )

@@ -34,33 +34,33 @@ from conformance.webhook_receiver.receiver import Receiver, bound
 from conformance.webhook_receiver.untrusted import Untrusted, untrusted_listener
 
 _SETTLE_SECONDS = 1.0
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 # A target may store times in whole seconds. After this pause a later object is also later by its stored time.
-_LATER_SECONDS = 1.1
+_CLOCK_STEP_SECONDS = 1.1
 # A gateway with several processes may cache a tenant's destinations for this long.
-_KNOWN_SECONDS = 3.0
+_CACHE_SECONDS = 3.0
 # The most destinations that a tenant may have (P-WH-11), and how many of them are made before the link.
-_MOST, _BEFORE = 9, 2
+_MOST_DESTINATIONS, _COUNT_BEFORE_LINK = 9, 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Scene:
+class _TenantDestinations:
     """A tenant with three destinations, all of them made by the check.
 
     Attributes:
         admin: The administrator that configures them.
         tenant: The tenant.
-        kept: A destination that stays; `kept_id` is its id.
-        gone: One that is deleted; `gone_id` is its id.
+        kept: A destination that stays; `staying_id` is its id.
+        gone: One that is deleted; `to_delete_id` is its id.
         untrusted: One with a certificate that no authority signed.
     """
 
     admin: Administrator
     tenant: Credentials
-    kept: Receiver
-    kept_id: str
-    gone: Receiver
-    gone_id: str
+    staying: Receiver
+    staying_id: str
+    to_delete: Receiver
+    to_delete_id: str
     untrusted: Untrusted
 
 
@@ -81,25 +81,30 @@ async def some_destinations_get_nothing(case: Case) -> None:
     that the retry to the deleted one is refused, and that it gets nothing more, while the first one does.
     """
     admin = administrator(case)
-    if (far := elsewhere(case)) is not None:
-        raise Inconclusive(far)
-    paying = on_lane(case, case.profile.claims.lanes[0])
-    network = network_of(paying)
+    if (reason := elsewhere(case)) is not None:
+        raise Inconclusive(reason)
+    lane_case = on_lane(case, case.profile.claims.lanes[0])
+    network = network_of(lane_case)
     async with AsyncExitStack() as exits:
-        kept, gone = [await exits.enter_async_context(await Receiver().start(bound(HOST, 0))) for _ in range(2)]
-        untrusted = await exits.enter_async_context(untrusted_listener())
+        staying_receiver, deleted_receiver = [
+            await exits.enter_async_context(await Receiver().start(bound(HOST, 0))) for _ in range(2)
+        ]
+        untrusted_server = await exits.enter_async_context(untrusted_listener())
         payout = case.session.tenants.find_first_on(network).payout[network]
         tenant = await admin.tenant("Weldproof destinations", {network: payout})
         path, ids = new_path(case), list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
-        for url in (*(address_of(case, one) + path for one in (kept, gone)), untrusted.url):
+        for url in (
+            *(address_of(case, one) + path for one in (staying_receiver, deleted_receiver)),
+            untrusted_server.url,
+        ):
             ids += [await made_destination(admin, tenant, url)]
-        scene = _Scene(admin, tenant, kept, ids[0], gone, ids[1], untrusted)
+        scene = _TenantDestinations(admin, tenant, staying_receiver, ids[0], deleted_receiver, ids[1], untrusted_server)
         # All three destinations exist before the payment, so each of them is due an event.
-        await paid_rightly(paying, await payer(paying), await opened(paying, network=network, tenant=tenant))
+        await paid_rightly(lane_case, await payer(lane_case), await opened(lane_case, network=network, tenant=tenant))
         await _await_events(case, scene)
-        await _unvouched(case, scene)
-        await _deleted(case, scene)
+        await _judge_untrusted(case, scene)
+        await _judge_deleted(case, scene)
 
 
 @check(
@@ -122,21 +127,21 @@ async def each_of_many_destinations_hears(case: Case) -> None:
     reason = unavailable(case)
     if reason is None:
         try:
-            await _many(case)
+            await _judge_many_destinations(case)
         except Inconclusive as fault:
             reason = f"no tenant with many destinations on this machine could be made: {fault}"
     for row in () if reason is None else case.check.rows:
         case.mark_not_applicable(row, reason or "")
 
 
-async def _many(case: Case) -> None:
+async def _judge_many_destinations(case: Case) -> None:
     """Judge both rows on a tenant that the check makes.
 
     Raises:
         Inconclusive: The tenant could not be made or paid, or none of its destinations got an event.
     """
-    admin, paying = administrator(case), await on_first_lane(case)
-    network = network_of(paying)
+    admin, lane_case = administrator(case), await on_first_lane(case)
+    network = network_of(lane_case)
     async with AsyncExitStack() as exits:
         receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
         payout = case.session.tenants.find_first_on(network).payout[network]
@@ -145,52 +150,58 @@ async def _many(case: Case) -> None:
         tenant = await admin.tenant("Weldproof many destinations", {network: payout})
         path, ids = new_path(case), list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
-        paths = [f"{path}/{number}" for number in range(_MOST)]
+        paths = [f"{path}/{number}" for number in range(_MOST_DESTINATIONS)]
         urls = [address_of(case, receiver) + one for one in paths]
-        before = await _made(admin, tenant, urls[:_BEFORE], ids)
-        own = await opened(paying, network=network, tenant=tenant)
-        other = await opened(paying, network=network)
-        await asyncio.sleep(_LATER_SECONDS)
+        count_before = await _make_destinations(admin, tenant, urls[:_COUNT_BEFORE_LINK], ids)
+        own_link = await opened(lane_case, network=network, tenant=tenant)
+        other_link = await opened(lane_case, network=network)
+        await asyncio.sleep(_CLOCK_STEP_SECONDS)
         # Destinations count that exist when the payment confirms, so those made after the link get the event, too.
-        made = before + (await _made(admin, tenant, urls[_BEFORE:], ids) if before == _BEFORE else 0)
-        if not made:
+        count = count_before + (
+            await _make_destinations(admin, tenant, urls[_COUNT_BEFORE_LINK:], ids)
+            if count_before == _COUNT_BEFORE_LINK
+            else 0
+        )
+        if not count:
             raise Inconclusive("no destination on this machine is taken")
-        await asyncio.sleep(_KNOWN_SECONDS)
-        who = await payer(paying)
-        await run_concurrently(paid_rightly(paying, who, link) for link in (own, other))
-        await _all_hear(case, receiver, paths[:made], own)
-        await _nobody_else_hears(case, (receiver, path), own, other)
+        await asyncio.sleep(_CACHE_SECONDS)
+        link_payer = await payer(lane_case)
+        await run_concurrently(paid_rightly(lane_case, link_payer, link) for link in (own_link, other_link))
+        await _judge_own_deliveries(case, receiver, paths[:count], own_link)
+        await _judge_other_tenants(case, (receiver, path), own_link, other_link)
 
 
-async def _made(admin: Administrator, tenant: Credentials, urls: Sequence[str], ids: list[str]) -> int:
+async def _make_destinations(admin: Administrator, tenant: Credentials, urls: Sequence[str], ids: list[str]) -> int:
     """Make destinations until one is refused, append their ids to `ids`, and return how many were made."""
-    for made, url in enumerate(urls):
+    for count, url in enumerate(urls):
         answer = await admin.call("POST", tenant.id, "webhooks", body={"url": url})
         if not 200 <= answer.status < 300:
             admin.case.note(f"{url} is not accepted as a further destination: {brief(answer)}")
-            return made
+            return count
         id_ = answer.object().get("destination_id")
         ids += [id_] if isinstance(id_, str) else []
     return len(urls)
 
 
-async def _all_hear(case: Case, receiver: Receiver, paths: Sequence[str], link: Opened) -> None:
+async def _judge_own_deliveries(case: Case, receiver: Receiver, paths: Sequence[str], link: Opened) -> None:
     budget = case.profile.budgets.paid
 
-    async def came(path: str) -> bool:
+    async def is_delivered(path: str) -> bool:
         return bool(await receiver.next(lambda one: one.path == path and tells_of(one, link), seconds=budget))
 
-    heard = await run_concurrently((came(path) for path in paths), at_once=_MOST)
-    if not any(heard):
+    results = await run_concurrently((is_delivered(path) for path in paths), at_once=_MOST_DESTINATIONS)
+    if not any(results):
         raise Inconclusive("no event reached any newly configured destination, which WH-DELIV-02 judges")
-    for number, held in enumerate(heard, start=1):
-        made = "before" if number <= _BEFORE else "after"
-        where = {"destination": f"{number} of {len(paths)}, made {made} the link"}
-        found = "it came" if held else "nothing"
-        case.expect("WH-DELIV-08", held, f"the event within {budget:g} s", found, where=where)
+    for number, is_in_time in enumerate(results, start=1):
+        when = "before" if number <= _COUNT_BEFORE_LINK else "after"
+        where = {"destination": f"{number} of {len(paths)}, made {when} the link"}
+        finding = "it came" if is_in_time else "nothing"
+        case.expect("WH-DELIV-08", is_in_time, f"the event within {budget:g} s", finding, where=where)
 
 
-async def _nobody_else_hears(case: Case, at: tuple[Receiver, str], own: Opened, other: Opened) -> None:
+async def _judge_other_tenants(
+    case: Case, endpoint: tuple[Receiver, str], own_link: Opened, other_link: Opened
+) -> None:
     """Judge that each tenant's destinations got only events of that tenant's links. Both links are paid.
 
     Args:
@@ -199,22 +210,22 @@ async def _nobody_else_hears(case: Case, at: tuple[Receiver, str], own: Opened, 
         own: A link of the new tenant.
         other: A link of the tenant with the same payout address.
     """
-    told, expected = await _told_in_the_profile(case, other), "no event of another tenant's link"
+    is_reported, expectation = await _await_profile_event(case, other_link), "no event of another tenant's link"
     await asyncio.sleep(_SETTLE_SECONDS)
-    if told:
-        words = (own.order.mark, own.order.token)
-        others = [one for one in case.session.inbox.received if one.confirms and one.tells_of(words)]
-        shown = others[0] if others else None
+    if is_reported:
+        words = (own_link.order.mark, own_link.order.token)
+        wrong_events = [one for one in case.session.inbox.received if one.confirms and one.tells_of(words)]
+        sample = wrong_events[0] if wrong_events else None
         where = {"destinations": "those of tenants with the same payout address, and of others"}
-        case.expect("WH-DELIV-01", not others, expected, f"{len(others)}", exchange=shown, where=where)
-    receiver, path = at
-    here = [one for one in receiver.arrivals if one.path.startswith(path) and received(one).confirms]
-    strange = [one for one in here if not tells_of(one, own)]
+        case.expect("WH-DELIV-01", not wrong_events, expectation, f"{len(wrong_events)}", exchange=sample, where=where)
+    receiver, path = endpoint
+    own_arrivals = [one for one in receiver.arrivals if one.path.startswith(path) and received(one).confirms]
+    wrong_arrivals = [one for one in own_arrivals if not tells_of(one, own_link)]
     where = {"destinations": "those of a tenant with the payout address of another one"}
-    case.expect("WH-DELIV-01", not strange, expected, f"{len(strange)}", where=where)
+    case.expect("WH-DELIV-01", not wrong_arrivals, expectation, f"{len(wrong_arrivals)}", where=where)
 
 
-async def _told_in_the_profile(case: Case, link: Opened) -> bool:
+async def _await_profile_event(case: Case, link: Opened) -> bool:
     """Return whether a destination of the profile gets the link's event, without which silence proves nothing."""
     inbox, words = case.session.inbox, (link.order.mark, link.order.token)
     try:
@@ -222,57 +233,67 @@ async def _told_in_the_profile(case: Case, link: Opened) -> bool:
     except Inconclusive as reason:
         case.note(f"whether other tenants get events of the check's tenant is not judged: {reason}")
         return False
-    came = await inbox.wait(lambda one: one.confirms and one.tells_of(words), seconds=case.profile.budgets.paid)
-    return bool(came)
+    events = await inbox.wait(lambda one: one.confirms and one.tells_of(words), seconds=case.profile.budgets.paid)
+    return bool(events)
 
 
-async def _await_events(case: Case, scene: _Scene) -> None:
+async def _await_events(case: Case, scene: _TenantDestinations) -> None:
     """Wait for the event at the two destinations that must get it.
 
     Raises:
         Inconclusive: It did not arrive there, which WH-DELIV-08 judges.
     """
-    for one in (scene.kept, scene.gone):
-        if not await one.next(seconds=case.profile.budgets.paid):
+    for receiver in (scene.staying, scene.to_delete):
+        if not await receiver.next(seconds=case.profile.budgets.paid):
             raise Inconclusive("no event reached a newly configured destination, which WH-DELIV-08 judges")
 
 
-async def _unvouched(case: Case, scene: _Scene) -> None:
+async def _judge_untrusted(case: Case, scene: _TenantDestinations) -> None:
     loop = asyncio.get_running_loop()
-    ends = loop.time() + case.profile.budgets.paid
-    while not scene.untrusted.met and loop.time() < ends:  # noqa: ASYNC110 - it is met in the midst of a handshake
-        await asyncio.sleep(_LOOK_SECONDS)
+    deadline = loop.time() + case.profile.budgets.paid
+    while not scene.untrusted.met and loop.time() < deadline:  # noqa: ASYNC110 - it is met in the midst of a handshake
+        await asyncio.sleep(_POLL_SECONDS)
     await asyncio.sleep(_SETTLE_SECONDS)
-    found = f"{scene.untrusted.sent} bytes"
+    finding = f"{scene.untrusted.sent} bytes"
     if not scene.untrusted.met:
         case.mark_inconclusive(
             "WH-DELIV-11", "the target did not connect to the destination, so it checked no certificate"
         )
         return
-    case.expect("WH-DELIV-11", scene.untrusted.sent == 0, "no byte sent inside TLS", found)
+    case.expect("WH-DELIV-11", scene.untrusted.sent == 0, "no byte sent inside TLS", finding)
 
 
-async def _deleted(case: Case, scene: _Scene) -> None:
+async def _judge_deleted(case: Case, scene: _TenantDestinations) -> None:
     admin, tenant = scene.admin, scene.tenant
-    listed = await _listed(admin, tenant.id)
-    kept, gone = (_delivery(listed, one) for one in (scene.kept_id, scene.gone_id))
-    await admin.done("DELETE", tenant.id, "webhooks", scene.gone_id)
-    before, other = len(scene.gone.arrivals), len(scene.kept.arrivals)
-    refused = await admin.call("POST", tenant.id, "deliveries", gone, "retry")
-    held = 400 <= refused.status < 500
-    case.expect("WH-DELIV-10", held, "a client error for the retry", brief(refused), exchange=refused)
+    delivery_list = await _list_deliveries(admin, tenant.id)
+    staying_delivery, deleted_delivery = (
+        _find_delivery_id(delivery_list, one) for one in (scene.staying_id, scene.to_delete_id)
+    )
+    await admin.done("DELETE", tenant.id, "webhooks", scene.to_delete_id)
+    deleted_count, staying_count = len(scene.to_delete.arrivals), len(scene.staying.arrivals)
+    retry = await admin.call("POST", tenant.id, "deliveries", deleted_delivery, "retry")
+    is_refused = 400 <= retry.status < 500
+    case.expect("WH-DELIV-10", is_refused, "a client error for the retry", brief(retry), exchange=retry)
     # The control: a target that ignores every retry would otherwise pass.
-    again = await admin.call("POST", tenant.id, "deliveries", kept, "retry")
-    if not 200 <= again.status < 300 or not await scene.kept.next(seconds=case.profile.budgets.paid, after=other):
+    control = await admin.call("POST", tenant.id, "deliveries", staying_delivery, "retry")
+    if not 200 <= control.status < 300 or not await scene.staying.next(
+        seconds=case.profile.budgets.paid, after=staying_count
+    ):
         raise Inconclusive(
-            f"the control, a retry to a destination that was not deleted, did not arrive: {again.status}"
+            f"the control, a retry to a destination that was not deleted, did not arrive: {control.status}"
         )
     await asyncio.sleep(_SETTLE_SECONDS)
-    more = len(scene.gone.arrivals) - before
-    case.expect("WH-DELIV-10", more == 0, "no further request to the deleted one", f"{more} requests", exchange=refused)
+    extra_count = len(scene.to_delete.arrivals) - deleted_count
+    case.expect(
+        "WH-DELIV-10",
+        extra_count == 0,
+        "no further request to the deleted one",
+        f"{extra_count} requests",
+        exchange=retry,
+    )
 
 
-async def _listed(admin: Administrator, tenant_id: str) -> object:
+async def _list_deliveries(admin: Administrator, tenant_id: str) -> object:
     """Return the list of a tenant's deliveries: the body itself, or its member `deliveries`."""
     answer = await admin.call("GET", tenant_id, "deliveries")
     if not 200 <= answer.status < 300:
@@ -281,16 +302,18 @@ async def _listed(admin: Administrator, tenant_id: str) -> object:
     return body.get("deliveries") if isinstance(body, dict) else body
 
 
-def _delivery(listed: object, destination: str) -> str:
+def _find_delivery_id(delivery_list: object, destination: str) -> str:
     """Return the id of the delivery to a destination.
 
     Raises:
         Inconclusive: The list contains none.
     """
-    for one in listed if isinstance(listed, list) else []:
-        found = one.get("delivery_id") if isinstance(one, dict) and one.get("destination_id") == destination else None
-        if isinstance(found, str):
-            return found
+    for row in delivery_list if isinstance(delivery_list, list) else []:
+        delivery_id = (
+            row.get("delivery_id") if isinstance(row, dict) and row.get("destination_id") == destination else None
+        )
+        if isinstance(delivery_id, str):
+            return delivery_id
     raise Inconclusive(
         "the list of deliveries has no row with a delivery_id and the destination_id of a destination that got one"
     )

@@ -22,14 +22,14 @@ _CLOCK_SECONDS = 1_500
 _DIGITS = re.compile(r"[0-9]+")
 
 
-async def confirming_deliveries(case: Case) -> Iterator[tuple[Sale, Received]]:
+async def list_confirming_deliveries(case: Case) -> Iterator[tuple[Sale, Received]]:
     """Return each payment.confirmed delivery of the lane's sales, with its sale."""
     return iter([(sale, one) for sale in await sales(case) for one in deliveries(case, sale)])
 
 
-def shown(value: object) -> str:
+def format_member(member: object) -> str:
     """Return a member as JSON text, cut for the report."""
-    return json.dumps(value, ensure_ascii=False)[:200]
+    return json.dumps(member, ensure_ascii=False)[:200]
 
 
 @check(
@@ -44,49 +44,69 @@ def shown(value: object) -> str:
 async def an_event_says_what_it_is(case: Case) -> None:
     """An event has an id of evt_ and a UUID, its type, a time in whole seconds and an api_version.
 
-    Reads the events of two payments. Expects `id` to be evt_ and a UUID, `type` to be payment.confirmed, `created` to
+    Reads the events of two payments. Expects `id` to be evt_ and a UUID, `type` to be payment.confirmed, `creation_time` to
     be an integer of seconds within a day of the target's time, and `api_version` to be a non-empty text. If the
-    signature's time shows that the target's clock is right, `created` may differ by at most 25 minutes from the
+    signature's time shows that the target's clock is right, `creation_time` may differ by at most 25 minutes from the
     target's time, the suite's time or that of the chain's newest block.
     """
     for sale in await sales(case):
-        for one in sale.deliveries(case.session.inbox):
-            type_ = one.event.get("type")
+        for delivery in sale.deliveries(case.session.inbox):
+            event_type = delivery.event.get("type")
             # A target may send further types. A delivery without a type, or a sale without this type, breaks the row.
-            if one.fault is None and (not isinstance(type_, str) or not sale.confirmed(case.session.inbox)):
-                case.expect("WH-BODY-02", type_ == CONFIRMED, CONFIRMED, shown(type_), exchange=one)
-    for sale, one in await confirming_deliveries(case):
-        event = one.event
-        case.expect("WH-BODY-01", _is_event_id(one.id), "evt_ and a UUID", shown(one.id), exchange=one)
-        case.expect("WH-BODY-02", True, CONFIRMED, CONFIRMED, exchange=one)
-        created, version = event.get("created"), event.get("api_version")
-        first = next(other for other in sale.deliveries(case.session.inbox) if other.id == one.id)
-        right = isinstance(created, int) and not isinstance(created, bool) and await _is_time(case, first, created)
-        case.expect("WH-BODY-03", right, "an integer of Unix seconds", _away(created, first), exchange=one)
-        case.expect("WH-BODY-04", isinstance(version, str) and bool(version), "a text", shown(version), exchange=one)
+            if delivery.fault is None and (not isinstance(event_type, str) or not sale.confirmed(case.session.inbox)):
+                case.expect(
+                    "WH-BODY-02", event_type == CONFIRMED, CONFIRMED, format_member(event_type), exchange=delivery
+                )
+    for sale, delivery in await list_confirming_deliveries(case):
+        event = delivery.event
+        case.expect(
+            "WH-BODY-01", _is_event_id(delivery.id), "evt_ and a UUID", format_member(delivery.id), exchange=delivery
+        )
+        case.expect("WH-BODY-02", True, CONFIRMED, CONFIRMED, exchange=delivery)
+        creation_time, version = event.get("created"), event.get("api_version")
+        first_delivery = next(other for other in sale.deliveries(case.session.inbox) if other.id == delivery.id)
+        is_right = (
+            isinstance(creation_time, int)
+            and not isinstance(creation_time, bool)
+            and await _is_time(case, first_delivery, creation_time)
+        )
+        case.expect(
+            "WH-BODY-03",
+            is_right,
+            "an integer of Unix seconds",
+            _describe_time(creation_time, first_delivery),
+            exchange=delivery,
+        )
+        case.expect(
+            "WH-BODY-04",
+            isinstance(version, str) and bool(version),
+            "a text",
+            format_member(version),
+            exchange=delivery,
+        )
 
 
-async def _is_time(case: Case, one: Received, created: int) -> bool:
+async def _is_time(case: Case, delivery: Received, seconds: int) -> bool:
     """Return whether a time can be that of a payment which was just reported."""
-    header = header_of(case, one)
+    header = header_of(case, delivery)
     t = None if header is None or not header.usable else header.t
-    if t is None or stale(t, one.now, case.profile.webhook_bindings.tolerance):
-        return abs(created - one.now) < _DAY
-    # A fresh signature time proves that the target's clock is right, so `created` must be near a known clock. Without
+    if t is None or stale(t, delivery.now, case.profile.webhook_bindings.tolerance):
+        return abs(seconds - delivery.now) < _DAY
+    # A fresh signature time proves that the target's clock is right, so `seconds` must be near a known clock. Without
     # that proof only a wrong unit (milliseconds) or a wrong day is found.
     patience = _CLOCK_SECONDS + case.profile.budgets.paid
-    if any(abs(created - clock) < patience for clock in (one.now, one.arrival.at)):
+    if any(abs(seconds - clock) < patience for clock in (delivery.now, delivery.arrival.at)):
         return True
-    # A simulated or restored chain may run behind the clocks, and `created` may be its block's time. The node is
+    # A simulated or restored chain may run behind the clocks, and `seconds` may be its block's time. The node is
     # queried last, because a query costs time and rarely decides.
     block = await (await case.session.payers.for_gateway(case.lane)).block_time()
-    return abs(created - block) < patience
+    return abs(seconds - block) < patience
 
 
-def _away(created: object, one: Received) -> str:
-    if isinstance(created, int) and not isinstance(created, bool) and abs(created - one.now) < _DAY:
-        return f"{created}, {created - one.now:+.0f} s"
-    return shown(created)
+def _describe_time(seconds: object, delivery: Received) -> str:
+    if isinstance(seconds, int) and not isinstance(seconds, bool) and abs(seconds - delivery.now) < _DAY:
+        return f"{seconds}, {seconds - delivery.now:+.0f} s"
+    return format_member(seconds)
 
 
 def _is_event_id(value: object) -> bool:
@@ -121,44 +141,57 @@ async def an_event_says_what_was_paid(case: Case) -> None:
     amount. Expects the amounts also of a third link, which is paid a little more than it asks, if an event reports it.
     If the chain mints on request, that link asks for more than a thousand USDC.
     """
-    for sale, one in await confirming_deliveries(case):
-        data = one.data
+    for sale, delivery in await list_confirming_deliveries(case):
+        data = delivery.data
         label, chain = data.get("tenant_label"), data.get("chain")
-        case.expect("WH-BODY-05", sale.is_label(label), shown(sale.label), shown(label), exchange=one)
-        colon = isinstance(chain, str) and all(chain.partition(":"))
-        case.expect("WH-BODY-06", colon, "two parts and a colon between them", shown(chain), exchange=one)
-        given = data.get("asset")
-        asset = given if isinstance(given, dict) else {}
+        case.expect(
+            "WH-BODY-05", sale.is_label(label), format_member(sale.label), format_member(label), exchange=delivery
+        )
+        has_colon = isinstance(chain, str) and all(chain.partition(":"))
+        case.expect(
+            "WH-BODY-06", has_colon, "two parts and a colon between them", format_member(chain), exchange=delivery
+        )
+        asset_member = data.get("asset")
+        asset = asset_member if isinstance(asset_member, dict) else {}
         id_, name, decimals = (asset.get(member) for member in ("id", "label", "decimals"))
         case.expect(
-            "WH-BODY-07", isinstance(id_, str) and bool(id_), "a text", shown(asset.get("id", given)), exchange=one
+            "WH-BODY-07",
+            isinstance(id_, str) and bool(id_),
+            "a text",
+            format_member(asset.get("id", asset_member)),
+            exchange=delivery,
         )
-        case.expect("WH-BODY-08", name == "USDC", '"USDC"', shown(name), exchange=one)
-        six = isinstance(decimals, int) and not isinstance(decimals, bool) and decimals == _DECIMALS
-        case.expect("WH-BODY-09", six, "the integer 6", shown(decimals), exchange=one)
-        _amount(case, sale, one, {})
+        case.expect("WH-BODY-08", name == "USDC", '"USDC"', format_member(name), exchange=delivery)
+        is_six = isinstance(decimals, int) and not isinstance(decimals, bool) and decimals == _DECIMALS
+        case.expect("WH-BODY-09", is_six, "the integer 6", format_member(decimals), exchange=delivery)
+        _judge_amount(case, sale, delivery, {})
     # The event states the link's amount, not what was paid (P-WH-01). More than a thousand also shows a thousands
     # separator.
-    beyond = await overpaid(case)
-    if beyond is not None:
-        for one in deliveries(case, beyond):
-            _amount(case, beyond, one, MORE)
+    overpaid_sale = await overpaid(case)
+    if overpaid_sale is not None:
+        for delivery in deliveries(case, overpaid_sale):
+            _judge_amount(case, overpaid_sale, delivery, MORE)
 
 
-def _amount(case: Case, sale: Sale, one: Received, where: Mapping[str, str]) -> None:
-    amount, pretty = one.data.get("amount_microunits"), one.data.get("amount_pretty")
-    digits = isinstance(amount, str) and _DIGITS.fullmatch(amount) is not None and amount.isascii()
-    case.expect("WH-BODY-10", digits, "a text of decimal digits", shown(amount), exchange=one, where=where)
-    right = isinstance(pretty, str) and _denotes(pretty, sale.link.order.microunits)
-    expected = f"a text that denotes {sale.link.order.microunits} millionths"
-    case.expect("WH-BODY-11", right, expected, shown(pretty), exchange=one, where=where)
-    if right and digits and isinstance(amount, str):
+def _judge_amount(case: Case, sale: Sale, delivery: Received, where: Mapping[str, str]) -> None:
+    amount, pretty = delivery.data.get("amount_microunits"), delivery.data.get("amount_pretty")
+    is_decimal = isinstance(amount, str) and _DIGITS.fullmatch(amount) is not None and amount.isascii()
+    case.expect(
+        "WH-BODY-10", is_decimal, "a text of decimal digits", format_member(amount), exchange=delivery, where=where
+    )
+    is_right = isinstance(pretty, str) and _is_readable_amount(pretty, sale.link.order.microunits)
+    expectation = f"a text that denotes {sale.link.order.microunits} millionths"
+    case.expect("WH-BODY-11", is_right, expectation, format_member(pretty), exchange=delivery, where=where)
+    if is_right and is_decimal and isinstance(amount, str):
         # The two members are read separately by receivers, so an event must not state two amounts.
-        same, found = amount.lstrip("0") == str(sale.link.order.microunits), f"{shown(pretty)} next to {shown(amount)}"
-        case.expect("WH-BODY-11", same, "one amount in both members", found, exchange=one, where=where)
+        is_same, finding = (
+            amount.lstrip("0") == str(sale.link.order.microunits),
+            f"{format_member(pretty)} next to {format_member(amount)}",
+        )
+        case.expect("WH-BODY-11", is_same, "one amount in both members", finding, exchange=delivery, where=where)
 
 
-def _denotes(text: str, microunits: int) -> bool:
+def _is_readable_amount(text: str, microunits: int) -> bool:
     """Return whether a text contains the amount in whole units; bare millionths are not for people (P-MN-04)."""
     word = figures.shows(text, microunits)
     return word is not None and word != str(microunits)
@@ -178,15 +211,17 @@ async def an_event_says_who_paid(case: Case) -> None:
     identifier as the chain writes it (hexadecimal in either case). Expects the address from which the amount came, or
     that submitted the transaction.
     """
-    for sale, one in await confirming_deliveries(case):
-        tx_id, payer = one.data.get("tx_id"), one.data.get("payer_address")
-        case.expect("WH-BODY-12", _same(tx_id, sale.tx_id), sale.tx_id, shown(tx_id), exchange=one)
-        right = any(_same(payer, sender) for sender in sale.senders)
-        case.expect("WH-BODY-13", right, " or ".join(sorted(sale.senders)), shown(payer), exchange=one)
+    for sale, delivery in await list_confirming_deliveries(case):
+        tx_id, payer = delivery.data.get("tx_id"), delivery.data.get("payer_address")
+        case.expect(
+            "WH-BODY-12", _is_same_identifier(tx_id, sale.tx_id), sale.tx_id, format_member(tx_id), exchange=delivery
+        )
+        is_right = any(_is_same_identifier(payer, sender) for sender in sale.senders)
+        case.expect("WH-BODY-13", is_right, " or ".join(sorted(sale.senders)), format_member(payer), exchange=delivery)
 
 
-def _same(given: object, wanted: str) -> bool:
-    if not isinstance(given, str):
+def _is_same_identifier(value: object, identifier: str) -> bool:
+    if not isinstance(value, str):
         return False
     # Hexadecimal identifiers mean the same in either case. Base32 and base58 identifiers of the other chains do not.
-    return given.lower() == wanted.lower() if wanted.lower().startswith("0x") else given == wanted
+    return value.lower() == identifier.lower() if identifier.lower().startswith("0x") else value == identifier

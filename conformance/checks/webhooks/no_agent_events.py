@@ -22,9 +22,9 @@ from conformance.surfaces.webhooks.sales import deliveries, sales
 from conformance.webhook_receiver.inbox import Received
 
 # As long as an event of the gateway may take after its payment is seen, and as long again.
-_SECONDS = 2.0
+_WAIT_SECONDS = 2.0
 # A shorter id may occur in any event by chance.
-_SHORTEST = 16
+_SHORTEST_ID = 16
 _OK = 200
 _BASE64 = re.compile(r":([A-Za-z0-9+/]{40,}={0,2})")
 
@@ -43,15 +43,15 @@ async def the_agent_tells_nobody(case: Case) -> None:
     the answers. As a control, an event of a paid link must have arrived at the same destinations.
     """
     # Silence proves something only at a destination that demonstrably receives events.
-    control = await _control(case)
-    words = tuple(await _asked(case, await agent_of(case)))
-    await asyncio.sleep(_SECONDS)
-    came = [one for one in case.session.inbox.received if one.tells_of(words)]
-    found = f"{len(came)} requests that contain a text of it"
-    case.expect("WH-DELIV-09", not came, "no event of a call", found, exchange=came[0] if came else control)
+    control = await _find_control_event(case)
+    words = tuple(await _call_every_operation(case, await agent_of(case)))
+    await asyncio.sleep(_WAIT_SECONDS)
+    events = [one for one in case.session.inbox.received if one.tells_of(words)]
+    finding = f"{len(events)} requests that contain a text of it"
+    case.expect("WH-DELIV-09", not events, "no event of a call", finding, exchange=events[0] if events else control)
 
 
-async def _control(case: Case) -> Received:
+async def _find_control_event(case: Case) -> Received:
     """Return the event of a link that was paid on the first lane on which the suite can pay.
 
     Raises:
@@ -66,45 +66,47 @@ async def _control(case: Case) -> Received:
     raise Inconclusive("; ".join(reasons) or "the profile claims no lane, so that nothing can be paid")
 
 
-async def _asked(case: Case, agent: Agent) -> list[str]:
+async def _call_every_operation(case: Case, agent: Agent) -> list[str]:
     """Call every operation that verifies or produces something, and return the texts that would identify its event.
 
     Raises:
         Inconclusive: The agent verifies nothing, so it has nothing to report.
     """
     # A random marker in path, body and nonce: an event about this message would quote one of them.
-    mark = case.rng.randbytes(16).hex()
-    one = signed(case, target=f"/orders/{mark}", body=f'{{"order":"{mark}"}}'.encode(), parameters={"nonce": mark})
-    verified = await agent.verify(one)
-    if verified.status != _OK:
-        raise Inconclusive(f"verify answers {verified.status} to a message that holds, which AGENT-VERIFY-01 judges")
-    await agent.verify(one.changed(body=b"{}"))
-    await agent.explain(one)
-    demo = await agent.sign(one.changed(headers=()).message)
+    marker = case.rng.randbytes(16).hex()
+    subject = signed(
+        case, target=f"/orders/{marker}", body=f'{{"order":"{marker}"}}'.encode(), parameters={"nonce": marker}
+    )
+    verdict = await agent.verify(subject)
+    if verdict.status != _OK:
+        raise Inconclusive(f"verify answers {verdict.status} to a message that holds, which AGENT-VERIFY-01 judges")
+    await agent.verify(subject.changed(body=b"{}"))
+    await agent.explain(subject)
+    demo = await agent.sign(subject.changed(headers=()).message)
     parts: list[dict[str, Any]] = [
-        {"kind": "text", "text": f"Verify the message {mark}."},
-        {"kind": "data", "data": {"skill": "verify-rfc9421", "request": agent.verify_body(one)}},
+        {"kind": "text", "text": f"Verify the message {marker}."},
+        {"kind": "data", "data": {"skill": "verify-rfc9421", "request": agent.verify_body(subject)}},
     ]
-    params = json_rpc.message(parts, f"m-{mark}")
+    params = json_rpc.message(parts, f"m-{marker}")
     task = await json_rpc.call(case, agent.url + A2A, "message/send", params)
-    return [mark, *_of_message(one), *_of_answers(case, demo, task)]
+    return [marker, *_list_message_words(subject), *_list_answer_words(case, demo, task)]
 
 
-def _of_message(one: Subject) -> Iterator[str]:
+def _list_message_words(subject: Subject) -> Iterator[str]:
     """Yield texts that occur in this message only."""
-    yield base64.b64encode(one.message.body).decode()
+    yield base64.b64encode(subject.message.body).decode()
     for name in ("signature", FIELD):
-        yield from _BASE64.findall(one.message.field(name) or "")
-    if one.key is not None:
-        yield from (one.key.hex(), did_key(one.key))
+        yield from _BASE64.findall(subject.message.field(name) or "")
+    if subject.key is not None:
+        yield from (subject.key.hex(), did_key(subject.key))
 
 
-def _of_answers(case: Case, demo: Answer, task: Answer) -> Iterator[str]:
+def _list_answer_words(case: Case, demo: Answer, task: Answer) -> Iterator[str]:
     """Yield texts that occur in these answers only: the signature that was made, the task's id."""
     for name, value in answers.signed_fields(demo.object()) or ():
         if name.lower() == "signature":
             yield from _BASE64.findall(value)
     task_id = json_rpc.result(task).get("id")
-    if isinstance(task_id, str) and len(task_id) >= _SHORTEST:
+    if isinstance(task_id, str) and len(task_id) >= _SHORTEST_ID:
         case.client.names.name(task_id, "TASK_ID")
         yield task_id

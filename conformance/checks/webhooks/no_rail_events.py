@@ -13,9 +13,9 @@ from conformance.surfaces.webhooks.sales import deliveries, sales
 from conformance.vocabulary.lanes.registry import FACTS
 
 # As long as an event of the gateway may take after its payment is seen, and as long again.
-_SECONDS = 2.0
+_WAIT_SECONDS = 2.0
 # A shorter text may occur in any event by chance. Transaction ids, tokens and receipts are longer.
-_SHORTEST = 40
+_SHORTEST_TEXT = 40
 
 
 @check(
@@ -35,29 +35,31 @@ async def the_rail_tells_nobody(case: Case) -> None:
     """
     # Silence proves something only at a destination that demonstrably receives events.
     control = deliveries(case, (await sales(case))[0])[0]
-    bought = await purchase(case, case.session.catalog.operations[0], case.lane)
-    await asyncio.sleep(_SECONDS)
-    words = tuple(_words(case.lane, bought))
-    came = [one for one in case.session.inbox.received if one.tells_of(words)]
-    found = f"{len(came)} requests that contain a text of it"
-    case.expect("WH-DELIV-09", not came, "no event of a paid call", found, exchange=came[0] if came else control)
+    call = await purchase(case, case.session.catalog.operations[0], case.lane)
+    await asyncio.sleep(_WAIT_SECONDS)
+    words = tuple(_list_unique_texts(case.lane, call))
+    events = [one for one in case.session.inbox.received if one.tells_of(words)]
+    finding = f"{len(events)} requests that contain a text of it"
+    case.expect(
+        "WH-DELIV-09", not events, "no event of a paid call", finding, exchange=events[0] if events else control
+    )
 
 
-def _words(lane: str, bought: Purchase) -> Iterator[str]:
+def _list_unique_texts(lane: str, call: Purchase) -> Iterator[str]:
     """Yield texts that occur in one purchase only. Addresses of payer and payee also occur in other payments."""
-    yield bought.challenge.reference(lane)
+    yield call.challenge.reference(lane)
     namespace = FACTS[lane].namespace
-    for text in (*_texts(bought.proof), *_texts(bought.answer.object())):
-        if len(text) >= _SHORTEST and not is_address(namespace, text):
+    for text in (*_walk_texts(call.proof), *_walk_texts(call.answer.object())):
+        if len(text) >= _SHORTEST_TEXT and not is_address(namespace, text):
             yield text
 
 
-def _texts(value: object) -> Iterator[str]:
+def _walk_texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for member in value.values():
-            yield from _texts(member)
+            yield from _walk_texts(member)
     elif isinstance(value, list):
         for item in value:
-            yield from _texts(item)
+            yield from _walk_texts(item)

@@ -23,14 +23,14 @@ from conformance.surfaces.webhooks.sales import Sale, failures, given_up_after, 
 from conformance.surfaces.webhooks.signatures import header_of, verification
 from conformance.webhook_receiver.inbox import Place, Received
 
-_MARGIN = 2.0
-_LOOK_SECONDS = 0.05
+_MARGIN_SECONDS = 2.0
+_POLL_SECONDS = 0.05
 # A redelivery that the operator's schedule promises is awaited longer than one that the interface merely allows.
 _DUE_SECONDS, _AGAIN_SECONDS = 60.0, 10.0
 _SETTLE_SECONDS = 1.0
 # How far the clock is moved if the profile gives no schedule of redeliveries.
-_LONG = 3600
-_OF_REDELIVERIES = ("WH-DELIV-05", "WH-DELIV-06", "WH-SIG-07")
+_LONG_PAUSE_SECONDS = 3600
+_REDELIVERY_ROWS = ("WH-DELIV-05", "WH-DELIV-06", "WH-SIG-07")
 
 
 @check(
@@ -45,10 +45,10 @@ async def one_payment_is_one_event(case: Case) -> None:
     Pays two links and lets the first delivery to one destination fail. Then loads the pages again and sends the
     transactions to the gateway. Expects an event of each payment, and that all deliveries of a payment have one id.
     """
-    made = await failures(case)
-    await heard_late(case, (made.slow, made.refused))
-    _told(case, (made.slow, made.refused))
-    for sale in (made.slow, made.refused):
+    failed_sales = await failures(case)
+    await heard_late(case, (failed_sales.slow, failed_sales.refused))
+    _judge_reports(case, (failed_sales.slow, failed_sales.refused))
+    for sale in (failed_sales.slow, failed_sales.refused):
         await again(case, sale.link)
         # The interface has no such calls. In a target that has them, a second look at the payment may write a second
         # event.
@@ -57,34 +57,36 @@ async def one_payment_is_one_event(case: Case) -> None:
         await case.client.call("GET", f"{url}/status")
         await again(case, sale.link)
     await asyncio.sleep(_SETTLE_SECONDS)
-    for sale in (made.slow, made.refused):
-        _one_id(case, sale)
+    for sale in (failed_sales.slow, failed_sales.refused):
+        _judge_single_id(case, sale)
 
 
-def _told(case: Case, sold: Sequence[Sale]) -> None:
+def _judge_reports(case: Case, sales: Sequence[Sale]) -> None:
     """Judge WH-DELIV-02 on sales that were paid in the same way.
 
     Raises:
         Inconclusive: No sale was reported, and no page says Paid. Perhaps nothing was paid, which GW-CHK-09 judges.
     """
     inbox, seconds = case.session.inbox, case.profile.budgets.paid + given_up_after(case)
-    heard = {one.lane for one in sold if one.confirmed(inbox)}
-    for sale in sold:
-        came = sale.confirmed(inbox) or tuple(one for one in sale.deliveries(inbox) if one.fault is not None)
-        if not came and not sale.shown and sale.lane not in heard:
+    heard_lanes = {one.lane for one in sales if one.confirmed(inbox)}
+    for sale in sales:
+        deliveries = sale.confirmed(inbox) or tuple(one for one in sale.deliveries(inbox) if one.fault is not None)
+        if not deliveries and not sale.shown and sale.lane not in heard_lanes:
             raise Inconclusive("no event came, and the link's page does not say Paid either, which GW-CHK-09 judges")
         page = "its page says Paid" if sale.shown else "another link that was paid in the same way was reported"
-        found, shown = ("it arrived", came[0]) if came else (f"none, and {page}", sale.link.page)
-        case.expect("WH-DELIV-02", bool(came), f"payment.confirmed within {seconds:g} s", found, exchange=shown)
+        finding, sample = ("it arrived", deliveries[0]) if deliveries else (f"none, and {page}", sale.link.page)
+        case.expect(
+            "WH-DELIV-02", bool(deliveries), f"payment.confirmed within {seconds:g} s", finding, exchange=sample
+        )
 
 
-def _one_id(case: Case, sale: Sale) -> None:
-    came = sale.confirmed(case.session.inbox)
-    if not came:
+def _judge_single_id(case: Case, sale: Sale) -> None:
+    events = sale.confirmed(case.session.inbox)
+    if not events:
         return
-    ids = sorted({str(one.id) for one in came})
-    found = f"{len(ids)}: {', '.join(ids)}"
-    case.expect("WH-DELIV-07", len(ids) == 1, "one id", found, exchange=came[-1])
+    ids = sorted({str(one.id) for one in events})
+    finding = f"{len(ids)}: {', '.join(ids)}"
+    case.expect("WH-DELIV-07", len(ids) == 1, "one id", finding, exchange=events[-1])
 
 
 @check(
@@ -114,43 +116,43 @@ async def a_failed_delivery_is_made_again(case: Case) -> None:
     signature that verifies and has the new time. Expects nothing at the deleted destination if the other gets the
     event.
     """
-    tried, deleted = await _all_tried(case)
-    await heard_late(case, [one.sale for one in tried])
-    stuck = await _passed(case, tried, deleted)
-    await _dropped(case, deleted)
-    _told(case, [one.sale for one in tried])
-    repeated = 0
-    for one in tried:
-        came = one.came(case)
+    failed_attempts, deleted_destination_scene = await _gather_failed_attempts(case)
+    await heard_late(case, [attempt.sale for attempt in failed_attempts])
+    clock_reason = await _let_pause_pass(case, failed_attempts, deleted_destination_scene)
+    await _judge_dropped_deliveries(case, deleted_destination_scene)
+    _judge_reports(case, [attempt.sale for attempt in failed_attempts])
+    repeat_count = 0
+    for attempt in failed_attempts:
+        deliveries = attempt.list_deliveries(case)
         # The event may have reached the other destinations only. WH-DELIV-08 judges that.
-        if not came:
+        if not deliveries:
             continue
-        _one_id(case, one.sale)
-        _signed(case, came, one.where, over=stuck is None)
-        if stuck is None:
-            repeated += _came_again(case, came, one.where)
-    undecided = stuck or "nothing was delivered again, which the interface allows and WH-DELIV-05 judges"
-    for row in () if repeated else _OF_REDELIVERIES:
+        _judge_single_id(case, attempt.sale)
+        _judge_signatures(case, deliveries, attempt.where, is_over=clock_reason is None)
+        if clock_reason is None:
+            repeat_count += _judge_redeliveries(case, deliveries, attempt.where)
+    reason = clock_reason or "nothing was delivered again, which the interface allows and WH-DELIV-05 judges"
+    for row in () if repeat_count else _REDELIVERY_ROWS:
         if row not in case.judged_rows:
-            case.mark_inconclusive(row, undecided)
+            case.mark_inconclusive(row, reason)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class _FailedAttempt:
     """A sale whose first delivery to one destination failed, and how the report names it."""
 
     place: Place
     sale: Sale
     where: Mapping[str, str]
 
-    def came(self, case: Case) -> Sequence[Received]:
+    def list_deliveries(self, case: Case) -> Sequence[Received]:
         """Return the deliveries to that destination. An unreadable one counts, since it may be the event."""
         return [
             one for one in self.sale.deliveries(case.session.inbox, self.place) if one.confirms or one.fault is not None
         ]
 
 
-async def _all_tried(case: Case) -> tuple[Sequence[_Tried], Deleted | None]:
+async def _gather_failed_attempts(case: Case) -> tuple[Sequence[_FailedAttempt], Deleted | None]:
     """Return the sales and the deleted destination, if any.
 
     The sale whose delivery was not answered comes first. Sales from before a restart, if any, come last.
@@ -160,134 +162,144 @@ async def _all_tried(case: Case) -> tuple[Sequence[_Tried], Deleted | None]:
     except Inconclusive as reason:
         case.note(f"no event was followed over a restart: {reason}")
         scene = None
-    made, refused = await failures(case) if scene is None else scene.afterwards, {"first attempt": "answered with 500"}
-    tried = [
-        _Tried(made.slow_at, made.slow, {"first attempt": "not answered"}),
-        _Tried(made.refused_at, made.refused, refused),
+    failed_sales, refusal_place = (
+        await failures(case) if scene is None else scene.afterwards,
+        {"first attempt": "answered with 500"},
+    )
+    attempts = [
+        _FailedAttempt(failed_sales.slow_at, failed_sales.slow, {"first attempt": "not answered"}),
+        _FailedAttempt(failed_sales.refused_at, failed_sales.refused, refusal_place),
     ]
     if scene is None:
-        return tried, await deleted_destination(on_lane(case, made.slow.lane))
+        return attempts, await deleted_destination(on_lane(case, failed_sales.slow.lane))
     cut_off = {"first attempt": "not answered", "restart": "during the first attempt"}
-    tried.append(_Tried(scene.place, scene.refused, {**refused, "restart": "after the first attempt"}))
-    tried.append(_Tried(scene.cut_off_at, scene.cut_off, cut_off))
-    return tried, scene.deleted
+    attempts.append(_FailedAttempt(scene.place, scene.refused, {**refusal_place, "restart": "after the first attempt"}))
+    attempts.append(_FailedAttempt(scene.cut_off_at, scene.cut_off, cut_off))
+    return attempts, scene.deleted
 
 
-def _came_again(case: Case, came: Sequence[Received], where: Mapping[str, str]) -> int:
+def _judge_redeliveries(case: Case, deliveries: Sequence[Received], where: Mapping[str, str]) -> int:
     """Judge the deliveries after the first one, and return their number."""
-    _need_come_again(case, came, where)
-    for later in came[1:]:
-        _same(case, came[0], later, where)
-    return len(came) - 1
+    _judge_repetition(case, deliveries, where)
+    for redelivery in deliveries[1:]:
+        _judge_sameness(case, deliveries[0], redelivery, where)
+    return len(deliveries) - 1
 
 
-def _signed(case: Case, came: Sequence[Received], where: Mapping[str, str], *, over: bool) -> None:
+def _judge_signatures(case: Case, deliveries: Sequence[Received], where: Mapping[str, str], *, is_over: bool) -> None:
     """Judge WH-SIG-06 on the first delivery and, if the first attempt is over, both rows on the redeliveries.
 
     If a signature cannot be judged, only the rows of signatures stay undecided.
     """
     try:
-        judge_time(case, came[0])
+        judge_time(case, deliveries[0])
     except Inconclusive as reason:
         for row in ("WH-SIG-06", "WH-SIG-07"):
-            case.mark_inconclusive(row, str(reason), exchange=came[0])
+            case.mark_inconclusive(row, str(reason), exchange=deliveries[0])
         return
-    for later in came[1:] if over else ():
+    for redelivery in deliveries[1:] if is_over else ():
         try:
-            _signed_again(case, later, where)
+            _judge_new_signature(case, redelivery, where)
         except Inconclusive as reason:
-            case.mark_inconclusive("WH-SIG-07", str(reason), exchange=later)
+            case.mark_inconclusive("WH-SIG-07", str(reason), exchange=redelivery)
 
 
-def _signed_again(case: Case, later: Received, where: Mapping[str, str]) -> None:
+def _judge_new_signature(case: Case, redelivery: Received, where: Mapping[str, str]) -> None:
     """Judge WH-SIG-07 and -06 on a redelivery.
 
     Raises:
         Inconclusive: It is unknown what v1 covers, or how the key is derived from the secret.
     """
-    header = header_of(case, later)
+    header = header_of(case, redelivery)
     if header is None or not header.usable:
-        found = "no signature header with a time and a v1"
-        case.expect("WH-SIG-07", False, "a v1 that verifies", found, exchange=later, where=where)
+        finding = "no signature header with a time and a v1"
+        case.expect("WH-SIG-07", False, "a v1 that verifies", finding, exchange=redelivery, where=where)
         return
-    done = verification(case, later)
-    found = "it verifies" if done.holds else "it does not verify"
-    case.expect("WH-SIG-07", done.holds, "a v1 that verifies", found, exchange=later, hint=done.hint, where=where)
-    judge_time(case, later)
+    result = verification(case, redelivery)
+    finding = "it verifies" if result.holds else "it does not verify"
+    case.expect(
+        "WH-SIG-07", result.holds, "a v1 that verifies", finding, exchange=redelivery, hint=result.hint, where=where
+    )
+    judge_time(case, redelivery)
 
 
-def _need_come_again(case: Case, came: Sequence[Received], where: Mapping[str, str]) -> None:
+def _judge_repetition(case: Case, deliveries: Sequence[Received], where: Mapping[str, str]) -> None:
     """Judge WH-DELIV-05. The interface allows redelivery; a schedule in the profile promises it."""
     schedule = case.profile.webhook_bindings.schedule
-    if len(came) > 1 or schedule:
-        expected = "the event again" + (f" after {schedule[0]:g} s" if schedule else "")
-        found = f"it arrived {len(came)} times" if len(came) > 1 else "it arrived once"
-        case.expect("WH-DELIV-05", len(came) > 1, expected, found, exchange=came[-1], where=where)
+    if len(deliveries) > 1 or schedule:
+        expectation = "the event again" + (f" after {schedule[0]:g} s" if schedule else "")
+        finding = f"it arrived {len(deliveries)} times" if len(deliveries) > 1 else "it arrived once"
+        case.expect("WH-DELIV-05", len(deliveries) > 1, expectation, finding, exchange=deliveries[-1], where=where)
     elif "WH-DELIV-05" not in case.judged_rows:
         case.mark_not_applicable("WH-DELIV-05", "the event did not come again, which the interface allows")
 
 
-def _same(case: Case, first: Received, later: Received, where: Mapping[str, str]) -> None:
-    expected = f"id {first.id} and the same data"
-    changed = _changes(first.event, later.event)
-    found = f"changed: {', '.join(changed)}" if changed else "the same id and data"
-    case.expect("WH-DELIV-06", not changed, expected, found, exchange=later, where=where)
+def _judge_sameness(case: Case, first: Received, redelivery: Received, where: Mapping[str, str]) -> None:
+    expectation = f"id {first.id} and the same data"
+    changes = _list_changes(first.event, redelivery.event)
+    finding = f"changed: {', '.join(changes)}" if changes else "the same id and data"
+    case.expect("WH-DELIV-06", not changes, expectation, finding, exchange=redelivery, where=where)
 
 
-def _changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
+def _list_changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
     """Return the names of id and of data members that differ."""
-    one, two = first.get("data"), later.get("data")
-    inside = (
-        [f"data.{name}" for name in sorted({*one, *two}) if one.get(name) != two.get(name)]
-        if (isinstance(one, dict) and isinstance(two, dict))
-        else ["data"] * (one != two)
+    first_data, later_data = first.get("data"), later.get("data")
+    data_changes = (
+        [f"data.{name}" for name in sorted({*first_data, *later_data}) if first_data.get(name) != later_data.get(name)]
+        if (isinstance(first_data, dict) and isinstance(later_data, dict))
+        else ["data"] * (first_data != later_data)
     )
-    return ["id"] * (first.get("id") != later.get("id")) + inside
+    return ["id"] * (first.get("id") != later.get("id")) + data_changes
 
 
-async def _dropped(case: Case, deleted: Deleted | None) -> None:
+async def _judge_dropped_deliveries(case: Case, destination: Deleted | None) -> None:
     """Judge WH-DELIV-10 on the waiting delivery to a destination that was deleted between two attempts."""
-    if deleted is None:
+    if destination is None:
         case.mark_not_applicable("WH-DELIV-10", "no destination could be made and deleted between two attempts")
-    elif not await deleted.kept_hears(deleted.sold, seconds=0):
+    elif not await destination.kept_hears(destination.sold, seconds=0):
         case.mark_not_applicable("WH-DELIV-10", "the event was not sent again to the other destination either")
     else:
-        late, where = await deleted.late(deleted.sold), {"first attempt": "answered with 500 before the deletion"}
-        case.expect("WH-DELIV-10", late == 0, "no delivery to the deleted one", f"{late} deliveries", where=where)
+        late_count, where = (
+            await destination.late(destination.sold),
+            {"first attempt": "answered with 500 before the deletion"},
+        )
+        case.expect(
+            "WH-DELIV-10", late_count == 0, "no delivery to the deleted one", f"{late_count} deliveries", where=where
+        )
 
 
-async def _passed(case: Case, tried: Sequence[_Tried], deleted: Deleted | None) -> str | None:
+async def _let_pause_pass(case: Case, attempts: Sequence[_FailedAttempt], destination: Deleted | None) -> str | None:
     """Wait for the end of the first attempts and of the pause; return why time cannot pass for this target, or None."""
     # The pause counts from the end of an attempt (P-WH-08), so the clock must not move before the target gave up.
-    await asyncio.gather(*(_given_up(case, one) for one in tried))
-    both = deleted is None or await deleted.kept_hears(deleted.sold, seconds=0)
-    if both and all(len(one.came(case)) > 1 for one in tried):
+    await asyncio.gather(*(_await_failure(case, one) for one in attempts))
+    is_heard_there = destination is None or await destination.kept_hears(destination.sold, seconds=0)
+    if is_heard_there and all(len(one.list_deliveries(case)) > 1 for one in attempts):
         return None
     try:
-        await clock.pass_time(case, _pause(case))
+        await clock.pass_time(case, _choose_pause(case))
     except Inconclusive as reason:
         return str(reason)
     patience = _DUE_SECONDS if case.profile.webhook_bindings.schedule else _AGAIN_SECONDS
-    kept = () if deleted is None else (deleted.kept_hears(deleted.sold, seconds=patience),)
-    await asyncio.gather(*(_again(case, one, patience) for one in tried), *kept)
+    staying_waits = () if destination is None else (destination.kept_hears(destination.sold, seconds=patience),)
+    await asyncio.gather(*(_await_repetition(case, one, patience) for one in attempts), *staying_waits)
     return None
 
 
-async def _given_up(case: Case, tried: _Tried) -> None:
+async def _await_failure(case: Case, attempt: _FailedAttempt) -> None:
     """Wait until the first attempt failed, and its sender had a moment to store that with its current time."""
-    patience = given_up_after(case) + _MARGIN
-    ends = time.monotonic() + patience
-    for first in tried.sale.confirmed(case.session.inbox, tried.place)[:1]:
-        while (over := first.arrival.left or first.arrival.answered) is None:
-            if time.monotonic() > ends:
+    patience = given_up_after(case) + _MARGIN_SECONDS
+    deadline = time.monotonic() + patience
+    for first in attempt.sale.confirmed(case.session.inbox, attempt.place)[:1]:
+        while (end_time := first.arrival.left or first.arrival.answered) is None:
+            if time.monotonic() > deadline:
                 case.note(f"the target was still waiting for the answer to an attempt after {patience:g} s")
                 return
-            await asyncio.sleep(_LOOK_SECONDS)
-        await asyncio.sleep(over + _SETTLE_SECONDS - time.monotonic())
+            await asyncio.sleep(_POLL_SECONDS)
+        await asyncio.sleep(end_time + _SETTLE_SECONDS - time.monotonic())
 
 
-async def _again(case: Case, tried: _Tried, seconds: float) -> None:
-    place, words = tried.place, tried.sale.words
+async def _await_repetition(case: Case, attempt: _FailedAttempt, seconds: float) -> None:
+    place, words = attempt.place, attempt.sale.words
     await case.session.inbox.wait(
         lambda one: one.place == place and (one.confirms or one.fault is not None) and one.tells_of(words),
         seconds=seconds,
@@ -295,11 +307,11 @@ async def _again(case: Case, tried: _Tried, seconds: float) -> None:
     )
 
 
-def _pause(case: Case) -> int:
+def _choose_pause(case: Case) -> int:
     """Return the seconds that must pass before a redelivery is due."""
     # With a test clock more than the tolerance passes, so that a copied old signature would be stale (WH-SIG-07).
     bindings = case.profile.webhook_bindings
     first = round(bindings.schedule[0]) if bindings.schedule else None
     if case.profile.clock.offset_file is not None:
-        return (first or _LONG) + bindings.tolerance + 1
-    return (round(case.profile.budgets.wait_for_expiry) or _LONG) if first is None else first + 1
+        return (first or _LONG_PAUSE_SECONDS) + bindings.tolerance + 1
+    return (round(case.profile.budgets.wait_for_expiry) or _LONG_PAUSE_SECONDS) if first is None else first + 1

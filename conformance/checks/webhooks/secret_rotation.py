@@ -27,7 +27,7 @@ from conformance.webhook_receiver.inbox import Received
 from conformance.webhook_receiver.receiver import Receiver
 
 # A gateway with several processes may cache a destination's secret for this long.
-_KNOWN_SECONDS = 3.0
+_CACHE_SECONDS = 3.0
 # The second rotation finds a gateway that always signs with the first secret that it replaced.
 _ROTATIONS = 2
 
@@ -48,14 +48,14 @@ async def a_rotated_secret_signs_no_more(case: Case) -> None:
     reason = unavailable(case)
     if reason is None:
         try:
-            await _rotated(case)
+            await _judge_rotations(case)
         except Inconclusive as fault:
             reason = f"no secret of a destination on this machine could be rotated: {fault}"
     if reason is not None:
         case.mark_not_applicable("WH-SIG-04", reason)
 
 
-async def _rotated(case: Case) -> None:
+async def _judge_rotations(case: Case) -> None:
     """Judge the row on a tenant that the check makes.
 
     Raises:
@@ -63,37 +63,37 @@ async def _rotated(case: Case) -> None:
         does
             not verify.
     """
-    paying = await on_first_lane(case)
-    async with own_destination(case, "Weldproof rotated secret", network_of(paying)) as own:
+    lane_case = await on_first_lane(case)
+    async with own_destination(case, "Weldproof rotated secret", network_of(lane_case)) as own:
         admin, tenant, receiver = own.admin, own.tenant, own.receiver
         destination, secret = own.made.get("destination_id"), own.made.get("secret")
         if not isinstance(destination, str) or not isinstance(secret, str):
             raise Inconclusive("a destination was made without destination_id or secret")
-        first = await _event(paying, receiver, tenant)
-        string = _string(case, first, secret)
+        first = await _pay_and_await_event(lane_case, receiver, tenant)
+        signed_string = _find_signed_string(case, first, secret)
         for rotation in range(1, _ROTATIONS + 1):
-            before, secret = secret, await _rotate(admin, tenant, destination)
-            await asyncio.sleep(_KNOWN_SECONDS)
+            old_secret, secret = secret, await _rotate(admin, tenant, destination)
+            await asyncio.sleep(_CACHE_SECONDS)
             try:
-                one = await _event(paying, receiver, tenant)
-                header, body = usable_header(case, one), one.arrival.body
+                event = await _pay_and_await_event(lane_case, receiver, tenant)
+                header, body = usable_header(case, event), event.arrival.body
             except Inconclusive as fault:
                 case.mark_inconclusive("WH-SIG-04", f"after the rotation of a secret: {fault}")
                 return
-            held = _verifies(case, header, secret, string, body)
+            is_new = _is_valid(case, header, secret, signed_string, body)
             # A signature that fits neither secret shows a fault of the construction, which other checks of the row
             # judge.
-            if not held and not _verifies(case, header, before, string, body):
+            if not is_new and not _is_valid(case, header, old_secret, signed_string, body):
                 case.mark_inconclusive(
                     "WH-SIG-04", "after the rotation of a secret, v1 verifies with neither of the two"
                 )
                 return
-            found = "it verifies" if held else "it verifies with the secret before the rotation"
+            finding = "it verifies" if is_new else "it verifies with the secret before the rotation"
             where = {"destination": "one whose secret was rotated", "rotation": str(rotation)}
-            case.expect("WH-SIG-04", held, "v1 with the destination's new secret", found, where=where)
+            case.expect("WH-SIG-04", is_new, "v1 with the destination's new secret", finding, where=where)
 
 
-async def _event(case: Case, receiver: Receiver, tenant: Credentials) -> Received:
+async def _pay_and_await_event(case: Case, receiver: Receiver, tenant: Credentials) -> Received:
     """Pay a link of the tenant and return its event.
 
     Raises:
@@ -101,10 +101,10 @@ async def _event(case: Case, receiver: Receiver, tenant: Credentials) -> Receive
     """
     link = await opened(case, network=network_of(case), tenant=tenant)
     case.client.names.name(await (await payer(case)).settle(link.bill, way(case)), "TX_ID")
-    came = await receiver.next(lambda one: tells_of(one, link), seconds=case.profile.budgets.paid)
-    if not came:
+    arrivals = await receiver.next(lambda one: tells_of(one, link), seconds=case.profile.budgets.paid)
+    if not arrivals:
         raise Inconclusive("no event reached a newly configured destination, which WH-DELIV-02 judges")
-    return received(came[0])
+    return received(arrivals[0])
 
 
 async def _rotate(admin: Administrator, tenant: Credentials, destination: str) -> str:
@@ -119,22 +119,22 @@ async def _rotate(admin: Administrator, tenant: Credentials, destination: str) -
     return secret
 
 
-def _string(case: Case, one: Received, secret: str) -> str:
+def _find_signed_string(case: Case, event: Received, secret: str) -> str:
     """Return the string that v1 covers, as the profile binds it or as the first event shows it.
 
     Raises:
         Inconclusive: v1 does not verify with the secret of a newly configured destination.
     """
-    header, body = usable_header(case, one), one.arrival.body
-    string = case.profile.webhook_bindings.signed_string or usual_string(header, _key(case, secret), body)
-    if string is None or "{body}" not in string or not _verifies(case, header, secret, string, body):
+    header, body = usable_header(case, event), event.arrival.body
+    string = case.profile.webhook_bindings.signed_string or usual_string(header, _derive_key(case, secret), body)
+    if string is None or "{body}" not in string or not _is_valid(case, header, secret, string, body):
         raise Inconclusive("v1 of the control, an event before the rotation, does not verify, which WH-SIG-04 judges")
     return string
 
 
-def _verifies(case: Case, header: SignatureHeader, secret: str, string: str, body: bytes) -> bool:
-    return verify(header, [_key(case, secret)], string, body) is not None
+def _is_valid(case: Case, header: SignatureHeader, secret: str, string: str, body: bytes) -> bool:
+    return verify(header, [_derive_key(case, secret)], string, body) is not None
 
 
-def _key(case: Case, secret: str) -> bytes:
+def _derive_key(case: Case, secret: str) -> bytes:
     return mac_key(secret, case.profile.webhook_bindings.key or "text")

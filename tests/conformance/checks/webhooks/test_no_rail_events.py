@@ -91,4 +91,4 @@ async def test_silence_without_a_control_shows_nothing(monkeypatch: pytest.Monke
 
 def test_addresses_of_payer_and_payee_are_nobodys_words() -> None:
     """They are in the gateway's own events, too."""
-    assert set(no_rail_events._words("algorand", bought())) == {TOKEN, TX_ID, RECEIPT}
+    assert set(no_rail_events._list_unique_texts("algorand", bought())) == {TOKEN, TX_ID, RECEIPT}
