@@ -1,4 +1,4 @@
-"""RAIL-SVC-02: what the rail's own paid verification says of signed messages, forged ones among them."""
+"""RAIL-SVC-02: the rail's paid verification accepts a sound signed message and rejects forged ones."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from conformance.surfaces.rail.purchase import purchase
 from conformance.target import REFERENCE_AGENT
 
 _ROW: Final = "RAIL-SVC-02"
-_OPEN: Final = "what a result says of validity is in words that the interface leaves open, and cannot be read here"
+_OPEN: Final = "the result states validity in words that the interface leaves open, and the suite cannot read them"
 _CONTENT: Final = "body_b64"
 _OTHER_BODY: Final = BODY.replace(b"7", b"8")
 _A_DAY: Final = 86_400
-# Forgeries that go beyond what the interface says of a message, by what it leaves open of them.
+# Forgeries that the interface does not surely forbid, with what it leaves open. They only warn.
 _LEFT_OPEN: Final[Mapping[str, str]] = {
     "expired a day ago": "how far the clocks of two servers may differ is left open"
 }
@@ -37,19 +37,20 @@ _LEFT_OPEN: Final[Mapping[str, str]] = {
 @check(
     _ROW,
     surface="rail",
-    fix="Verify messages for pay as the free agent does: under the key that the caller expects, given as hex or as "
-    "did:key, and no other; the signature over the base of the message that came; Content-Digest against the content.",
+    fix="Verify paid messages as the free agent does. Use only the key that the caller expects, given as hex or "
+    "did:key. Build the signature base from the received message. Compare Content-Digest with the content.",
     quick=sample("forged messages"),
 )
 async def sold_messages_are_verified(case: Case) -> None:
-    """The message verification that is sold finds a sound message valid, and no forged one.
+    """The paid message verification finds a sound message valid, and no forged one.
 
-    Buys on one lane the verification of a message whose signature holds, its key given in hex and as did:key, and
-    expects both valid (6.3). Where one is, buys that of forged ones and expects none valid: with another path; with
-    another content under the Content-Digest that was signed, and under one of its own (6.3, P-AG-06); signed by another
-    key than the expected one, which keyid names (P-AG-04); with an alg that is not the key's (RFC 9421, 3.2); expired a
-    day ago (P-AG-05), which warns. Where the service has names of its own for a message nothing is judged; what another
-    target than the reference says of a sound one warns, and what it refuses is left out.
+    Buys on one lane the verification of a soundly signed message, with its key in hex and as did:key. Expects both
+    valid (6.3). If one is, buys the verification of forged ones and expects none valid: another path; other content
+    with the signed Content-Digest, and with its own (6.3, P-AG-06); another signer, whom keyid names (P-AG-04); an alg
+    that does not fit the key (RFC 9421, 3.2); and expired a day ago (P-AG-05), which only warns.
+
+    A service with unknown names for the members of a message is not judged. On another target than the reference, a
+    sound message that is not valid only warns, and one that is refused is not judged.
     """
     operation, lanes = case.session.catalog.find_service("rfc9421-verify"), case.profile.claims.lanes
     if not dict(_members(operation)).keys() >= FAMILY_MEMBERS or not operation.sure or not lanes:
@@ -66,19 +67,19 @@ async def sold_messages_are_verified(case: Case) -> None:
     trials = dict(forged(case, owner, form))
     if not await _takes_content(case, operation):
         del trials["another content"]
-        reason = f"nobody says that {operation.path} is given the content of a message as {_CONTENT}"
+        reason = f"no document says that {operation.path} accepts the content of a message as {_CONTENT}"
         case.mark_documented(_ROW, f"{reason}; bind [rail.bodies] {operation.role} with it")
     tried = case.sample(list(trials.items()), few=2)
     await run_concurrently(_refused(case, operation, *trial) for trial in tried)
 
 
 def forged(case: Case, owner: Any, sound: Subject) -> Iterator[tuple[str, Subject]]:
-    """Yield messages that must not be valid, by what is wrong with each.
+    """Yield messages that must not be valid, with a description of the fault.
 
     Args:
-        case: Gives keys, and keeps live values out of the log.
+        case: Makes keys, and hides live values in the log.
         owner: The key that the caller expects.
-        sound: A message that it signed.
+        sound: A message that this key signed.
     """
 
     def again(key: Any, **parameters: Any) -> Subject:
@@ -91,21 +92,22 @@ def forged(case: Case, owner: Any, sound: Subject) -> Iterator[tuple[str, Subjec
     yield "another content", sound.changed(body=_OTHER_BODY)
     digest = digest_value(_OTHER_BODY, "sha-256")
     yield "another content and its digest", sound.with_field("Content-Digest", digest).changed(body=_OTHER_BODY)
+    # The attack on a verifier that takes the key from the message itself: an attacker names any key there.
     yield "another signer, whom keyid names", again(stranger, keyid=keys.did_key(raw_public(stranger)))
     yield "an alg that is not the key's", again(owner, alg="rsa-v1_5-sha256")
     yield "expired a day ago", again(owner, expires=expired)
 
 
 async def _takes_content(case: Case, operation: Operation) -> bool:
-    """Return whether the service is known to be given a message's content by the family's name."""
+    """Return whether the service is known to accept a message's content as `body_b64`."""
     if case.profile.is_reference or _CONTENT in dict(_members(operation)):
         return True
     return _CONTENT in await described_members(case, operation)
 
 
 async def _sound(case: Case, operation: Operation, what: str, subject: Subject) -> bool | None:
-    """Judge that a sound message is valid; return what is said of it, None where nothing is."""
-    beyond = None if case.profile.is_reference else "the interface leaves open how it is asked"
+    """Judge that a sound message is valid; return the stated validity, or None if none is stated."""
+    beyond = None if case.profile.is_reference else "the interface leaves open the form of the request"
     try:
         answer, said = await _verified(case, operation, subject)
     except Inconclusive as refusal:
@@ -119,7 +121,7 @@ async def _sound(case: Case, operation: Operation, what: str, subject: Subject) 
 
 
 async def _refused(case: Case, operation: Operation, what: str, subject: Subject) -> None:
-    """Judge that a forged message is not valid; who refuses to look at it sells no pass for it."""
+    """Judge that a forged message is not valid. A service that refuses the request does not certify it either."""
     try:
         answer, said = await _verified(case, operation, subject)
     except Inconclusive as reason:
@@ -131,10 +133,10 @@ async def _refused(case: Case, operation: Operation, what: str, subject: Subject
 
 
 async def _verified(case: Case, operation: Operation, subject: Subject) -> tuple[Answer, bool | None]:
-    """Buy the verification of a message; return the answer and what it says of validity.
+    """Buy the verification of a message; return the answer and the validity that it states.
 
     Raises:
-        Inconclusive: It was not served.
+        Inconclusive: The call was not served.
     """
     body = Agent(case, "", REFERENCE_AGENT, ours=True).verify_body(subject)
     answer = (await purchase(case, operation, case.profile.claims.lanes[0], body=body)).answer

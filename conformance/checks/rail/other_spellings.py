@@ -23,7 +23,7 @@ from conformance.surfaces.rail.purchase import purchase
 
 _ROW: Final = "RAIL-402-01"
 _EXPECTED: Final = "402, or nothing there"
-_OPEN: Final = "the answer is neither a receipt nor a result that is known to be the service's"
+_OPEN: Final = "the answer is neither a receipt nor a known result of the service"
 _NO_SERVICE: Final = "no-such-service-of-this-rail"
 _SECONDS: Final = 10.0
 _AT_ONCE: Final = 6
@@ -34,21 +34,24 @@ _FEW: Final = 12
 @check(
     _ROW,
     surface="rail",
-    fix="Require the payment after routing, for the route that was matched. Do not decide by a separate reading of "
-    "path, method or headers in front of the router.",
+    fix="Require the payment after routing, for the matched route. Do not decide by a separate reading of path, method "
+    "or headers in front of the router.",
     quick=sample("operations"),
 )
 async def no_spelling_of_a_paid_call_is_free(case: Case) -> None:
     """No other spelling of path, method or target of a paid call is served without a payment.
 
-    Sends each paid operation without payment and raw: with letters, slashes, backslashes and dots of its path encoded
-    once, twice or overlong, with path parameters, a second slash or a percent sign, in capitals, in absolute form, by
-    other methods and their spellings, and with headers that name another path, method or host. Expects that no answer
-    contains the service's result or a receipt. Every refusal passes, and so does a page or an index that the server
-    also shows at an unknown path. An answer that may be the result of the service, but is not known to be it, warns.
+    Sends each paid operation without payment over a raw connection. Encodes letters, slashes, backslashes and dots of
+    its path once, twice or overlong. Adds path parameters, a second slash or a percent sign. Uses capitals, the
+    absolute form, other methods and their spellings, and headers that name another path, method or host.
+
+    Expects that no answer contains the service's result or a receipt. Every refusal passes, and so does a page or index
+    that the server also shows at an unknown path. An answer that may be the service's result, but is not known to be,
+    only warns.
     """
     origin = origin_of(case.session.rail)
     pace, tls = case.profile.pace.requests_per_second, context_of(case.profile.tls)
+    # An HTTP library normalises paths and refuses odd methods, so these spellings would never reach the server.
     transport = RawTransport(origin, seconds=_SECONDS, requests_per_second=pace, tls=tls, has_whole_requests=True)
     raw = case.client.over(transport)
     for number, operation in enumerate(case.sample(case.session.catalog.operations)):
@@ -78,7 +81,7 @@ class _Spelled:
     result: Any = None
 
     async def judge(self, spelling: Spelling) -> None:
-        """Send one spelling and judge its answer; a spelling without an answer is not judged."""
+        """Send one spelling and judge its answer. A spelling without an answer is not judged."""
         answer = await self._sent(spelling)
         if answer is None:
             return
@@ -103,15 +106,17 @@ class _Spelled:
             return await self.raw.call(
                 spelling.method, self.origin + spelling.target, json_body=body, headers=spelling.headers
             )
-        except (Unreachable, Inconclusive):  # a closed connection, or a request that a first look does not send
+        # The server closed the connection, or a first look may not send this request.
+        except (Unreachable, Inconclusive):
             return None
 
     async def _may_be_served(self, spelling: Spelling, answer: Answer) -> bool:
-        """Return whether an answer without known goods is an object that only this path has."""
+        """Return whether an answer without a known result is an object that only this path returns."""
         return _is_served(answer) and bool(answer.object()) and not await self._is_elsewhere(spelling, answer)
 
     async def _is_elsewhere(self, spelling: Spelling, answer: Answer) -> bool:
         """Return whether an unknown path in the same spelling is answered with the same members."""
+        # A server may show an index or an error page with 200 at every path. That is not the paid service.
         path = urlsplit(self.operation.url).path
         sibling = f"{path.rpartition('/')[0]}/{_NO_SERVICE}"
         there = next(one for one in call_spellings("POST", sibling, self.origin) if one.what == spelling.what)
@@ -119,9 +124,9 @@ class _Spelled:
         return control is not None and _is_served(control) and control.object().keys() == answer.object().keys()
 
     async def _may_be_described(self, spelling: Spelling, answer: Answer) -> bool:
-        """Return whether an answer may describe the operation and its result, as any method but its own may for free.
+        """Return whether an answer may be a description of the operation, which methods other than POST may return.
 
-        A header changes nothing about that, unless the method is answered differently without it.
+        A call with further headers may be one only if the answer without them is the same.
         """
         if spelling.method.upper() == "POST" or not spelling.headers:
             return spelling.method.upper() != "POST"
@@ -129,7 +134,7 @@ class _Spelled:
         return plain is not None and _is_served(plain) and plain.object().keys() == answer.object().keys()
 
     async def _is_bought(self, value: Any) -> bool:
-        """Return whether a value has the form of a result that was paid for, where a lane can be paid."""
+        """Return whether a value has the form of a bought result. Without a lane to pay on, no value has it."""
         async with self.buying:
             if self.result is None:
                 self.result = await self._bought()
@@ -138,7 +143,7 @@ class _Spelled:
         return type(value) is type(self.result)
 
     async def _bought(self) -> Any:
-        """Return the result of a purchase, or the answer without its tokens; an empty object where none is sold."""
+        """Return the result of a purchase, or the answer without its tokens; an empty object if nothing is sold."""
         lanes = self.case.profile.claims.lanes
         try:
             if not lanes:

@@ -1,4 +1,13 @@
-"""RAIL-RCPT-04 to -07: what the payable receipt binds, by the recipes that fit it."""
+"""RAIL-RCPT-04 to -07: the payable receipt binds request, response and payment.
+
+The interface demands the three hashes and leaves their construction open. A construction is called a recipe. The
+profile may bind one for each row. Without that, the suite tries every usual recipe on every claim:
+
+* A recipe that fits is the target's recipe for this operation, and must then fit all its receipts.
+* If no recipe fits, the receipts of the other operations decide. A recipe that they share and this receipt lacks is a
+  breach, and so is a claim that fits another call.
+* Otherwise the row is inconclusive, and its reason names the key to bind.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +40,12 @@ from conformance.surfaces.rail.receipts import bought, claims_of, request_hashes
 
 _REQUEST_HASH = "request_hash"
 _NOTHING: Mapping[str, str] = {}
-# Encoders for web pages escape the ampersand. All that is in it stays as it is where a server writes a query again, the
-# encoded delimiters too, since RFC 3986 (2.2) and the forms of web pages take them for data.
+# Encoders for web pages escape the ampersand. A server that writes the query again keeps this text as it is, including
+# the encoded delimiters, which are data by RFC 3986 (2.2).
 _QUERY = "a=1&b=2%26c%3D3"
-# Other operations by whose receipts a recipe is taken to be that of all.
+# If this many other operations share a recipe, it is taken for the recipe of all.
 _ENOUGH = 2
-# What an operator binds where no usual recipe is found.
+# The keys of the profile that an operator binds if no usual recipe is found.
 _KEYS = {
     "RAIL-RCPT-04": "[rail] request_hash",
     "RAIL-RCPT-05": "[rail] response_hash or result_at",
@@ -51,21 +60,22 @@ _KEYS = {
     "RAIL-RCPT-07",
     surface="rail",
     lane="each",
-    fix="Put a hash of the request that was sent, of the response that was given, and of the settled payment into the "
-    "receipt, and bind the recipe in the target profile. Hash the RFC 8785 form by a library for it: a JSON "
-    "encoder writes another text if a value contains &, <, a letter beyond ASCII or a fraction.",
+    fix="Put hashes of the received request, of the returned response and of the settled payment into the receipt, and "
+    "bind the recipes in the profile. Hash the RFC 8785 form, written by a library for it. Another JSON encoder "
+    "writes a different text if a value contains &, <, a letter beyond ASCII or a fraction.",
     quick=sample("operations"),
 )
 async def receipt_binds_request_response_and_payment(case: Case) -> None:
     """The receipt binds the request, the response and the settled payment reference.
 
-    Buys two different calls of each operation and looks for the hashes of what was sent, answered and paid among the
-    claims: by the recipe that the profile binds, else by every usual one. Where the rail settles, what was paid is the
-    transaction that the chain shows for the authorization, whatever the answer says. Expects all three, that the two
-    requests' hashes differ, and that no two payments have the same reference. Buys each operation also with texts,
-    member names and numbers that JSON encoders write differently, if it accepts any, and the first operation with a
-    query, if it quotes a price for that. Buys the verifiers also with such texts where their results repeat them.
-    Expects the recipe of the plain request to hold for these requests.
+    Buys two different calls of each operation. Looks among the claims for the hashes of request, response and payment,
+    by the recipe that the profile binds, or by every usual one. If the rail settles, the payment is the transaction
+    that the chain shows for the authorization. Expects all three hashes. Expects that the hashes of two requests
+    differ, and that no two payments have the same reference.
+
+    Also buys each operation with texts, member names and numbers that JSON encoders write differently, if it accepts
+    any. Buys the first operation with a query, if it quotes a price for that, and the verifiers with such texts if
+    their results repeat them. Expects that the recipe of the plain request holds for these requests.
     """
     seen = _Seen(case, await case.session.payers.for_rail(case.lane))
     await run_concurrently(_bindings(seen, operation) for operation in case.sample(case.session.catalog.operations))
@@ -83,7 +93,7 @@ _RECIPES = {
 
 @dataclass(frozen=True, slots=True)
 class _Hashed:
-    """What one receipt may hold: digests by recipe, and the same recipes over another encoding of JSON, where known."""
+    """Digests that one receipt may contain, by recipe, and the same recipes over another JSON encoding."""
 
     recipes: Mapping[str, set[str]]
     encoded: Callable[[Encoder], Mapping[str, set[str]]] | None = None
@@ -96,10 +106,10 @@ class _Unknown:
     Attributes:
         row: The row of the binding.
         served: The call.
-        hashed: What it may hold.
-        claims: The claims that may hold it.
-        own: The claim of the binding's name, None without one.
-        reason: What was looked for.
+        hashed: The digests that it may contain.
+        claims: The claims that may contain them.
+        own: The claim with the binding's usual name, or None.
+        reason: Which recipes were tried.
     """
 
     row: str
@@ -112,16 +122,16 @@ class _Unknown:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the receipts of one check were found to bind.
+    """The recipes that were found in the receipts of one check.
 
     Attributes:
         case: The case.
         payer: The lane's payer.
-        found: Recipes that were found, by row, with the paths where they were.
-        fitting: Recipes that hold for every receipt of an operation so far, by row and path.
-        tried: By row, what each receipt could have held by each recipe.
+        found: Recipes that were found, by row, with the paths of their operations.
+        fitting: Recipes that fit every receipt of an operation so far, by row and path.
+        tried: By row, the digests that each receipt could contain, by recipe.
         unknown: Receipts in which no recipe was found.
-        references: What their payments have for themselves.
+        references: The references of their payments.
     """
 
     case: Case
@@ -133,10 +143,10 @@ class _Seen:
     references: References = field(default_factory=References)
 
     def judge_unknown(self) -> None:
-        """Judge the receipts in which no recipe was found, by what the others hold.
+        """Judge the receipts in which no recipe was found, by the recipes of the others.
 
-        A claim that fits another call is a breach, and so is a recipe that holds for other operations and not for this
-        one. Where only one other operation has it, the claim must also fit another encoding of the same recipe.
+        A claim that fits another call is a breach. So is a recipe that fits other operations and not this one. If only
+        one other operation has it, the claim must also fit another encoding of the same recipe.
         """
         for one in self.unknown:
             usual = self._usual(one)
@@ -160,10 +170,10 @@ class _Seen:
                 self.case.mark_inconclusive(one.row, reason, exchange=one.served.answer)
 
     def _usual(self, unknown: _Unknown) -> dict[str, set[str]]:
-        """Return the recipes of other receipts that this one could have held, with the paths where they are.
+        """Return the recipes of other receipts that this one could contain, with the paths of their operations.
 
-        A recipe over the service's id says nothing where the challenge does not name the service, nor one over the
-        result where the answer has none at the usual place, which no interface prescribes.
+        A recipe over the service's id is left out if the challenge does not name the service. A recipe over the result
+        is left out if the answer has no result at the usual place, which the interface does not prescribe.
         """
         recipes = {name for name, values in unknown.hashed.recipes.items() if values}
         if unknown.row == "RAIL-RCPT-04" and service_id_of(unknown.served.challenge.accepts) is None:
@@ -172,7 +182,7 @@ class _Seen:
 
 
 def _encoding(hashed: _Hashed, claims: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    """Return in words by which encoding of JSON, mistaken for RFC 8785, one of the named recipes fits; else None."""
+    """Describe the JSON encoding, mistaken for RFC 8785, with which a named recipe fits; None if there is none."""
     if hashed.encoded is None:
         return None
     for what, encode in OTHER_ENCODINGS.items():
@@ -202,39 +212,42 @@ async def _bindings(seen: _Seen, operation: Operation) -> None:
         case.mark_inconclusive("RAIL-RCPT-07", "unbound: no second request is known; bind [rail.other_bodies]")
     elif None in hashes:
         case.mark_inconclusive(
-            "RAIL-RCPT-07", "unbound: which claim is the request's hash cannot be told; bind [rail] request_hash"
+            "RAIL-RCPT-07", "unbound: it is unknown which claim is the request's hash; bind [rail] request_hash"
         )
     else:
         case.expect("RAIL-RCPT-07", hashes[0] != hashes[1], "another hash for another request", hashes[0], where=where)
 
 
 async def _with_query(seen: _Seen, operation: Operation, recipe: str | None) -> None:
-    """Judge the receipt of the same request with a query, where the service does not refuse one."""
+    """Judge the receipt of the same request with a query, if the service accepts one."""
     case = seen.case
     if recipe is None:
         return
     if recipe in hashing.OF_THE_BODY:
-        reason = f"recipe {recipe} hashes the body alone, so that no query is in the receipt of {operation.path}"
+        reason = f"recipe {recipe} hashes only the body, so the receipt of {operation.path} does not bind a query"
         case.mark_documented("RAIL-RCPT-04", reason)
     asked = operation.asked_with(_QUERY)
-    with suppress(Inconclusive):  # that it is not sold so, others judge
+    # If the call is not served with a query, other checks judge that.
+    with suppress(Inconclusive):
         if await refusal(case.client, asked) is None:
             await _bound(seen, *await bought(case, replace(asked, sure=True)))
 
 
 async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
-    """Judge the receipt of a request whose JSON form encoders write differently, where the operation serves one."""
+    """Judge the receipt of a request whose JSON form encoders write differently, if the operation serves one."""
     case = seen.case
     if not any(seen.fitting.get((row, operation.path)) for row in ("RAIL-RCPT-04", "RAIL-RCPT-05")):
         return
-    # Quotes show what an operation refuses, whatever lane pays: they are asked for once, not for each lane.
+    # Unpaid calls show which bodies an operation refuses. That does not depend on the lane, so it is found out once.
     session, name = case.session, f"unusual bodies of {operation.path}"
     sure = replace(operation, sure=True)
     for body in await session.find_once(name, lambda: unusual_bodies(session.client, operation)):
-        with suppress(Inconclusive):  # it refused the body behind the payment
+        # The operation may refuse the body only after the payment.
+        with suppress(Inconclusive):
             await _bound(seen, *await bought(case, sure, body=body))
             break
-    # Most unusual texts are in the request alone. The hash of a result shows its encoding where the result has some.
+    # Most unusual texts are only in the request. The hash of a result shows its encoding if the result repeats such a
+    # text.
     name = f"repeated body of {operation.path}"
     repeated = await session.find_once(name, lambda: repeated_body(session.client, operation))
     if repeated is not None:
@@ -244,7 +257,7 @@ async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """The hash of a request as a receipt has it, where that can be told, and the recipe that it is found by."""
+    """The hash of a request in a receipt, and the recipe that found it; None for each that is unknown."""
 
     value: str | None
     recipe: str | None
@@ -261,7 +274,8 @@ async def _bound(seen: _Seen, served: Purchase, token: str) -> _Bound:
 
     def of_response(encode: Encoder) -> dict[str, set[str]]:
         hashes = hashing.response_hashes(raw, result, token, encode)
-        if result is ABSENT:  # nothing is there to be bound, so no claim can bind it
+        # Without a result there is nothing that a claim could bind.
+        if result is ABSENT:
             del hashes["jcs-result"]
         return hashes
 
@@ -275,18 +289,19 @@ async def _bound(seen: _Seen, served: Purchase, token: str) -> _Bound:
 
 
 async def _judge_payment(seen: _Seen, claims: Mapping[str, Any], served: Purchase) -> None:
-    """Judge the reference of the payment in one receipt, and what else it tells of it."""
+    """Judge the reference of the payment in one receipt, and its other claims about the payment."""
     case, row, bound = seen.case, "RAIL-RCPT-06", seen.case.profile.rail_bindings.settled_payment_ref
     word, network = case.profile.service_word, getattr(seen.payer, "network_key", "")
     token, settled = served.challenge.reference(case.lane), await settlement_of(served, seen.payer)
     paid, another = settled.references(word, network, token), settled.another
     recipe = None if another is None else names_another(claims, hashing.settled_refs(word, another, network, token))
+    # A receipt that names another transaction proves a payment that was never made for this call.
     if recipe is not None:
         expected, found = f"a reference of {settled.tx_id}, which used the authorization", f"{recipe} of {another}"
         where = {"operation": served.operation.path}
         case.expect(row, False, expected, found, exchange=served.answer, where=where)
     elif settled.tx_id is None and (bound or "") not in {"", *paid}:
-        case.mark_inconclusive(row, "no transaction on the chain uses the authorization, and no header tells one")
+        case.mark_inconclusive(row, "no transaction on the chain uses the authorization, and no header names one")
     else:
         _judge(seen, row, claims, _Hashed(paid), bound, served, {} if settled.by_chain else {ON_WORD: ON_ITS_WORD})
     seen.references.add(served, settled, claims)
@@ -303,10 +318,10 @@ def _judge(
     served: Purchase,
     said: Mapping[str, str] = _NOTHING,
 ) -> tuple[str | None, str | None]:
-    """Judge one binding and return the recipe and the place of the claim that holds it.
+    """Judge one binding and return the recipe and the place of the claim that contains it.
 
-    A claim by the family's own name for it is that binding: where there is one, no other claim is. A recipe that held
-    for the operation's receipts so far must hold for this one.
+    A claim with the binding's usual name is that binding, and no other claim is. A recipe that fits the operation's
+    receipts so far must fit this one.
     """
     case, path, recipes = seen.case, served.operation.path, hashed.recipes
     where = {"operation": path, **({"query": served.operation.query} if served.operation.query else {}), **said}
@@ -327,7 +342,7 @@ def _judge(
         return name, place
     if bound is None and not held:
         elsewhere = hashing.find_claim(claims, {value for values in recipes.values() for value in values})
-        also = f" in claim {_RECIPES[row]}, although {elsewhere} holds one" if elsewhere is not None else ""
+        also = f" in claim {_RECIPES[row]}, although {elsewhere} contains one" if elsewhere is not None else ""
         reason = f"none of the recipes {', '.join(tried)} is found among the claims of {path}{also}"
         unknown = _Unknown(row, served, hashed, own or claims, own.get(_RECIPES[row]), reason)
         seen.unknown.append(unknown)
@@ -345,11 +360,11 @@ def _judge_unfitting(
     served: Purchase,
     where: Mapping[str, str],
 ) -> None:
-    """Judge a receipt that holds none of the recipes that it must hold, by the profile or as the others do."""
+    """Judge a receipt that contains none of the recipes that the profile or the other receipts demand."""
     case, declared = seen.case, getattr(seen.case.profile.rail_bindings, _RECIPES[row])
     as_sent = {} if hashed.encoded is None else hashed.encoded(AS_SENT)
     if declared is None and any(hashing.find_claim(claims, as_sent.get(name, set())) is not None for name in tried):
-        reason = f"unbound: it is a recipe over JSON in the order that was sent, and no recipe is; bind {_KEYS[row]}"
+        reason = f"unbound: the claim fits JSON in the order that was sent, which is not a recipe; bind {_KEYS[row]}"
         case.mark_inconclusive(row, reason, exchange=served.answer)
         return
     encoding = _encoding(hashed, claims, tried)
@@ -357,22 +372,23 @@ def _judge_unfitting(
     expected = f"a claim that equals recipe {' or '.join(tried)}{others}"
     hint = _bind(row, claims, hashed.recipes)
     if encoding is not None:
-        hint = f"The receipt holds {encoding}; hash the RFC 8785 form, which escapes quotes, backslashes and controls."
+        hint = f"The receipt has {encoding}. Hash the RFC 8785 form, which escapes only quotes, backslashes and
+        controls."
     found = encoding or sorted(claims)
     case.expect(row, False, expected, found, exchange=served.answer, where=where, hint=hint)
 
 
 def _bind(row: str, claims: Mapping[str, Any], recipes: Mapping[str, set[str]]) -> str | None:
-    """Return what to bind where another usual recipe fits: the profile is then likelier wrong than the hash."""
+    """Return which key to bind if another usual recipe fits. The profile is then more likely wrong than the hash."""
     fitting = next((name for name, values in recipes.items() if hashing.find_claim(claims, values) is not None), None)
     if fitting is None:
         return None
     key = f'[rail] {_RECIPES[row]} = "{fitting}"'
-    return f"The receipt holds the recipe {fitting}: if that is what you hash by, bind {key}, else hash as you declare."
+    return f"The receipt contains the recipe {fitting}. If you mean that recipe, bind {key}; else hash as you declare."
 
 
 def claim_at(claims: Mapping[str, Any], place: str) -> Any:
-    """Return the claim at a dotted place, `[n]` for the n-th of a list."""
+    """Return the claim at a dotted place; `[n]` is the n-th element of a list."""
     value: Any = claims
     for name in place.replace("[", ".[").split("."):
         if name.startswith("["):

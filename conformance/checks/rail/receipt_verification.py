@@ -1,4 +1,4 @@
-"""RAIL-SVC-01 and RAIL-RCPT-09: what the rail's own paid verification says of receipts, changed ones among them."""
+"""RAIL-SVC-01 and RAIL-RCPT-09: the rail's paid verification accepts its receipt, and no changed or forged one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from conformance.surfaces.rail.receipts import claims_of, receipt_of
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _SEGMENTS = 3
 _BAD_REQUEST = frozenset({400, 422})
-# What says nothing of the receipt: the payment was refused, is at work, or there were too many calls.
+# Statuses that say nothing about the receipt: the payment was refused or is in progress, or there were too many calls.
 _NO_WORD = frozenset({402, 409, 429})
 KEY_SET: Final = "jwks"
 PAYMENT: Final = "expected_payment_hash"
@@ -34,14 +34,14 @@ PAYMENT: Final = "expected_payment_hash"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One receipt to have verified.
+    """One receipt for the service to verify.
 
     Attributes:
         row: The requirement that it judges.
-        what: What was done to it.
+        what: How it was changed.
         members: Members of the request, in place of those of the known one.
         sound: Whether it is sound.
-        beyond: What the interface leaves open of it; then a breach warns.
+        beyond: What the interface leaves open about it; a breach then warns.
     """
 
     row: str
@@ -52,11 +52,9 @@ class Trial:
 
 
 def changed(token: str) -> Iterator[tuple[str, str]]:
-    """Yield a receipt with one character changed, added or left out, by what was done to it.
-
-    The last character of an Ed25519 signature in base64url holds four bits that mean nothing: a reader that does not
-    look at them takes sixteen texts for one receipt.
-    """
+    """Yield a receipt with one character changed, added or removed, with a description of the change."""
+    # The last character of an Ed25519 signature in base64url has four spare bits (RFC 4648, 3.5). A reader that
+    # ignores them takes sixteen different texts for one receipt.
     header, payload, signature = token.split(".")
     last = _ALPHABET.index(signature[-1])
     yield "spare bits set", f"{header}.{payload}.{signature[:-1]}{_ALPHABET[last ^ 1]}"
@@ -68,12 +66,12 @@ def changed(token: str) -> Iterator[tuple[str, str]]:
 
 
 def forged(token: str, published: Sequence[Ed25519Key], stranger: Signer) -> Iterator[tuple[str, str]]:
-    """Yield what was forged of a receipt, by what was done to it.
+    """Yield forgeries of a receipt, with a description of each.
 
     Args:
         token: A receipt that the rail signed.
         published: The rail's keys.
-        stranger: A key that nobody published.
+        stranger: A key that the rail does not publish.
     """
     first = parse(token)
     header, payload = dict(first.header), first.payload
@@ -82,10 +80,12 @@ def forged(token: str, published: Sequence[Ed25519Key], stranger: Signer) -> Ite
     yield "another claim", f"{token.partition('.')[0]}.{encode_base64url(jcs_bytes(claims))}.{signature}"
     yield "the signature of a stranger", stranger.sign(header, payload)
     unknown = {**header, "kid": stranger.kid, "jwk": stranger.jwk}
-    yield "a kid that nobody published and its key in the header", stranger.sign(unknown, payload)
+    # The attack on a verifier that takes the key from the header of the token itself (RFC 7515, 4.1.3).
+    yield "a kid that is not published and its key in the header", stranger.sign(unknown, payload)
     yield "alg none without a signature", compact({**header, "alg": "none"}, payload)
     yield "alg none with a signature of noughts", compact({**header, "alg": "none"}, payload, bytes(64))
     own = [key for key in published if key.kid == header.get("kid")] or published
+    # The attack on a verifier that takes the algorithm from the token: the public key becomes an HMAC secret.
     for key in own[:1]:
         yield "HS256 keyed with the public key", mac({**header, "alg": "HS256"}, payload, key.raw)
 
@@ -101,28 +101,31 @@ def forged(token: str, published: Sequence[Ed25519Key], stranger: Signer) -> Ite
 async def receipts_are_verified(case: Case) -> None:
     """The paid verification of receipts finds the rail's own receipt sound, and no forged or changed one.
 
-    Buys a receipt, and on one lane has it verified by the paid service: as it is; with another claim; signed by a
-    stranger, under the rail's kid and under one of his own with his key in the header; with alg none, bare and with a
-    signature; keyed by HS256 with the public key (2.4, steps 3 and 4: the signature is checked against an Ed25519 key);
-    with the spare bits of its signature set, without its last character, padded, and with one character of the payload
-    changed. Where the service is known to take a key set or the payment's hash, a stranger's receipt comes with his key
-    set, and the rail's with that of the stranger (P-RV-01) and with another payment's hash (2.4, step 9). Expects that
-    only the first, and the stranger's under his own keys, are verified. If no document states how the service accepts
-    receipts, or if it verifies no receipt of the rail (only the reference must), the row is not judged.
+    Buys a receipt, and has it verified by the paid service on one lane. Then has forged receipts verified: with another
+    claim; signed by another key, with the rail's kid and with a separate kid and the key in the header; with alg none,
+    without and with a signature; and with HS256 under the public key (2.4, steps 3 and 4). Then changed ones: with the
+    spare bits of the signature set, without the last character, padded, and with one character of the payload changed.
+
+    If the service is known to accept a key set or the payment's hash, sends another signer's receipt with the signer's
+    key set, and the rail's receipt with that key set (P-RV-01) and with another payment's hash (2.4, step 9).
+
+    Expects that only the first receipt, and the other signer's with the fitting key set, are verified. The row is not
+    judged if no document states how the service accepts receipts, or if it verifies no receipt of the rail. Only the
+    reference must verify its receipts.
     """
     operation = case.session.catalog.find_service("receipt-verify")
     member = member_for(operation.body)
     if member is None or not operation.sure or not case.profile.claims.lanes:
-        _leave_open(case, "how this service takes a receipt is not known, and so not what it verifies")
+        _leave_open(case, "it is unknown how this service accepts a receipt, and so what it verifies")
         return
     token = receipt_of(case, await purchase(case, operation, case.profile.claims.lanes[0]))[1]
     case.client.names.name(token, "RECEIPT")
     answer, sound = await _verified(case, operation, {**operation.body, member: token})
     if sound is None:
-        _leave_open(case, f"what the paid verification says of a receipt is not known: {brief(answer)}")
+        _leave_open(case, f"it is unknown what the paid verification says about a receipt: {brief(answer)}")
         return
     if not sound and not case.profile.is_reference:
-        _leave_open(case, "which receipts a rail's verification takes is left open, and this one's takes not its own")
+        _leave_open(case, "the interface leaves open which receipts a rail verifies, and this one rejects its own")
         return
     told = "the rail's own receipt verified"
     case.expect("RAIL-SVC-01", sound, told, "verified" if sound else "not verified", exchange=answer)
@@ -131,7 +134,7 @@ async def receipts_are_verified(case: Case) -> None:
 
 
 async def _try_others(case: Case, operation: Operation, member: str, token: str) -> None:
-    """Judge what is made of receipts that differ from a sound one."""
+    """Judge the verification of receipts that differ from a sound one."""
     stranger = Signer(case.rng.randbytes(32), "stranger")
     keys = [key for listed in await published_keys(case) for key in listed]
     trials = [Trial("RAIL-SVC-01", what, {member: one}) for what, one in forged(token, keys, stranger)]
@@ -142,12 +145,12 @@ async def _try_others(case: Case, operation: Operation, member: str, token: str)
         first = parse(token)
         theirs = stranger.sign({**first.header, "kid": stranger.kid}, first.payload)
         key_set = {KEY_SET: {"keys": [stranger.jwk]}}
-        beyond = None if ours else "which receipts besides its own a rail verifies is left open"
-        what = "a stranger's with his key set"
+        beyond = None if ours else "the interface leaves open which other receipts a rail verifies"
+        what = "a stranger's with its key set"
         trials.append(Trial("RAIL-SVC-01", what, {member: theirs, **key_set}, sound=True, beyond=beyond))
         trials.append(Trial("RAIL-SVC-01", "the rail's with the key set of a stranger", {member: token, **key_set}))
     if PAYMENT in named:
-        beyond = None if ours else "what a receipt is compared with beside its signature is left open"
+        beyond = None if ours else "the interface leaves open what a receipt is compared with besides its signature"
         bound = {member: token, PAYMENT: "sha256:" + "dd" * 32}
         trials.append(Trial("RAIL-SVC-01", "bound to another payment", bound, beyond=beyond))
     for trial in trials:
@@ -159,19 +162,19 @@ async def _try_others(case: Case, operation: Operation, member: str, token: str)
 
 
 async def _members(case: Case, operation: Operation) -> frozenset[str]:
-    """Return the members that the request is known to have: by the profile, by the target's document, or as ours."""
+    """Return the known members of the request: by the profile, the target's document or the reference."""
     ours = case.profile.is_reference
     return frozenset({*operation.body, *((KEY_SET, PAYMENT) if ours else await described_members(case, operation))})
 
 
 def _leave_open(case: Case, reason: str) -> None:
-    """Say that this trial does not apply, so that the rows stand as others judge them."""
+    """Report that this trial does not apply, so that other checks decide the rows."""
     for row in ("RAIL-SVC-01", "RAIL-RCPT-09"):
         case.mark_not_applicable(row, reason)
 
 
 async def _judge(case: Case, operation: Operation, trial: Trial) -> None:
-    """Judge what is made of one receipt; an answer that is no word on the receipt decides nothing."""
+    """Judge the verification of one receipt. An answer that says nothing about the receipt decides nothing."""
     answer, verified = await _verified(case, operation, {**operation.body, **trial.members})
     if answer.status in _NO_WORD:
         case.mark_inconclusive(
@@ -188,9 +191,10 @@ async def _judge(case: Case, operation: Operation, trial: Trial) -> None:
 
 
 async def _verified(case: Case, operation: Operation, body: Mapping[str, Any]) -> tuple[Answer, bool | None]:
-    """Buy one verification; return the answer and what it says of the receipt, None where it says nothing."""
+    """Buy one verification; return the answer and the validity that it states, or None."""
     unpaid = await case.client.call("POST", operation.url, json_body=body)
-    if unpaid.status in _BAD_REQUEST:  # what can be seen to be no receipt needs nobody to pay for saying so
+    # A service may reject a malformed receipt before it asks for a payment.
+    if unpaid.status in _BAD_REQUEST:
         return unpaid, None
     quote = await challenge(case, operation, body=body)
     answer = await redeem(case, operation, await pay(case, quote, case.profile.claims.lanes[0]), body=body)
@@ -198,7 +202,7 @@ async def _verified(case: Case, operation: Operation, body: Mapping[str, Any]) -
 
 
 def member_for(body: Any) -> str | None:
-    """Return the member of a known request that holds a compact JWS; None where none does, or several."""
+    """Return the only member of a known request that is a compact JWS; None if there is none or more than one."""
     if not isinstance(body, Mapping):
         return None
     found = [name for name, value in body.items() if isinstance(value, str) and value.count(".") == _SEGMENTS - 1]

@@ -28,17 +28,19 @@ _SAMPLED = 24
     "RAIL-RCPT-10",
     surface="rail",
     lane="each",
-    fix="Sign the receipt as a compact JWS with EdDSA under the key that jwks.json and did.json publish, and name it "
-    "by its kid.",
+    fix="Sign the receipt as a compact JWS with EdDSA. Use the key that jwks.json and did.json publish, and name it by "
+    "its kid.",
 )
 async def receipt_verifies_offline(case: Case) -> None:
     """The receipt is an Ed25519 JWS that verifies under the published key, offline, and nothing else does.
 
-    Saves both key documents, buys a call of each operation, and verifies the receipt with the saved keys alone; then
-    changes it by one character, at every place of the signature and at sampled places of header and payload. Expects
-    that it verifies, and that no changed one does.
+    Saves both key documents, buys a call of each operation, and verifies the receipt with only the saved keys. Then
+    changes one character, at every place of the signature and at sampled places of header and payload. Expects that the
+    receipt verifies, and that no changed one does.
     """
+    # The keys are fetched before any receipt exists. A receipt must not need a key that appears only afterwards.
     in_set, in_did = await published_keys(case)
+    # Drawn before the operations run concurrently, so that the changes depend on the seed and not on their order.
     changes = [case.rng.getrandbits(64) for _ in case.session.catalog.operations]
 
     async def for_operation(operation: Operation, seed: int) -> None:

@@ -1,4 +1,10 @@
-"""RAIL-WELD: a captured proof buys nothing else. The replay engine's checks."""
+"""RAIL-WELD: a captured proof buys nothing else.
+
+A payment proof travels in a header, and everyone who sees it can send it again. The weld is the rule that stops that:
+the proof pays for exactly the request that it was quoted for, once. These checks capture an honest proof, change one
+thing about the request, and expect a refusal or the stored answer. They do so before the owner redeems the proof, after
+that, at the same moment, and after the challenge has lapsed.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +31,8 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import challenge, pay, present, purchase, redeem
 
 _FIX = (
-    "Bind the token to the whole request (method, path, query, body), burn token and payment in one atomic statement, "
-    "and answer the identical request with the stored answer or a refusal."
+    "Bind the token to the whole request (method, path, query, body). Burn token and payment in one atomic statement. "
+    "Answer the identical request with the stored answer or a refusal."
 )
 _ROWS = ("RAIL-WELD-08", "RAIL-WELD-09", "RAIL-WELD-10", "RAIL-WELD-11", "RAIL-WELD-15")
 _KEPT = ("RAIL-PAY-16", "RAIL-402-18")
@@ -45,11 +51,11 @@ _AT_ONCE = 50
 async def captured_proof_buys_nothing_else(case: Case) -> None:
     """A captured X-PAYMENT buys nothing on another operation, body, method, query or reference, and nothing twice.
 
-    Buys each operation twice and replays the first success along every axis and over pairs of axes, at least 200
-    times. Expects refusals or the stored answer: never a 200 with a receipt that no payment bought, and no answer that
-    gives shared caches leave to keep it, neither a refusal nor the stored answer.
+    Buys each operation twice. Replays the first success with one and with two changes of the request, at least 200
+    times. Expects refusals or the stored answer, and never a 200 with a further receipt. Expects that shared caches may
+    store neither a refusal nor the stored answer.
     """
-    # Drawn before anything runs side by side, so that the seed alone decides which replays are sent.
+    # Drawn before the operations run concurrently, so that only the seed decides which replays are sent.
     seeded = [(one, case.rng.getrandbits(64)) for one in case.session.catalog.operations]
     await run_concurrently(_replay(case, operation, seed) for operation, seed in case.sample(seeded))
 
@@ -65,8 +71,8 @@ async def _replay(case: Case, operation: Operation, seed: int) -> None:
 async def one_of_many_is_executed(case: Case) -> None:
     """Of 50 concurrent calls with one X-PAYMENT at most one is executed.
 
-    Pays each operation once and presents the fresh proof 50 times at once; then pays again and presents that proof on
-    two operations at once. Expects that all that is served carries one and the same receipt.
+    Pays each operation once and presents the fresh proof 50 times at once. Then pays again and presents that proof on
+    two operations at once. Expects that all served answers contain the same receipt.
     """
     for operation in case.sample(case.session.catalog.operations):
         quote = await challenge(case, operation)
@@ -81,7 +87,7 @@ async def one_of_many_is_executed(case: Case) -> None:
         case.expect(
             "RAIL-WELD-12",
             len(different) == 1,
-            "one receipt among all that were served",
+            "one receipt in all served answers",
             f"{len(served)} served with {len(different)} receipts",
             exchange=served[-1],
             where={"operation": operation.path},
@@ -116,6 +122,7 @@ async def late_replay_buys_nothing(case: Case) -> None:
     Buys one call, lets the challenge lapse, and presents the same proof on the same request and on another operation.
     Expects the stored answer or a refusal.
     """
+    # A rail that deletes lapsed tokens may forget that they were spent.
     operation = case.session.catalog.operations[0]
     bought = await purchase(case, operation, case.lane)
     ttl = case.profile.rail_bindings.challenge_ttl or bought.challenge.entry(case.lane).get("maxTimeoutSeconds")
@@ -144,15 +151,18 @@ async def late_replay_buys_nothing(case: Case) -> None:
     quick=sample("operations"),
 )
 async def unspent_proof_buys_only_its_request(case: Case) -> None:
-    """A captured X-PAYMENT that its owner has not redeemed yet buys nothing but the request it was quoted for.
+    """A captured X-PAYMENT that its owner has not redeemed yet buys only the request it was quoted for.
 
-    Pays each operation once and presents the fresh proof first on every other operation, body, method and query, one
-    after the other, and only then on its own request. Bodies with an optional member of the operation's schema added,
-    or a member of it changed, are among them, where an unpaid call and a proof of no payment show that the operation
-    takes them. What is quoted is as full a request as it takes, with a text of some KiB, objects with members and a
-    query; so that others can differ from it in very little: the case of a letter, the end of a long text, a member
-    inside an object, the order of an array or a query. Those are tried again once it is redeemed. Expects that only its
-    own request is served; where a target may read two requests as one, its own receipts decide, or the breach warns.
+    Pays each operation once. Presents the fresh proof first on every other operation, body, method and query, one after
+    the other, and only then on its own request. Other bodies also have an optional member added or a member changed, if
+    an unpaid call and an invalid proof show that the operation accepts them.
+
+    The quoted request is as full as the operation accepts: a text of some KiB, objects with members, and a query. Other
+    requests differ from it very little: the case of a letter, the end of a long text, a member inside an object, the
+    order of an array or of a query. These are presented again after the redemption.
+
+    Expects that only its own request is served. If a target may read two requests as the same, its receipts decide, or
+    the breach only warns.
     """
     await run_concurrently(map(partial(_unspent, case), case.sample(case.session.catalog.operations)))
 
@@ -161,14 +171,15 @@ async def _unspent(case: Case, operation: Operation) -> None:
     full = await full_request(case, operation)
     status = await _redeemed_last(case, operation, full)
     if status != 200 and full != operation:
-        # A service may refuse for itself, once it is paid, what it quoted a price for: then the usual request decides.
+        # A service may quote a price for a full request and refuse it after the payment. Then the usual request
+        # decides.
         status = await _redeemed_last(case, operation, operation)
     if status != 200:
         raise Inconclusive(f"on its own request the proof was answered {status}, not 200")
 
 
 async def _redeemed_last(case: Case, operation: Operation, asked: Operation) -> int:
-    """Present a proof on every other request, then on its own, then on others again; return what its own got."""
+    """Present a proof on every other request, on its own, and on others again; return its own request's status."""
     quote = await challenge(case, asked)
     proof = await pay(case, quote, case.lane)
     await _on_other_requests(case, operation, asked, proof)
@@ -182,7 +193,7 @@ async def _redeemed_last(case: Case, operation: Operation, asked: Operation) -> 
 async def _on_other_requests(case: Case, operation: Operation, asked: Operation, proof: Mapping[str, Any]) -> None:
     captured = Replay(operation.url, "POST", asked.query, asked.body, proof)
     others = [one for one in case.session.catalog.operations if one.path != operation.path]
-    # The full request may have become one of these bodies: it is the proof's own request then.
+    # The full request may equal one of these bodies. That body is then the proof's own request.
     known = [body for body in (*operation.other_bodies, *variations(asked.body)) if body != asked.body]
     drawn = [body for body in operation.drawn or () if body not in (*known, asked.body)]
     taken = [body for body in drawn if await refusal(case.client, replace(operation, body=body)) is None]
@@ -198,10 +209,10 @@ async def _on_other_requests(case: Case, operation: Operation, asked: Operation,
         case.expect(change.row, held, "not served", answer.status, exchange=answer, where=here)
     key = f"[rail.other_bodies] {operation.role}" if operation.role else "[rail.other_bodies]"
     if operation.guessed and operation.drawn is None:
-        told = f"no document describes the members of {operation.path}, so none of its optional ones was tried"
+        told = f"no document describes the members of {operation.path}, so no optional one was added"
         case.mark_documented("RAIL-WELD-09", f"{told}; bind {key}")
     if operation.guessed and not understood:
-        # A body that is refused for itself says nothing of whether the payment would have bought it.
+        # A body that the service rejects as invalid does not show whether the payment would have bought it.
         case.mark_inconclusive(
-            "RAIL-WELD-09", f"unbound: {operation.path} refused every other body for itself; bind {key}"
+            "RAIL-WELD-09", f"unbound: {operation.path} refused every other body as invalid; bind {key}"
         )

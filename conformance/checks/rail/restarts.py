@@ -1,6 +1,6 @@
-"""RAIL-WELD-11, RAIL-PAY-02 to -04 and RAIL-RCPT-02 and -03 over a restart.
+"""RAIL-WELD-11, RAIL-PAY-02 to -04 and RAIL-RCPT-02 and -03 over a restart of the rail.
 
-What was bought stays bought, what was paid is served, and a receipt from before verifies with the keys of afterwards.
+A spent payment stays spent, an honest payment is served, and an earlier receipt verifies with the later keys.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from conformance.surfaces.restarts import leave_without_restart, restart_command
 from conformance.vocabulary.lanes.families import decided_on
 
 _ONCE, _CHARGED = "RAIL-WELD-11", "RAIL-PAY-07"
-# Of the lane whose payments the rail itself settles.
+# The row of the lane whose payments the rail itself settles.
 _SETTLED: Final = "RAIL-PAY-04"
 _IN_SET, _IN_DID = "RAIL-RCPT-02", "RAIL-RCPT-03"
-# That a payment is served, each by the lanes of a family.
+# The rows that a payment is served, one for each family of lanes.
 _SERVED: Final = ("RAIL-PAY-02", "RAIL-PAY-03", "RAIL-PAY-04")
 
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """What a lane had before the restart: a call that was bought, and one that was paid and not yet called for."""
+    """A lane's state before the restart: a bought call, and a paid challenge whose proof was not presented yet."""
 
     lane: str
     bought: Purchase
@@ -60,12 +60,14 @@ class _Before:
 async def a_restart_forgets_no_payment(case: Case) -> None:
     """After a restart a spent payment buys nothing more, and one made before it for a live challenge is served.
 
-    On every lane buys one call, and pays for another; has the rail started again by the profile's command; presents the
-    first proof on the same request, and then the second, twice. Expects the stored answer or a refusal for the first,
-    200 for the second, and then its stored answer or a refusal. Where the rail settles, a settlement is on its way
-    meanwhile, kept in the node's pool by the node's own control: expects that it is charged once, and that its call is
-    served, where a challenge of its age can still be paid. Gets the published keys after the restart: expects that the
-    receipts from before and after it verify with the key set, and the one from after it with the DID document.
+    Buys one call on every lane, and pays for another. Restarts the rail by the profile's command. Presents the first
+    proof on the same request, and then the second one twice. Expects the stored answer or a refusal for the first, 200
+    for the second, and then its stored answer or a refusal.
+
+    If the rail settles, the node holds a settlement in its pool during the restart. Expects that it is charged once,
+    and that its call is served if a challenge of its age can still be paid. Fetches the published keys after the
+    restart. Expects that the receipts from before and after it verify with the key set, and the later one with the DID
+    document.
     """
     words = restart_command(case, "rail")
     if words is None:
@@ -83,18 +85,18 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
 
 
 def _claimed(case: Case, row: str) -> list[str]:
-    """Return the lanes of the profile that a row which names a lane is decided on."""
+    """Return the claimed lanes on which a row is decided."""
     return [lane for lane in case.profile.claims.lanes if decided_on(load()[row], lane)]
 
 
 async def _started_again(case: Case, words: Sequence[str]) -> Callable[[], Awaitable[None]] | None:
-    """Have the rail started again, with a settlement on its way where it settles; return what judges that, if any."""
+    """Restart the rail, with a settlement in progress if it settles; return the function that judges it, or None."""
     url, settling = case.session.rail + INDEX, _claimed(case, _SETTLED)
     if not settling:
         case.mark_not_applicable(_CHARGED, f"the profile does not claim the lane {load()[_SETTLED].lane}")
         await start_again(case, words, url)
         return None
-    # What it needs comes with that lane's extra alone.
+    # Imported here, because its dependencies are installed only with that lane's extra.
     from conformance.judging.rail.base.settlements import settlement_on_its_way  # noqa: PLC0415
 
     async with settlement_on_its_way(case, settling[0]) as judge:
@@ -110,7 +112,8 @@ async def _paid(case: Case, lane: str) -> _Before:
 
 
 async def _judged(case: Case, before: _Before, keys: Mapping[str, list[Ed25519Key]]) -> None:
-    # What a DID document says of a key that signs no more is left open; the key set is what receipts name.
+    # A DID document may drop a key that no longer signs. Receipts name the key set, so an old receipt is checked with
+    # that.
     _verified(case, before.bought, {_IN_SET: keys[_IN_SET]}, {"lane": before.lane, "receipt": "from before a restart"})
     operation, where = before.quote.operation, {"lane": before.lane, "restart": "after the payment"}
     again = await present(case, operation, dict(before.bought.proof), body=before.bought.challenge.body)
@@ -126,7 +129,7 @@ async def _judged(case: Case, before: _Before, keys: Mapping[str, list[Ed25519Ke
             brief(again),
             exchange=again,
             where=where,
-            beyond="nothing is bought twice, but the profile says that the identical request gets the stored answer",
+            beyond="no second purchase happened, but the profile promises the stored answer to the identical request",
         )
     served = await redeem(case, operation, dict(before.proof), body=before.quote.body)
     row = next(row for row in _SERVED if decided_on(load()[row], before.lane))
@@ -149,7 +152,7 @@ def _verified(case: Case, served: Purchase, keys: Mapping[str, list[Ed25519Key]]
         except Inconclusive as reason:
             case.mark_inconclusive(row, str(reason), exchange=served.answer)
             continue
-        expected = "verifies with the keys that are published after the restart"
+        expected = "verifies with the keys published after the restart"
         case.expect(row, fault is None, expected, fault, exchange=served.answer, where=where)
 
 

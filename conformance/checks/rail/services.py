@@ -1,4 +1,4 @@
-"""RAIL-SVC: the services that are sold."""
+"""RAIL-SVC: the paid services, their prices and verdicts, and access without an account."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from conformance.vocabulary.networks import EXAMPLE, HEXADECIMAL
 
 VERDICTS = frozenset({"ALLOW", "REFER", "DENY"})
 _NAMES = ("screen_result", "verdict")
-# One address a verdict, as the reference screens; the discovered bodies show two of the three.
+# One address for each verdict of the reference's screening. The discovered bodies show two of the three.
 _FLAGGED = {"recipient_address": "screen-flag", "network": EXAMPLE.key}
 _BY_BYTES = {"recipient_address": "0x000000000000000000000000000000000000f1a9", "network": HEXADECIMAL.key}
 _DEPTH = 4
@@ -38,12 +38,12 @@ _SIGN_IN = ("login", "signin", "sign-in", "register", "signup", "sign-up", "oaut
     "RAIL-SVC-01",
     "RAIL-SVC-05",
     surface="rail",
-    fix="Offer receipt verification as a paid operation; its price is 0.01 USDC unless the profile says another.",
+    fix="Offer receipt verification as a paid operation, at 0.01 USDC or at the price that the profile declares.",
 )
 async def receipt_verification_is_sold(case: Case) -> None:
     """A paid receipt-verification service is offered, at 0.01 USDC unless the operator declares another price.
 
-    Asks the service's operation for its price. Expects 402 with accepts, and the declared price on every lane.
+    Calls the service's operation unpaid. Expects 402 with accepts, and the declared price on every lane.
     """
     operation = case.session.catalog.find_service("receipt-verify")
     answer = await case.client.call("POST", operation.url, json_body=operation.body)
@@ -62,12 +62,12 @@ async def receipt_verification_is_sold(case: Case) -> None:
     "RAIL-SVC-02",
     surface="rail",
     lane="each",
-    fix="Offer RFC 9421 verification as a paid operation whose answer holds a result and the payable receipt.",
+    fix="Offer RFC 9421 verification as a paid operation whose answer contains a result and the payable receipt.",
 )
 async def message_verification_is_sold(case: Case) -> None:
     """A paid RFC 9421 verification service is offered, and its result comes with a receipt.
 
-    Buys one verification. Expects a result, and a signed token beside it.
+    Buys one verification. Expects a result and a signed token in the answer.
     """
     operation = case.session.catalog.find_service("rfc9421-verify")
     if not await _is_there(case, "RAIL-SVC-02", operation):
@@ -75,7 +75,7 @@ async def message_verification_is_sold(case: Case) -> None:
     served = await purchase(case, operation, case.lane)
     result = result_of(case, served.answer)
     if result is ABSENT and case.profile.rail_bindings.result_at is None:
-        raise Inconclusive("unbound: where the result stands in a paid answer is not known; bind [rail] result_at")
+        raise Inconclusive("unbound: the place of the result in a paid answer is unknown; bind [rail] result_at")
     found = [place for place, _ in receipts_in(served.answer, case.profile.rail_bindings.receipt_at)]
     holds = result is not ABSENT and bool(result) and bool(found)
     told = f"{'no result' if result is ABSENT else 'a result'}, tokens at {found or 'no place'}"
@@ -87,14 +87,14 @@ async def message_verification_is_sold(case: Case) -> None:
     "RAIL-SVC-04",
     surface="rail",
     lane="each",
-    fix="Answer a paid screening with a compliance receipt whose verdict is ALLOW, REFER or DENY, in these letters.",
+    fix="Answer a paid screening with a compliance receipt whose verdict is exactly ALLOW, REFER or DENY.",
 )
 async def screening_is_sold(case: Case) -> None:
     """A paid compliance service is offered whose receipt carries a verdict: ALLOW, REFER or DENY and nothing else.
 
-    Buys a screening of every request body that is known, and of the flagged and the blocked address of the
-    specification's examples where the known one screens the allowed one and the service takes them. Expects a signed
-    token with a verdict in each answer, and no verdict outside the set, there or in the result.
+    Buys a screening of every known request body. If the known body screens the allowed address of the specification's
+    examples, also buys one of the flagged and of the blocked address, if the service accepts them. Expects a signed
+    token with a verdict in each answer. Expects no verdict outside the set, in a token or in the result.
     """
     operation = case.session.catalog.find_service("compliance-receipt")
     if not await _is_there(case, "RAIL-SVC-03", operation):
@@ -103,28 +103,28 @@ async def screening_is_sold(case: Case) -> None:
     if not case.profile.is_reference:
         tried = await run_concurrently(_screened_too(case, operation, body) for body in screened_otherwise(operation))
         if operation.guessed and not any(tried):
-            told = f"nobody named an address that {operation.path} flags or blocks, so its other verdicts were not seen"
+            told = f"no address is known that {operation.path} flags or blocks, so its other verdicts were not seen"
             case.mark_documented("RAIL-SVC-04", f"{told}; bind [rail.other_bodies] {operation.role}")
 
 
 @check(
     "RAIL-SVC-03",
     surface="rail",
-    fix="Look a hexadecimal address up by its 20 bytes: letters in it are digits, whatever their case.",
+    fix="Look up a hexadecimal address by its 20 bytes. Its letters are digits, in either case.",
 )
 async def letters_of_an_address_change_no_verdict(case: Case) -> None:
-    """A hexadecimal address is screened by its bytes: in small and in capital letters it gets one verdict (P-NW-04).
+    """A hexadecimal address is screened by its bytes: in lower and in upper case it gets one verdict (P-NW-04).
 
-    Buys on one lane a screening of an address that the profile's bodies name, once with its digits in lower case and
-    once in upper case, neither of which is a checksum; on the reference of one that it flags. Expects one verdict.
-    Bodies without such an address judge nothing, and another target than the reference is only warned.
+    Buys on one lane a screening of an address from the profile's bodies, once in lower case and once in upper case.
+    Neither spelling is a checksum. On the reference it is an address that it flags. Expects one verdict. Without such
+    an address nothing is judged. On another target than the reference a difference only warns.
     """
     operation, lanes = case.session.catalog.find_service("compliance-receipt"), case.profile.claims.lanes
     ours = case.profile.is_reference
     known = [operation.body, *(() if operation.guessed else operation.other_bodies), *((_BY_BYTES,) if ours else ())]
     body = next((one for one in known if respelled(one, str.lower) != respelled(one, str.upper)), None)
     if body is None or not operation.sure or not lanes:
-        case.mark_not_applicable("RAIL-SVC-03", "no known request of the screening names a hexadecimal address")
+        case.mark_not_applicable("RAIL-SVC-03", "no known request of the screening contains a hexadecimal address")
         return
     bodies = [respelled(body, str.lower), respelled(body, str.upper)]
     try:
@@ -139,7 +139,7 @@ async def letters_of_an_address_change_no_verdict(case: Case) -> None:
 
 
 def respelled(body: Any, spell: Callable[[str], str]) -> Any:
-    """Return a request with the digits of every hexadecimal address in it spelled otherwise."""
+    """Return a request with the digits of every hexadecimal address in it respelled."""
     if not isinstance(body, Mapping):
         return body
     addresses = {name: text for name, text in body.items() if isinstance(text, str) and is_hexadecimal(text)}
@@ -147,7 +147,7 @@ def respelled(body: Any, spell: Callable[[str], str]) -> Any:
 
 
 async def _is_there(case: Case, row: str, operation: Operation) -> bool:
-    """Judge that a service which the profile binds a path for is offered there at all; return whether it is."""
+    """Judge that a service exists at the path that the profile binds for it, if any; return whether it does."""
     if operation.role not in (case.profile.rail_bindings.services or {}):
         return True
     answer = await case.client.call("POST", operation.url, json_body=operation.body)
@@ -159,7 +159,7 @@ async def _is_there(case: Case, row: str, operation: Operation) -> bool:
 
 
 def screening_bodies(case: Case, operation: Operation) -> list[Any]:
-    """Return the bodies to screen: those that are known to be accepted, and on the reference one a verdict."""
+    """Return the bodies to screen: those that the service is known to accept, and on the reference one per verdict."""
     bodies = [operation.body, *(() if operation.guessed else operation.other_bodies)]
     if case.profile.is_reference and not case.profile.rail_bindings.bodies:
         bodies.append(_FLAGGED)
@@ -167,7 +167,7 @@ def screening_bodies(case: Case, operation: Operation) -> list[Any]:
 
 
 async def _screened_too(case: Case, operation: Operation, body: Any) -> bool:
-    """Screen an address that the service may refuse; return whether it did not."""
+    """Screen an address that the service may refuse; return whether it was screened."""
     if await refusal(case.client, replace(operation, body=body)) is not None:
         return False
     try:
@@ -187,9 +187,9 @@ async def _screened(case: Case, operation: Operation, body: Any) -> None:
 
 
 def verdicts_of(answer: Answer, result: Any) -> tuple[list[Any], list[Any]]:
-    """Return the verdicts that an answer's signed tokens carry, and all that it tells, the result's among them.
+    """Return the verdicts in an answer's signed tokens, and all its verdicts including those of the result.
 
-    A claim is a verdict by its name, or, where no claim has such a name, by its value.
+    A claim is a verdict by its name. If no claim has such a name, it is one by its value.
     """
     carried: list[Any] = []
     for _, token in jose.tokens_in(answer.object(), dict(answer.headers)):
@@ -212,7 +212,7 @@ async def nobody_signs_in(case: Case) -> None:
     """No endpoint of the rail requires registration, login or a tenant record.
 
     Calls every published document, a second page of the catalog, every paid operation and every other path of the
-    OpenAPI document without any credential. Expects neither 401 nor 403, no redirect to a sign-in, and no security
+    OpenAPI document without a credential. Expects neither 401 nor 403, no redirect to a sign-in page, and no security
     requirement in that document.
     """
     rail = case.session.rail
@@ -235,7 +235,7 @@ async def nobody_signs_in(case: Case) -> None:
 
 
 def asks_to_sign_in(answer: Answer) -> bool:
-    """Return whether an answer wants an account: by its status, or by a redirect to a page for that."""
+    """Return whether an answer demands an account, by its status or by a redirect to a sign-in page."""
     if 300 <= answer.status < 400:
         return any(word in answer.headers.get("Location", "").lower() for word in _SIGN_IN)
     return answer.status in {401, 403, 407, 511}
@@ -251,7 +251,7 @@ def open_calls(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def security_requirements(openapi: Mapping[str, Any]) -> list[str]:
-    """Return the operations of an OpenAPI document that demand a credential, by their own word or the document's."""
+    """Return the operations that demand a credential, by their own `security` or that of the OpenAPI document."""
     paths = openapi.get("paths")
     found = []
     for path, item in paths.items() if isinstance(paths, dict) else ():

@@ -1,4 +1,4 @@
-"""RAIL-402-22: what a 402 tells of the payment that it refuses, by x402's own header."""
+"""RAIL-402-22: a 402 that refuses a payment carries x402's header PAYMENT-RESPONSE."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ _NEVER_ISSUED = "1795240615:047652b0a2d99b35:" + "0" * 64
 async def refused_payment_is_told_of(case: Case) -> None:
     """A 402 to a presented payment carries PAYMENT-RESPONSE, an x402 settlement response that names a network.
 
-    Presents to each operation the payload of an ordinary x402 client of version 2 and of version 1 in X-PAYMENT, that
-    of version 2 in PAYMENT-SIGNATURE, a header that is not base64, and a proof whose token was never issued. None of
-    them pays. Expects 402 with PAYMENT-RESPONSE: base64 of a JSON object with success false, errorReason and
-    transaction as texts, and as network one of those that its accepts offers. Presents for each entry of accepts an
-    ordinary payload that names the entry's network, and a proof of another lane's form with the entry's own token.
-    Expects that entry's network, and not another of accepts.
+    Presents to each operation five invalid payments: the payload of an ordinary x402 client of version 2 and of version
+    1 in X-PAYMENT, that of version 2 in PAYMENT-SIGNATURE, a header that is not base64, and a proof with a token that
+    was never issued. Expects 402 with PAYMENT-RESPONSE: base64 of a JSON object with success false, errorReason and
+    transaction as texts, and a network that its accepts offers.
+
+    Then presents for each entry of accepts an ordinary payload with the entry's network, and a proof in another lane's
+    form with the entry's token. Expects that entry's network, and not another one of accepts (P-ER-01).
     """
     for operation in case.sample(case.session.catalog.operations):
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
@@ -68,7 +69,7 @@ async def refused_payment_is_told_of(case: Case) -> None:
 
 
 async def _judge_networks(case: Case, operation: Operation, unpaid: Answer) -> None:
-    """Judge that the response to a payment of each network that is offered names that network."""
+    """Judge for each offered network that the response to its payment names it."""
     for entry in entries(unpaid):
         network, extra = entry.get("network"), entry.get("extra")
         token = extra.get("payment_reference") if isinstance(extra, Mapping) else None
@@ -91,15 +92,15 @@ async def _judge_networks(case: Case, operation: Operation, unpaid: Answer) -> N
 
 
 def _fault(answer: Answer, *, of: object = None) -> str | None:
-    """Return what is wrong with the settlement response of a 402, or None; `of` is the network of the payment."""
+    """Return the fault of a 402's settlement response, or None. `of` is the network of the payment, if it is known."""
     if _HEADER not in answer.headers:
         return f"no {_HEADER}"
     try:
         told: Any = json.loads(base64.b64decode(answer.headers[_HEADER], validate=True))
     except (ValueError, RecursionError, binascii.Error):
-        return "no base64 of JSON"
+        return "not base64 of JSON"
     if not isinstance(told, dict):
-        return "no JSON object"
+        return "not a JSON object"
     if told.get("success") is not False:
         return f"success {told.get('success')!r}"
     missing = [name for name in ("errorReason", "transaction") if not isinstance(told.get(name), str)]

@@ -1,4 +1,4 @@
-"""RAIL-SVC-01 and -02 over A2A: the verification that is ordered by message verifies as that by REST does."""
+"""RAIL-SVC-01 and -02 over A2A: a verification that is ordered by message rejects forgeries as one by REST does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from conformance.target import REFERENCE_AGENT
 
 _RECEIPTS: Final = "RAIL-SVC-01"
 _MESSAGES: Final = "RAIL-SVC-02"
-_UNREAD: Final = "what a task over A2A says of what is sound cannot be read as a pass"
+_UNREAD: Final = "the task over A2A does not readably pass the sound one"
 
 
 @check(
@@ -38,10 +38,10 @@ _UNREAD: Final = "what a task over A2A says of what is sound cannot be read as a
 async def verification_over_a2a_verifies(case: Case) -> None:
     """An order over A2A distinguishes a valid message from a forged one, as over REST (P-RA-05, 5.2).
 
-    Orders on one lane, by the data part that the profile binds, the verification of a sound message and of one signed
-    by another key than the expected one; then that of a receipt that the first order brought, and of one with alg none
-    in its place. If the sound message is read as a pass, expects that the forged one is not. A profile without the
-    option, or that does not bind how an order holds its request, is not judged here.
+    Orders on one lane, in the data part that the profile binds, the verification of a sound message and of one that is
+    signed by another key. Then orders the verification of the first order's receipt, and of the same one with alg none.
+    If the sound one passes, expects that the forged one does not. Nothing is judged if the profile lacks the option or
+    does not bind how an order contains its request.
     """
     absent = _absent(case)
     if absent is not None:
@@ -53,16 +53,16 @@ async def verification_over_a2a_verifies(case: Case) -> None:
 
 
 def _absent(case: Case) -> str | None:
-    """Return why nothing can be ordered over A2A here, None where it can."""
+    """Return why nothing can be ordered over A2A here, or None."""
     if "rail.a2a" not in case.profile.claims.options:
         return "the profile does not claim the option rail.a2a"
     if "{body}" not in json.dumps(case.profile.rail_bindings.a2a_request) or not case.profile.claims.lanes:
-        return "how an order over A2A holds its request is not bound in the profile ([rail] a2a_request)"
+        return "the profile does not bind how an order over A2A contains its request ([rail] a2a_request)"
     return None
 
 
 async def _messages(case: Case) -> Task | None:
-    """Judge what is made of messages; return the task of the sound one, None where nothing is known of the service."""
+    """Judge the verification of messages; return the sound one's task, or None if the service's form is unknown."""
     operation = case.session.catalog.find_service("rfc9421-verify")
     if not isinstance(operation.body, Mapping) or not operation.body.keys() >= FAMILY_MEMBERS or not operation.sure:
         case.mark_not_applicable(
@@ -80,7 +80,7 @@ async def _messages(case: Case) -> Task | None:
 
 
 async def _receipts(case: Case, tokens: list[str]) -> None:
-    """Judge what is made of receipts, the first of the tokens as the sound one."""
+    """Judge the verification of receipts. The first of the tokens is the sound one."""
     operation = case.session.catalog.find_service("receipt-verify")
     member = member_for(operation.body)
     if member is None or not operation.sure or not tokens:
@@ -105,7 +105,7 @@ async def _judge_forged(case: Case, row: str, operation: Operation, body: Any, w
 
 
 async def _verified(case: Case, operation: Operation, body: Any) -> tuple[bool | None, Task]:
-    """Order a verification and pay it; return what its artifacts say of validity, and the task.
+    """Order a verification and pay it; return the validity that its artifacts state, and the task.
 
     Raises:
         Inconclusive: An honest payment did not complete the task.
@@ -119,7 +119,8 @@ async def _verified(case: Case, operation: Operation, body: Any) -> tuple[bool |
 
 
 def _brought(became: Task) -> list[Any]:
-    """Return the data of a task's artifacts: what was sent stands elsewhere in it."""
+    """Return the data of a task's artifacts."""
+    # The rest of the task may repeat the request, whose members must not be read as the result.
     held = became.members.get("artifacts")
     parts = [one.get("parts") for one in held if isinstance(one, Mapping)] if isinstance(held, list) else []
     listed = [part for some in parts if isinstance(some, list) for part in some if isinstance(part, Mapping)]
