@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from conformance.checks.rail.keys import names_host
-from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import INDEX, Operation, catalog_urls, index_urls, is_paid, listing_urls, path_of
 from conformance.engine import clock
 from conformance.engine.check import Case, check
@@ -242,7 +242,7 @@ async def every_listed_operation_costs_something(case: Case) -> None:
     address under test, listed addresses of another host warn.
     """
     rail = case.session.rail
-    openapi = at_their_paths((await case.client.call("GET", rail + "/openapi.json")).object(), rail)
+    openapi = apply_server_paths((await case.client.call("GET", rail + "/openapi.json")).object(), rail)
     catalog = (await case.client.call("GET", rail + "/.well-known/x402")).object()
     listing = (await case.client.call("GET", rail + "/discovery/resources?limit=100")).object()
     index = (await case.client.call("GET", rail + INDEX)).object()

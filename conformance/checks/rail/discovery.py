@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.discovery import rail
-from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, texts
 from conformance.engine.check import Case, check
 from conformance.oracles.openapi import LeadsElsewhere, faults_of_openapi
@@ -82,7 +82,7 @@ async def catalogs_agree(case: Case) -> None:
 
 async def _judge_sets(case: Case, cataloged: set[str], in_index: set[str] | None) -> None:
     answer, openapi = await document(case, OPENAPI)
-    declared = {path for path, _ in rail.paid_operations(at_their_paths(_object(openapi), case.session.rail))}
+    declared = {path for path, _ in rail.paid_operations(apply_server_paths(_object(openapi), case.session.rail))}
     if not cataloged | declared:
         raise Inconclusive("no catalog and no OpenAPI document lists a paid operation")
     everywhere = cataloged | declared | (in_index or set())
@@ -116,7 +116,7 @@ async def openapi_says_what_costs(case: Case) -> None:
     # A document may refer to other addresses. The suite does not fetch them, so it cannot judge the whole document.
     except LeadsElsewhere as reason:
         case.mark_inconclusive("RAIL-DISC-08", str(reason), exchange=answer)
-    declared = _object(at_their_paths(_object(openapi), case.session.rail).get("paths"))
+    declared = _object(apply_server_paths(_object(openapi), case.session.rail).get("paths"))
     for path in (operation.path for operation in case.session.catalog.listed_operations):
         operations = [one for one in _object(declared.get(path)).values() if isinstance(one, dict)]
         paid = [one for one in operations if rail.is_paid(one)]

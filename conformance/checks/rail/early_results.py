@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from conformance.discovery.rail import Operation, screened_otherwise, variations
-from conformance.discovery.rehearsing import refusal
+from conformance.discovery.rail import Operation, screen_other_addresses, variations
+from conformance.discovery.rehearsing import probe_body
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
@@ -40,7 +40,7 @@ async def no_402_holds_what_its_request_is_paid_for(case: Case) -> None:
 
 
 async def _early(case: Case, operation: Operation) -> None:
-    guessed = (*screened_otherwise(operation), *variations(operation.body)) if operation.guessed else ()
+    guessed = (*screen_other_addresses(operation), *variations(operation.body)) if operation.guessed else ()
     others = [one for one in guessed or operation.other_bodies if one != operation.body]
     bodies = [operation.body, operation.body, *others]
     first, again, *rest = [await case.client.call("POST", operation.url, json_body=body) for body in bodies]
@@ -49,7 +49,7 @@ async def _early(case: Case, operation: Operation) -> None:
         followed = _followed(
             _additions(first), _additions(again), _additions(other), json.dumps([operation.body, body])
         )
-        if not followed or (guessed and await refusal(case.client, replace(operation, body=body)) is not None):
+        if not followed or (guessed and await probe_body(case.client, replace(operation, body=body)) is not None):
             continue
         try:
             mine, theirs = [await _result(case, operation, one) for one in (operation.body, body)]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, is_paid, path_of
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
@@ -67,7 +67,7 @@ def _differences(
     """Yield each operation whose terms a document lists, with the terms that differ from its 402."""
     rail = case.session.rail
     if row == _OPENAPI:
-        yield from _in_openapi(at_their_paths(dict(content), rail).get("paths"), live)
+        yield from _in_openapi(apply_server_paths(dict(content), rail).get("paths"), live)
         return
     if row == _CATALOG:
         path = path_of(rail, next((one for one in _list(content, "resources") if isinstance(one, str)), ""))

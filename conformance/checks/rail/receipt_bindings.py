@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.discovery.rail import Operation
-from conformance.discovery.rehearsing import refusal
+from conformance.discovery.rehearsing import probe_body
 from conformance.discovery.unusual_requests import repeated_body, unusual_bodies
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -229,7 +229,7 @@ async def _with_query(seen: _Seen, operation: Operation, recipe: str | None) -> 
     asked = operation.asked_with(_QUERY)
     # If the call is not served with a query, other checks judge that.
     with suppress(Inconclusive):
-        if await refusal(case.client, asked) is None:
+        if await probe_body(case.client, asked) is None:
             await _bound(seen, *await bought(case, replace(asked, sure=True)))
 
 
@@ -372,8 +372,7 @@ def _judge_unfitting(
     expected = f"a claim that equals recipe {' or '.join(tried)}{others}"
     hint = _bind(row, claims, hashed.recipes)
     if encoding is not None:
-        hint = f"The receipt has {encoding}. Hash the RFC 8785 form, which escapes only quotes, backslashes and
-        controls."
+        hint = f"The receipt has {encoding}. Hash the RFC 8785 form, which escapes quotes, backslashes and controls."
     found = encoding or sorted(claims)
     case.expect(row, False, expected, found, exchange=served.answer, where=where, hint=hint)
 

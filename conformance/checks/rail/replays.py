@@ -19,7 +19,7 @@ from conformance.attacks.fine_replays import present_fine_changes
 from conformance.attacks.full_request import full_request
 from conformance.attacks.replay import Material, Replay, changes
 from conformance.discovery.rail import Operation, variations
-from conformance.discovery.rehearsing import refusal
+from conformance.discovery.rehearsing import probe_body
 from conformance.engine import clock
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -196,7 +196,7 @@ async def _on_other_requests(case: Case, operation: Operation, asked: Operation,
     # The full request may equal one of these bodies. That body is then the proof's own request.
     known = [body for body in (*operation.other_bodies, *variations(asked.body)) if body != asked.body]
     drawn = [body for body in operation.drawn or () if body not in (*known, asked.body)]
-    taken = [body for body in drawn if await refusal(case.client, replace(operation, body=body)) is None]
+    taken = [body for body in drawn if await probe_body(case.client, replace(operation, body=body)) is None]
     material = Material(operation, others, [*known, *taken], [], proof, [])
     where, understood = {"operation": operation.path}, False
     for change in changes(material):

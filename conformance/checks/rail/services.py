@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from conformance.discovery.openapi_paths import at_their_paths
-from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, Operation, screened_otherwise, texts
-from conformance.discovery.rehearsing import refusal
+from conformance.discovery.openapi_paths import apply_server_paths
+from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, Operation, screen_other_addresses, texts
+from conformance.discovery.rehearsing import probe_body
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
@@ -101,7 +101,9 @@ async def screening_is_sold(case: Case) -> None:
         return
     await run_concurrently(_screened(case, operation, body) for body in screening_bodies(case, operation))
     if not case.profile.is_reference:
-        tried = await run_concurrently(_screened_too(case, operation, body) for body in screened_otherwise(operation))
+        tried = await run_concurrently(
+            _screened_too(case, operation, body) for body in screen_other_addresses(operation)
+        )
         if operation.guessed and not any(tried):
             told = f"no address is known that {operation.path} flags or blocks, so its other verdicts were not seen"
             case.mark_documented("RAIL-SVC-04", f"{told}; bind [rail.other_bodies] {operation.role}")
@@ -130,7 +132,7 @@ async def letters_of_an_address_change_no_verdict(case: Case) -> None:
     try:
         served = await run_concurrently(purchase(case, operation, lanes[0], body=one) for one in bodies)
     except Inconclusive as refusal:
-        case.mark_not_applicable("RAIL-SVC-03", f"not every spelling of an address is screened: {refusal}")
+        case.mark_not_applicable("RAIL-SVC-03", f"not every spelling of an address is screened: {probe_body}")
         return
     told = [verdicts_of(one.answer, result_of(case, one.answer))[1] for one in served]
     beyond = None if ours else "that addresses are compared by their bytes is this suite's default"
@@ -168,7 +170,7 @@ def screening_bodies(case: Case, operation: Operation) -> list[Any]:
 
 async def _screened_too(case: Case, operation: Operation, body: Any) -> bool:
     """Screen an address that the service may refuse; return whether it was screened."""
-    if await refusal(case.client, replace(operation, body=body)) is not None:
+    if await probe_body(case.client, replace(operation, body=body)) is not None:
         return False
     try:
         await _screened(case, replace(operation, sure=True), body)
@@ -216,7 +218,7 @@ async def nobody_signs_in(case: Case) -> None:
     requirement in that document.
     """
     rail = case.session.rail
-    openapi = at_their_paths((await case.client.call("GET", rail + OPENAPI)).object(), rail)
+    openapi = apply_server_paths((await case.client.call("GET", rail + OPENAPI)).object(), rail)
     bodies = {operation.path: operation.body for operation in case.session.catalog.operations}
     calls = {("GET", path) for path in (CATALOG, RESOURCES, _SECOND_PAGE, INDEX, OPENAPI, DID, JWKS)}
     calls |= {("POST", path) for path in bodies}
