@@ -130,8 +130,8 @@ class Idempotency:
 
         try:
             return Reply(201, orjson.dumps(await make(keep)), {"Content-Type": JSON})
-        except _Replayed as other:
-            return other.reply
+        except _Replayed as replayed:
+            return replayed.reply
         except (Refused, Unprocessable):
             # What is in the way may be what the first call of this key has made meanwhile.
             if (replay := await self._replay(scope, call)) is not None:
@@ -149,11 +149,10 @@ class Idempotency:
         now, expiry_now = self._clock.now(), self._clock.lapsed()
         sealed_body = self._seal.seal(response.body, _bind_scope(scope))
         answer = StoredAnswer(call.body.hash, response.status, sealed_body, now + self._window)
+        store = self._answers.build_store(scope, answer, now=expiry_now)
         try:
             async with asyncio.timeout(self._wait):
-                await self._database.change_all(
-                    *self._answers.build_store(scope, answer, now=expiry_now), *response.changes
-                )
+                await self._database.change_all(*store, *response.changes)
         except TimeoutError as fault:
             raise refusals.idempotency_in_progress() from fault
 

@@ -39,20 +39,20 @@ def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) ->
     """
     if ctx.invoked_subcommand is not None:
         return
-    entries = _run_on_payments(lambda uncounted: uncounted.of_all(is_refunded=refunded, most=most + 1))
+    entries = _run_on_payments(lambda unmatched: unmatched.of_all(is_refunded=refunded, most=most + 1))
     show_payments(entries, most, as_json=as_json, members=_members, lines=_lines)
 
 
-@payments.command()
+@payments.command("refunded")
 @click.argument("payment_id", metavar="ID")
 @click.option("--transaction", required=True, metavar="TX", help="The transaction that gave the money back.")
-def refunded(payment_id: str, transaction: str) -> None:
+def mark_refunded(payment_id: str, transaction: str) -> None:
     """Mark a payment that counted for no link as given back.
 
     Sends nothing: give the money back first. Nothing is paid by its transfer from then on. Ends with 1, and changes
     nothing, where it was given back before or has paid something.
     """
-    _run_on_payments(lambda uncounted: _refund(uncounted, payment_id, transaction))
+    _run_on_payments(lambda unmatched: _refund(unmatched, payment_id, transaction))
     click.echo(f"{payment_id} is marked as given back; nothing is paid by it any more.")
 
 
@@ -70,8 +70,8 @@ def _run_on_payments(act: Callable[[UnmatchedPayments], Awaitable[_Result]]) -> 
     settings = read_settings(GatewaySettings)
 
     async def act_on_payments() -> _Result:
-        async with _open_payments(settings) as uncounted:
-            return await act(uncounted)
+        async with _open_payments(settings) as ledger:
+            return await act(ledger)
 
     return carried_out(act_on_payments, away=DatabaseUnavailable, setting="WP_GATEWAY_DB")
 

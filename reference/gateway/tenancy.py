@@ -69,7 +69,7 @@ class Tenancy:
         self._lanes = lanes
         self._webhooks = webhooks
 
-    async def create(self, name: str, keep: Keep = dropped) -> dict[str, Any]:
+    async def create(self, name: str, keep: Keep = keep_nothing) -> dict[str, Any]:
         """Make a tenant on trial with a test key, whose text is in the answer and nowhere else.
 
         `keep` may keep the answer together with what is made.
@@ -125,17 +125,17 @@ class Tenancy:
         return self._link_members(entry)
 
     async def list_unmatched(self, tenant_id: str, search: PaymentSearch = ALL_PAYMENTS) -> list[dict[str, Any]]:
-        """Return a tenant's payments that counted for nothing, as `UncountedPayments.of_tenant`."""
+        """Return a tenant's payments that counted for nothing, as `UnmatchedPayments.of_tenant`."""
         await self.find(tenant_id)
         return await self._unmatched_payments.of_tenant(tenant_id, search)
 
     async def select_unmatched(self, tenant_id: str, search: PaymentSearch, *, most: int) -> list[UnmatchedPayment]:
-        """Return a tenant's payments that counted for nothing, as `UncountedPayments.selected`."""
+        """Return a tenant's payments that counted for nothing, as `UnmatchedPayments.select`."""
         await self.find(tenant_id)
         return await self._unmatched_payments.select(tenant_id, search, most=most)
 
     async def refund(self, tenant_id: str, payment_id: str, transaction: str) -> None:
-        """Note that a payment of a tenant was given back, as `UncountedPayments.refund`."""
+        """Note that a payment of a tenant was given back, as `UnmatchedPayments.refund`."""
         await self._unmatched_payments.refund(payment_id, transaction, tenant_id=tenant_id)
 
     def list_offered_networks(self) -> list[str]:
@@ -172,7 +172,7 @@ class Tenancy:
             raise refusals.not_found()
         return tenant
 
-    async def add_key(self, tenant_id: str, mode: KeyMode, keep: Keep = dropped) -> dict[str, Any]:
+    async def add_key(self, tenant_id: str, mode: KeyMode, keep: Keep = keep_nothing) -> dict[str, Any]:
         """Make a further key; a live one only after approval. `keep` as for `create`."""
         await self._check_approval(tenant_id, mode)
         key, text = fresh_key(tenant_id, mode, self._settings.prefix, now=self._clock.now())
@@ -181,7 +181,7 @@ class Tenancy:
         return answer
 
     async def rotate_key(
-        self, tenant_id: str, key_id: str, keep: Keep = dropped, *, scopes: Collection[str]
+        self, tenant_id: str, key_id: str, keep: Keep = keep_nothing, *, scopes: Collection[str]
     ) -> dict[str, Any]:
         """Make a key in place of another, which stays valid for the overlap (P-AU-04). `keep` as for `create`.
 

@@ -73,7 +73,7 @@ class Webhooks:
                 return
             await asyncio.sleep(0.1)
 
-    async def add(self, tenant_id: str, url: str, types: Sequence[EventType], keep: Keep = dropped) -> dict[str, Any]:
+    async def add(self, tenant_id: str, url: str, types: Sequence[EventType], keep: Keep = keep_nothing) -> dict[str, Any]:
         """Make a destination; its secret is in the answer and nowhere else in clear.
 
         `keep` may keep the answer together with what is made.
@@ -93,7 +93,7 @@ class Webhooks:
             raise _unfit("url", f"a tenant has up to {MOST_DESTINATIONS} destinations; delete one", "too_many")
         return answer
 
-    async def rotate(self, tenant_id: str, destination_id: str, keep: Keep = dropped) -> dict[str, Any]:
+    async def rotate(self, tenant_id: str, destination_id: str, keep: Keep = keep_nothing) -> dict[str, Any]:
         """Give a destination a new secret, which signs at once (P-WH-07). `keep` as for `add`."""
         secret, now = self._fresh_secret(), self._clock.now()
         sealed_secret = self._seal_secret(destination_id, secret)
@@ -103,7 +103,7 @@ class Webhooks:
         return answer
 
     async def delete(self, tenant_id: str, destination_id: str) -> None:
-        """Delete a destination; what waits for it is dropped."""
+        """Delete a destination; what waits for it is keep_nothing."""
         if not await self._destinations.delete(tenant_id, destination_id):
             raise refusals.not_found()
 

@@ -281,7 +281,7 @@ BROKEN: Mapping[str, Broken] = {
         ((Dispatcher, "_take_back", _do_nothing),), Scenario(1, 40, kinds=("link", "receiver")), "event-lost"
     ),
     "a-body-an-attempt": Broken(
-        ((Dispatcher, "_sent", _sent_anew),), Scenario(1, 40, kinds=("link", "receiver")), "event-changed"
+        ((Dispatcher, "_send", _sent_anew),), Scenario(1, 40, kinds=("link", "receiver")), "event-changed"
     ),
     "nothing-is-held": Broken(
         ((settler, "build_hold", lambda _, *, until: build_hold(0, until=until)),),

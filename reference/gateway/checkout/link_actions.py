@@ -106,7 +106,7 @@ class LinkActions:
         except NotPaid as fault:
             if fault.reason == "self_payment":
                 raise refusals.self_payment_blocked() from fault
-            if checkout.may_be_on_its_way(transaction, self._settlement.asked(link)):
+            if checkout.may_be_on_its_way(transaction, self._settlement.build_terms(link)):
                 await self._settlement.payments.show(link.id, tx_id)
             await self._watcher(link).note_misdirected(tx_id, transaction)
             raise refusals.not_verified(fault.reason) from fault

@@ -149,24 +149,15 @@ class LinkSettlement:
     async def _try_to_pay(self, link: Link, payment: Payment) -> bool:
         """Note the payment, the link's end and its event in one transaction; False when either was taken already."""
         recheck_at = payment.seen_at + _FIRST_RECHECK_SECONDS if may_be_undone(payment) else None
-        payment_change = self.payments.build_insert(payment, recheck_at=recheck_at)
+        insert = self.payments.build_insert(payment, recheck_at=recheck_at)
         now = self._clock.now()
-        event_changes = self._outbox.build_confirmed(link, payment, now=now)
+        event = self._outbox.build_confirmed(link, payment, now=now)
         try:
             # A reorganisation may have moved what was late into time, and made enough of what was short.
-            unlist_change = self.payments.build_unlist(payment)
-            surplus_changes = (
-                (self.payments.build_surplus(payment),) if payment.value > self.build_terms(link).atomic else ()
-            )
-            end_changes = self.links.build_end(link.id, LinkEnding.PAYMENT_FINAL, **self._times(now))
-            await self._database.change_all(
-                unlist_change,
-                payment_change,
-                self.payments.build_use(payment),
-                *surplus_changes,
-                *end_changes,
-                *event_changes,
-            )
+            unlist = self.payments.build_unlist(payment)
+            surplus = (self.payments.build_surplus(payment),) if payment.value > self.build_terms(link).atomic else ()
+            end = self.links.build_end(link.id, LinkEnding.PAYMENT_FINAL, **self._times(now))
+            await self._database.change_all(unlist, insert, self.payments.build_use(payment), *surplus, *end, *event)
         except DuplicateKey:
             return False
         return True
@@ -258,9 +249,9 @@ class LinkSettlement:
     async def end(self, link: Link, cause: LinkEnding) -> bool:
         """End a link without a payment; False when it had an end already. A cancellation is told to those who asked."""
         now = self._clock.now()
-        event_changes = self._outbox.build_cancelled(link, now=now) if cause is LinkEnding.CALLED_OFF else ()
+        event = self._outbox.build_cancelled(link, now=now) if cause is LinkEnding.CALLED_OFF else ()
         try:
-            await self._database.change_all(*self.links.build_end(link.id, cause, **self._times(now)), *event_changes)
+            await self._database.change_all(*self.links.build_end(link.id, cause, **self._times(now)), *event)
         except DuplicateKey:
             return False
         self._announcements.announce(link.id)

@@ -68,13 +68,13 @@ class MisdirectedPayments:
             if link.id not in {one.id for one in bound_links}
         ]
         for link in _first_of_each_tenant(unclear):
-            unsure = checkout.select_with_unclear_memo(transaction, self._settlement.asked(link))
+            unsure = checkout.select_with_unclear_memo(transaction, self._settlement.build_terms(link))
             await self._note(link, tx_id, transaction, unsure, PaymentState.AMBIGUOUS)
         if {one.asset for one in transaction.transfers} - {""} or transaction.authorizations_used:
             await self._note_other_assets(network, tx_id, transaction, bound_links)
 
     async def _note_left_over(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> None:
-        terms = self._settlement.asked(link)
+        terms = self._settlement.build_terms(link)
         transfers = checkout.select_bound(transaction, terms)
         try:
             own = await self._settlement.select_for_link(link, transaction, transfers)
@@ -94,7 +94,7 @@ class MisdirectedPayments:
         by_nonce = [await self._settlement.links.by_nonce(nonce) for nonce in list(nonces)[:MOST_NAMED]]
         links = [*bound_links, *(one for one in by_nonce if one is not None and one.network == network)]
         for link in {one.id: one for one in links}.values():
-            foreign = checkout.select_in_other_assets(transaction, self._settlement.asked(link))
+            foreign = checkout.select_in_other_assets(transaction, self._settlement.build_terms(link))
             await self._note(link, tx_id, transaction, foreign, PaymentState.OTHER_ASSET)
 
     async def _find_named_links(self, network: str, transaction: ObservedTransaction) -> list[Link]:

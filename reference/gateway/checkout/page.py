@@ -82,7 +82,7 @@ class Page:
             price: What it was ordered as, as far as that is known.
             payment: The payment that has paid it, unless the chain has undone that.
         """
-        terms = self._settlement.asked(link)
+        terms = self._settlement.build_terms(link)
         is_open = self.is_open(link, status)
         trails = status.trails and self._is_in_time(link, status)
         waits = status.state is LinkState.ACTIVE and not is_open and not trails
@@ -122,7 +122,7 @@ class Page:
 
     def _shown_link(self, link: Link) -> ShownLink:
         address = f"{self._settings.public_url}/checkout/{link.token}"
-        return ShownLink(self._settlement.asked(link), link.token, link.label, address, self._settings.word)
+        return ShownLink(self._settlement.build_terms(link), link.token, link.label, address, self._settings.word)
 
 
 def _back(link: Link, merchant: Merchant, *, is_over: bool) -> dict[str, str] | None:

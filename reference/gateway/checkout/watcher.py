@@ -130,7 +130,7 @@ class Watcher:
             transaction = await self._lane.observe(tx_id)
             if transaction.final:
                 await self._settle_all(tx_id, transaction)
-            elif checkout.may_be_on_its_way(transaction, self._settlement.asked(link)):
+            elif checkout.may_be_on_its_way(transaction, self._settlement.build_terms(link)):
                 result.links_on_the_way.setdefault(link.id, tx_id)
         return result
 
@@ -216,7 +216,7 @@ class Watcher:
             return
         result.revisit(candidate)
         for link in await self._settlement.find_bound_links(self.network, transaction):
-            if checkout.is_on_its_way(transaction, self._settlement.asked(link)):
+            if checkout.is_on_its_way(transaction, self._settlement.build_terms(link)):
                 result.links_on_the_way[link.id] = candidate.tx_id
 
     async def _settle_all(self, tx_id: str, transaction: ObservedTransaction) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from reference.gateway.checkout import link_announcements
+from reference.gateway.checkout import link_announcements, status_events
 from reference.gateway.checkout.link_announcements import LinkAnnouncements
 from reference.gateway.checkout.link_settlement import LinkSettlement, Status
 from reference.gateway.checkout.status_events import statuses
