@@ -35,7 +35,7 @@ async def _found(case: Case, operation: Operation) -> Operation:
     more = _added(operation)
     for bodies in (more, nested, longer):
         full = await _first_taken(case, full, bodies)
-    asked = full.asked_with(LONG_QUERY)
+    asked = full.with_query(LONG_QUERY)
     return asked if await _is_taken(case, asked) else full
 
 
@@ -46,7 +46,7 @@ def _added(operation: Operation) -> Callable[[Any], Iterator[Any]]:
         if not isinstance(body, dict):
             return
         single: dict[str, Any] = {}
-        for drawn in operation.drawn or ():
+        for drawn in operation.varied_bodies or ():
             for name, value in drawn.items():
                 if body.get(name) in (None, {}, []) and value != body.get(name):
                     single.setdefault(name, value)

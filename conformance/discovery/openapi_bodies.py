@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.discovery.openapi_paths import resolved
+from conformance.discovery.openapi_paths import resolve_reference
 
-_DEPTH = 4
+_MAX_DEPTH = 4
 
 
 def properties(document: Mapping[str, Any], path: str, method: str = "post") -> Mapping[str, Any]:
     """Return the members that an OpenAPI document describes for the body of an operation."""
-    found = _schema(document, path, method).get("properties")
-    return found if isinstance(found, dict) else {}
+    members = _schema(document, path, method).get("properties")
+    return members if isinstance(members, dict) else {}
 
 
 def body_schema(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
@@ -23,13 +23,16 @@ def body_schema(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
 
 def members(document: Mapping[str, Any], schema: Any, depth: int = _DEPTH) -> Mapping[str, Mapping[str, Any]]:
     """Return the members of an object's schema, each with its own, those of its alternatives and parts among them."""
-    schema = resolved(document, schema)
-    found: dict[str, Mapping[str, Any]] = {}
+    schema = resolve_reference(document, schema)
+    by_name: dict[str, Mapping[str, Any]] = {}
     for name in ("allOf", "anyOf", "oneOf") if depth else ():
         for part in schema[name] if isinstance(schema.get(name), list) else ():
-            found |= members(document, part, depth - 1)
-    named = schema.get("properties")
-    return found | {name: resolved(document, one) for name, one in (named if isinstance(named, dict) else {}).items()}
+            by_name |= members(document, part, depth - 1)
+    own_members = schema.get("properties")
+    return by_name | {
+        name: resolve_reference(document, one)
+        for name, one in (own_members if isinstance(own_members, dict) else {}).items()
+    }
 
 
 def bodies(document: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
@@ -38,45 +41,45 @@ def bodies(document: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
     A text without a form of its own is `{unique}` behind a word, so that it can be new each time.
     """
     yield from (one for one in examples(document, path) if isinstance(one, dict))
-    made = made_body(document, path)
-    if made is not None:
-        yield made
+    required_body = build_required_body(document, path)
+    if required_body is not None:
+        yield required_body
 
 
 def examples(document: Mapping[str, Any], path: str, method: str = "post") -> Iterator[Any]:
     """Yield the bodies that the document gives as examples of an operation's request."""
     media = _media(document, path, method)
     schema = _schema(document, path, method)
-    named = media.get("examples")
+    named_examples = media.get("examples")
     for holder in (media, schema):
         if "example" in holder:
             yield holder["example"]
-    for one in named.values() if isinstance(named, dict) else ():
-        value = resolved(document, one)
+    for entry in named_examples.values() if isinstance(named_examples, dict) else ():
+        value = resolve_reference(document, entry)
         if "value" in value:
             yield value["value"]
     yield from schema["examples"] if isinstance(schema.get("examples"), list) else ()
 
 
-def made_body(document: Mapping[str, Any], path: str, method: str = "post") -> dict[str, Any] | None:
+def build_required_body(document: Mapping[str, Any], path: str, method: str = "post") -> dict[str, Any] | None:
     """Return a body of the required members alone, None where the document requires none."""
     schema = _schema(document, path, method)
-    required, members = schema.get("required"), schema.get("properties")
-    if not (isinstance(required, list) and required):
+    required_names, members = schema.get("required"), schema.get("properties")
+    if not (isinstance(required_names, list) and required_names):
         return None
-    known = members if isinstance(members, dict) else {}
-    return {str(name): _sample(document, known.get(name, {})) for name in required}
+    schemas = members if isinstance(members, dict) else {}
+    return {str(name): _sample(document, schemas.get(name, {})) for name in required_names}
 
 
 def takes_no_body(document: Mapping[str, Any], path: str, method: str = "post") -> bool:
     """Return whether the document describes the operation, and describes it without a request body."""
-    item = resolved(document, _member(document.get("paths"), path))
+    item = resolve_reference(document, _member(document.get("paths"), path))
     operation = item.get(method)
     return isinstance(operation, dict) and "requestBody" not in operation
 
 
 def _sample(document: Mapping[str, Any], schema: Any) -> Any:
-    schema = resolved(document, schema)
+    schema = resolve_reference(document, schema)
     for name in ("example", "default", "const"):
         if name in schema:
             return schema[name]
@@ -96,12 +99,12 @@ def _sample(document: Mapping[str, Any], schema: Any) -> Any:
 def _media(document: Mapping[str, Any], path: str, method: str) -> Mapping[str, Any]:
     value: Any = document.get("paths")
     for name in (path, method, "requestBody", "content", "application/json"):
-        value = resolved(document, _member(value, name))
+        value = resolve_reference(document, _member(value, name))
     return value if isinstance(value, dict) else {}
 
 
 def _schema(document: Mapping[str, Any], path: str, method: str) -> Mapping[str, Any]:
-    return resolved(document, _media(document, path, method).get("schema"))
+    return resolve_reference(document, _media(document, path, method).get("schema"))
 
 
 def _member(value: Any, name: str) -> Any:

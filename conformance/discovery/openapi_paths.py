@@ -15,7 +15,7 @@ METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "t
 _MOST_REFS = 8
 
 
-def at_their_paths(document: Mapping[str, Any], base: str, place: str = "/openapi.json") -> Mapping[str, Any]:
+def apply_server_paths(document: Mapping[str, Any], base: str, place: str = "/openapi.json") -> Mapping[str, Any]:
     """Return an OpenAPI document with every operation at its path below an address, and no servers.
 
     A document whose operations are there already is returned as it is.
@@ -28,21 +28,23 @@ def at_their_paths(document: Mapping[str, Any], base: str, place: str = "/openap
     paths = document.get("paths")
     if not isinstance(paths, dict):
         return document
-    moved: dict[str, Any] = {}
-    for path, given in paths.items():
-        item = resolved(document, given)
+    operations: dict[str, Any] = {}
+    for path, path_item in paths.items():
+        item = resolve_reference(document, path_item)
         for method in (name for name in item if name in METHODS):
-            where = _path(base, place, path, _servers(document, item, item[method]))
-            there = moved.setdefault(where, {name: item[name] for name in item if name not in {*METHODS, "servers"}})
-            there.setdefault(method, _without_servers(item[method]))
+            full_path = _path(base, place, path, _servers(document, item, item[method]))
+            entry = operations.setdefault(
+                full_path, {name: item[name] for name in item if name not in {*METHODS, "servers"}}
+            )
+            entry.setdefault(method, _without_servers(item[method]))
         if not item.keys() & set(METHODS):
-            moved.setdefault(path, given)
-    if list(moved) == list(paths):
+            operations.setdefault(path, path_item)
+    if list(operations) == list(paths):
         return document
-    return {name: value for name, value in document.items() if name != "servers"} | {"paths": moved}
+    return {name: value for name, value in document.items() if name != "servers"} | {"paths": operations}
 
 
-def resolved(document: Mapping[str, Any], value: Any) -> dict[str, Any]:
+def resolve_reference(document: Mapping[str, Any], value: Any) -> dict[str, Any]:
     """Return an object of an OpenAPI document with a reference at its top followed, within the document only."""
     for _ in range(_MOST_REFS):
         reference = value.get("$ref") if isinstance(value, dict) else None
@@ -57,10 +59,10 @@ def resolved(document: Mapping[str, Any], value: Any) -> dict[str, Any]:
 def _servers(document: Mapping[str, Any], item: Mapping[str, Any], operation: Any) -> list[str]:
     """Return the addresses that an operation is served below, by the nearest list that names any."""
     for holder in (operation, item, document):
-        listed = holder.get("servers") if isinstance(holder, Mapping) else None
-        found = [url for one in (listed if isinstance(listed, list) else ()) for url in _url(one)]
-        if found:
-            return found
+        servers = holder.get("servers") if isinstance(holder, Mapping) else None
+        urls = [url for one in (servers if isinstance(servers, list) else ()) for url in _url(one)]
+        if urls:
+            return urls
     return []
 
 
@@ -70,8 +72,8 @@ def _url(server: Any) -> Iterator[str]:
     if not isinstance(url, str):
         return
     variables = server.get("variables")
-    for name, one in variables.items() if isinstance(variables, dict) else ():
-        default = one.get("default") if isinstance(one, dict) else None
+    for name, variable in variables.items() if isinstance(variables, dict) else ():
+        default = variable.get("default") if isinstance(variable, dict) else None
         if isinstance(default, str):
             url = url.replace("{" + name + "}", default)
     if "{" not in url:
@@ -85,13 +87,15 @@ def _path(base: str, place: str, path: str, servers: list[str]) -> str:
     """
     try:
         own = urlsplit(base)
-        found = [urlsplit(urljoin(base + place, url)) for url in servers]
-        chosen = next((one for one in found if one.netloc.lower() == own.netloc.lower()), found[0] if found else None)
+        addresses = [urlsplit(urljoin(base + place, url)) for url in servers]
+        address = next(
+            (one for one in addresses if one.netloc.lower() == own.netloc.lower()), addresses[0] if addresses else None
+        )
     except ValueError:  # a bracket that opens no IPv6 address, say
         return path
-    if chosen is None:
+    if address is None:
         return path
-    prefix = chosen.path.rstrip("/")
+    prefix = address.path.rstrip("/")
     within = own.path.rstrip("/")
     if within and (prefix == within or prefix.startswith(within + "/")):
         prefix = prefix.removeprefix(within)

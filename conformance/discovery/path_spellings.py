@@ -29,7 +29,7 @@ class Spelling:
         headers: Header fields in addition to those of the call.
     """
 
-    what: str
+    description: str
     target: str
     method: str
     headers: tuple[tuple[str, str], ...] = ()
@@ -42,17 +42,17 @@ def path_spellings(path: str) -> Mapping[str, str]:
         return {}
     before = head or "/"  # in front of a separator that takes the place of the last slash
 
-    def joined(separator: str) -> str:
+    def join_last(separator: str) -> str:
         return f"{before}{separator}{last}"
 
-    found = {
+    targets = {
         "an encoded letter": f"{head}/%{ord(last[0]):02X}{last[1:]}" if last[0].isascii() else path,
         "a letter encoded twice": f"{head}/%25{ord(last[0]):02X}{last[1:]}" if last[0].isascii() else path,
-        "an encoded slash": joined("%2F"),
-        "a slash encoded twice": joined("%252F"),
-        "an overlong slash": joined("%c0%af"),
-        "a backslash": joined("\\"),
-        "an encoded backslash": joined("%5C"),
+        "an encoded slash": join_last("%2F"),
+        "a slash encoded twice": join_last("%252F"),
+        "an overlong slash": join_last("%c0%af"),
+        "a backslash": join_last("\\"),
+        "an encoded backslash": join_last("%5C"),
         "two slashes in front": f"/{path}",
         "a backslash in front": f"/\\{path[1:]}",
         "a path parameter": f"{path};x",
@@ -73,7 +73,7 @@ def path_spellings(path: str) -> Mapping[str, str]:
         "a format at the end": f"{path}.json",
         "the whole path in capitals": path.upper(),
     }
-    return {what: target for what, target in found.items() if target not in {path, path.rstrip("/")}}
+    return {what: target for what, target in targets.items() if target not in {path, path.rstrip("/")}}
 
 
 def absolute_form(origin: str, path: str) -> str:
@@ -89,15 +89,15 @@ def call_spellings(method: str, path: str, origin: str) -> Iterator[Spelling]:
         path: Its path, from the host's root.
         origin: Scheme and host.
     """
-    for what, target in path_spellings(path).items():
-        yield Spelling(what, target, method)
+    for description, target in path_spellings(path).items():
+        yield Spelling(description, target, method)
     yield Spelling("the absolute form", absolute_form(origin, path), method)
     yield Spelling("the absolute form with two slashes", absolute_form(origin, f"/{path}"), method)
     yield from _method_spellings(method, path)
-    other = f"/{_ELSEWHERE}"
+    other_path = f"/{_ELSEWHERE}"
     for name in _NAMING_THE_PATH:
-        yield Spelling(f"another path that {name} names it at", other, method, ((name, path),))
-        yield Spelling(f"{name} names another path", path, method, ((name, other),))
+        yield Spelling(f"another path that {name} names it at", other_path, method, ((name, path),))
+        yield Spelling(f"{name} names another path", path, method, ((name, other_path),))
     yield Spelling("Host is the machine itself", path, method, (("Host", "localhost"),))
     yield Spelling("X-Forwarded-Host is the machine itself", path, method, (("X-Forwarded-Host", "localhost"),))
     yield Spelling("X-Real-IP is the machine itself", path, method, (("X-Real-IP", "127.0.0.1"),))
@@ -105,11 +105,11 @@ def call_spellings(method: str, path: str, origin: str) -> Iterator[Spelling]:
 
 
 def _method_spellings(method: str, path: str) -> Iterator[Spelling]:
-    for spelled in (method.lower(), method.capitalize()):
-        yield Spelling(f"the method {spelled}", path, spelled)
-    for other in ("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "PATCH", "DELETE", "PROPFIND"):
-        if other != method:
-            yield Spelling(f"the method {other}", path, other)
+    for spelling in (method.lower(), method.capitalize()):
+        yield Spelling(f"the method {spelling}", path, spelling)
+    for other_method in ("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "PATCH", "DELETE", "PROPFIND"):
+        if other_method != method:
+            yield Spelling(f"the method {other_method}", path, other_method)
     for name in _NAMING_THE_METHOD:
         if method != "GET":
             yield Spelling(f"GET that {name} makes {method}", path, "GET", ((name, method),))

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from conformance.discovery.drawn_bodies import drawn
-from conformance.discovery.openapi_bodies import examples, made_body, takes_no_body
-from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.drawn_bodies import vary_body
+from conformance.discovery.openapi_bodies import build_required_body, examples, takes_no_body
+from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.unusual_bodies import UnusualPlace, unusual_places
 from conformance.http.client import Client
 from conformance.target import Profile
@@ -54,9 +54,9 @@ class Operation:
     path: str
     body: Any
     other_bodies: tuple[Any, ...]
-    guessed: bool = False
-    sure: bool = True
-    drawn: tuple[Any, ...] | None = None
+    is_guess: bool = False
+    is_accepted: bool = True
+    varied_bodies: tuple[Any, ...] | None = None
     unusual: tuple[UnusualPlace, ...] = ()
 
     @property
@@ -64,7 +64,7 @@ class Operation:
         """The query of its URL, without the question mark."""
         return urlsplit(self.url).query
 
-    def asked_with(self, query: str) -> Operation:
+    def with_query(self, query: str) -> Operation:
         """Return the operation at its address with a query."""
         return replace(self, url=f"{self.url}?{query}")
 
@@ -98,53 +98,55 @@ async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
     """
     base = profile.surfaces["rail"].url.rstrip("/")
     bindings = profile.rail_bindings
-    openapi = at_their_paths((await client.call("GET", base + "/openapi.json")).object(), base)
+    openapi = apply_server_paths((await client.call("GET", base + "/openapi.json")).object(), base)
     catalog = (await client.call("GET", base + "/.well-known/x402")).object()
     listing = (await client.call("GET", base + "/discovery/resources?limit=100")).object()
     index = (await client.call("GET", base + INDEX)).object()
     methods = dict(paid_operations(openapi))
-    described = {path: _described(openapi, path, method) for path, method in methods.items()}
+    descriptions = {path: _describe_body(openapi, path, method) for path, method in methods.items()}
     roles = {path: role for role, path in (bindings.services or {}).items()}
-    told = {path: name for path, one in _tellings(openapi, index, base) if (name := _named_role(one)) is not None}
+    roles_by_document = {
+        path: name for path, one in _descriptions(openapi, index, base) if (name := _named_role(one)) is not None
+    }
     paths = (
         set(roles)
-        | set(described)
+        | set(descriptions)
         | {path_of(base, url) for url in (*catalog_urls(catalog), *listing_urls(listing), *index_urls(index))}
     )
-    found = []
+    operations = []
     for path in sorted(path for path in paths if path.startswith(PAID_PREFIX) and path != INDEX):
-        role = roles.get(path) or (None if roles else told.get(path) or guess_role(path))
-        bodies, sure = _bodies(profile, role, described.get(path, (None, False)))
-        bound = profile.is_reference or role in (bindings.other_bodies or {})
+        role = roles.get(path) or (None if roles else roles_by_document.get(path) or guess_role(path))
+        bodies, sure = _bodies(profile, role, descriptions.get(path, (None, False)))
+        is_bound = profile.is_reference or role in (bindings.other_bodies or {})
         method = methods.get(path, "post")
-        more = drawn(openapi, path, method, bodies[0])
+        more = vary_body(openapi, path, method, bodies[0])
         unusual = unusual_places(openapi, path, method, bodies[0])
-        found.append(Operation(role, base + path, path, bodies[0], bodies[1:], not bound, sure, more, unusual))
-    return tuple(found)
+        operations.append(Operation(role, base + path, path, bodies[0], bodies[1:], not is_bound, sure, more, unusual))
+    return tuple(operations)
 
 
-def _bodies(profile: Profile, role: str | None, described: tuple[Any, bool]) -> tuple[tuple[Any, ...], bool]:
+def _bodies(profile: Profile, role: str | None, description: tuple[Any, bool]) -> tuple[tuple[Any, ...], bool]:
     bindings = profile.rail_bindings
-    bound = (bindings.bodies or {}).get(role or "")
-    others = (bindings.other_bodies or {}).get(role or "")
+    bound_body = (bindings.bodies or {}).get(role or "")
+    other_bodies = (bindings.other_bodies or {}).get(role or "")
     reference = profile.is_reference
-    if bound is None and reference and role is not None and role in _REFERENCE_BODIES:
+    if bound_body is None and reference and role is not None and role in _REFERENCE_BODIES:
         return _REFERENCE_BODIES[role], True
-    suggested, sure = described
-    first: Any = next((body for body in (bound, suggested) if body is not None), {})
-    further = [others] if isinstance(others, dict) else others or variations(first)
-    return (first, *further), sure or reference or bound is not None
+    suggested_body, sure = description
+    first: Any = next((body for body in (bound_body, suggested_body) if body is not None), {})
+    further = [other_bodies] if isinstance(other_bodies, dict) else other_bodies or variations(first)
+    return (first, *further), sure or reference or bound_body is not None
 
 
-def _described(openapi: Mapping[str, Any], path: str, method: str) -> tuple[Any, bool]:
+def _describe_body(openapi: Mapping[str, Any], path: str, method: str) -> tuple[Any, bool]:
     """Return the body that the document suggests for an operation, and whether it says that this one is accepted."""
-    given = list(examples(openapi, path, method))
-    if given:
-        return given[0], True
-    return _named_once(made_body(openapi, path, method)), takes_no_body(openapi, path, method)
+    example_bodies = list(examples(openapi, path, method))
+    if example_bodies:
+        return example_bodies[0], True
+    return _fill_placeholders(build_required_body(openapi, path, method)), takes_no_body(openapi, path, method)
 
 
-def _named_once(body: Mapping[str, Any] | None) -> Any:
+def _fill_placeholders(body: Mapping[str, Any] | None) -> Any:
     if body is None:
         return None
     return {
@@ -156,11 +158,11 @@ def variations(body: Any) -> tuple[Any, ...]:
     """Return bodies of the same shape that are other requests: one string member changed in each."""
     if not isinstance(body, dict):
         return ({"changed": True},)
-    changed = [{**body, name: value + "A"} for name, value in body.items() if isinstance(value, str) and value]
-    return tuple(changed) or ({**body, "changed": True},)
+    changed_bodies = [{**body, name: value + "A"} for name, value in body.items() if isinstance(value, str) and value]
+    return tuple(changed_bodies) or ({**body, "changed": True},)
 
 
-def screened_otherwise(operation: Operation) -> tuple[Any, ...]:
+def screen_other_addresses(operation: Operation) -> tuple[Any, ...]:
     """Return bodies that screen the flagged and the blocked address, where the known one screens the allowed one.
 
     These are the addresses of the specification's examples (3.7); a service that does not know them may screen them
@@ -172,16 +174,16 @@ def screened_otherwise(operation: Operation) -> tuple[Any, ...]:
     return tuple({**body, "recipient_address": name} for name in ("screen-flag", "screen-block"))
 
 
-def _tellings(
+def _descriptions(
     openapi: Mapping[str, Any], index: Mapping[str, Any], base: str
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield what the documents tell of each paid operation, by its path."""
     for path, method in paid_operations(openapi):
         yield path, openapi["paths"][path][method]
     services = index.get("services")
-    for one in services if isinstance(services, list) else ():
-        if isinstance(one, dict):
-            yield from ((path_of(base, url), one) for url in index_urls({"services": [one]}))
+    for service in services if isinstance(services, list) else ():
+        if isinstance(service, dict):
+            yield from ((path_of(base, url), service) for url in index_urls({"services": [service]}))
 
 
 def _named_role(document: Mapping[str, Any]) -> str | None:

@@ -21,20 +21,22 @@ async def is_there(client: Client, url: str, path: str, headers: dict[str, str] 
     answer = await client.call("POST", url + path, json_body={}, headers=headers or {})
     if not _is_answer(answer):
         return False
-    anywhere = await _anywhere(client, url, headers or {})
+    anywhere = await _answer_nowhere(client, url, headers or {})
     return (anywhere.status, _members(anywhere)) != (answer.status, _members(answer))
 
 
 # What each client was told where nothing is, by address and header fields.
-_told: Final[WeakKeyDictionary[Client, dict[tuple[str, tuple[tuple[str, str], ...]], Answer]]] = WeakKeyDictionary()
+_answers_elsewhere: Final[WeakKeyDictionary[Client, dict[tuple[str, tuple[tuple[str, str], ...]], Answer]]] = (
+    WeakKeyDictionary()
+)
 
 
-async def _anywhere(client: Client, url: str, headers: dict[str, str]) -> Answer:
+async def _answer_nowhere(client: Client, url: str, headers: dict[str, str]) -> Answer:
     """Return what a server answers where nothing is; it is asked once."""
-    known, place = _told.setdefault(client, {}), (url, tuple(sorted(headers.items())))
-    if place not in known:
-        known[place] = await client.call("POST", url + NOWHERE, json_body={}, headers=headers)
-    return known[place]
+    answers, place = _answers_elsewhere.setdefault(client, {}), (url, tuple(sorted(headers.items())))
+    if place not in answers:
+        answers[place] = await client.call("POST", url + NOWHERE, json_body={}, headers=headers)
+    return answers[place]
 
 
 async def openapi_path(client: Client, url: str) -> str | None:
@@ -50,7 +52,7 @@ async def openapi_path(client: Client, url: str) -> str | None:
     return None
 
 
-def described(answer: Answer) -> str:
+def describe_foreign_answer(answer: Answer) -> str:
     """Return what an answer is that no surface gives, in words."""
     if 300 <= answer.status < 400:
         return f"{answer.status} to {answer.headers.get('Location', 'nowhere')}"
@@ -79,6 +81,6 @@ def _members(answer: Answer) -> tuple[str, ...] | None:
     return (*sorted(document), str(document.get("error")))
 
 
-def says_later(answer: Answer) -> bool:
+def asks_to_retry(answer: Answer) -> bool:
     """Return whether a 5xx is no fault of the request's: 503 that says when to come again."""
     return answer.status == 503 and "Retry-After" in answer.headers

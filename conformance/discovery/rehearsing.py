@@ -22,7 +22,7 @@ _NO_TRANSACTION: Final[Mapping[str, str]] = {
 }
 
 
-async def refusal(client: Client, operation: Operation) -> str | None:
+async def probe_body(client: Client, operation: Operation) -> str | None:
     """Return how an operation refuses its body, None where it is not seen to.
 
     Asks for the price, then presents a proof that names no transaction: a service that looks at the body before it
@@ -32,10 +32,10 @@ async def refusal(client: Client, operation: Operation) -> str | None:
         Unreachable: It gave no answer.
     """
     unpaid = await client.call("POST", operation.url, json_body=operation.body)
-    refused = refused_body(unpaid)
-    if refused is not None or unpaid.status != 402:
-        return refused
-    proof = _worthless(unpaid)
+    reason = refused_body(unpaid)
+    if reason is not None or unpaid.status != 402:
+        return reason
+    proof = _worthless_proof(unpaid)
     if proof is None:
         return None
     value = base64.b64encode(json.dumps(proof, separators=(",", ":")).encode()).decode()
@@ -45,7 +45,7 @@ async def refusal(client: Client, operation: Operation) -> str | None:
     )
 
 
-def _worthless(unpaid: Answer) -> dict[str, Any] | None:
+def _worthless_proof(unpaid: Answer) -> dict[str, Any] | None:
     accepts = unpaid.object().get("accepts")
     for entry in accepts if isinstance(accepts, list) else ():
         extra = entry.get("extra") if isinstance(entry, dict) else None

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Final
 
 from conformance.discovery.openapi_bodies import properties
-from conformance.discovery.openapi_paths import resolved
+from conformance.discovery.openapi_paths import resolve_reference
 
 # In lower case, composed (NFC) and without space at an end, so that a service that normalises texts leaves them as they
 # are. Each is milder than the one before it: control characters first, then all that is not ASCII.
@@ -30,11 +30,11 @@ NAMES: Final = ("\ufb33", "\U0001f600", "\u00e9", "a&b", "a/b")
 NUMBERS: Final = (1e21, 1e20, 1e-7, -0.0, 2.0**53, 0.1 + 0.2, 5.0, 5e-324, 333333333.33333329)
 _FREE_FORM: Final = {**dict.fromkeys(NAMES, TEXTS[0]), "numbers": list(NUMBERS)}
 _WHOLE: Final = 1000000.0
-_MOST: Final = 10
-_DEPTH: Final = 4
-_CHOICES: Final = ("anyOf", "oneOf", "allOf")
-_FIXED: Final = frozenset({"enum", "const", "pattern", "format"})
-_CONSTRAINING: Final = frozenset({"type", "properties", *_CHOICES, *_FIXED})
+_MAX_PLACES: Final = 10
+_MAX_DEPTH: Final = 4
+_COMBINATIONS: Final = ("anyOf", "oneOf", "allOf")
+_FIXING_KEYWORDS: Final = frozenset({"enum", "const", "pattern", "format"})
+_TYPE_KEYWORDS: Final = frozenset({"type", "properties", *_COMBINATIONS, *_FIXING_KEYWORDS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,19 @@ def unusual_places(document: Mapping[str, Any], path: str, method: str, body: An
     """
     if not isinstance(body, dict):
         return ()
-    described = properties(document, path, method)
+    schemas = properties(document, path, method)
     texts = (
         UnusualPlace(name, tuple(value + text for text in TEXTS))
         for name, value in body.items()
         if isinstance(value, str)
     )
-    others = (
+    other_places = (
         UnusualPlace(name, values)
-        for name, schema in described.items()
-        if not isinstance(body.get(name), str) and (values := tuple(_values(document, schema, body.get(name), _DEPTH)))
+        for name, schema in schemas.items()
+        if not isinstance(body.get(name), str)
+        and (values := tuple(_values(document, schema, body.get(name), _MAX_DEPTH)))
     )
-    return (*islice(texts, _MOST), *islice(others, _MOST))
+    return (*islice(texts, _MAX_PLACES), *islice(other_places, _MAX_PLACES))
 
 
 def repeated_bodies(body: Any) -> Iterator[dict[str, Any]]:
@@ -79,11 +80,11 @@ def repeated_bodies(body: Any) -> Iterator[dict[str, Any]]:
         if isinstance(body.get("jws"), str):
             yield {**body, "jws": _receipt_of(text)}
         if isinstance(body.get("headers"), dict):
-            yield {**body, "headers": _SIGNED, "required_components": [text]}
+            yield {**body, "headers": _SIGNATURE_FIELDS, "required_components": [text]}
 
 
 # A signature of the right form that holds for no key.
-_SIGNED: Final = {
+_SIGNATURE_FIELDS: Final = {
     "signature-input": f'sig1=("@method");created=1700000000;keyid="{MILDEST}"',
     "signature": f"sig1=:{base64.b64encode(bytes(64)).decode()}:",
 }
@@ -96,28 +97,28 @@ def _receipt_of(kid: str) -> str:
     return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
 
 
-def _values(document: Mapping[str, Any], schema: Any, given: Any, depth: int) -> Iterator[Any]:
+def _values(document: Mapping[str, Any], schema: Any, original: Any, depth: int) -> Iterator[Any]:
     """Yield unusual values of a schema, in addition to what is given there."""
-    described = resolved(document, schema)
-    if not _CONSTRAINING & described.keys():
+    described_schema = resolve_reference(document, schema)
+    if not _TYPE_KEYWORDS & described_schema.keys():
         yield _FREE_FORM
-    if not depth or _FIXED & described.keys():
+    if not depth or _FIXING_KEYWORDS & described_schema.keys():
         return
-    for name in _CHOICES:
-        for one in described[name] if isinstance(described.get(name), list) else ():
-            yield from _values(document, one, given, depth - 1)
-    kinds = described.get("type")
+    for name in _COMBINATIONS:
+        for alternative in described_schema[name] if isinstance(described_schema.get(name), list) else ():
+            yield from _values(document, alternative, original, depth - 1)
+    kinds = described_schema.get("type")
     for kind in kinds if isinstance(kinds, list) else [kinds]:
         if kind == "string":
             yield from TEXTS
         elif kind in {"integer", "number"}:
-            yield from _numbers(described, kind)
-        elif kind == "object" and (members := _further_members(described)) is not False:
-            kept = given if isinstance(given, dict) else {}
+            yield from _numbers(described_schema, kind)
+        elif kind == "object" and (members := _further_members(described_schema)) is not False:
+            members_before = original if isinstance(original, dict) else {}
             values = _values(document, {} if members is True else members, None, depth - 1)
-            yield from ({**kept, **dict.fromkeys(NAMES, value)} for value in values)
-        elif kind == "array" and isinstance(described.get("items"), dict) and not given:
-            yield from ([value] for value in _values(document, described["items"], None, depth - 1))
+            yield from ({**members_before, **dict.fromkeys(NAMES, value)} for value in values)
+        elif kind == "array" and isinstance(described_schema.get("items"), dict) and not original:
+            yield from ([value] for value in _values(document, described_schema["items"], None, depth - 1))
 
 
 def _further_members(schema: Mapping[str, Any]) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.discovery.rail import Operation
-from conformance.discovery.rehearsing import refusal
+from conformance.discovery.rehearsing import probe_body
 from conformance.discovery.unusual_bodies import MILDEST, repeated_bodies
 from conformance.http.client import Client
 
@@ -23,9 +23,9 @@ async def unusual_bodies(client: Client, operation: Operation) -> list[Any]:
     body = operation.body
     for place in operation.unusual:
         for value in place.values:
-            changed = {**body, place.member: value}
-            if await refusal(client, replace(operation, body=changed)) is None:
-                body = changed
+            candidate = {**body, place.member: value}
+            if await probe_body(client, replace(operation, body=candidate)) is None:
+                body = candidate
                 break
     if body == operation.body:
         return []
@@ -46,6 +46,6 @@ async def repeated_body(client: Client, operation: Operation) -> Any:
         Unreachable: It gave no answer.
     """
     for body in repeated_bodies(operation.body):
-        if await refusal(client, replace(operation, body=body)) is None:
+        if await probe_body(client, replace(operation, body=body)) is None:
             return body
     return None

@@ -1,19 +1,16 @@
-"""Paid operations of the rail: what its documents list, and which of them checks try."""
+"""Paid operations of the rail: those that its documents list, and those that checks try."""
 
 from __future__ import annotations
 
 from conformance.discovery.rail import Operation, discover
-from conformance.discovery.rehearsing import refusal
+from conformance.discovery.rehearsing import probe_body
 from conformance.http.client import Client, JsonFault, Unreachable
 from conformance.outcome import Inconclusive
 from conformance.target import Profile
 
 
 class OperationCatalog:
-    """The paid operations of one rail.
-
-    Nothing here judges: what cannot be found or reached becomes the reason of an inconclusive row.
-    """
+    """The paid operations of one rail. Missing operations make rows inconclusive; they are never a breach."""
 
     def __init__(self, profile: Profile, client: Client) -> None:
         self._profile = profile
@@ -31,9 +28,11 @@ class OperationCatalog:
         try:
             self._operations = await discover(self._client, self._profile)
             for operation in (
-                listed_operation for listed_operation in self._operations if rehearse and not listed_operation.sure
+                listed_operation
+                for listed_operation in self._operations
+                if rehearse and not listed_operation.is_accepted
             ):
-                if (refusal_text := await refusal(self._client, operation)) is not None:
+                if (refusal_text := await probe_body(self._client, operation)) is not None:
                     self.refuse_body(operation, refusal_text)
         except (Unreachable, Inconclusive, JsonFault) as fault:
             self._discovery_fault = f"the rail's operations could not be discovered: {fault}"
@@ -42,11 +41,12 @@ class OperationCatalog:
     def operations(self) -> tuple[Operation, ...]:
         """The paid operations that are tried, ordered by path: those the profile binds, else all that are listed.
 
-        One whose only known body was refused is not among them.
+        An operation whose only known body was refused is not among them.
 
         Raises:
             Inconclusive: None was found, or no body is known for any.
         """
+        # The profile is the operator's statement, so it has priority over what the documents list.
         bound_paths = set((self._profile.rail_bindings.services or {}).values())
         candidates = (
             tuple(operation for operation in self.listed_operations if not bound_paths or operation.path in bound_paths)
@@ -58,15 +58,17 @@ class OperationCatalog:
         return usable_operations
 
     def refuse_body(self, operation: Operation, refusal_text: str) -> str:
-        """Keep in mind that an operation refuses its only known body; returns the reason for what hangs on it."""
+        """Record that an operation refuses its only known body; return the reason for rows that depend on it."""
         role = operation.role or "ROLE"
         also = "" if operation.role else f", and [rail.services] {role} = {operation.path!r}"
-        reason = f"unbound: {operation.path} refuses {operation.body!r:.200} ({refusal_text}); bind [rail.bodies] {role}{also}"
+        problem = f"{operation.path} refuses {operation.body!r:.200} ({refusal_text})"
+        reason = f"unbound: {problem}; bind [rail.bodies] {role}{also}"
+        # The first refusal is kept: later ones may only repeat it in other words.
         self._refused.setdefault(operation.path, reason)
         return reason
 
     def find_refusal(self, path: str) -> str | None:
-        """Return why nothing can be judged by calls of a path, None where its body is not known to be refused."""
+        """Return why calls of a path judge nothing; None unless its body is known to be refused."""
         return self._refused.get(path)
 
     @property
@@ -86,9 +88,10 @@ class OperationCatalog:
         """Return the operation of a service: `receipt-verify`, `rfc9421-verify` or `compliance-receipt`.
 
         Raises:
-            Inconclusive: The profile binds no path for it and none could be told from the catalog, or no body is known.
+            Inconclusive: The profile binds no path for it and the catalog identifies none, or no body is known.
         """
         for operation in self.listed_operations:
+            # Before `operations`, which raises the reason of another operation if all were refused.
             if operation.role == role and operation.path in self._refused:
                 raise Inconclusive(self._refused[operation.path])
         for operation in self.operations:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import Operation, catalog_urls, listing_urls, paid_operations
-from conformance.discovery.recognising import described
+from conformance.discovery.recognising import describe_foreign_answer
 from conformance.first_look.forged_payment import forged_payments
 from conformance.first_look.permit import OnlyReading
 from conformance.first_look.x402_answer import Challenged, challenged
@@ -80,7 +80,7 @@ async def recognise(client: Client, permits: Mapping[str, OnlyReading], seen: Re
     if method != "GET":
         permits[given].sells(url)
     first = await client.call(method, url, json_body={} if method == "POST" else None)
-    seen.answered = described(first)
+    seen.answered = describe_foreign_answer(first)
     if _is_challenge(first):
         seen.challenge = challenged(method, url, first)
     # An address that is sold is no address of a surface: that is its host's.
@@ -160,7 +160,7 @@ async def _of_documents(client: Client, permit: OnlyReading, seen: Recognised) -
 def _listed(base: str, documents: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield method and address of what is sold, on this host alone."""
     openapi, catalog, listing = (documents[path] for path in _DOCUMENTS)
-    for path, method in paid_operations(at_their_paths(openapi, base)):
+    for path, method in paid_operations(apply_server_paths(openapi, base)):
         if "{" not in path and method in {"get", "post"}:
             yield method.upper(), base + path
     for url in (*catalog_urls(catalog), *listing_urls(listing)):
@@ -171,7 +171,7 @@ def _listed(base: str, documents: dict[str, dict[str, Any]]) -> Iterator[tuple[s
 
 def _readable(base: str, openapi: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a document lists for GET: it knows nothing of what a stock server's middleware charges for."""
-    paths = at_their_paths(openapi, base).get("paths")
+    paths = apply_server_paths(openapi, base).get("paths")
     for path, item in paths.items() if isinstance(paths, dict) else ():
         if (
             isinstance(path, str)

@@ -21,22 +21,22 @@ class Pipes:
         self._source = source
         self._sink = sink
 
-    def hear(self) -> Message:
+    def receive(self) -> Message:
         """Return the runner's next message; ends the process when the runner is gone."""
         line = self._source.readline()
         if not line:
             sys.exit(0)
         return message_of(line)
 
-    def tell(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         """Send a message."""
         self._sink.write(line_of(message))
         self._sink.flush()
 
-    def ask(self, request: Request) -> Reply:
+    def request(self, request: Request) -> Reply:
         """Send a request and return its reply."""
-        self.tell(request)
-        reply = self.hear()
+        self.send(request)
+        reply = self.receive()
         if not isinstance(reply, Reply):
             sys.exit(f"expected a reply, got {type(reply).__name__}")
         return reply
@@ -49,10 +49,10 @@ def main() -> None:
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     pipes = Pipes(sys.stdin.buffer, sink)
-    order = pipes.hear()
+    order = pipes.receive()
     if not isinstance(order, Order):
         sys.exit("expected an order")
-    pipes.tell(Generation(order, pipes).run())
+    pipes.send(Generation(order, pipes).run())
 
 
 if __name__ == "__main__":

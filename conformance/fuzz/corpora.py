@@ -12,7 +12,7 @@ from typing import Any
 JSON = ("content-type", "application/json")
 _LONG = "a" * 5000
 _DEEP = 15_000
-_OVERSIZED = 70_000
+_OVERSIZED_BYTES = 70_000
 
 # JSON texts by what they are; each stands where another value belongs.
 FRAGMENTS: Mapping[str, str] = {
@@ -65,7 +65,7 @@ def whole_bodies(good: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     text = json.dumps(dict(good)).encode()
     inner = text[1:-1]
     first = next(iter(good), "a")
-    separated = b"," if inner else b""
+    separator = b"," if inner else b""
     yield "nothing", b""
     yield "a space", b" "
     yield "NUL bytes", b"\0" * 16
@@ -79,28 +79,28 @@ def whole_bodies(good: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     yield "a byte order mark", b"\xef\xbb\xbf" + text
     yield "UTF-16", text.decode().encode("utf-16")
     yield "UTF-32", text.decode().encode("utf-32")
-    yield "broken UTF-8", b"{" + inner + separated + b'"x":"\xc3\x28\xff"}'
-    yield "an overlong slash", b"{" + inner + separated + b'"x":"\xc0\xaf"}'
-    yield "a surrogate in UTF-8", b"{" + inner + separated + b'"x":"\xed\xa0\x80"}'
-    yield "a raw line feed in a text", b"{" + inner + separated + b'"x":"a\nb"}'
-    yield "NUL in a name", b"{" + inner + separated + b'"\\u0000":1}'
-    yield "an empty name", b"{" + inner + separated + b'"":1}'
-    yield "half a surrogate pair as a name", b"{" + inner + separated + b'"\\ud800":1}'
-    yield "a member twice", b"{" + inner + separated + json.dumps(first).encode() + b":1}"
-    yield "NaN in an unknown member", b"{" + inner + separated + b'"x":NaN}'
-    yield "-Infinity in an unknown member", b"{" + inner + separated + b'"x":-Infinity}'
-    yield "1e999 in an unknown member", b"{" + inner + separated + b'"x":1e999}'
-    yield "4,500 digits in an unknown member", b"{" + inner + separated + b'"x":' + b"9" * 4500 + b"}"
-    yield "33 deep in an unknown member", b"{" + inner + separated + b'"x":' + b"[" * 33 + b"]" * 33 + b"}"
+    yield "broken UTF-8", b"{" + inner + separator + b'"x":"\xc3\x28\xff"}'
+    yield "an overlong slash", b"{" + inner + separator + b'"x":"\xc0\xaf"}'
+    yield "a surrogate in UTF-8", b"{" + inner + separator + b'"x":"\xed\xa0\x80"}'
+    yield "a raw line feed in a text", b"{" + inner + separator + b'"x":"a\nb"}'
+    yield "NUL in a name", b"{" + inner + separator + b'"\\u0000":1}'
+    yield "an empty name", b"{" + inner + separator + b'"":1}'
+    yield "half a surrogate pair as a name", b"{" + inner + separator + b'"\\ud800":1}'
+    yield "a member twice", b"{" + inner + separator + json.dumps(first).encode() + b":1}"
+    yield "NaN in an unknown member", b"{" + inner + separator + b'"x":NaN}'
+    yield "-Infinity in an unknown member", b"{" + inner + separator + b'"x":-Infinity}'
+    yield "1e999 in an unknown member", b"{" + inner + separator + b'"x":1e999}'
+    yield "4,500 digits in an unknown member", b"{" + inner + separator + b'"x":' + b"9" * 4500 + b"}"
+    yield "33 deep in an unknown member", b"{" + inner + separator + b'"x":' + b"[" * 33 + b"]" * 33 + b"}"
     yield "arrays without end", b"[" * _DEEP
     yield "arrays, closed", b"[" * _DEEP + b"]" * _DEEP
     yield "objects without end", b'{"a":' * _DEEP
     yield "objects, closed", b'{"a":' * 9000 + b"1" + b"}" * 9000
     yield "3,000 members", ("{" + ",".join(f'"m{n}":{n}' for n in range(3000)) + "}").encode()
-    yield "one byte over 64 KiB", b"{" + inner + separated + b'"x":"' + b"a" * (65_537 - len(inner) - 12) + b'"}'
-    yield "a little oversized", b"{" + inner + separated + b'"x":"' + b"a" * _OVERSIZED + b'"}'
-    yield "oversized white space", b" " * _OVERSIZED + text
-    yield "oversized nonsense", b"\xff" * _OVERSIZED
+    yield "one byte over 64 KiB", b"{" + inner + separator + b'"x":"' + b"a" * (65_537 - len(inner) - 12) + b'"}'
+    yield "a little oversized", b"{" + inner + separator + b'"x":"' + b"a" * _OVERSIZED_BYTES + b'"}'
+    yield "oversized white space", b" " * _OVERSIZED_BYTES + text
+    yield "oversized nonsense", b"\xff" * _OVERSIZED_BYTES
     yield "a form", b"a=1&b=%00&c=%ff"
     yield "compressed", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"
     for name, fragment in FRAGMENTS.items():
@@ -112,8 +112,8 @@ def wrong_members(good: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     texts = {name: json.dumps(value) for name, value in good.items()}
     for name in good:
         yield f"without {name}", _object({**{n: t for n, t in texts.items() if n != name}})
-        for what, fragment in FRAGMENTS.items():
-            yield f"{name}: {what}", _object({**texts, name: fragment})
+        for description, fragment in FRAGMENTS.items():
+            yield f"{name}: {description}", _object({**texts, name: fragment})
 
 
 def _object(texts: Mapping[str, str]) -> bytes:

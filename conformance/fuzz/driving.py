@@ -18,7 +18,7 @@ from conformance.processes.watch import marking
 
 Send: TypeAlias = Callable[[Request], Awaitable[Answer]]
 _END_SECONDS = 60.0
-_KEPT = frozenset({"PATH", "HOME", "TMPDIR", "VIRTUAL_ENV", "LANG"})
+_PASSED_VARIABLES = frozenset({"PATH", "HOME", "TMPDIR", "VIRTUAL_ENV", "LANG"})
 
 
 class GeneratingFault(Exception):
@@ -55,31 +55,35 @@ async def drive(order: Order, send: Send) -> AsyncGenerator[Outcome | Skipped | 
         start_new_session=True,
         env=_environment(),
     )
-    said: asyncio.Task[bytes] | None = None
+    error_output: asyncio.Task[bytes] | None = None
     try:
         if process.stderr is None or process.stdout is None or process.stdin is None:
             raise GeneratingFault("the generating process has no pipes")
-        said = asyncio.create_task(process.stderr.read())
-        async for one in _conversation(process.stdout, process.stdin, order, send):
-            yield one
+        error_output = asyncio.create_task(process.stderr.read())
+        async for message in _conversation(process.stdout, process.stdin, order, send):
+            yield message
     except (ConnectionError, EOFError, ValueError) as fault:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-        words = b"" if said is None else await said
+        words = b"" if error_output is None else await error_output
         raise GeneratingFault(f"{fault}: {words.decode('utf-8', 'replace').strip()[-2000:]}") from fault
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
         await process.wait()
-        if said is not None:
-            said.cancel()
+        if error_output is not None:
+            error_output.cancel()
 
 
 def _environment() -> dict[str, str]:
     """Return what the generating process may know: no secret of the run, and nothing that changes what is drawn."""
-    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(("PYTHON", "LC_"))}
-    return {**kept, **marking(), "PYTHONHASHSEED": "0", "HYPOTHESIS_STORAGE_DIRECTORY": os.devnull}
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _PASSED_VARIABLES or name.startswith(("PYTHON", "LC_"))
+    }
+    return {**variables, **marking(), "PYTHONHASHSEED": "0", "HYPOTHESIS_STORAGE_DIRECTORY": os.devnull}
 
 
 async def _conversation(
@@ -88,7 +92,7 @@ async def _conversation(
     sink.write(line_of(order))
     await sink.drain()
     patience = order.seconds + _END_SECONDS
-    asked: tuple[Request, Answer | None] | None = None
+    exchange: tuple[Request, Answer | None] | None = None
     while True:
         try:
             async with asyncio.timeout(patience):
@@ -99,12 +103,12 @@ async def _conversation(
             raise EOFError("the generating process ended early")
         match message_of(line):
             case Request() as request:
-                asked = (request, await _answer(request, send))
-                sink.write(line_of(_reply(asked[1])))
+                exchange = (request, await _answer(request, send))
+                sink.write(line_of(_reply(exchange[1])))
                 await sink.drain()
-            case Finding(fault=words) if asked is not None:
-                if asked[1] is not None:
-                    yield Outcome(asked[0], asked[1], words)
+            case Finding(fault=words) if exchange is not None:
+                if exchange[1] is not None:
+                    yield Outcome(exchange[0], exchange[1], words)
             case Skipped() as skipped:
                 yield skipped
             case End() as end:

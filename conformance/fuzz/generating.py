@@ -72,8 +72,10 @@ def _encodable(codec: str) -> tuple[IntervalSet, IntervalSet]:
     """
     if codec != sys.getdefaultencoding():
         return _tried_out(codec)
-    taken = sorted(one for category in charmap.charmap().values() if _is_text(chr(category[0][0])) for one in category)
-    return IntervalSet(taken).union(IntervalSet(taken)), IntervalSet(())
+    intervals = sorted(
+        one for category in charmap.charmap().values() if _is_text(chr(category[0][0])) for one in category
+    )
+    return IntervalSet(intervals).union(IntervalSet(intervals)), IntervalSet(())
 
 
 def _is_text(character: str) -> bool:
@@ -87,17 +89,17 @@ def _is_text(character: str) -> bool:
 charmap.intervals_from_codec = functools.cache(_encodable)
 
 
-class Talk(Protocol):
+class RunnerLine(Protocol):
     """The line to the runner."""
 
-    def tell(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         """Send a message that wants no answer."""
 
-    def ask(self, request: Request) -> Reply:
+    def request(self, request: Request) -> Reply:
         """Send a request and return its reply."""
 
 
-class Over(BaseException):
+class TimeUp(BaseException):
     """The time is up; no exception that Hypothesis would look into."""
 
 
@@ -106,9 +108,9 @@ class Generation:
     """One order at work."""
 
     order: Order
-    talk: Talk
+    runner: RunnerLine
     _ends: float | None = None
-    _refused: Counter[str] = field(default_factory=Counter)
+    _refusal_counts: Counter[str] = field(default_factory=Counter)
 
     def run(self) -> End:
         """Draw round after round until the rounds or the seconds are used up."""
@@ -123,24 +125,24 @@ class Generation:
         if not operations:
             return End(0, "the document has no operation that requests can be generated for")
         machine = self._machine(schema)
-        done = 0
+        rounds = 0
         try:
-            while not self.order.rounds or done < self.order.rounds:
-                self._round(operations, machine, random.Random(f"{self.order.seed}:{done}"))  # noqa: S311 - repeatable
-                done += 1
-        except Over:
+            while not self.order.rounds or rounds < self.order.rounds:
+                self._round(operations, machine, random.Random(f"{self.order.seed}:{rounds}"))  # noqa: S311 - repeatable
+                rounds += 1
+        except TimeUp:
             pass
-        return End(done)
+        return End(rounds)
 
     def _operations(self, schema: Any) -> Iterator[Any]:
         for result in schema.get_all_operations():
             if isinstance(result, Ok) and result.ok().definition.raw.get("responses"):
                 yield result.ok()
             elif isinstance(result, Ok):
-                self.talk.tell(Skipped(result.ok().label, "all", "the document names no response"))
+                self.runner.send(Skipped(result.ok().label, "all", "the document names no response"))
             else:
                 fault = result.err()
-                self.talk.tell(Skipped(f"{fault.method or '?'} {fault.path or '?'}", "all", str(fault)[:300]))
+                self.runner.send(Skipped(f"{fault.method or '?'} {fault.path or '?'}", "all", str(fault)[:300]))
 
     def _round(self, operations: list[Any], machine: type | None, rng: random.Random) -> None:
         """Draw every kind for every operation, mixed: a round that is cut short leaves out a bit of everything."""
@@ -157,7 +159,7 @@ class Generation:
 
     def _examples(self, operation: Any, mode: GenerationMode, seed: int) -> None:
         kind = str(mode.value)
-        if self._refused[operation.label] >= _HOPELESS:
+        if self._refusal_counts[operation.label] >= _HOPELESS:
             return
 
         @hypothesis.seed(seed)
@@ -168,22 +170,22 @@ class Generation:
             if response is not None:
                 self.judge(case, response)
 
-        self._guarded(draw, operation.label, kind)
+        self._run_guarded(draw, operation.label, kind)
 
     def _journeys(self, machine: type, seed: int) -> None:
         from schemathesis.generation.stateful import run_state_machine_as_test  # noqa: PLC0415 - lazy in the library
 
         settings = self._settings(self.order.examples * _WALKS, stateful_step_count=_STEPS)
-        seeded = hypothesis.seed(seed)(type(machine.__name__, (machine,), {}))
-        self._guarded(lambda: run_state_machine_as_test(seeded, settings=settings), "all", "stateful")
+        seeded_machine = hypothesis.seed(seed)(type(machine.__name__, (machine,), {}))
+        self._run_guarded(lambda: run_state_machine_as_test(seeded_machine, settings=settings), "all", "stateful")
 
-    def _guarded(self, run: Callable[[], None], operation: str, kind: str) -> None:
+    def _run_guarded(self, generate: Callable[[], None], operation: str, kind: str) -> None:
         try:
-            run()
+            generate()
         except Unsatisfiable:
             return  # an operation that takes nothing has no wrong input
         except (SkipTest, Exception) as fault:  # noqa: BLE001 - a stranger's document breaks the library in many ways
-            self.talk.tell(Skipped(operation, kind, f"{type(fault).__name__}: {fault}"[:300]))
+            self.runner.send(Skipped(operation, kind, f"{type(fault).__name__}: {fault}"[:300]))
 
     @staticmethod
     def _settings(examples: int, **further: Any) -> hypothesis.settings:
@@ -205,10 +207,10 @@ class Generation:
         try:
             base = schema.exclude(lambda context: _streams(context.operation)).as_state_machine()
         except Exception as fault:  # noqa: BLE001 - as above
-            self.talk.tell(Skipped("all", "stateful", str(fault)[:300]))
+            self.runner.send(Skipped("all", "stateful", str(fault)[:300]))
             return None
         if not base.bundles:
-            self.talk.tell(Skipped("all", "stateful", "no operation's answer leads to another operation"))
+            self.runner.send(Skipped("all", "stateful", "no operation's answer leads to another operation"))
             return None
 
         class Journey(base):  # type: ignore[misc, valid-type]
@@ -234,36 +236,38 @@ class Generation:
         if self._ends is None:
             self._ends = time.monotonic() + self.order.seconds
         if time.monotonic() >= self._ends:
-            raise Over
+            raise TimeUp
         try:
-            prepared = requests.Request(**_arguments(case)).prepare()
+            request = requests.Request(**_arguments(case)).prepare()
         except (requests.RequestException, ValueError, TypeError):
             hypothesis.reject()  # what cannot be written as a request
         # What is drawn is not sent where a live credential belongs: the runner puts that there.
-        secured = bool(case.operation.definition.raw.get("security", case.operation.schema.raw_schema.get("security")))
-        left_out = _NOT_SENT | (_CREDENTIALS if secured else frozenset())
-        reply = self.talk.ask(
+        needs_credential = bool(
+            case.operation.definition.raw.get("security", case.operation.schema.raw_schema.get("security"))
+        )
+        left_out = _NOT_SENT | (_CREDENTIALS if needs_credential else frozenset())
+        reply = self.runner.request(
             Request(
                 operation=case.operation.label,
                 kind=kind,
-                method=str(prepared.method),
-                target=str(prepared.url).removeprefix(_BASE) or "/",
-                headers=[(n, v) for n, v in map(_text, prepared.headers.items()) if n.lower() not in left_out],
-                body=_base64(prepared.body),
-                secured=secured,
+                method=str(request.method),
+                target=str(request.url).removeprefix(_BASE) or "/",
+                headers=[(n, v) for n, v in map(_text, request.headers.items()) if n.lower() not in left_out],
+                body=_base64(request.body),
+                needs_credential=needs_credential,
             )
         )
-        if secured and reply.status in _NO_ENTRY:
-            self._refused[case.operation.label] += 1
+        if needs_credential and reply.status in _NO_ENTRY:
+            self._refusal_counts[case.operation.label] += 1
         else:
-            self._refused[case.operation.label] = 0
+            self._refusal_counts[case.operation.label] = 0
         if reply.status == 0:
-            self.talk.tell(Finding(None))
+            self.runner.send(Finding(None))
             return None
         headers: dict[str, list[str]] = {}
         for name, value in reply.headers:
             headers.setdefault(name.lower(), []).append(value)
-        return Response(reply.status, headers, base64.b64decode(reply.body), prepared, elapsed=0.0, verify=True)
+        return Response(reply.status, headers, base64.b64decode(reply.body), request, elapsed=0.0, verify=True)
 
     def judge(self, case: Any, response: Response) -> None:
         """Hold an answer against the document and say what is wrong with it, if anything."""
@@ -271,9 +275,9 @@ class Generation:
             case.validate_response(response, checks=CHECKS)
         except (FailureGroup, Failure) as fault:
             faults = list(fault.exceptions) if isinstance(fault, FailureGroup) else [fault]
-            self.talk.tell(Finding("; ".join(sorted(_described(one) for one in faults))[:1500]))
+            self.runner.send(Finding("; ".join(sorted(_describe_failure(one) for one in faults))[:1500]))
         else:
-            self.talk.tell(Finding(None))
+            self.runner.send(Finding(None))
 
 
 def _streams(operation: Any) -> bool:
@@ -282,16 +286,16 @@ def _streams(operation: Any) -> bool:
     return any("text/event-stream" in one.get("content", {}) for one in responses if isinstance(one, dict))
 
 
-def _described(failure: Any) -> str:
+def _describe_failure(failure: Any) -> str:
     title, message = str(getattr(failure, "title", "") or type(failure).__name__), str(getattr(failure, "message", ""))
     return f"{title}: {' '.join(message.split())}"[:600]
 
 
 def _arguments(case: Any) -> dict[str, Any]:
-    known = ("method", "url", "headers", "files", "data", "params", "auth", "cookies", "json")
+    names = ("method", "url", "headers", "files", "data", "params", "auth", "cookies", "json")
     arguments = case.as_transport_kwargs(base_url=_BASE)
     arguments["headers"] = CaseInsensitiveDict(arguments.get("headers") or {})
-    return {name: value for name, value in arguments.items() if name in known}
+    return {name: value for name, value in arguments.items() if name in names}
 
 
 def _text(field: tuple[str | bytes, str | bytes]) -> tuple[str, str]:

@@ -56,7 +56,7 @@ class Request:
     target: str
     headers: list[tuple[str, str]]
     body: str | None
-    secured: bool
+    needs_credential: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,6 @@ def judge_time(case: Case, one: Received) -> None:
 
 def _is_kept(case: Case, one: Received, t: int) -> bool:
     """Return whether an earlier attempt of the same event at the same destination bears the same time."""
-    earlier = (other for other in case.session.inbox.received if other.n < one.n and other.place == one.place)
+    earlier = (other for other in case.session.inbox.deliveries if other.n < one.n and other.place == one.place)
     headers = (header_of(case, other) for other in earlier if other.id == one.id)
     return any(header is not None and header.t == t for header in headers)

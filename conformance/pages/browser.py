@@ -14,13 +14,13 @@ from typing import Any
 from conformance.outcome import Inconclusive
 from programs import chromium
 
-HOW = "pip install 'weldproof[browser]', and have chromium installed (or run: playwright install chromium)"
+INSTALL_HINT = "pip install 'weldproof[browser]', and have chromium installed (or run: playwright install chromium)"
 _SETTLE_MILLISECONDS = 1_500
 _SIZE = {"width": 900, "height": 1400}
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedPage:
     """A page after its scripts ran: the document as it then was, its visible text, and a PNG of all of it."""
 
     html: str
@@ -37,7 +37,7 @@ class Browser:
         self._insecure = insecure
         self._starting = asyncio.Lock()
         # Two pages at once; more would only wait for each other's pixels.
-        self._rooms = asyncio.Semaphore(2)
+        self._slots = asyncio.Semaphore(2)
         self._driver: Any = None
         self._browser: Any = None
 
@@ -49,17 +49,17 @@ class Browser:
             if self._driver is not None:
                 await self._driver.stop()
 
-    async def render(self, url: str) -> Rendered:
+    async def render(self, url: str) -> RenderedPage:
         """Open a page, let its scripts run and return what it shows.
 
         Raises:
             Inconclusive: No browser is installed, or the page cannot be opened in it.
         """
-        browser = await self._opened()
-        async with self._rooms:
-            return await self._shown(browser, url)
+        browser = await self._open()
+        async with self._slots:
+            return await self._show(browser, url)
 
-    async def _shown(self, browser: Any, url: str) -> Rendered:
+    async def _show(self, browser: Any, url: str) -> RenderedPage:
         context = await browser.new_context(viewport=_SIZE, device_scale_factor=2, ignore_https_errors=self._insecure)
         try:
             page = await context.new_page()
@@ -67,7 +67,7 @@ class Browser:
             # A page that keeps a stream open never falls silent; then the time is up, and it shows what it shows.
             with suppress(Exception):
                 await page.wait_for_load_state("networkidle", timeout=_SETTLE_MILLISECONDS)
-            return Rendered(
+            return RenderedPage(
                 await page.content(),
                 await page.evaluate("document.body ? document.body.innerText : ''"),
                 await page.screenshot(full_page=True),
@@ -77,22 +77,22 @@ class Browser:
         finally:
             await context.close()
 
-    async def _opened(self) -> Any:
+    async def _open(self) -> Any:
         async with self._starting:
             if self._browser is None:
-                self._browser = await self._started()
+                self._browser = await self._start()
             return self._browser
 
-    async def _started(self) -> Any:
+    async def _start(self) -> Any:
         try:
             playwright = importlib.import_module("playwright.async_api")
         except ImportError as fault:
-            raise Inconclusive(f"that takes a browser: {HOW}") from fault
+            raise Inconclusive(f"that takes a browser: {INSTALL_HINT}") from fault
         # A run against an operator's server downloads nothing: without an installed browser, Playwright's own is used.
-        installed = await asyncio.to_thread(chromium.found)
-        given = {} if installed is None else chromium.launched(installed)
+        executable = await asyncio.to_thread(chromium.found)
+        options = {} if executable is None else chromium.launched(executable)
         try:
             self._driver = await playwright.async_playwright().start()
-            return await self._driver.chromium.launch(args=["--no-proxy-server"], **given)
+            return await self._driver.chromium.launch(args=["--no-proxy-server"], **options)
         except Exception as fault:
-            raise Inconclusive(f"that takes a browser, and none starts: {HOW}") from fault
+            raise Inconclusive(f"that takes a browser, and none starts: {INSTALL_HINT}") from fault

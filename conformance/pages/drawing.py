@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 _PIXELS: Final = 800
-_MOST_OUTLINES, _MOST_BYTES, _DEPTH = 20_000, 2_000_000, 20
+_MAX_OUTLINES, _MAX_BYTES, _MAX_DEPTH = 20_000, 2_000_000, 20
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _STEP: Final = re.compile(rf"([MmLlHhVvZz])|({_NUMBER.pattern})")
 _MOVE: Final = re.compile(r"(translate|scale)\(([^)]*)\)")
@@ -42,36 +42,36 @@ class _Place:
         return point[0] * self.scale[0] + self.shift[0], point[1] * self.scale[1] + self.shift[1]
 
 
-def drawn(svg: str) -> Image.Image | None:
+def rasterize(svg: str) -> Image.Image | None:
     """Return a drawing as a grey image on white, or None if it is empty or larger than any QR code."""
     from PIL import Image  # noqa: PLC0415 - it comes with the extra for checkout pages
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415 - as above
 
-    root = LexborHTMLParser(svg).css_first("svg") if len(svg) <= _MOST_BYTES else None
+    root = LexborHTMLParser(svg).css_first("svg") if len(svg) <= _MAX_BYTES else None
     size = None if root is None else _view_box(root)
     if root is None or size is None:
         return None
-    left, top, width, height = size
+    left_edge, top, width, height = size
     scale = _PIXELS / max(width, height)
     image = Image.new("L", (max(1, round(width * scale)), max(1, round(height * scale))), 255)
-    place = _Place((scale, scale), (-left * scale, -top * scale), {"fill": "black"})
-    left_over = _MOST_OUTLINES
-    for node, at in _shapes(root, place, _DEPTH):
-        outlines = list(islice(_outlines(node, (width, height)), left_over))
-        left_over -= max(1, len(outlines))
-        if left_over <= 0:
+    place = _Place((scale, scale), (-left_edge * scale, -top * scale), {"fill": "black"})
+    outlines_left = _MAX_OUTLINES
+    for node, at in _shapes(root, place, _MAX_DEPTH):
+        outlines = list(islice(_outlines(node, (width, height)), outlines_left))
+        outlines_left -= max(1, len(outlines))
+        if outlines_left <= 0:
             return None
         _paint(image, outlines, at)
     return image
 
 
 def _view_box(root: LexborNode) -> tuple[float, float, float, float] | None:
-    named = {name.lower(): value or "" for name, value in root.attributes.items()}
-    numbers = [float(one) for one in _NUMBER.findall(named.get("viewbox", ""))]
+    attributes = {name.lower(): value or "" for name, value in root.attributes.items()}
+    numbers = [float(one) for one in _NUMBER.findall(attributes.get("viewbox", ""))]
     if len(numbers) != 4:
-        numbers = [0.0, 0.0, *(_number(named.get(name), 0.0) for name in ("width", "height"))]
-    left, top, width, height = numbers
-    return (left, top, width, height) if 0 < width < 1e6 and 0 < height < 1e6 else None
+        numbers = [0.0, 0.0, *(_number(attributes.get(name), 0.0) for name in ("width", "height"))]
+    left_edge, top, width, height = numbers
+    return (left_edge, top, width, height) if 0 < width < 1e6 and 0 < height < 1e6 else None
 
 
 def _shapes(node: LexborNode, place: _Place, depth: int) -> Iterator[tuple[LexborNode, _Place]]:
@@ -79,14 +79,14 @@ def _shapes(node: LexborNode, place: _Place, depth: int) -> Iterator[tuple[Lexbo
     for child in node.iter():
         if child.tag in {"defs", "clippath", "mask", "style", "script", "title", "desc"}:
             continue
-        at = _moved(place, child)
+        at = _placed_child(place, child)
         if child.tag not in {"g", "svg", "a"}:
             yield child, at
         elif depth:
             yield from _shapes(child, at, depth - 1)
 
 
-def _moved(place: _Place, node: LexborNode) -> _Place:
+def _placed_child(place: _Place, node: LexborNode) -> _Place:
     attributes = {name: value or "" for name, value in node.attributes.items()}
     style = dict(place.style)
     style |= {name: attributes[name] for name in ("fill", "stroke", "stroke-width") if name in attributes}
@@ -108,24 +108,24 @@ def _paint(image: Image.Image, outlines: Sequence[Outline], at: _Place) -> None:
     from PIL import Image, ImageChops, ImageDraw  # noqa: PLC0415 - as above
 
     fill, stroke = _grey(at.style.get("fill")), _grey(at.style.get("stroke", "none"))
-    placed = [[_within(at.to(point)) for point in outline] for outline in outlines if len(outline) > 1]
-    if fill is not None and len(placed) == 1:
-        ImageDraw.Draw(image).polygon(_pixels(placed[0]), fill=fill)
-    elif fill is not None and placed:
+    contours = [[_within(at.to(point)) for point in outline] for outline in outlines if len(outline) > 1]
+    if fill is not None and len(contours) == 1:
+        ImageDraw.Draw(image).polygon(_pixels(contours[0]), fill=fill)
+    elif fill is not None and contours:
         # A contour inside another one is a hole.
         mask = Image.new("1", image.size, 0)
-        for pixels in map(_pixels, placed):
-            left, top = (max(0, min(values)) for values in zip(*pixels, strict=True))
+        for pixels in map(_pixels, contours):
+            left_edge, top = (max(0, min(values)) for values in zip(*pixels, strict=True))
             right, bottom = (max(values) + 1 for values in zip(*pixels, strict=True))
-            box = (left, top, min(image.width, right), min(image.height, bottom))
+            box = (left_edge, top, min(image.width, right), min(image.height, bottom))
             if box[0] < box[2] and box[1] < box[3]:
-                part = Image.new("1", (box[2] - left, box[3] - top), 0)
-                ImageDraw.Draw(part).polygon([(x - left, y - top) for x, y in pixels], fill=1)
+                part = Image.new("1", (box[2] - left_edge, box[3] - top), 0)
+                ImageDraw.Draw(part).polygon([(x - left_edge, y - top) for x, y in pixels], fill=1)
                 mask.paste(ImageChops.logical_xor(mask.crop(box), part), box)
         image.paste(fill, mask=mask)
     if stroke is not None:
         wide = _number(at.style.get("stroke-width"), 1.0) * abs(at.scale[1])
-        for corners in placed:
+        for corners in contours:
             ImageDraw.Draw(image).line(corners, fill=stroke, width=max(1, min(_PIXELS, round(wide))))
 
 
@@ -138,15 +138,15 @@ def _within(point: Point) -> Point:
 def _pixels(corners: Sequence[Point]) -> list[tuple[int, int]]:
     """Return whole pixels; the last row and column belong to the next module."""
     whole = [(round(x), round(y)) for x, y in corners]
-    left, top = (min(values) for values in zip(*whole, strict=True))
-    return [(x - (x > left), y - (y > top)) for x, y in whole]
+    left_edge, top = (min(values) for values in zip(*whole, strict=True))
+    return [(x - (x > left_edge), y - (y > top)) for x, y in whole]
 
 
 def _outlines(node: LexborNode, size: Point) -> Iterator[Outline]:
-    named = {name.lower(): value for name, value in node.attributes.items()}
+    attributes = {name.lower(): value for name, value in node.attributes.items()}
 
     def number(name: str, whole: float = 0.0) -> float:
-        text = named.get(name)
+        text = attributes.get(name)
         return _number(text, 0.0) * (whole / 100 if text is not None and text.strip().endswith("%") else 1)
 
     if node.tag == "rect":
@@ -156,46 +156,46 @@ def _outlines(node: LexborNode, size: Point) -> Iterator[Outline]:
         x, y, half = number("cx"), number("cy"), number("r") * _DOT
         yield [(x - half, y - half), (x + half, y - half), (x + half, y + half), (x - half, y + half)]
     elif node.tag == "polygon":
-        numbers = [float(one) for one in _NUMBER.findall(named.get("points") or "")]
+        numbers = [float(one) for one in _NUMBER.findall(attributes.get("points") or "")]
         yield list(zip(numbers[::2], numbers[1::2], strict=False))
     elif node.tag == "path":
-        yield from _contours(named.get("d") or "")
+        yield from _contours(attributes.get("d") or "")
 
 
 def _contours(path: str) -> Iterator[Outline]:
     """Yield the contours of a path of straight lines; one with curves has none."""
     if re.search(r"[AaCcQqSsTt]", path):
         return
-    here: Point = (0.0, 0.0)
+    point: Point = (0.0, 0.0)
     contour: list[Point] = []
-    command, waiting = "", list[float]()
+    command, numbers = "", list[float]()
     for letter, number in _STEP.findall(path):
         if letter:
-            command, waiting = letter, []
+            command, numbers = letter, []
             if letter in "Zz" and contour:
-                here = contour[0]
+                point = contour[0]
                 yield contour
                 contour = []
             continue
-        waiting.append(float(number))
-        if len(waiting) < _COUNT.get(command.lower(), 0):
+        numbers.append(float(number))
+        if len(numbers) < _COUNT.get(command.lower(), 0):
             continue
         if command in "Mm" and len(contour) > 1:
             yield contour
-        before, here = here, _next(command, waiting, here)
-        contour = [here] if command in "Mm" else [*(contour or [before]), here]
-        command, waiting = {"M": "L", "m": "l"}.get(command, command), []
+        previous_point, point = point, _next_point(command, numbers, point)
+        contour = [point] if command in "Mm" else [*(contour or [previous_point]), point]
+        command, numbers = {"M": "L", "m": "l"}.get(command, command), []
     if len(contour) > 1:
         yield contour
 
 
-def _next(command: str, numbers: list[float], here: Point) -> Point:
-    x, y = here if command.islower() else (0.0, 0.0)
+def _next_point(command: str, numbers: list[float], point: Point) -> Point:
+    x, y = point if command.islower() else (0.0, 0.0)
     match command.lower():
         case "h":
-            return x + numbers[0], here[1]
+            return x + numbers[0], point[1]
         case "v":
-            return here[0], y + numbers[0]
+            return point[0], y + numbers[0]
         case _:
             return x + numbers[0], y + numbers[1]
 
@@ -214,5 +214,5 @@ def _grey(colour: str | None) -> int | None:
 
 
 def _number(text: str | None, default: float) -> float:
-    found = _NUMBER.match((text or "").strip())
-    return default if found is None else float(found[0])
+    match = _NUMBER.match((text or "").strip())
+    return default if match is None else float(match[0])

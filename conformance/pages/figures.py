@@ -14,12 +14,12 @@ MICRO = 1_000_000
 _DIGIT = "0-9\u0660-\u0669\u06f0-\u06f9"
 _SPACES = " _\u00a0\u2009\u202f"
 _NUMBER = re.compile(rf"(?<![{_DIGIT}.,])[{_DIGIT}](?:[{_DIGIT}]|[.,'\u2019\u066b\u066c{_SPACES}](?=[{_DIGIT}]))*")
-_GROUPING = "'\u2019\u066c" + _SPACES
+_GROUP_MARKS = "'\u2019\u066c" + _SPACES
 # Groups of thousands, of hundreds after the first (India) and of ten thousands (China).
 _GROUPS = range(2, 5)
 
 
-def shows(text: str, microunits: int) -> str | None:
+def find_amount(text: str, microunits: int) -> str | None:
     """Return the first number of a text that says exactly `microunits` millionths, None when none does.
 
     A number says it as a decimal of whole units, in any usual spelling, or as the bare integer of millionths.
@@ -46,19 +46,19 @@ def _values(word: str) -> Iterator[int]:
     plain = "".join(str(int(one)) if one.isdecimal() else one for one in word)
     if plain.isdecimal():
         yield int(plain)
-    for mark, other in ((".", ","), (",", "."), ("\u066b", "")):
+    for mark, group_mark in ((".", ","), (",", "."), ("\u066b", "")):
         whole, _, fraction = plain.partition(mark)
-        digits = _grouped(whole, other)
+        digits = _ungroup(whole, group_mark)
         if digits is not None and (mark not in plain or fraction.isdecimal()):
             value = Decimal(f"{digits}.{fraction or 0}") * MICRO
             if value == value.to_integral_value():
                 yield int(value)
 
 
-def _grouped(whole: str, mark: str) -> str | None:
+def _ungroup(whole: str, mark: str) -> str | None:
     """Return the digits of a whole number that may be grouped by `mark` or by what only groups, else None."""
-    for one in (mark, *_GROUPING):
-        parts = whole.split(one) if one else [whole]
+    for separator in (mark, *_GROUP_MARKS):
+        parts = whole.split(separator) if separator else [whole]
         if all(part.isdecimal() for part in parts) and all(len(part) in _GROUPS for part in parts[1:]):
             return "".join(parts)
     return None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 
-_UNSEEN = frozenset({"script", "style", "template", "head", "datalist", "iframe", "object"})
+_INVISIBLE_TAGS = frozenset({"script", "style", "template", "head", "datalist", "iframe", "object"})
 _INLINE = frozenset(
     {"a", "abbr", "b", "bdi", "code", "em", "i", "kbd", "mark", "samp", "small", "span", "strong", "wbr"}
 )
@@ -71,7 +71,7 @@ class Page:
         return None if node is None else _element(node)
 
     @cached_property
-    def labelled(self) -> tuple[tuple[str, str], ...]:
+    def label_pairs(self) -> tuple[tuple[str, str], ...]:
         """Every pair of neighbouring visible texts: a label and what may be its value, in the order of the page."""
         lines = [line for line in self.text.split("\n") if line]
         pairs = [(one.rstrip(" :"), other) for one, other in pairwise(lines)]
@@ -81,13 +81,13 @@ class Page:
     @cached_property
     def image_sources(self) -> tuple[str, ...]:
         """Addresses of the page's images, `data:` ones too, in the order of the page."""
-        found = [
+        sources = [
             node.attributes.get("src") or node.attributes.get("href") or node.attributes.get("data") or ""
             for node in self._tree.css("img[src], input[type=image][src], object[data], embed[src], svg image[href]")
         ]
         for node in self._tree.css("[style]"):
-            found += _STYLE_URL.findall(node.attributes.get("style") or "")
-        return tuple(one.strip() for one in found if one.strip())
+            sources += _STYLE_URL.findall(node.attributes.get("style") or "")
+        return tuple(one.strip() for one in sources if one.strip())
 
     @cached_property
     def drawings(self) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ def _pieces(node: LexborNode) -> Iterator[str]:
     if node.tag == "-text":
         yield re.sub(r"\s+", " ", node.text(deep=False))
         return
-    if node.tag in _UNSEEN or _is_hidden(node):
+    if node.tag in _INVISIBLE_TAGS or _is_hidden(node):
         return
     if node.tag == "br":
         yield "\n"

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from conformance.pages.drawing import drawn
+from conformance.pages.drawing import rasterize
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 _LARGEST_PIXELS = 40_000_000
 _ETHEREUM = re.compile(r"ethereum:(?:pay-)?(0x[0-9a-fA-F]{40})(?:@([0-9]+))?/transfer\?(.*)", re.DOTALL)
 _QUIET = 8
-_DRAWING, _HEAD = re.compile(rb"<svg\b", re.IGNORECASE), 4096
+_SVG_TAG, _HEAD = re.compile(rb"<svg\b", re.IGNORECASE), 4096
 # A code of few pixels can be distinguished from noise if its modules are several pixels wide.
-_SMALL, _ENLARGED = 400, 4
+_SMALL, _ENLARGEMENT = 400, 4
 # Pictures whose text is kept: a page is looked at again and again, and each look costs some ten milliseconds.
-_KEPT = 32
+_CACHE_SIZE = 32
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def decode(data: bytes) -> tuple[str, ...]:
     """Return the text of every QR code in a PNG, JPEG, GIF, WebP, BMP or SVG image; none when it is no such image."""
     from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - it comes with the extra for checkout pages
 
     if is_drawing(data):
-        pixels = drawn(data.decode("utf-8", "replace"))
+        pixels = rasterize(data.decode("utf-8", "replace"))
         return () if pixels is None else _codes(_on_white(pixels))
     try:
         with Image.open(io.BytesIO(data)) as opened:
@@ -41,27 +41,29 @@ def decode(data: bytes) -> tuple[str, ...]:
             image = _on_white(opened)
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return ()
-    found = _codes(image)
-    if not found and max(image.size) < _SMALL:
-        found = _codes(image.resize((image.width * _ENLARGED, image.height * _ENLARGED), Image.Resampling.NEAREST))
-    return found
+    texts = _codes(image)
+    if not texts and max(image.size) < _SMALL:
+        texts = _codes(
+            image.resize((image.width * _ENLARGEMENT, image.height * _ENLARGEMENT), Image.Resampling.NEAREST)
+        )
+    return texts
 
 
 def is_drawing(data: bytes) -> bool:
     """Return whether an image is a drawing (SVG), of which only a browser shows everything."""
-    return _DRAWING.search(data[:_HEAD]) is not None
+    return _SVG_TAG.search(data[:_HEAD]) is not None
 
 
-def _on_white(opened: Image.Image) -> Image.Image:
+def _on_white(picture: Image.Image) -> Image.Image:
     """Return an image as a reader sees it: what is transparent is the page's white, and so is its margin."""
     from PIL import Image, ImageOps  # noqa: PLC0415 - as above
 
-    if opened.mode in {"1", "L"} and "transparency" not in opened.info:
-        return ImageOps.expand(opened.convert("L"), _QUIET, 255)
-    coloured = opened.convert("RGBA")
-    size = (coloured.width + 2 * _QUIET, coloured.height + 2 * _QUIET)
+    if picture.mode in {"1", "L"} and "transparency" not in picture.info:
+        return ImageOps.expand(picture.convert("L"), _QUIET, 255)
+    rgba = picture.convert("RGBA")
+    size = (rgba.width + 2 * _QUIET, rgba.height + 2 * _QUIET)
     white = Image.new("RGBA", size, "white")
-    white.alpha_composite(coloured, (_QUIET, _QUIET))
+    white.alpha_composite(rgba, (_QUIET, _QUIET))
     return white.convert("L")
 
 
@@ -70,8 +72,8 @@ def _codes(image: Image.Image) -> tuple[str, ...]:
 
     # A look for every kind of barcode takes eight times as long.
     kinds = zxingcpp.BarcodeFormat
-    wanted = zxingcpp.BarcodeFormats((kinds.QRCode, kinds.MicroQRCode, kinds.RMQRCode))
-    return tuple(found.text for found in zxingcpp.read_barcodes(image, formats=wanted))
+    formats = zxingcpp.BarcodeFormats((kinds.QRCode, kinds.MicroQRCode, kinds.RMQRCode))
+    return tuple(found.text for found in zxingcpp.read_barcodes(image, formats=formats))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +115,17 @@ class Payload:
         return None if self.amount is None else self.amount.scaleb(6)
 
 
-def read(text: str) -> Payload:
+def read_payload(text: str) -> Payload:
     """Return what a payload asks for: ARC-26, Solana Pay, and EIP-681, also in the fragment of a page's address."""
     fragment = urlsplit(text).fragment if text.startswith(("http://", "https://")) else ""
-    if (asked := _ETHEREUM.match(fragment or text)) is not None:
-        asking: dict[str, str] = dict(parse_qsl(asked[3]))
-        number = asked[2]
+    if (request := _ETHEREUM.match(fragment or text)) is not None:
+        asking: dict[str, str] = dict(parse_qsl(request[3]))
+        number = request[2]
         return Payload(
             text,
             address=asking.get("address"),
             atomic=_integer(asking.get("uint256")),
-            asset=asked[1],
+            asset=request[1],
             chain_id=None if number is None else int(number),
         )
     if text.startswith("algorand://"):

@@ -60,11 +60,11 @@ class PageReader:
         answer = await client.call("GET", url, headers=_ACCEPT, retry=retry)
         page = Page(answer.body.decode("utf-8", "replace"))
         if self._needs_scripts:
-            return await self._rendered(answer, url, codes=codes), answer
+            return await self._render(answer, url, codes=codes), answer
         images = await self._images(client, url, page) if codes else ()
-        found = tuple(map(qr.read, dict.fromkeys(text for image in images for text in qr.decode(image))))
-        unseen = None if self._whole else _unseen(url, page, images)
-        return View(answer.status, page, page.text, found, self._selectors, unseen), answer
+        payloads = tuple(map(qr.read_payload, dict.fromkeys(text for image in images for text in qr.decode(image))))
+        unseen = None if self._whole else _unseen_parts(url, page, images)
+        return View(answer.status, page, page.text, payloads, self._selectors, unseen), answer
 
     async def look_for(self, client: Client, url: str, shows: Callable[[View], bool]) -> tuple[View, Answer]:
         """Fetch a page with its QR codes, and again with its scripts run if the first view does not show enough.
@@ -76,36 +76,36 @@ class PageReader:
             Unreachable: No answer came.
         """
         view, answer = await self.look(client, url, codes=True)
-        enough = shows(view) and not view.lacking
-        if answer.status != 200 or enough or view.unseen is None or self._needs_scripts:
+        enough = shows(view) and not view.missing_names
+        if answer.status != 200 or enough or view.unseen_parts is None or self._needs_scripts:
             return view, answer
         try:
-            rendered = await self._rendered(answer, url, codes=True)
+            rendered_view = await self._render(answer, url, codes=True)
         except Inconclusive as reason:
-            return replace(view, unseen=f"{view.unseen}: {reason}"), answer
+            return replace(view, unseen_parts=f"{view.unseen_parts}: {reason}"), answer
         # Scripts are needed as well where they fill in what the profile binds: a state may be seen in no other way.
-        if shows(rendered) or set(rendered.lacking) < set(view.lacking):
+        if shows(rendered_view) or set(rendered_view.missing_names) < set(view.missing_names):
             self._needs_scripts = view.page.has_scripts
-        return rendered, answer
+        return rendered_view, answer
 
-    async def _rendered(self, answer: Answer, url: str, *, codes: bool) -> View:
-        shown = await self._browser.render(url)
-        found = tuple(map(qr.read, qr.decode(shown.picture))) if codes else ()
-        return View(answer.status, Page(shown.html), shown.text, found, self._selectors)
+    async def _render(self, answer: Answer, url: str, *, codes: bool) -> View:
+        rendering = await self._browser.render(url)
+        payloads = tuple(map(qr.read_payload, qr.decode(rendering.picture))) if codes else ()
+        return View(answer.status, Page(rendering.html), rendering.text, payloads, self._selectors)
 
     async def _images(self, client: Client, url: str, page: Page) -> tuple[bytes, ...]:
         """Return the page's own images and inline drawings; an image of another host is not fetched."""
-        found = [one.encode() for one in page.drawings[:_MOST_IMAGES]]
+        images = [one.encode() for one in page.drawings[:_MOST_IMAGES]]
         for source in page.image_sources[:_MOST_IMAGES]:
             if source.startswith("data:"):
-                found.append(_of_data(source))
+                images.append(_decode_data_url(source))
             elif _same_host(url, address := urljoin(url, source)):
                 answer = await client.call("GET", address, headers={"accept": "image/*"})
-                found += [answer.body] if answer.status == 200 else []
-        return tuple(found)
+                images += [answer.body] if answer.status == 200 else []
+        return tuple(images)
 
 
-def _of_data(url: str) -> bytes:
+def _decode_data_url(url: str) -> bytes:
     head, _, content = url.removeprefix("data:").partition(",")
     raw = unquote_to_bytes(content)
     if not head.endswith(";base64"):
@@ -116,12 +116,12 @@ def _of_data(url: str) -> bytes:
         return b""
 
 
-def _same_host(one: str, other: str) -> bool:
-    first, second = urlsplit(one), urlsplit(other)
+def _same_host(url: str, other_url: str) -> bool:
+    first, second = urlsplit(url), urlsplit(other_url)
     return second.scheme in {"http", "https"} and (first.hostname, first.port) == (second.hostname, second.port)
 
 
-def _unseen(url: str, page: Page, images: Sequence[bytes]) -> str | None:
+def _unseen_parts(url: str, page: Page, images: Sequence[bytes]) -> str | None:
     """Return the parts of the page that the document as sent may lack."""
     elsewhere = [
         one for one in page.image_sources if not one.startswith("data:") and not _same_host(url, urljoin(url, one))

@@ -18,16 +18,16 @@ from conformance.pages.page import Element, Page
 from conformance.pages.qr import Payload
 from conformance.vocabulary.lanes.registry import FACTS
 
-_PAID = re.compile(r"\bpaid\b", re.IGNORECASE)
+_PAID_WORD = re.compile(r"\bpaid\b", re.IGNORECASE)
 # Before the word, these say that it is not so, or not yet; after it, these make it no state.
-_NOT = re.compile(
+_NEGATION = re.compile(
     r"\b(not|never|isn.?t|hasn.?t|once|when|until|if|after|before|soon|to be|will be|must be|should be|can be|yet)\b"
     r"|\bun-?paid\b",
     re.IGNORECASE,
 )
-_OF = re.compile(r"\bpaid\s+(by|with|to|in|on|at|via|for|out)\b", re.IGNORECASE)
+_PAID_BY = re.compile(r"\bpaid\s+(by|with|to|in|on|at|via|for|out)\b", re.IGNORECASE)
 # What a link that ended otherwise says of itself.
-_ENDED = re.compile(r"\b(expired|cancell?ed)\b", re.IGNORECASE)
+_ENDED_WORD = re.compile(r"\b(expired|cancell?ed)\b", re.IGNORECASE)
 _STATE_WORDS = 4
 _MEMO_LABEL = re.compile(r"\b(memo|note|reference|message)\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9]+")
@@ -51,9 +51,9 @@ class View:
     text: str
     codes: tuple[Payload, ...] = ()
     selectors: Mapping[str, str] = field(default_factory=dict)
-    unseen: str | None = None
+    unseen_parts: str | None = None
 
-    def bound(self, name: str) -> Element | None:
+    def bound_element(self, name: str) -> Element | None:
         """Return the element that the profile binds to a name; None when it binds none or the page has it not.
 
         Raises:
@@ -66,43 +66,43 @@ class View:
         except ValueError as fault:
             raise Inconclusive(f"[gateway.checkout_selectors] {name}: {fault}") from fault
 
-    def _where(self, name: str) -> str:
+    def _text_of(self, name: str) -> str:
         """Return the text in which a name is to be found."""
         if name not in self.selectors:
             return self.text
-        element = self.bound(name)
+        element = self.bound_element(name)
         return "" if element is None else element.text
 
     @property
-    def lacking(self) -> tuple[str, ...]:
+    def missing_names(self) -> tuple[str, ...]:
         """Names that the profile binds to elements which the page has not, or has with nothing in them."""
         return tuple(name for name in self.selectors if name != "qr" and not self._holds(name))
 
     def _holds(self, name: str) -> bool:
-        element = self.bound(name)
+        element = self.bound_element(name)
         return element is not None and bool(element.text.strip() or element.attributes.get("data-state"))
 
     def shows_address(self, address: str) -> bool:
         """Return whether the page shows an address, in one piece or in groups; one in hex in any case."""
-        shown, wanted = "".join(self._where("address").split()), address
-        if wanted.lower().startswith("0x"):
-            shown, wanted = shown.lower(), wanted.lower()
-        return wanted == shown if "address" in self.selectors else wanted in shown
+        text, expected_text = "".join(self._text_of("address").split()), address
+        if expected_text.lower().startswith("0x"):
+            text, expected_text = text.lower(), expected_text.lower()
+        return expected_text == text if "address" in self.selectors else expected_text in text
 
     def addresses(self, lane: str) -> tuple[str, ...]:
         """Return every address of a lane that the page shows, each once."""
-        words = re.findall(r"[A-Za-z0-9]{26,}", self._where("address"))
+        words = re.findall(r"[A-Za-z0-9]{26,}", self._text_of("address"))
         return tuple(dict.fromkeys(word for word in words if is_address(FACTS[lane].namespace, word)))
 
     def shown_amount(self, microunits: int) -> str | None:
         """Return how the page writes an amount, None when it does not show exactly that."""
-        return figures.shows(self._where("amount"), microunits)
+        return figures.find_amount(self._text_of("amount"), microunits)
 
     def amounts(self) -> tuple[frozenset[int], ...]:
         """Return the values that each number in the place of the amount can have, in millionths."""
-        return tuple(values for _, values in figures.numbers(self._where("amount")) if values)
+        return tuple(values for _, values in figures.numbers(self._text_of("amount")) if values)
 
-    def memo(self, link_token: str, expected: str | None = None) -> str | None:
+    def memo(self, link_token: str, expected_memo: str | None = None) -> str | None:
         """Return the memo that the page shows; None if it cannot be distinguished from the rest of the page.
 
         Args:
@@ -110,27 +110,27 @@ class View:
             expected: The memo text that the profile's rule gives for this link, if the profile has one.
         """
         if "memo" in self.selectors:
-            element = self.bound("memo")
+            element = self.bound_element("memo")
             return None if element is None else element.text.strip() or None
-        if expected is not None:
-            return expected if expected in self.text else None
+        if expected_memo is not None:
+            return expected_memo if expected_memo in self.text else None
         in_code = next((one.memo for one in self.codes if one.memo and one.memo in self.text), None)
         return in_code or self._labelled_memo(link_token)
 
     def _labelled_memo(self, link_token: str) -> str | None:
-        values = [value for label, value in self.page.labelled if _MEMO_LABEL.search(label) and " " not in value]
+        values = [value for label, value in self.page.label_pairs if _MEMO_LABEL.search(label) and " " not in value]
         with_token = [word for word in self.text.split() if link_token in word and "/" not in word]
-        found = [one for one in (*values, *with_token) if len(one) > 1]
-        return found[0] if found else None
+        memos = [one for one in (*values, *with_token) if len(one) > 1]
+        return memos[0] if memos else None
 
     def paid_lines(self) -> frozenset[str]:
         """Return the lines of the page by which it may say that it is paid."""
         if "state" in self.selectors:
-            element = self.bound("state")
-            said = "" if element is None else f"{element.attributes.get('data-state', '')} {element.text}"
+            element = self.bound_element("state")
+            state = "" if element is None else f"{element.attributes.get('data-state', '')} {element.text}"
             # An attribute is for scripts: people read the text, and one that names another end is not Paid to them.
-            other = element is not None and _ENDED.search(element.text) and not _PAID.search(element.text)
-            return frozenset({"Paid"}) if _says_paid(said) and not other else frozenset()
+            is_ended = element is not None and _ENDED_WORD.search(element.text) and not _PAID_WORD.search(element.text)
+            return frozenset({"Paid"}) if _says_paid(state) and not is_ended else frozenset()
         return frozenset(line for line in self.text.split("\n") if _says_paid(line))
 
     def turned_paid(self, before: View) -> frozenset[str]:
@@ -139,12 +139,12 @@ class View:
 
 
 def _says_paid(line: str) -> bool:
-    return _PAID.search(line) is not None and _NOT.search(line) is None
+    return _PAID_WORD.search(line) is not None and _NEGATION.search(line) is None
 
 
 def is_state(line: str) -> bool:
     """Return whether a line says `Paid` as a state only: a few words, without a payer or an amount paid."""
-    return _says_paid(line) and len(_WORD.findall(line)) <= _STATE_WORDS and _OF.search(line) is None
+    return _says_paid(line) and len(_WORD.findall(line)) <= _STATE_WORDS and _PAID_BY.search(line) is None
 
 
 def disagreements(view: View, address: str, microunits: int, memo: str | None) -> Sequence[str]:

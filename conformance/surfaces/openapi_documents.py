@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.engine.check import Case
 from conformance.http.client import Answer, Client
 
@@ -25,7 +25,7 @@ async def published_document(case: Case, surface: str) -> Mapping[str, Any] | No
     if found is None:
         return None
     place, answer = found
-    return at_their_paths(answer.object(), case.profile.surfaces[surface].url.rstrip("/"), place)
+    return apply_server_paths(answer.object(), case.profile.surfaces[surface].url.rstrip("/"), place)
 
 
 async def published_answer(case: Case, surface: str) -> Answer | None:
@@ -48,7 +48,7 @@ async def document_below(client: Client, base: str, paths: Sequence[str]) -> Map
         Unreachable: It gave no answer.
     """
     found = await _first_below(client, base, paths)
-    return None if found is None else at_their_paths(found[1].object(), base, found[0])
+    return None if found is None else apply_server_paths(found[1].object(), base, found[0])
 
 
 def places_of(bound: str | None) -> tuple[str, ...]:

@@ -127,7 +127,7 @@ def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:
     known = [one for one in operations if one.role is not None and writable(one.path)]
     bindings: dict[str, Any] = {
         "services": {one.role: one.path for one in known},
-        "bodies": {one.role: one.body for one in known if one.body and one.sure and writable(one.body)},
+        "bodies": {one.role: one.body for one in known if one.body and one.is_accepted and writable(one.body)},
     }
     price = next((rail["prices"][one.path] for one in known if one.role == "receipt-verify"), None)
     named = {"scheme": rail["scheme"], "challenge_ttl": rail["ttl"], "price_receipt_verify": price}

@@ -13,7 +13,7 @@ from conformance.webhook_receiver.receiver import Reply
 MOST_REMEMBERED = 50_000
 
 
-class Full(Exception):
+class EffectsFull(Exception):
     """As many ids are remembered as there is room for, and none is old enough to be forgotten."""
 
 
@@ -27,11 +27,11 @@ class Outcome:
     """
 
     reply: Reply
-    done: bool
+    has_effect: bool
 
 
 @dataclass(slots=True)
-class _Remembered:
+class _EventRecord:
     effects: int
     last: float
 
@@ -49,14 +49,14 @@ class Effects:
         self._window = window
         self._most = most
         self._monotonic = monotonic
-        self._done: OrderedDict[str, _Remembered] = OrderedDict()
+        self._done: OrderedDict[str, _EventRecord] = OrderedDict()
         self._running: dict[str, asyncio.Task[Outcome]] = {}
 
     def count(self, event_id: str) -> int:
         """Return how many effects an event had, as far as it is remembered."""
         return self._done[event_id].effects if event_id in self._done else 0
 
-    async def once(self, event_id: str, effect: Callable[[], Awaitable[Outcome]]) -> Outcome | None:
+    async def run_once(self, event_id: str, effect: Callable[[], Awaitable[Outcome]]) -> Outcome | None:
         """Give an event its effect, unless it had it.
 
         A delivery of an event whose effect is already running waits for that effect and gets its outcome. The effect
@@ -79,18 +79,18 @@ class Effects:
 
     async def close(self) -> None:
         """End the effects that are under way."""
-        running = tuple(self._running.values())
-        for task in running:
+        tasks = tuple(self._running.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _perform(self, event_id: str, effect: Callable[[], Awaitable[Outcome]]) -> Outcome:
         try:
             outcome = await effect()
-            if outcome.done:
-                known = self._done.setdefault(event_id, _Remembered(0, 0.0))
-                known.effects += 1
-                known.last = self._monotonic()
+            if outcome.has_effect:
+                entry = self._done.setdefault(event_id, _EventRecord(0, 0.0))
+                entry.effects += 1
+                entry.last = self._monotonic()
             return outcome
         finally:
             del self._running[event_id]
@@ -105,5 +105,5 @@ class Effects:
             return
         oldest = next(iter(self._done), None)
         if oldest is None or self._monotonic() - self._done[oldest].last <= self._window:
-            raise Full
+            raise EffectsFull
         del self._done[oldest]

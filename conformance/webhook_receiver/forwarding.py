@@ -36,7 +36,7 @@ _AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
 @dataclass(frozen=True, slots=True)
-class Forwarded:
+class ForwardOutcome:
     """The outcome of forwarding.
 
     Attributes:
@@ -48,7 +48,7 @@ class Forwarded:
     fault: str | None = None
 
     @property
-    def accepted(self) -> bool:
+    def is_accepted(self) -> bool:
         """Whether the other side took it, with a 2xx of its own."""
         return self.fault is None and HTTPStatus(200) <= self.reply.status < HTTPStatus(300)
 
@@ -82,10 +82,10 @@ class Forwarder:
         """Return whether an arrival is one that this forwarder sent."""
         return any(self._name in value for value in arrival.values("Via"))
 
-    async def forward(self, arrival: Arrival) -> Forwarded:
+    async def forward(self, arrival: Arrival) -> ForwardOutcome:
         """Send a delivery on and return the answer; what goes wrong is in it, nothing is raised."""
         if self._session is None:
-            return _failed(HTTPStatus.BAD_GATEWAY, "the forwarder is closed")
+            return _failure(HTTPStatus.BAD_GATEWAY, "the forwarder is closed")
         try:
             async with self._session.request(
                 arrival.method,
@@ -97,26 +97,28 @@ class Forwarder:
             ) as response:
                 body = await read_up_to(response.content, self._limit)
                 if body is None:
-                    return _failed(HTTPStatus.BAD_GATEWAY, f"its answer is longer than {self._limit} bytes")
-                return Forwarded(Reply(response.status, _end_to_end(response.raw_headers), body))
+                    return _failure(HTTPStatus.BAD_GATEWAY, f"its answer is longer than {self._limit} bytes")
+                return ForwardOutcome(Reply(response.status, _end_to_end(response.raw_headers), body))
         except TimeoutError:
-            return _failed(HTTPStatus.GATEWAY_TIMEOUT, f"no answer within {self._seconds:g} s")
+            return _failure(HTTPStatus.GATEWAY_TIMEOUT, f"no answer within {self._seconds:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as fault:
-            return _failed(HTTPStatus.BAD_GATEWAY, f"{type(fault).__name__}: {fault}")
+            return _failure(HTTPStatus.BAD_GATEWAY, f"{type(fault).__name__}: {fault}")
 
     def _fields(self, arrival: Arrival) -> CIMultiDict[str]:
-        sent = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in arrival.headers)
-        return CIMultiDict((*_end_to_end(sent), ("Via", f"1.1 {self._name}")))
+        fields = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in arrival.headers)
+        return CIMultiDict((*_end_to_end(fields), ("Via", f"1.1 {self._name}")))
 
 
 def _end_to_end(fields: tuple[tuple[bytes, bytes], ...]) -> tuple[tuple[str, str], ...]:
     """Return the header fields that are not between two hops, in order; aiohttp writes them as UTF-8 again."""
-    named = b",".join(value for name, value in fields if name.lower() == b"connection").decode("latin-1").lower()
-    dropped = _HOP_BY_HOP | {token.strip() for token in named.split(",")}
+    connection_names = (
+        b",".join(value for name, value in fields if name.lower() == b"connection").decode("latin-1").lower()
+    )
+    dropped_names = _HOP_BY_HOP | {token.strip() for token in connection_names.split(",")}
     return tuple(
         (name.decode("latin-1"), _text(value))
         for name, value in fields
-        if name.decode("latin-1").lower() not in dropped
+        if name.decode("latin-1").lower() not in dropped_names
     )
 
 
@@ -127,5 +129,5 @@ def _text(value: bytes) -> str:
         return value.decode("latin-1")
 
 
-def _failed(status: HTTPStatus, why: str) -> Forwarded:
-    return Forwarded(Reply(status), why)
+def _failure(status: HTTPStatus, why: str) -> ForwardOutcome:
+    return ForwardOutcome(Reply(status), why)

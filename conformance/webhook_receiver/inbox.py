@@ -18,9 +18,9 @@ from conformance.oracles.strict_json import JsonTextFault, strict_json
 from conformance.oracles.webhook_signature import SignatureHeader, read
 from conformance.outcome import Inconclusive
 from conformance.target import Destination, Profile, clock_file
-from conformance.webhook_receiver.receiver import Arrival, CannotListen, Receiver, Reply, bound
+from conformance.webhook_receiver.receiver import Arrival, CannotListen, Receiver, Reply, bind_sockets
 
-CONFIRMED = "payment.confirmed"
+CONFIRMED_TYPE = "payment.confirmed"
 _NOWHERE = Reply(404)
 _HTTP_PORT = 80
 
@@ -81,8 +81,8 @@ class Received:
     @property
     def data(self) -> Mapping[str, Any]:
         """The event's `data`, empty where it has none."""
-        found = self.event.get("data")
-        return found if isinstance(found, dict) else {}
+        members = self.event.get("data")
+        return members if isinstance(members, dict) else {}
 
     @property
     def id(self) -> object:
@@ -101,9 +101,9 @@ class Received:
     @property
     def confirms(self) -> bool:
         """Whether it says that a payment is confirmed."""
-        return self.event.get("type") == CONFIRMED
+        return self.event.get("type") == CONFIRMED_TYPE
 
-    def tells_of(self, words: Sequence[str]) -> bool:
+    def mentions(self, words: Sequence[str]) -> bool:
         """Return whether one of the words is in a string of the event, or in its bytes if it is not JSON."""
         # Most events are about something else, which one search of all their texts shows.
         return any(word.lower() in self._lower and any(_has(text, word) for text in self._texts) for word in words)
@@ -166,33 +166,35 @@ class Inbox:
 
     async def open(self) -> None:
         """Receive at every destination of the profile, as far as its address can be bound."""
-        found: dict[tuple[str, int], list[Place]] = defaultdict(list)
-        for name, one in self._profile.webhook.destinations.items():
-            secret = one.secret.read()
+        places_by_address: dict[tuple[str, int], list[Place]] = defaultdict(list)
+        for name, destination in self._profile.webhook.destinations.items():
+            secret = destination.secret.read()
             self._names.secret(secret, f"WEBHOOK_{name.upper()}_SECRET")
             try:
-                host, port = listening_at(one)
+                host, port = listening_address(destination)
             except ValueError as fault:
                 self._trouble[name] = f"[webhook.destinations.{name}] {fault}"
                 continue
-            found[host, port].append(Place(name, one, secret, host, port, urlsplit(one.url).path or "/"))
-        for places in found.values():
+            places_by_address[host, port].append(
+                Place(name, destination, secret, host, port, urlsplit(destination.url).path or "/")
+            )
+        for places in places_by_address.values():
             await self._open(places)
 
     async def _open(self, places: Sequence[Place]) -> None:
         host, port = places[0].host, places[0].port
         try:
-            receiver = await Receiver(lambda arrival: self._reply(places, arrival)).start(bound(host, port))
+            receiver = await Receiver(lambda arrival: self._reply(places, arrival)).start(bind_sockets(host, port))
         except CannotListen as fault:
-            for one in places:
-                self._trouble[one.name] = (
-                    f"[webhook.destinations.{one.name}] {fault}: end what listens there, or give listen = "
+            for place in places:
+                self._trouble[place.name] = (
+                    f"[webhook.destinations.{place.name}] {fault}: end what listens there, or give listen = "
                     '"HOST:PORT", an address of this machine that deliveries are forwarded to'
                 )
             return
         receiver.listen(lambda arrival: self._take(places, arrival))
         self._receivers.append(receiver)
-        self._places |= {one.name: one for one in places}
+        self._places |= {place.name: place for place in places}
 
     async def close(self) -> None:
         """Free every address."""
@@ -200,7 +202,7 @@ class Inbox:
             await receiver.close()
 
     @property
-    def received(self) -> tuple[Received, ...]:
+    def deliveries(self) -> tuple[Received, ...]:
         """Everything that came so far, in order."""
         return tuple(self._received)
 
@@ -210,20 +212,20 @@ class Inbox:
         Raises:
             Inconclusive: There is no such destination, or the suite cannot receive at one of them.
         """
-        wanted = [
+        names = [
             name
-            for name, one in self._profile.webhook.destinations.items()
-            if one.tenant == tenant and CONFIRMED in one.events
+            for name, destination in self._profile.webhook.destinations.items()
+            if destination.tenant == tenant and CONFIRMED_TYPE in destination.events
         ]
-        trouble = [self._trouble[name] for name in wanted if name in self._trouble]
+        trouble = [self._trouble[name] for name in names if name in self._trouble]
         if trouble:
             raise Inconclusive("; ".join(trouble))
-        if not wanted:
+        if not names:
             raise Inconclusive(
                 f"no destination of the tenant {tenant} is known: configure one at the target and give "
                 "[webhook.destinations.NAME] with its url and secret"
             )
-        return tuple(self._places[name] for name in wanted)
+        return tuple(self._places[name] for name in names)
 
     def script(self, word: str, place: Place, replies: Sequence[Reply]) -> None:
         """Answer the next deliveries at a place that have a word in their body with these replies, one each.
@@ -239,12 +241,12 @@ class Inbox:
         ends = time.monotonic() + seconds
         while True:
             self._changed.clear()
-            found = tuple(filter(matches, self._received))
-            left = ends - time.monotonic()
-            if len(found) >= count or left <= 0:
-                return found
+            deliveries = tuple(filter(matches, self._received))
+            seconds_left = ends - time.monotonic()
+            if len(deliveries) >= count or seconds_left <= 0:
+                return deliveries
             try:
-                async with asyncio.timeout(left):
+                async with asyncio.timeout(seconds_left):
                     await self._changed.wait()
             except TimeoutError:
                 continue
@@ -272,8 +274,8 @@ class Inbox:
             ),
             reply.description if reply.ending != "answer" else (reply.status, reply.headers, reply.body),
         )
-        offset, moved = self._clock()
-        self._received.append(Received(n, place, arrival, arrival.at + offset, arrival.at - moved))
+        offset, moved_at = self._clock()
+        self._received.append(Received(n, place, arrival, arrival.at + offset, arrival.at - moved_at))
         self._changed.set()
 
     def _clock(self) -> tuple[float, float]:
@@ -293,7 +295,7 @@ def _is_of_another_type(body: bytes) -> bool:
     except JsonTextFault:
         return False
     type_ = event.get("type") if isinstance(event, dict) else None
-    return isinstance(type_, str) and type_ != CONFIRMED
+    return isinstance(type_, str) and type_ != CONFIRMED_TYPE
 
 
 def _place(places: Sequence[Place], arrival: Arrival) -> Place | None:
@@ -302,7 +304,7 @@ def _place(places: Sequence[Place], arrival: Arrival) -> Place | None:
     return next((one for one in places if one.path == arrival.path), only)
 
 
-def listening_at(destination: Destination) -> tuple[str, int]:
+def listening_address(destination: Destination) -> tuple[str, int]:
     """Return host and port that the suite binds for a destination.
 
     Raises:

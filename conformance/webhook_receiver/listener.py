@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from conformance.oracles import webhook_signature
-from conformance.webhook_receiver.effects import MOST_REMEMBERED, Effects, Full, Outcome
+from conformance.webhook_receiver.effects import MOST_REMEMBERED, Effects, EffectsFull, Outcome
 from conformance.webhook_receiver.forwarding import Forwarder
 from conformance.webhook_receiver.receiver import Arrival, Reply
 
@@ -29,8 +29,8 @@ class Reason(StrEnum):
     """Why a delivery had no effect."""
 
     METHOD = "method_not_allowed"
-    MISSING = "signature_missing"
-    MALFORMED = "signature_malformed"
+    SIGNATURE_MISSING = "signature_missing"
+    SIGNATURE_MALFORMED = "signature_malformed"
     WRONG = "signature_wrong"
     STALE = "timestamp_stale"
     NOT_JSON = "not_json"
@@ -39,7 +39,7 @@ class Reason(StrEnum):
     INCOMPLETE = "incomplete"
     LOOP = "forwarding_loop"
     FULL = "too_many_events"
-    WANTED = "failed_as_wanted"
+    CONFIGURED_FAILURE = "failed_as_wanted"
     FORWARD = "forward_failed"
 
 
@@ -47,11 +47,11 @@ _STATUS: Final[Mapping[Reason, int]] = {
     Reason.METHOD: HTTPStatus.METHOD_NOT_ALLOWED,
     Reason.LOOP: HTTPStatus.LOOP_DETECTED,
     Reason.FULL: HTTPStatus.SERVICE_UNAVAILABLE,
-    Reason.WANTED: HTTPStatus.INTERNAL_SERVER_ERROR,
+    Reason.CONFIGURED_FAILURE: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
 
 
-class Refused(Exception):
+class DeliveryRefusal(Exception):
     """A delivery that is not taken.
 
     Attributes:
@@ -109,7 +109,7 @@ class WebhookEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ArrivalReport:
     """The outcome of one arrival.
 
     Attributes:
@@ -121,7 +121,7 @@ class Told:
         detail: The same in words.
     """
 
-    what: str
+    outcome: str
     arrival: Arrival
     reply: Reply
     event: WebhookEvent | None = None
@@ -129,32 +129,32 @@ class Told:
     detail: str | None = None
 
 
-def verified(arrival: Arrival, terms: Terms) -> WebhookEvent:
+def verify_delivery(arrival: Arrival, terms: Terms) -> WebhookEvent:
     """Return the event that a request delivers; a signature is verified before its time and its body are looked at.
 
     Raises:
         Refused: It is no delivery, its signature or its time is wrong, or it is no event.
     """
     if arrival.method != "POST":
-        raise Refused(Reason.METHOD, "events are delivered with POST")
+        raise DeliveryRefusal(Reason.METHOD, "events are delivered with POST")
     values = arrival.values(terms.header)
     if not values:
-        raise Refused(Reason.MISSING, f"the header {terms.header} is missing")
+        raise DeliveryRefusal(Reason.SIGNATURE_MISSING, f"the header {terms.header} is missing")
     header = webhook_signature.read(values[0])
     if len(values) > 1 or not header.usable or header.t is None:
         fault = next((fault for fault in header.faults if fault in webhook_signature.UNUSABLE), "it came twice")
-        raise Refused(Reason.MALFORMED, f"the header {terms.header} is malformed: {fault}")
+        raise DeliveryRefusal(Reason.SIGNATURE_MALFORMED, f"the header {terms.header} is malformed: {fault}")
     place = webhook_signature.verify(header, terms.secrets, terms.signed_string, arrival.body)
     if place is None:
-        raise Refused(Reason.WRONG, "v1 verifies with none of the secrets")
+        raise DeliveryRefusal(Reason.WRONG, "v1 verifies with none of the secrets")
     second = _second(header, terms, arrival.body)
     if second is False:
         word = f"the key is derived with the service word {terms.service_word}"
-        raise Refused(Reason.WRONG, f"v1 verifies, and v2 with none of the secrets ({word})")
+        raise DeliveryRefusal(Reason.WRONG, f"v1 verifies, and v2 with none of the secrets ({word})")
     if webhook_signature.stale(header.t, arrival.at, terms.tolerance):
         away = round(arrival.at - header.t)
         where = f"{away} s ago" if away > 0 else f"{-away} s ahead"
-        raise Refused(Reason.STALE, f"t is {where}; {terms.tolerance:g} s are accepted")
+        raise DeliveryRefusal(Reason.STALE, f"t is {where}; {terms.tolerance:g} s are accepted")
     return _event(arrival.body, place + 1, second)
 
 
@@ -162,18 +162,18 @@ def _second(header: webhook_signature.SignatureHeader, terms: Terms, body: bytes
     """Return whether v2 verifies; None if it is absent, or if it is unknown what its key is derived with."""
     if not header.v2 or terms.service_word is None:
         return None
-    found = webhook_signature.verify_v2(header, terms.secrets, terms.service_word, terms.signed_string, body)
-    return found is not None
+    place = webhook_signature.verify_v2(header, terms.secrets, terms.service_word, terms.signed_string, body)
+    return place is not None
 
 
 def _event(body: bytes, secret: int, second: bool | None) -> WebhookEvent:
     try:
         members = json.loads(body.decode(), parse_constant=_no_constant)
     except (ValueError, RecursionError) as fault:
-        raise Refused(Reason.NOT_JSON, "the body is not JSON") from fault
+        raise DeliveryRefusal(Reason.NOT_JSON, "the body is not JSON") from fault
     event_id = members.get("id") if isinstance(members, dict) else None
     if not isinstance(event_id, str) or not 0 < len(event_id) <= _LONGEST_ID or not event_id.isprintable():
-        raise Refused(Reason.NO_ID, "the body is no object with a printable `id`")
+        raise DeliveryRefusal(Reason.NO_ID, "the body is no object with a printable `id`")
     return WebhookEvent(event_id, members, secret, second)
 
 
@@ -191,7 +191,7 @@ class Listener:
     def __init__(
         self,
         terms: Terms,
-        tell: Callable[[Told], None],
+        tell: Callable[[ArrivalReport], None],
         *,
         forwarder: Forwarder | None = None,
         fail_first: int = 0,
@@ -209,7 +209,7 @@ class Listener:
             most: Most event ids that are remembered.
         """
         self._terms = terms
-        self._tell_reader = tell
+        self._send_report = tell
         self._forwarder = forwarder
         self._to_fail = fail_first
         self._delay = delay
@@ -224,25 +224,25 @@ class Listener:
             return Reply(200, (("Content-Type", "text/plain"),), str(self._effects.count(event_id)).encode())
         event: WebhookEvent | None = None
         try:
-            event = verified(arrival, self._terms)
-            self._take_no_loop(arrival)
-            self._fail_as_wanted()
+            event = verify_delivery(arrival, self._terms)
+            self._refuse_loop(arrival)
+            self._fail_as_configured()
             reply = await self._once(arrival, event)
-        except Refused as refused:
-            what = "failed" if refused.reason in {Reason.WANTED, Reason.FULL} else "refused"
+        except DeliveryRefusal as refused:
+            outcome = "failed" if refused.reason in {Reason.CONFIGURED_FAILURE, Reason.FULL} else "refused"
             reply = refused.reply
-            self._tell(Told(what, arrival, reply, event, refused.reason, refused.detail))
+            self._report(ArrivalReport(outcome, arrival, reply, event, refused.reason, refused.detail))
             return reply
         return replace(reply, delay=self._delay)
 
-    def unread(self, arrival: Arrival) -> None:
+    def report_incomplete(self, arrival: Arrival) -> None:
         """Report an arrival that the receiver refused by itself, because its body was incomplete."""
         if arrival.whole or arrival.reply is None:
             return
         large = arrival.reply.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         reason = Reason.TOO_LARGE if large else Reason.INCOMPLETE
         detail = "the body is longer than is read" if large else "the body did not come whole"
-        self._tell(Told("refused", arrival, arrival.reply, None, reason, detail))
+        self._report(ArrivalReport("refused", arrival, arrival.reply, None, reason, detail))
 
     async def close(self) -> None:
         """End the effects that are under way."""
@@ -257,50 +257,57 @@ class Listener:
             return await self._effect(arrival, event)
 
         try:
-            outcome = await self._effects.once(event.id, effect)
-        except Full as full:
-            raise Refused(Reason.FULL, "too many events within the tolerance; deliver this one later") from full
-        reply = _taken(event, "repeated") if outcome is None else outcome.reply
+            outcome = await self._effects.run_once(event.id, effect)
+        except EffectsFull as full:
+            raise DeliveryRefusal(Reason.FULL, "too many events within the tolerance; deliver this one later") from full
+        reply = _accepting_reply(event, "repeated") if outcome is None else outcome.reply
         if not first:
-            done = outcome is None or outcome.done
-            detail = None if done else "what it waited for failed"
-            self._tell(
-                Told("repeated" if done else "failed", arrival, reply, event, None if done else Reason.FORWARD, detail)
+            has_effect = outcome is None or outcome.has_effect
+            detail = None if has_effect else "what it waited for failed"
+            self._report(
+                ArrivalReport(
+                    "repeated" if has_effect else "failed",
+                    arrival,
+                    reply,
+                    event,
+                    None if has_effect else Reason.FORWARD,
+                    detail,
+                )
             )
         return reply
 
     async def _effect(self, arrival: Arrival, event: WebhookEvent) -> Outcome:
         if self._forwarder is None:
-            reply = _taken(event, "done")
-            self._tell(Told("delivered", arrival, reply, event))
-            return Outcome(reply, done=True)
-        forwarded = await self._forwarder.forward(arrival)
-        if forwarded.accepted:
-            self._tell(Told("delivered", arrival, forwarded.reply, event))
-            return Outcome(forwarded.reply, done=True)
-        detail = forwarded.fault or f"the answer was {forwarded.reply.status}"
+            reply = _accepting_reply(event, "done")
+            self._report(ArrivalReport("delivered", arrival, reply, event))
+            return Outcome(reply, has_effect=True)
+        answer = await self._forwarder.forward(arrival)
+        if answer.is_accepted:
+            self._report(ArrivalReport("delivered", arrival, answer.reply, event))
+            return Outcome(answer.reply, has_effect=True)
+        detail = answer.fault or f"the answer was {answer.reply.status}"
         body = {"error": Reason.FORWARD.value, "message": "the event could not be forwarded"}
-        reply = _json(forwarded.reply.status, body) if forwarded.fault else forwarded.reply
-        self._tell(Told("failed", arrival, reply, event, Reason.FORWARD, f"{self._forwarder.url}: {detail}"))
-        return Outcome(reply, done=False)
+        reply = _json(answer.reply.status, body) if answer.fault else answer.reply
+        self._report(ArrivalReport("failed", arrival, reply, event, Reason.FORWARD, f"{self._forwarder.url}: {detail}"))
+        return Outcome(reply, has_effect=False)
 
-    def _take_no_loop(self, arrival: Arrival) -> None:
+    def _refuse_loop(self, arrival: Arrival) -> None:
         if self._forwarder is not None and self._forwarder.has_passed(arrival):
-            raise Refused(Reason.LOOP, "this delivery was forwarded from here")
+            raise DeliveryRefusal(Reason.LOOP, "this delivery was forwarded from here")
 
-    def _fail_as_wanted(self) -> None:
+    def _fail_as_configured(self) -> None:
         if self._to_fail > 0:
             self._to_fail -= 1
-            raise Refused(Reason.WANTED, f"{self._to_fail} more will be failed")
+            raise DeliveryRefusal(Reason.CONFIGURED_FAILURE, f"{self._to_fail} more will be failed")
 
-    def _tell(self, told: Told) -> None:
-        self.counts[told.what] += 1
-        if told.reason is not None:
-            self.counts[told.reason.value] += 1
-        self._tell_reader(told)
+    def _report(self, report: ArrivalReport) -> None:
+        self.counts[report.what] += 1
+        if report.reason is not None:
+            self.counts[report.reason.value] += 1
+        self._send_report(report)
 
 
-def _taken(event: WebhookEvent, effect: str) -> Reply:
+def _accepting_reply(event: WebhookEvent, effect: str) -> Reply:
     return _json(HTTPStatus.OK, {"id": event.id, "effect": effect})
 
 

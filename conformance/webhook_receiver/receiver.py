@@ -102,8 +102,8 @@ class Arrival:
     body: bytes
     whole: bool = True
     reply: Reply | None = None
-    answered: float | None = None
-    left: float | None = None
+    answered_at: float | None = None
+    left_at: float | None = None
 
     @property
     def path(self) -> str:
@@ -140,8 +140,8 @@ class Receiver:
     _arrivals: deque[Arrival] = field(init=False)
     _listeners: list[Callable[[Arrival], None]] = field(default_factory=list)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
-    _changed: asyncio.Event = field(default_factory=asyncio.Event)
-    _closing: asyncio.Event = field(default_factory=asyncio.Event)
+    _arrival_event: asyncio.Event = field(default_factory=asyncio.Event)
+    _close_event: asyncio.Event = field(default_factory=asyncio.Event)
     _runner: web.ServerRunner | None = None
     _sockets: list[socket.socket] = field(default_factory=list)
 
@@ -149,25 +149,25 @@ class Receiver:
         self._arrivals = deque(maxlen=self.keep)
 
     async def start(self, sockets: Sequence[socket.socket]) -> Self:
-        """Receive at sockets that `bound` gave, or that are bound otherwise; `close` closes them."""
+        """Receive at sockets that `bind_sockets` gave, or that are bound otherwise; `close` closes them."""
         self._sockets = list(sockets)
         server = web.Server(
             self._take, access_log=None, logger=_QUIET, auto_decompress=False, handler_cancellation=True
         )
         self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=_SHUTDOWN_SECONDS)
         await self._runner.setup()
-        for one in sockets:
-            await web.SockSite(self._runner, one).start()
+        for listening_socket in sockets:
+            await web.SockSite(self._runner, listening_socket).start()
         return self
 
     async def close(self) -> None:
         """End every connection, also those that wait for an answer, and free the address."""
-        self._closing.set()
+        self._close_event.set()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
-        for one in self._sockets:
-            one.close()
+        for listening_socket in self._sockets:
+            listening_socket.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -202,24 +202,24 @@ class Receiver:
         """
         ends = time.monotonic() + seconds
         while True:
-            self._changed.clear()
-            found = [one for one in self._arrivals if one.number > after and matches(one)][:count]
-            left = ends - time.monotonic()
-            if len(found) >= count or left <= 0:
-                return tuple(found)
+            self._arrival_event.clear()
+            arrivals = [one for one in self._arrivals if one.number > after and matches(one)][:count]
+            seconds_left = ends - time.monotonic()
+            if len(arrivals) >= count or seconds_left <= 0:
+                return tuple(arrivals)
             try:
                 # Each arrival wakes all waiting tasks, whichever of them clears the event, so that none misses one.
-                async with asyncio.timeout(left):
-                    await self._changed.wait()
+                async with asyncio.timeout(seconds_left):
+                    await self._arrival_event.wait()
             except TimeoutError:
                 continue
 
     async def _take(self, request: web.BaseRequest) -> web.StreamResponse:
-        arrived, monotonic = time.time(), time.monotonic()
-        body, whole, refused = await self._body(request)
+        arrival_time, monotonic = time.time(), time.monotonic()
+        body, whole, refusal = await self._body(request)
         arrival = Arrival(
             next(self._numbers),
-            arrived,
+            arrival_time,
             monotonic,
             request.method,
             request.raw_path,
@@ -229,62 +229,62 @@ class Receiver:
             whole,
         )
         self._arrivals.append(arrival)
-        self._changed.set()
-        reply = refused or await self._decided(arrival)
+        self._arrival_event.set()
+        reply = refusal or await self._decide(arrival)
         arrival.reply = reply
         for listener in self._listeners:
             listener(arrival)
-        return await self._done(request, arrival, reply)
+        return await self._answer(request, arrival, reply)
 
     async def _body(self, request: web.BaseRequest) -> tuple[bytes, bool, Reply | None]:
         """Return the body, whether it is whole, and the refusal of one that is not."""
-        held = bytearray()
+        content = bytearray()
         try:
             async with asyncio.timeout(_BODY_SECONDS):
-                while len(held) <= self.limit:
+                while len(content) <= self.limit:
                     chunk = await request.content.read(_CHUNK)
                     if not chunk:
-                        return bytes(held), True, None
-                    held += chunk
+                        return bytes(content), True, None
+                    content += chunk
         except TimeoutError:
-            return bytes(held), False, Reply(HTTPStatus.REQUEST_TIMEOUT, (("Connection", "close"),))
+            return bytes(content), False, Reply(HTTPStatus.REQUEST_TIMEOUT, (("Connection", "close"),))
         except (web.RequestPayloadError, ConnectionError, ValueError):
-            return bytes(held), False, Reply(HTTPStatus.BAD_REQUEST, (("Connection", "close"),))
+            return bytes(content), False, Reply(HTTPStatus.BAD_REQUEST, (("Connection", "close"),))
         too_large = Reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, (("Connection", "close"),))
-        return bytes(held[: self.limit]), False, too_large
+        return bytes(content[: self.limit]), False, too_large
 
-    async def _decided(self, arrival: Arrival) -> Reply:
+    async def _decide(self, arrival: Arrival) -> Reply:
         try:
-            decided = self.plan(arrival)
-            return await decided if inspect.isawaitable(decided) else decided
+            reply = self.plan(arrival)
+            return await reply if inspect.isawaitable(reply) else reply
         except Exception:  # noqa: BLE001 - a plan's fault must not take the receiver down
             _QUIET.exception("the plan failed")
             return Reply(HTTPStatus.INTERNAL_SERVER_ERROR)
 
-    async def _done(self, request: web.BaseRequest, arrival: Arrival, reply: Reply) -> web.StreamResponse:
+    async def _answer(self, request: web.BaseRequest, arrival: Arrival, reply: Reply) -> web.StreamResponse:
         try:
             if reply.ending == "silence":
-                await self._closing.wait()
+                await self._close_event.wait()
             elif reply.delay:
-                await self._passed(reply.delay)
+                await self._wait(reply.delay)
         except asyncio.CancelledError:
-            arrival.left = time.monotonic()
-            self._changed.set()
+            arrival.left_at = time.monotonic()
+            self._arrival_event.set()
             raise
         if reply.ending != "answer" and request.transport is not None:
             request.transport.abort()
         else:
-            arrival.answered = time.monotonic()
+            arrival.answered_at = time.monotonic()
         response = web.Response(status=reply.status, body=reply.body)
         for name, value in reply.headers:
             response.headers.add(name, value)
         return response
 
-    async def _passed(self, seconds: float) -> None:
+    async def _wait(self, seconds: float) -> None:
         """Wait, but no longer than the receiver is open."""
         try:
             async with asyncio.timeout(seconds):
-                await self._closing.wait()
+                await self._close_event.wait()
         except TimeoutError:
             return
 
@@ -294,45 +294,45 @@ def _peer(request: web.BaseRequest) -> str:
     return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else "unknown"
 
 
-def bound(host: str, port: int) -> list[socket.socket]:
+def bind_sockets(host: str, port: int) -> list[socket.socket]:
     """Return listening sockets at every address of a host, of one port; port 0 picks a free one.
 
     Raises:
         CannotListen: It cannot be bound.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as fault:
         raise CannotListen(f"{host} is no address of this machine: {fault.strerror}") from fault
     sockets: list[socket.socket] = []
     trouble: list[OSError] = []
-    for family, kind, protocol, _, address in dict.fromkeys(found):
+    for family, kind, protocol, _, address in dict.fromkeys(addresses):
         try:
             place = (address[0], sockets[0].getsockname()[1], *address[2:]) if sockets else address
-            sockets.append(_listening(family, kind, protocol, place))
+            sockets.append(_listening_socket(family, kind, protocol, place))
         except OSError as fault:
             trouble.append(fault)
     # An address family that the machine does not have is no trouble; an address that another program has is.
-    taken = [fault for fault in trouble if fault.errno == errno.EADDRINUSE]
-    if taken or not sockets:
-        for one in sockets:
-            one.close()
-        raise CannotListen(f"cannot listen at {host}:{port}: {(taken or trouble)[0].strerror}")
+    in_use = [fault for fault in trouble if fault.errno == errno.EADDRINUSE]
+    if in_use or not sockets:
+        for bound_socket in sockets:
+            bound_socket.close()
+        raise CannotListen(f"cannot listen at {host}:{port}: {(in_use or trouble)[0].strerror}")
     return sockets
 
 
-def _listening(
+def _listening_socket(
     family: int, kind: int, protocol: int, address: tuple[str | int, ...] | tuple[int, bytes]
 ) -> socket.socket:
-    one = socket.socket(family, kind, protocol)
+    new_socket = socket.socket(family, kind, protocol)
     try:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        new_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        one.bind(address)
-        one.listen(socket.SOMAXCONN)
-        one.setblocking(False)
+            new_socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        new_socket.bind(address)
+        new_socket.listen(socket.SOMAXCONN)
+        new_socket.setblocking(False)
     except OSError:
-        one.close()
+        new_socket.close()
         raise
-    return one
+    return new_socket

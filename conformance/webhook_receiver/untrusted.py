@@ -23,7 +23,7 @@ _ANSWER = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
 
 
 @dataclass(slots=True)
-class Untrusted:
+class UntrustedListener:
     """What a listener saw.
 
     Attributes:
@@ -33,8 +33,8 @@ class Untrusted:
     """
 
     port: int = 0
-    met: int = 0
-    sent: int = 0
+    connection_count: int = 0
+    byte_count: int = 0
 
     @property
     def url(self) -> str:
@@ -43,16 +43,16 @@ class Untrusted:
 
 
 @asynccontextmanager
-async def untrusted_listener() -> AsyncIterator[Untrusted]:
+async def untrusted_listener() -> AsyncIterator[UntrustedListener]:
     """Listen on loopback with a certificate of its own for a while."""
-    seen = Untrusted()
+    listener = UntrustedListener()
     context = _context()
-    context.sni_callback = lambda *_: _count(seen)
+    context.sni_callback = lambda *_: _count(listener)
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            seen.sent += len(await reader.read(_CHUNK))
-            if seen.sent:
+            listener.byte_count += len(await reader.read(_CHUNK))
+            if listener.byte_count:
                 writer.write(_ANSWER)
                 await writer.drain()
         except (OSError, ssl.SSLError):
@@ -61,15 +61,15 @@ async def untrusted_listener() -> AsyncIterator[Untrusted]:
             writer.close()
 
     server = await asyncio.start_server(take, _HOST, 0, ssl=context)
-    seen.port = server.sockets[0].getsockname()[1]
+    listener.port = server.sockets[0].getsockname()[1]
     try:
-        yield seen
+        yield listener
     finally:
         server.close()
 
 
-def _count(seen: Untrusted) -> None:
-    seen.met += 1
+def _count(listener: UntrustedListener) -> None:
+    listener.connection_count += 1
 
 
 def _context() -> ssl.SSLContext:

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from conformance.oracles import webhook_signature
-from conformance.webhook_receiver.listener import Listener, Terms, Told
-from conformance.webhook_receiver.receiver import Arrival, Receiver, Reply, bound
+from conformance.webhook_receiver.listener import ArrivalReport, Listener, Terms
+from conformance.webhook_receiver.receiver import Arrival, Receiver, Reply, bind_sockets
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import Outcome
 from reference.web.clock import WpClock
@@ -23,7 +23,7 @@ BODY = '{"id":"evt_1","type":"payment.confirmed","data":{"tenant_label":"Käse"}
 
 
 @asynccontextmanager
-async def listening(told: list[Told], arrived: list[Arrival], *, fail_first: int = 0) -> AsyncIterator[str]:
+async def listening(told: list[ArrivalReport], arrived: list[Arrival], *, fail_first: int = 0) -> AsyncIterator[str]:
     """Run a listener that expects what the sender's word and the profile say, and yield its URL."""
     listener = Listener(Terms("X-Acme-Signature", (SECRET,)), told.append, fail_first=fail_first)
 
@@ -32,7 +32,7 @@ async def listening(told: list[Told], arrived: list[Arrival], *, fail_first: int
         return await listener.plan(arrival)
 
     async with Receiver(plan, keep=0) as receiver:
-        await receiver.start(bound("127.0.0.1", 0))
+        await receiver.start(bind_sockets("127.0.0.1", 0))
         yield f"http://127.0.0.1:{receiver.port}/hooks"
         await listener.close()
 
@@ -48,7 +48,7 @@ async def sending(*, with_v2: bool = False) -> AsyncIterator[Sender]:
 @pytest.mark.parametrize("with_v2", [False, True])
 async def test_what_one_signs_the_other_verifies(with_v2: bool) -> None:
     """A delivery is accepted and reported once; the next attempt is a repeat; v2 next to v1 is right and harmless."""
-    told: list[Told] = []
+    told: list[ArrivalReport] = []
     arrived: list[Arrival] = []
     async with listening(told, arrived) as url, sending(with_v2=with_v2) as sender:
         outcomes = [(await sender.send(url, SECRET, BODY)).outcome for _ in range(2)]
@@ -63,7 +63,7 @@ async def test_what_one_signs_the_other_verifies(with_v2: bool) -> None:
 
 async def test_another_secret_is_a_failed_attempt() -> None:
     """The listener refuses, the sender will try again."""
-    told: list[Told] = []
+    told: list[ArrivalReport] = []
     async with listening(told, []) as url, sending() as sender:
         sent = await sender.send(url, SECRET + "x", BODY)
     assert (sent.status, [one.reason for one in told]) == (400, ["signature_wrong"])
@@ -72,7 +72,7 @@ async def test_another_secret_is_a_failed_attempt() -> None:
 
 async def test_a_failed_delivery_is_taken_when_it_comes_again() -> None:
     """The listener fails the first on demand; the second attempt is the first that has an effect."""
-    told: list[Told] = []
+    told: list[ArrivalReport] = []
     async with listening(told, [], fail_first=1) as url, sending() as sender:
         statuses = [(await sender.send(url, SECRET, BODY)).status for _ in range(3)]
     assert statuses == [500, 200, 200]

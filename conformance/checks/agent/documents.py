@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.engine.check import Case, check
 from conformance.oracles.openapi import LeadsElsewhere, faults_of_openapi
 from conformance.outcome import Inconclusive
@@ -63,7 +63,7 @@ async def openapi_describes_the_agent(case: Case) -> None:
     if _demands(document.get("security")):
         secured += [f"{method} {path}" for method, path, operation in operations if "security" not in operation]
     case.expect("AGENT-OAS-03", not secured, "no security requirement", secured or "none", exchange=answer)
-    placed = at_their_paths(document, case.profile.surfaces["agent"].url.rstrip("/"))
+    placed = apply_server_paths(document, case.profile.surfaces["agent"].url.rstrip("/"))
     there = {(method, path) for one in (document, placed) for method, path, _ in _operations(one)}
     missing = [f"{method} {path}" for method, path in OPERATIONS if (method, path) not in there]
     case.expect("AGENT-OAS-04", not missing, "all nine operations", missing or "all", exchange=answer)

@@ -130,7 +130,7 @@ async def _ended_page(
     def says(view: View) -> bool:
         return word in view.text.lower().replace("canceled", "cancelled")
 
-    bound = before.bound("memo")
+    bound = before.bound_element("memo")
     # Many pages label other texts like a memo. So the memo counts only if it was in its bound place, or in the QR code.
     memos = {one.memo for one in before.codes if one.memo} if bound is None else {bound.text.strip()} - {""}
     known, loop = list(addresses), asyncio.get_running_loop()
@@ -138,7 +138,7 @@ async def _ended_page(
     ends = loop.time() + REPLICA_SECONDS
     while True:
         view, answer = await case.session.pages.look(case.client, url)
-        if not says(view) and view.unseen is not None:
+        if not says(view) and view.unseen_parts is not None:
             view, answer = await case.session.pages.look_for(case.client, url, says)
         faults = [
             *([] if answer.status == 200 else [f"status {answer.status}"]),
@@ -151,8 +151,8 @@ async def _ended_page(
         if not faults or loop.time() > ends:
             break
         await asyncio.sleep(_LOOK_SECONDS)
-    if answer.status == 200 and not says(view) and view.unseen is not None:
-        raise Inconclusive(f"the page of a link that has ended does not say {word} as it was sent: {view.unseen}")
+    if answer.status == 200 and not says(view) and view.unseen_parts is not None:
+        raise Inconclusive(f"the page of a link that has ended does not say {word} as it was sent: {view.unseen_parts}")
     return faults, answer
 
 

@@ -32,10 +32,10 @@ _SHOWN = {
 def _judge(case: Case, row: str, seen: tuple[View, Answer], holds: bool, expected: str, found: object) -> None:
     """Judge what a page shows. If the page may show more than was read, a missing text is inconclusive."""
     view, answer = seen
-    if not holds and view.unseen is not None:
-        case.mark_inconclusive(row, f"{expected} was not seen: {view.unseen}", exchange=answer)
+    if not holds and view.unseen_parts is not None:
+        case.mark_inconclusive(row, f"{expected} was not seen: {view.unseen_parts}", exchange=answer)
         return
-    hint = binding_hints.of_page(*_SHOWN[row], view.selectors, view.lacking) if row in _SHOWN else None
+    hint = binding_hints.of_page(*_SHOWN[row], view.selectors, view.missing_names) if row in _SHOWN else None
     case.expect(row, holds, expected, found, exchange=answer, hint=hint)
 
 

@@ -75,11 +75,11 @@ async def right_payment_is_paid(case: Case) -> None:
     # Without a bound way the suite may have guessed the wrong one, so the target is not to blame.
     if done is None and way(case) is None:
         raise Inconclusive(f"unbound: no usual way to carry a memo is found; bind [gateway.memo] {case.lane}")
-    if done is None and link.before.unseen is not None and "state" in link.before.lacking:
-        raise Inconclusive(f"[gateway.checkout_selectors] state shows nothing on the page: {link.before.unseen}")
+    if done is None and link.before.unseen_parts is not None and "state" in link.before.missing_names:
+        raise Inconclusive(f"[gateway.checkout_selectors] state shows nothing on the page: {link.before.unseen_parts}")
     budget = case.profile.budgets.paid
     found = "not Paid" if done is None else "Paid"
-    hint = binding_hints.of_page("state", "that it is paid", link.before.selectors, link.before.lacking)
+    hint = binding_hints.of_page("state", "that it is paid", link.before.selectors, link.before.missing_names)
     case.expect("GW-CHK-09", done is not None, f"Paid within {budget:g} s", found, exchange=link.page, hint=hint)
     if done is None:
         raise Inconclusive("the page did not turn to Paid, so the rows about a paid link cannot be decided")

@@ -97,4 +97,4 @@ async def _cancel(case: Case, receiver: Receiver, link: Opened) -> None:
 def _cancels(arrival: Arrival, link: Opened) -> bool:
     """Return whether a delivery reports that a link was cancelled."""
     one = received(arrival)
-    return one.event.get("type") == _CANCELLED and one.tells_of((link.order.mark, link.order.token))
+    return one.event.get("type") == _CANCELLED and one.mentions((link.order.mark, link.order.token))

@@ -169,7 +169,7 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     if _has_no_door(case):
         return
     bindings = case.profile.rail_bindings
-    chosen = next((one for one in case.session.catalog.operations if one.other_bodies and not one.guessed), None)
+    chosen = next((one for one in case.session.catalog.operations if one.other_bodies and not one.is_guess), None)
     if chosen is None or bindings.request_hash is None or "{body}" not in json.dumps(bindings.a2a_request):
         case.mark_not_applicable(_BOUND, "what an order holds, and how a receipt binds it, is not bound in the profile")
         return

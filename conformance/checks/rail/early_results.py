@@ -40,7 +40,7 @@ async def no_402_holds_what_its_request_is_paid_for(case: Case) -> None:
 
 
 async def _early(case: Case, operation: Operation) -> None:
-    guessed = (*screen_other_addresses(operation), *variations(operation.body)) if operation.guessed else ()
+    guessed = (*screen_other_addresses(operation), *variations(operation.body)) if operation.is_guess else ()
     others = [one for one in guessed or operation.other_bodies if one != operation.body]
     bodies = [operation.body, operation.body, *others]
     first, again, *rest = [await case.client.call("POST", operation.url, json_body=body) for body in bodies]
@@ -101,7 +101,7 @@ async def _result(case: Case, operation: Operation, body: Any) -> Any:
     lanes = case.profile.claims.lanes
     if not lanes:
         raise Inconclusive("no lane is claimed")
-    sold = operation if body == operation.body else replace(operation, sure=True)
+    sold = operation if body == operation.body else replace(operation, is_accepted=True)
     return result_of(case, (await purchase(case, sold, lanes[0], body=body)).answer)
 
 

@@ -53,7 +53,7 @@ async def sold_messages_are_verified(case: Case) -> None:
     sound message that is not valid only warns, and one that is refused is not judged.
     """
     operation, lanes = case.session.catalog.find_service("rfc9421-verify"), case.profile.claims.lanes
-    if not dict(_members(operation)).keys() >= FAMILY_MEMBERS or not operation.sure or not lanes:
+    if not dict(_members(operation)).keys() >= FAMILY_MEMBERS or not operation.is_accepted or not lanes:
         case.mark_not_applicable(_ROW, "how this service takes a message is not known, and so not what it verifies")
         return
     owner = signer(case)

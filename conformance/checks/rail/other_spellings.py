@@ -85,7 +85,7 @@ class _Spelled:
         answer = await self._sent(spelling)
         if answer is None:
             return
-        case, where = self.case, {"operation": self.operation.path, "spelling": spelling.what}
+        case, where = self.case, {"operation": self.operation.path, "spelling": spelling.description}
         handed = goods(case, answer) if _is_served(answer) else []
         beyond = None
         if handed == ["the result"]:
@@ -119,7 +119,9 @@ class _Spelled:
         # A server may show an index or an error page with 200 at every path. That is not the paid service.
         path = urlsplit(self.operation.url).path
         sibling = f"{path.rpartition('/')[0]}/{_NO_SERVICE}"
-        there = next(one for one in call_spellings("POST", sibling, self.origin) if one.what == spelling.what)
+        there = next(
+            one for one in call_spellings("POST", sibling, self.origin) if one.description == spelling.description
+        )
         control = await self._sent(there)
         return control is not None and _is_served(control) and control.object().keys() == answer.object().keys()
 
@@ -148,7 +150,7 @@ class _Spelled:
         try:
             if not lanes:
                 return {}
-            answer = (await purchase(self.case, replace(self.operation, sure=True), lanes[0])).answer
+            answer = (await purchase(self.case, replace(self.operation, is_accepted=True), lanes[0])).answer
         except Inconclusive:
             return {}
         result, body = result_of(self.case, answer), answer.object()

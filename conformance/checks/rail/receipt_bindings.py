@@ -200,7 +200,7 @@ async def _bindings(seen: _Seen, operation: Operation) -> None:
         try:
             another = await bought(case, operation, body=body)
         except Inconclusive:
-            if not operation.guessed:
+            if not operation.is_guess:
                 raise
             continue
         hashes.append((await _bound(seen, *another)).value)
@@ -226,11 +226,11 @@ async def _with_query(seen: _Seen, operation: Operation, recipe: str | None) -> 
     if recipe in hashing.OF_THE_BODY:
         reason = f"recipe {recipe} hashes only the body, so the receipt of {operation.path} does not bind a query"
         case.mark_documented("RAIL-RCPT-04", reason)
-    asked = operation.asked_with(_QUERY)
+    asked = operation.with_query(_QUERY)
     # If the call is not served with a query, other checks judge that.
     with suppress(Inconclusive):
         if await probe_body(case.client, asked) is None:
-            await _bound(seen, *await bought(case, replace(asked, sure=True)))
+            await _bound(seen, *await bought(case, replace(asked, is_accepted=True)))
 
 
 async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
@@ -240,7 +240,7 @@ async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
         return
     # Unpaid calls show which bodies an operation refuses. That does not depend on the lane, so it is found out once.
     session, name = case.session, f"unusual bodies of {operation.path}"
-    sure = replace(operation, sure=True)
+    sure = replace(operation, is_accepted=True)
     for body in await session.find_once(name, lambda: unusual_bodies(session.client, operation)):
         # The operation may refuse the body only after the payment.
         with suppress(Inconclusive):

@@ -115,7 +115,7 @@ async def receipts_are_verified(case: Case) -> None:
     """
     operation = case.session.catalog.find_service("receipt-verify")
     member = member_for(operation.body)
-    if member is None or not operation.sure or not case.profile.claims.lanes:
+    if member is None or not operation.is_accepted or not case.profile.claims.lanes:
         _leave_open(case, "it is unknown how this service accepts a receipt, and so what it verifies")
         return
     token = receipt_of(case, await purchase(case, operation, case.profile.claims.lanes[0]))[1]

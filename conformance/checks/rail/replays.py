@@ -195,7 +195,7 @@ async def _on_other_requests(case: Case, operation: Operation, asked: Operation,
     others = [one for one in case.session.catalog.operations if one.path != operation.path]
     # The full request may equal one of these bodies. That body is then the proof's own request.
     known = [body for body in (*operation.other_bodies, *variations(asked.body)) if body != asked.body]
-    drawn = [body for body in operation.drawn or () if body not in (*known, asked.body)]
+    drawn = [body for body in operation.varied_bodies or () if body not in (*known, asked.body)]
     taken = [body for body in drawn if await probe_body(case.client, replace(operation, body=body)) is None]
     material = Material(operation, others, [*known, *taken], [], proof, [])
     where, understood = {"operation": operation.path}, False
@@ -208,10 +208,10 @@ async def _on_other_requests(case: Case, operation: Operation, asked: Operation,
         held = not (answer.status == 200 and receipts(answer))
         case.expect(change.row, held, "not served", answer.status, exchange=answer, where=here)
     key = f"[rail.other_bodies] {operation.role}" if operation.role else "[rail.other_bodies]"
-    if operation.guessed and operation.drawn is None:
+    if operation.is_guess and operation.varied_bodies is None:
         told = f"no document describes the members of {operation.path}, so no optional one was added"
         case.mark_documented("RAIL-WELD-09", f"{told}; bind {key}")
-    if operation.guessed and not understood:
+    if operation.is_guess and not understood:
         # A body that the service rejects as invalid does not show whether the payment would have bought it.
         case.mark_inconclusive(
             "RAIL-WELD-09", f"unbound: {operation.path} refused every other body as invalid; bind {key}"

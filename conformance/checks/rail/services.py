@@ -104,7 +104,7 @@ async def screening_is_sold(case: Case) -> None:
         tried = await run_concurrently(
             _screened_too(case, operation, body) for body in screen_other_addresses(operation)
         )
-        if operation.guessed and not any(tried):
+        if operation.is_guess and not any(tried):
             told = f"no address is known that {operation.path} flags or blocks, so its other verdicts were not seen"
             case.mark_documented("RAIL-SVC-04", f"{told}; bind [rail.other_bodies] {operation.role}")
 
@@ -123,9 +123,9 @@ async def letters_of_an_address_change_no_verdict(case: Case) -> None:
     """
     operation, lanes = case.session.catalog.find_service("compliance-receipt"), case.profile.claims.lanes
     ours = case.profile.is_reference
-    known = [operation.body, *(() if operation.guessed else operation.other_bodies), *((_BY_BYTES,) if ours else ())]
+    known = [operation.body, *(() if operation.is_guess else operation.other_bodies), *((_BY_BYTES,) if ours else ())]
     body = next((one for one in known if respelled(one, str.lower) != respelled(one, str.upper)), None)
-    if body is None or not operation.sure or not lanes:
+    if body is None or not operation.is_accepted or not lanes:
         case.mark_not_applicable("RAIL-SVC-03", "no known request of the screening contains a hexadecimal address")
         return
     bodies = [respelled(body, str.lower), respelled(body, str.upper)]
@@ -162,7 +162,7 @@ async def _is_there(case: Case, row: str, operation: Operation) -> bool:
 
 def screening_bodies(case: Case, operation: Operation) -> list[Any]:
     """Return the bodies to screen: those that the service is known to accept, and on the reference one per verdict."""
-    bodies = [operation.body, *(() if operation.guessed else operation.other_bodies)]
+    bodies = [operation.body, *(() if operation.is_guess else operation.other_bodies)]
     if case.profile.is_reference and not case.profile.rail_bindings.bodies:
         bodies.append(_FLAGGED)
     return bodies
@@ -173,7 +173,7 @@ async def _screened_too(case: Case, operation: Operation, body: Any) -> bool:
     if await probe_body(case.client, replace(operation, body=body)) is not None:
         return False
     try:
-        await _screened(case, replace(operation, sure=True), body)
+        await _screened(case, replace(operation, is_accepted=True), body)
     except Inconclusive:
         return False
     return True

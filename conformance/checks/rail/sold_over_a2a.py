@@ -64,7 +64,11 @@ def _absent(case: Case) -> str | None:
 async def _messages(case: Case) -> Task | None:
     """Judge the verification of messages; return the sound one's task, or None if the service's form is unknown."""
     operation = case.session.catalog.find_service("rfc9421-verify")
-    if not isinstance(operation.body, Mapping) or not operation.body.keys() >= FAMILY_MEMBERS or not operation.sure:
+    if (
+        not isinstance(operation.body, Mapping)
+        or not operation.body.keys() >= FAMILY_MEMBERS
+        or not operation.is_accepted
+    ):
         case.mark_not_applicable(
             _MESSAGES, "how this service takes a message is not known, and so not what it verifies"
         )
@@ -83,7 +87,7 @@ async def _receipts(case: Case, tokens: list[str]) -> None:
     """Judge the verification of receipts. The first of the tokens is the sound one."""
     operation = case.session.catalog.find_service("receipt-verify")
     member = member_for(operation.body)
-    if member is None or not operation.sure or not tokens:
+    if member is None or not operation.is_accepted or not tokens:
         case.mark_not_applicable(_RECEIPTS, "how this service takes a receipt is not known, or no order brought one")
         return
     token = tokens[0]

@@ -89,8 +89,10 @@ def _judge_events(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
 def _judge_page(case: Case, sale: Sale) -> None:
     microunits, before, page = sale.link.order.microunits, sale.link.before, sale.link.page
     page_amount = before.shown_amount(microunits)
-    if page_amount is None and before.unseen is not None:
-        case.mark_inconclusive("X-AMT-01", f"the amount on the page could not be read: {before.unseen}", exchange=page)
+    if page_amount is None and before.unseen_parts is not None:
+        case.mark_inconclusive(
+            "X-AMT-01", f"the amount on the page could not be read: {before.unseen_parts}", exchange=page
+        )
         return
     values = sorted({value for values in before.amounts() for value in values})
     finding = f"the numbers on it mean {', '.join(map(str, values[:20])) or 'nothing'}"

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from conformance.discovery.recognising import says_later
+from conformance.discovery.recognising import asks_to_retry
 from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.quick_policy import one_of_several
 from conformance.fuzz.driving import Outcome, drive
@@ -147,7 +147,7 @@ class _GeneratedCalls:
     async def _send(self, request: Request) -> Answer:
         headers = [(name, value) for name, value in request.headers]
         has_credential = request.kind == "stateful" or self.case.rng.random() < _CREDENTIAL_SHARE
-        if request.secured and has_credential:
+        if request.needs_credential and has_credential:
             headers += self._credentials().items()
         body = None if request.body is None else base64.b64decode(request.body)
         url = self.base + request.target
@@ -187,7 +187,7 @@ class _GeneratedCalls:
                 expectation = "a documented status and a body of its schema"
                 self.case.expect("X-OAS-01", False, expectation, outcome.fault, exchange=answer, where=where)
         # A 503 with Retry-After says that the service is busy, which is no crash.
-        if answer.status >= 500 and not says_later(answer):
+        if answer.status >= 500 and not asks_to_retry(answer):
             self.crashes[request.operation] += 1
             if self.crashes[request.operation] <= _MOST_REPORTED:
                 self.case.expect("X-ROB-01", False, "no 5xx", answer.status, exchange=answer, where=where)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from conformance.discovery.recognising import says_later
+from conformance.discovery.recognising import asks_to_retry
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
@@ -114,7 +114,7 @@ class Barrage:
         self, input_name: str, endpoint: Endpoint, answer: Answer, allowed_errors: frozenset[int] = frozenset()
     ) -> None:
         where = {"operation": endpoint.label, "input": input_name}
-        is_crash = answer.status >= 500 and not says_later(answer) and answer.status not in allowed_errors
+        is_crash = answer.status >= 500 and not asks_to_retry(answer) and answer.status not in allowed_errors
         is_internal_error = json_rpc.error_code(answer) == json_rpc.INTERNAL_ERROR
         if is_crash or is_internal_error:
             self.crashes[endpoint.label] += 1

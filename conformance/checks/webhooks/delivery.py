@@ -145,7 +145,7 @@ async def _judge_delay(case: Case, sale: Sale, places: tuple[Place, Place], seco
     # Each destination already had its budget. This waits longer for a sender that is still in its first attempt.
     remaining_seconds = failing_deliveries[0].arrival.at + seconds - time.time() if failing_deliveries else 0.0
     place_deliveries = await inbox.wait(
-        lambda one: one.place == place and one.tells_of(sale.words), seconds=max(remaining_seconds, 0.0)
+        lambda one: one.place == place and one.mentions(sale.words), seconds=max(remaining_seconds, 0.0)
     )
     if not failing_deliveries:
         return

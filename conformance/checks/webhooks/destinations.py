@@ -30,8 +30,8 @@ from conformance.surfaces.webhooks.own_destinations import (
     tells_of,
     unavailable,
 )
-from conformance.webhook_receiver.receiver import Receiver, bound
-from conformance.webhook_receiver.untrusted import Untrusted, untrusted_listener
+from conformance.webhook_receiver.receiver import Receiver, bind_sockets
+from conformance.webhook_receiver.untrusted import UntrustedListener, untrusted_listener
 
 _SETTLE_SECONDS = 1.0
 _POLL_SECONDS = 0.05
@@ -61,7 +61,7 @@ class _TenantDestinations:
     staying_id: str
     to_delete: Receiver
     to_delete_id: str
-    untrusted: Untrusted
+    untrusted: UntrustedListener
 
 
 @check(
@@ -87,7 +87,7 @@ async def some_destinations_get_nothing(case: Case) -> None:
     network = network_of(lane_case)
     async with AsyncExitStack() as exits:
         staying_receiver, deleted_receiver = [
-            await exits.enter_async_context(await Receiver().start(bound(HOST, 0))) for _ in range(2)
+            await exits.enter_async_context(await Receiver().start(bind_sockets(HOST, 0))) for _ in range(2)
         ]
         untrusted_server = await exits.enter_async_context(untrusted_listener())
         payout = case.session.tenants.find_first_on(network).payout[network]
@@ -143,7 +143,7 @@ async def _judge_many_destinations(case: Case) -> None:
     admin, lane_case = administrator(case), await on_first_lane(case)
     network = network_of(lane_case)
     async with AsyncExitStack() as exits:
-        receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
+        receiver = await exits.enter_async_context(await Receiver().start(bind_sockets(HOST, 0)))
         payout = case.session.tenants.find_first_on(network).payout[network]
         # Both tenants are paid at one address. A gateway that finds the tenant by the address alone mixes up their
         # events.
@@ -214,7 +214,7 @@ async def _judge_other_tenants(
     await asyncio.sleep(_SETTLE_SECONDS)
     if is_reported:
         words = (own_link.order.mark, own_link.order.token)
-        wrong_events = [one for one in case.session.inbox.received if one.confirms and one.tells_of(words)]
+        wrong_events = [one for one in case.session.inbox.deliveries if one.confirms and one.mentions(words)]
         sample = wrong_events[0] if wrong_events else None
         where = {"destinations": "those of tenants with the same payout address, and of others"}
         case.expect("WH-DELIV-01", not wrong_events, expectation, f"{len(wrong_events)}", exchange=sample, where=where)
@@ -233,7 +233,7 @@ async def _await_profile_event(case: Case, link: Opened) -> bool:
     except Inconclusive as reason:
         case.note(f"whether other tenants get events of the check's tenant is not judged: {reason}")
         return False
-    events = await inbox.wait(lambda one: one.confirms and one.tells_of(words), seconds=case.profile.budgets.paid)
+    events = await inbox.wait(lambda one: one.confirms and one.mentions(words), seconds=case.profile.budgets.paid)
     return bool(events)
 
 
@@ -251,16 +251,16 @@ async def _await_events(case: Case, scene: _TenantDestinations) -> None:
 async def _judge_untrusted(case: Case, scene: _TenantDestinations) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + case.profile.budgets.paid
-    while not scene.untrusted.met and loop.time() < deadline:  # noqa: ASYNC110 - it is met in the midst of a handshake
+    while not scene.untrusted.connection_count and loop.time() < deadline:  # noqa: ASYNC110 - it is met in the midst of a handshake
         await asyncio.sleep(_POLL_SECONDS)
     await asyncio.sleep(_SETTLE_SECONDS)
-    finding = f"{scene.untrusted.sent} bytes"
-    if not scene.untrusted.met:
+    finding = f"{scene.untrusted.byte_count} bytes"
+    if not scene.untrusted.connection_count:
         case.mark_inconclusive(
             "WH-DELIV-11", "the target did not connect to the destination, so it checked no certificate"
         )
         return
-    case.expect("WH-DELIV-11", scene.untrusted.sent == 0, "no byte sent inside TLS", finding)
+    case.expect("WH-DELIV-11", scene.untrusted.byte_count == 0, "no byte sent inside TLS", finding)
 
 
 async def _judge_deleted(case: Case, scene: _TenantDestinations) -> None:

@@ -12,7 +12,7 @@ from conformance.oracles.webhook_signature import stale
 from conformance.pages import figures
 from conformance.surfaces.webhooks.sales import MORE, Sale, deliveries, overpaid, sales
 from conformance.surfaces.webhooks.signatures import header_of
-from conformance.webhook_receiver.inbox import CONFIRMED, Received
+from conformance.webhook_receiver.inbox import CONFIRMED_TYPE, Received
 
 _DECIMALS = 6
 _DAY = 86_400
@@ -55,14 +55,18 @@ async def an_event_says_what_it_is(case: Case) -> None:
             # A target may send further types. A delivery without a type, or a sale without this type, breaks the row.
             if delivery.fault is None and (not isinstance(event_type, str) or not sale.confirmed(case.session.inbox)):
                 case.expect(
-                    "WH-BODY-02", event_type == CONFIRMED, CONFIRMED, format_member(event_type), exchange=delivery
+                    "WH-BODY-02",
+                    event_type == CONFIRMED_TYPE,
+                    CONFIRMED_TYPE,
+                    format_member(event_type),
+                    exchange=delivery,
                 )
     for sale, delivery in await list_confirming_deliveries(case):
         event = delivery.event
         case.expect(
             "WH-BODY-01", _is_event_id(delivery.id), "evt_ and a UUID", format_member(delivery.id), exchange=delivery
         )
-        case.expect("WH-BODY-02", True, CONFIRMED, CONFIRMED, exchange=delivery)
+        case.expect("WH-BODY-02", True, CONFIRMED_TYPE, CONFIRMED_TYPE, exchange=delivery)
         creation_time, version = event.get("created"), event.get("api_version")
         first_delivery = next(other for other in sale.deliveries(case.session.inbox) if other.id == delivery.id)
         is_right = (
@@ -193,7 +197,7 @@ def _judge_amount(case: Case, sale: Sale, delivery: Received, where: Mapping[str
 
 def _is_readable_amount(text: str, microunits: int) -> bool:
     """Return whether a text contains the amount in whole units; bare millionths are not for people (P-MN-04)."""
-    word = figures.shows(text, microunits)
+    word = figures.find_amount(text, microunits)
     return word is not None and word != str(microunits)
 
 

@@ -38,7 +38,7 @@ async def the_rail_tells_nobody(case: Case) -> None:
     call = await purchase(case, case.session.catalog.operations[0], case.lane)
     await asyncio.sleep(_WAIT_SECONDS)
     words = tuple(_list_unique_texts(case.lane, call))
-    events = [one for one in case.session.inbox.received if one.tells_of(words)]
+    events = [one for one in case.session.inbox.deliveries if one.mentions(words)]
     finding = f"{len(events)} requests that contain a text of it"
     case.expect(
         "WH-DELIV-09", not events, "no event of a paid call", finding, exchange=events[0] if events else control

@@ -290,7 +290,7 @@ async def _await_failure(case: Case, attempt: _FailedAttempt) -> None:
     patience = given_up_after(case) + _MARGIN_SECONDS
     deadline = time.monotonic() + patience
     for first in attempt.sale.confirmed(case.session.inbox, attempt.place)[:1]:
-        while (end_time := first.arrival.left or first.arrival.answered) is None:
+        while (end_time := first.arrival.left_at or first.arrival.answered_at) is None:
             if time.monotonic() > deadline:
                 case.note(f"the target was still waiting for the answer to an attempt after {patience:g} s")
                 return
@@ -301,7 +301,7 @@ async def _await_failure(case: Case, attempt: _FailedAttempt) -> None:
 async def _await_repetition(case: Case, attempt: _FailedAttempt, seconds: float) -> None:
     place, words = attempt.place, attempt.sale.words
     await case.session.inbox.wait(
-        lambda one: one.place == place and (one.confirms or one.fault is not None) and one.tells_of(words),
+        lambda one: one.place == place and (one.confirms or one.fault is not None) and one.mentions(words),
         seconds=seconds,
         count=2,
     )

@@ -1,4 +1,4 @@
-"""What `weldproof doctor` says of a target profile: whether its webhook destinations can be received at."""
+"""Findings of `weldproof doctor` about a target profile: whether its webhook destinations can receive."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from conformance.cli.doctor.finding import Finding
 from conformance.cli.targets import load_named_profile
 from conformance.target import Profile, ProfileError
-from conformance.webhook_receiver.inbox import listening_at
-from conformance.webhook_receiver.receiver import CannotListen, bound
+from conformance.webhook_receiver.inbox import listening_address
+from conformance.webhook_receiver.receiver import CannotListen, bind_sockets
 
 
 def check_named_destinations(config: Path | None) -> Iterator[Finding]:
-    """Look at the destinations of a profile, else of ./weldproof.toml; at nothing where there is neither.
+    """Return findings about the destinations of a profile, or of ./weldproof.toml; none if neither exists.
 
     Raises:
         UsageFault: The profile cannot be used.
@@ -23,14 +23,14 @@ def check_named_destinations(config: Path | None) -> Iterator[Finding]:
 
 
 def check_destinations(profile: Profile) -> Iterator[Finding]:
-    """Say for each webhook destination of a profile whether the suite could receive there."""
+    """Yield for each webhook destination whether its secret is readable and its port is free."""
     disables = "the webhook rows of its tenant (WH-DELIV, WH-SIG, WH-BODY)"
     for name, destination in profile.webhook.destinations.items():
         title = f"webhook destination {name}"
         try:
             destination.secret.read()
-            host, port = listening_at(destination)
-            for bound_socket in bound(host, port):
+            host, port = listening_address(destination)
+            for bound_socket in bind_sockets(host, port):
                 bound_socket.close()
         except (ProfileError, ValueError) as fault:
             yield Finding(title, "absent", str(fault), disables, f"correct [webhook.destinations.{name}]")
@@ -38,4 +38,4 @@ def check_destinations(profile: Profile) -> Iterator[Finding]:
             remedy = "end the program that listens there, or give listen = HOST:PORT, to which deliveries are forwarded"
             yield Finding(title, "absent", str(fault), disables, remedy)
         else:
-            yield Finding(title, "ok", f"{host}:{port} can be received at")
+            yield Finding(title, "ok", f"the suite can receive at {host}:{port}")

@@ -1,4 +1,4 @@
-"""`weldproof init`: a first target profile, written by probing."""
+"""`weldproof init`: probes servers and writes a first target profile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance.cli.init.node_networks import with_networks
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
 from conformance.discovery.rail import ROLES
-from conformance.discovery.recognising import described
+from conformance.discovery.recognising import describe_foreign_answer
 from conformance.http.client import Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
@@ -47,7 +47,8 @@ from conformance.vocabulary.lanes.registry import FACTS
 
 _MODEST_PACE = 20
 _USUAL_PACE = 10.0
-# Calls that a whole run makes of the operations that it calls most, roughly; told where they will take long.
+# Approximate number of calls of a whole run to the operations that it calls most. It shows how long a limit makes the
+# run.
 _CALLS_OF_A_RUN = {RECEIPT_VERIFY: 900, VERIFY: 600}
 _LONG_MINUTES = 5
 _TENANT_NAMES = ("first", "second")
@@ -68,7 +69,7 @@ def initialise(
     clock: Path | None,
     **chain: Any,
 ) -> None:
-    """Do what `weldproof init` says of itself; its options are declared beside its help."""
+    """Run the command, whose options and help are in the package."""
     if output.exists() and not force:
         raise UsageFault(f"{output} exists already; --force replaces it")
     for url in urls:
@@ -96,6 +97,8 @@ def initialise(
     )
     offset_file = None if clock is None else str(clock.resolve())
     text = render(surfaces, tenant_table, tables, pace_table, budgets, probe_profile.tls, offset_file)
+    # The draft contains texts of the target. It is parsed before it is written, so that no file is
+    # left that `weldproof run` rejects.
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
     _print_limits(limits)
@@ -111,7 +114,7 @@ def _print_limits(limits: Mapping[str, int]) -> None:
 
 
 def _choose_pace(addresses: Sequence[str], limits: Mapping[str, int]) -> float:
-    """Return the pace where nobody gives one: no bound for targets on this machine that met no limit."""
+    """Return the default pace: unlimited for targets on this machine that limited no request, else 10 per second."""
     return 0.0 if not limits and all(map(is_here, addresses)) else _USUAL_PACE
 
 
@@ -125,7 +128,7 @@ def _check_limit(chain: Mapping[str, Any]) -> None:
 
 
 def _parse_tenants(texts: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return id and environment variable of each tenant by its name in the profile."""
+    """Return the id and the environment variable of each tenant, by its name in the profile."""
     if len(texts) > len(_TENANT_NAMES):
         raise UsageFault("--tenant: two tenants are enough")
     tenants = {}
@@ -156,7 +159,7 @@ def _print_rail(rail: Mapping[str, Any], output: Path) -> None:
         if operation.role is None:
             bind = f'[rail.services] ROLE = "{operation.path}"'
             click.echo(
-                f"  the role is not known of {one_line(operation.path, 200)}: if it is a service of the interface, bind"
+                f"  the role of {one_line(operation.path, 200)} is not known: if it is a service of the interface, add"
             )
             click.echo(f"    {one_line(bind, 400)}, with one of {', '.join(ROLES)}")
         if not operation.sure:
@@ -164,13 +167,13 @@ def _print_rail(rail: Mapping[str, Any], output: Path) -> None:
             service = "" if operation.role else f'[rail.services] NAME = "{operation.path}" and '
             bind = f'{service}[rail.bodies] {name} = {{ member = "value" }}'
             click.echo(
-                f"  no body that {one_line(operation.path, 200)} accepts is known yet: give {one_line(bind, 400)}"
+                f"  no body that {one_line(operation.path, 200)} accepts is known yet: add {one_line(bind, 400)}"
             )
 
 
 def _print_agent(agent: AgentFound, output: Path) -> None:
     names = ", ".join(sorted(agent.bindings)) or "nothing"
-    click.echo(f"Wrote {output}: an agent at {agent.url}; found out: {names}.")
+    click.echo(f"Wrote {output}: an agent at {agent.url}; detected: {names}.")
     if agent.open is not None:
         click.echo(f"  {one_line(agent.open, 600)}")
 
@@ -181,9 +184,9 @@ def _print_surfaces(surfaces: Mapping[str, Any], output: Path, chain: Mapping[st
     if "gateway" in surfaces:
         gateway: GatewayFound = surfaces["gateway"]
         names = ", ".join(sorted(gateway.bindings)) or "nothing"
-        click.echo(f"Wrote {output}: a gateway at {gateway.url}; found out: {names}.")
+        click.echo(f"Wrote {output}: a gateway at {gateway.url}; detected: {names}.")
         if gateway.receipts_only:
-            click.echo(f"  it only verifies receipts, as [claims] options states: {RECEIPTS_ONLY}")
+            click.echo(f"  it only verifies receipts, so [claims] options contains {RECEIPTS_ONLY}")
         for note in gateway.notes:
             click.echo(f"  {one_line(note, 600)}")
     if "agent" in surfaces:
@@ -212,7 +215,7 @@ def _print_surfaces(surfaces: Mapping[str, Any], output: Path, chain: Mapping[st
 async def _probe(
     urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]], profile: Profile
 ) -> tuple[dict[str, Any], dict[str, int], list[str]]:
-    """Return what was found of the surfaces, what limits were met, and what went wrong."""
+    """Return the detected surfaces, the measured rate limits, and the problems."""
     surfaces: dict[str, Any] = {}
     trouble: list[str] = []
     seconds, tls = profile.budgets.request, context_of(profile.tls)
@@ -224,6 +227,7 @@ async def _probe(
                 rail = await probe_rail(client, url)
                 agent = await probe_agent(client, url)
                 hub = await probe_hub(client, url)
+            # One server that does not answer must not prevent the profile of the others.
             except (Unreachable, Throttled, JsonFault) as fault:
                 trouble.append(f"{url}: {fault}")
                 continue
@@ -240,9 +244,9 @@ async def _probe(
                 surfaces["control_plane"] = hub
             if gateway is None and rail is None and agent is None and hub is None:
                 expected_endpoints = "no paid operation, links, receipt verification, verify or trust set"
-                looks = described(await client.call("GET", url + "/"))
+                looks = describe_foreign_answer(await client.call("GET", url + "/"))
                 trouble.append(
-                    f"{url}: looks like no surface that the suite knows ({expected_endpoints}); its / was answered {looks}"
+                    f"{url}: not a surface that the suite knows ({expected_endpoints}); its / answered {looks}"
                 )
                 if not tenants:
                     trouble.append("  for a gateway that requires credentials for every call, give --tenant")
@@ -251,7 +255,7 @@ async def _probe(
 
 
 def _describe_cost(operation: str, limit: int) -> str:
-    """Return what a whole run takes at an operation's limit, where that is long enough to be told beforehand."""
+    """Return how long a whole run takes at an operation's limit; empty for less than five minutes."""
     calls = _CALLS_OF_A_RUN.get(operation.partition(" ")[2], 0)
     minutes = round(calls / limit)
     if minutes < _LONG_MINUTES:
@@ -265,7 +269,7 @@ def _describe_cost(operation: str, limit: int) -> str:
 def _busiest_operations(
     gateway: GatewayFound | None, agent: AgentFound | None
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the operations that a run calls most, with what is posted to find out how often it may."""
+    """Yield the operations that a run calls most, each with a body for measuring its rate limit."""
     if gateway is not None:
         yield RECEIPT_VERIFY, {gateway.bindings.get("receipt_member", "jws"): "e30.e30.AA"}
     if agent is not None:
@@ -273,10 +277,11 @@ def _busiest_operations(
 
 
 def _chain_tables(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the chain tables that the options describe, by lane."""
+    """Return the tables of the profile's [chains] that the options describe, by lane."""
     tables = {}
     for lane, facts in FACTS.items():
         given_options = [option for option in facts.options if given.get(option.name)]
+        # The first option of a lane is the address of its node; without it there is no table.
         if facts.options[0] not in given_options:
             continue
         table: dict[str, Any] = {option.member: given[option.name] for option in given_options if option.kind == "text"}

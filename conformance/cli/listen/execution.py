@@ -1,4 +1,4 @@
-"""`weldproof listen`: a webhook receiver on this machine that verifies, prints and forwards."""
+"""`weldproof listen`: receives, verifies, prints and forwards webhooks on this machine."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from conformance.text.files import read_text
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.webhooks import SECRET_VARIABLE, SERVICE_WORD
 from conformance.webhook_receiver.forwarding import Forwarder
-from conformance.webhook_receiver.listener import EFFECTS_PATH, Listener, Terms, Told
-from conformance.webhook_receiver.receiver import CannotListen, Receiver, bound
+from conformance.webhook_receiver.listener import EFFECTS_PATH, ArrivalReport, Listener, Terms
+from conformance.webhook_receiver.receiver import CannotListen, Receiver, bind_sockets
 
 _COLOURS: Final = {"delivered": "green", "repeated": "cyan", "refused": "red", "failed": "yellow"}
 
@@ -60,7 +60,7 @@ def listen(
         UsageFault: An option cannot be used, or the port is taken.
     """
     secrets = _read_secrets(files, variables)
-    # A header of another name says that the usual word is not this sender's.
+    # If the header has another name, the sender does not use the default word, so the word stays unknown.
     word = service_word or (None if header else SERVICE_WORD)
     terms = Terms(_header(header or f"X-{word}-Signature"), secrets, _signed_string(signed_string), tolerance, word)
     forwarder = _forwarder(forward, forward_timeout)
@@ -88,7 +88,7 @@ def _signed_string(template: str) -> str:
 
 
 def _read_secrets(files: tuple[Path, ...], variables: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the secrets, files before variables; the usual variable only where nothing else is named."""
+    """Return the secrets, files before variables; the default variable is read only if nothing else is named."""
     secrets: list[str] = []
     for path in files:
         try:
@@ -115,9 +115,9 @@ def _forwarder(url: str | None, seconds: float) -> Forwarder | None:
 async def _serve(
     listener: Listener, forwarder: Forwarder | None, place: _Place, terms: Terms, words: _OutcomePrinter
 ) -> None:
-    sockets = bound(place.host, place.port)
+    sockets = bind_sockets(place.host, place.port)
     async with _open(forwarder), Receiver(listener.plan, place.body_limit, keep=0) as receiver:
-        receiver.listen(listener.unread)
+        receiver.listen(listener.report_incomplete)
         await receiver.start(sockets)
         try:
             words.show_ready(_url(place.host, receiver.port), terms, forwarder)
@@ -140,33 +140,34 @@ def _url(host: str, port: int) -> str:
 
 
 class _OutcomePrinter:
-    """Prints what happens, as lines for a reader or as JSON lines; no secret is in any."""
+    """Prints deliveries as text lines or JSON lines, with secrets replaced by names."""
 
     def __init__(self, secrets: tuple[str, ...], *, as_json: bool) -> None:
         self._as_json = as_json
         self._names = Names()
         for secret in secrets:
             self._names.secret(secret, "WEBHOOK_SECRET")
+            # In JSON output a secret with quotes or other escaped characters has another form.
             self._names.secret(json.dumps(secret)[1:-1], "WEBHOOK_SECRET")
         self.output_lost = asyncio.Event()
 
     def show_ready(self, url: str, terms: Terms, forwarder: Forwarder | None) -> None:
-        """Say where events are received."""
+        """Print the address at which events are received."""
         effects = url + EFFECTS_PATH + "{id}"
         forward = None if forwarder is None else forwarder.url
         ready = {"event": "ready", "url": url, "effects": effects, "header": terms.header, "forward": forward}
         onward = f", forwarding to {forward}" if forward else ""
         self._print(ready, f"Listening at {url} for {terms.header}{onward}. Ctrl-C ends.")
 
-    def show_outcome(self, outcome: Told) -> None:
-        """Say what became of an arrival."""
+    def show_outcome(self, outcome: ArrivalReport) -> None:
+        """Print the outcome of a delivery."""
         stamp = time.strftime("%H:%M:%S", time.localtime(outcome.arrival.at))
         label = click.style(f"{outcome.what:9}", fg=_COLOURS[outcome.what])
         text = one_line(_sentence(outcome), 400)
         self._print(_record(outcome), f"{stamp} {label} {outcome.reply.status} {text}")
 
     def show_summary(self, counts: Mapping[str, int]) -> None:
-        """Say what there was in all."""
+        """Print the number of deliveries by outcome."""
         kinds = {what: counts.get(what, 0) for what in _COLOURS}
         reasons = {name: count for name, count in sorted(counts.items()) if name not in kinds}
         kind_counts = ", ".join(f"{count} {name}" for name, count in kinds.items())
@@ -180,12 +181,12 @@ class _OutcomePrinter:
         try:
             click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
         except OSError:
-            # Nobody reads any more; what is not told has had no effect.
+            # The reader has closed the output. The exception makes this delivery fail.
             self.output_lost.set()
             raise
 
 
-def _record(outcome: Told) -> dict[str, Any]:
+def _record(outcome: ArrivalReport) -> dict[str, Any]:
     return {
         "event": outcome.what,
         "at": round(outcome.arrival.at, 3),
@@ -201,8 +202,8 @@ def _record(outcome: Told) -> dict[str, Any]:
     }
 
 
-def _body(outcome: Told) -> object:
-    """Return a new event as JSON, or its text where no JSON writer here gives it again: 1e999, a thousand brackets."""
+def _body(outcome: ArrivalReport) -> object:
+    """Return a new event as a JSON value, or its text if `json` cannot write it again, such as 1e999."""
     if outcome.event is None or outcome.what != "delivered":
         return None
     try:
@@ -212,9 +213,10 @@ def _body(outcome: Told) -> object:
     return outcome.event.members
 
 
-def _sentence(outcome: Told) -> str:
+def _sentence(outcome: ArrivalReport) -> str:
     if outcome.event is None:
-        return f"{outcome.reason}: {outcome.detail} ({outcome.arrival.method} {outcome.arrival.path} from {outcome.arrival.peer})"
+        arrival = outcome.arrival
+        return f"{outcome.reason}: {outcome.detail} ({arrival.method} {arrival.path} from {arrival.peer})"
     if outcome.what != "delivered":
         return outcome.event.id + (f", {outcome.reason}: {outcome.detail}" if outcome.reason else "")
     members = outcome.event.members

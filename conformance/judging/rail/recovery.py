@@ -39,7 +39,7 @@ async def judge_fresh_terms(case: Case, operation: Operation) -> None:
     What is ordered is another request than the usual one where one is known, for that may be the server's own example.
     A refusal of another status than 402 asks for nothing, and is judged elsewhere.
     """
-    others = () if operation.guessed else operation.other_bodies
+    others = () if operation.is_guess else operation.other_bodies
     body = others[0] if others else operation.body
     refusal = await present(case, operation, _NO_PROOF, body=body)
     asked = tuple(entries(refusal))

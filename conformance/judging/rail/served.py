@@ -35,11 +35,11 @@ async def served(case: Case, operation: Operation, keys: list[Ed25519Key], rows:
     something else than it is asked for sells nothing but its usual request. The first operation is bought with a query
     as well, where it is quoted so.
     """
-    others = () if operation.guessed else operation.other_bodies[:1]
+    others = () if operation.is_guess else operation.other_bodies[:1]
     for body in (operation.body, *others):
         await _served(case, replace(operation, body=body), keys, rows)
     if operation == case.session.catalog.operations[0]:
-        await _served_with_query(case, operation.asked_with(QUERY), rows)
+        await _served_with_query(case, operation.with_query(QUERY), rows)
 
 
 async def _served_with_query(case: Case, operation: Operation, rows: tuple[str, ...]) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import INDEX, PAID_PREFIX
 from conformance.selftest.seen.wire import Exchange, Observer, Wire, claims_of, each, names
 from conformance.surfaces.rail.purchase import lane_of
@@ -31,7 +31,7 @@ _RECIPE = re.compile(r"recipe (\S+) in claim")
 def _paid_items(wire: Wire) -> Iterator[dict[str, Any]]:
     """Yield the paid path items of the contract."""
     for one in wire.documents("rail", _OPENAPI):
-        paths = at_their_paths(one.object, "").get("paths", {})
+        paths = apply_server_paths(one.object, "").get("paths", {})
         yield {path: item for path, item in paths.items() if path.startswith(PAID_PREFIX) and path != INDEX}
 
 

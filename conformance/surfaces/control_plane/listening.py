@@ -7,7 +7,7 @@ import socket
 
 from conformance.engine.check import Case
 from conformance.outcome import Inconclusive
-from conformance.webhook_receiver.receiver import CannotListen, Receiver, bound
+from conformance.webhook_receiver.receiver import CannotListen, Receiver, bind_sockets
 
 
 async def listening(case: Case, played: str) -> tuple[Receiver, str]:
@@ -34,7 +34,7 @@ async def sockets_and_host(case: Case, played: str) -> tuple[list[socket.socket]
     """
     bindings = case.profile.hub_bindings
     try:
-        sockets = await asyncio.to_thread(bound, bindings.listen_host, 0)
+        sockets = await asyncio.to_thread(bind_sockets, bindings.listen_host, 0)
     except CannotListen as fault:
         raise Inconclusive(f"cannot play {played}: {fault}; give [hub] listen_host and reach_host") from fault
     return sockets, f"{bindings.reach_host}:{sockets[0].getsockname()[1]}"

@@ -216,7 +216,7 @@ async def opened(
     # On Solana the code has a reference beside the memo, with which payers who leave the memo out still find the link.
     if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and FACTS[case.lane].family != "solana":
         view, answer = await case.session.pages.look(case.client, made.url)
-        if view.unseen is not None and view.lacking:
+        if view.unseen_parts is not None and view.missing_names:
             view, answer = await look(case, made)
     else:
         view, answer = await look(case, made)
@@ -232,7 +232,7 @@ def opened_from_page(case: Case, made: Order, view: View, answer: Answer) -> Ope
     memo = view.memo(made.token)
     if memo is None:
         bind = "; bind [gateway.checkout_selectors] memo" if "memo" not in view.selectors else ""
-        why = "" if view.unseen is None else f": {view.unseen}"
+        why = "" if view.unseen_parts is None else f": {view.unseen_parts}"
         raise Inconclusive(f"no memo can be told from the checkout page{why}{bind} (GW-CHK-05 judges it)")
     case.client.names.name(memo, "MEMO")
     others = () if view.shows_address(made.payout) else view.addresses(case.lane)

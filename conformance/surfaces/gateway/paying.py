@@ -129,7 +129,7 @@ def _demand(session: Session, url: str, view: View, lane: str | None) -> Demand:
 
 
 def _nothing(view: View) -> str:
-    return "no receiving address" + (f"; {view.unseen}" if view.unseen else "")
+    return "no receiving address" + (f"; {view.unseen_parts}" if view.unseen_parts else "")
 
 
 def _address(view: View, lane: str) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.discovery.openapi_bodies import bodies, made_body, properties
-from conformance.discovery.openapi_paths import at_their_paths, resolved
+from conformance.discovery.openapi_bodies import bodies, build_required_body, properties
+from conformance.discovery.openapi_paths import apply_server_paths, resolve_reference
 from conformance.discovery.recognising import is_there
 from conformance.http.client import Answer, Client
 from conformance.http.refusals import words
@@ -89,7 +89,7 @@ async def probe_gateway(
         return None
     found = GatewayFound(url, receipts_only=await _is_verifier(client, url, there, dict(credentials)))
     openapi = await _first(client, url, _OPENAPI, lambda one: isinstance(one.object().get("paths"), dict))
-    document = {} if openapi is None else at_their_paths(openapi[1].object(), url, openapi[0])
+    document = {} if openapi is None else apply_server_paths(openapi[1].object(), url, openapi[0])
     keys = await _first(client, url, _KEYS, lambda one: isinstance(one.object().get("keys"), list))
     member = await _receipt_member(client, url, document, credentials)
     screened = await _screening(client, url, document, credentials) if screen else (None, None)
@@ -220,7 +220,7 @@ async def _of_a_link(
 def _link_bodies(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield currency and further members of a link: the interface's four alone, then what the document wants."""
     yield {"currency": "USDC"}
-    made = made_body(document, LINKS) or {}
+    made = build_required_body(document, LINKS) or {}
     more = _unique({name: value for name, value in made.items() if name not in _OF_A_LINK})
     if more:
         yield {"currency": "USDC", **more}
@@ -235,7 +235,7 @@ def _networks(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _values(document: Mapping[str, Any], member: str) -> list[str]:
-    schema = resolved(document, properties(document, LINKS).get(member))
+    schema = resolve_reference(document, properties(document, LINKS).get(member))
     listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
     return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.discovery.openapi_bodies import body_schema, members
-from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import OPENAPI, Operation
 from conformance.engine.check import Case
 
@@ -11,5 +11,5 @@ from conformance.engine.check import Case
 async def described_members(case: Case, operation: Operation) -> frozenset[str]:
     """Return the names of the members that the document describes, none where it describes no request."""
     rail = case.session.rail
-    document = at_their_paths((await case.client.call("GET", rail + OPENAPI)).object(), rail)
+    document = apply_server_paths((await case.client.call("GET", rail + OPENAPI)).object(), rail)
     return frozenset(members(document, body_schema(document, operation.path)))

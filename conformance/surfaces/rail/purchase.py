@@ -169,7 +169,7 @@ async def redeem(case: Case, operation: Operation, proof: object, *, body: Any =
             break
         await asyncio.sleep(again)
         answer = await present(case, operation, proof, body=body, retry=True)
-    if not operation.sure and answer.status in {400, 422}:
+    if not operation.is_accepted and answer.status in {400, 422}:
         raise Inconclusive(case.session.catalog.refuse_body(operation, refused_body(answer) or str(answer.status)))
     return answer
 

@@ -19,7 +19,7 @@ from conformance.surfaces.gateway.calls import fresh
 from conformance.surfaces.gateway.orders import Opened, network_of, opened, payer, way
 from conformance.surfaces.webhooks.sales import drawing
 from conformance.webhook_receiver.inbox import Received
-from conformance.webhook_receiver.receiver import Arrival, Receiver, Reply, bound
+from conformance.webhook_receiver.receiver import Arrival, Receiver, Reply, bind_sockets
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 # Where a check receives what is told to its own tenants.
@@ -62,7 +62,7 @@ def address_of(case: Case, receiver: Receiver) -> str:
 def tells_of(arrival: Arrival, link: Opened) -> bool:
     """Return whether something that arrived says that a link's payment is confirmed."""
     one = received(arrival)
-    return one.confirms and one.tells_of((link.order.mark, link.order.token))
+    return one.confirms and one.mentions((link.order.mark, link.order.token))
 
 
 def received(arrival: Arrival) -> Received:
@@ -104,7 +104,7 @@ async def own_destination(
     """
     admin = administrator(case)
     async with AsyncExitStack() as exits:
-        receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
+        receiver = await exits.enter_async_context(await Receiver().start(bind_sockets(HOST, 0)))
         tenant = await admin.tenant(name, {network: case.session.tenants.find_first_on(network).payout[network]})
         ids = list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
@@ -170,7 +170,7 @@ async def _made(case: Case) -> Deleted | None:
 
 async def _deleted(case: Case) -> Deleted:
     admin, network, path = administrator(case), network_of(case), new_path(case)
-    receiver = await Receiver().start(bound(HOST, 0))
+    receiver = await Receiver().start(bind_sockets(HOST, 0))
     case.session.exit_stack.push_async_callback(receiver.close)
     payout = case.session.tenants.find_first_on(network).payout[network]
     tenant = await admin.tenant("Weldproof deleted destination", {network: payout})

@@ -78,7 +78,7 @@ class Sale:
     def deliveries(self, inbox: Inbox, place: Place | None = None) -> tuple[Received, ...]:
         """Return what came and tells of it, at one place or anywhere."""
         return tuple(
-            one for one in inbox.received if (place is None or one.place == place) and one.tells_of(self.words)
+            one for one in inbox.deliveries if (place is None or one.place == place) and one.mentions(self.words)
         )
 
     def confirmed(self, inbox: Inbox, place: Place | None = None) -> tuple[Received, ...]:
@@ -126,7 +126,7 @@ async def _far(case: Case) -> Opened:
 async def _opened(case: Case, label: str, ending: str = "") -> Opened:
     """Create a link and look at its page, harder where its amount is not seen at once."""
     link = await opened(case, label=label, ending=ending)
-    if link.before.shown_amount(link.order.microunits) is not None or link.before.unseen is None:
+    if link.before.shown_amount(link.order.microunits) is not None or link.before.unseen_parts is None:
         return link
     view, answer = await look(case, link.order, whole=True)
     return replace(link, before=view, page=answer)
@@ -174,7 +174,7 @@ async def heard(case: Case, sale: Sale) -> Sale:
 
     async def at(place: Place) -> None:
         await inbox.wait(
-            lambda one: one.place == place and one.confirms and one.tells_of(sale.words),
+            lambda one: one.place == place and one.confirms and one.mentions(sale.words),
             seconds=case.profile.budgets.paid,
         )
 
@@ -193,7 +193,7 @@ async def heard_late(case: Case, sold_: Sequence[Sale]) -> None:
 
     async def comes(sale: Sale) -> None:
         await inbox.wait(
-            lambda one: (one.confirms or one.fault is not None) and one.tells_of(sale.words), seconds=seconds
+            lambda one: (one.confirms or one.fault is not None) and one.mentions(sale.words), seconds=seconds
         )
 
     await run_concurrently(map(comes, sold_))

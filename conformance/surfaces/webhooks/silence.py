@@ -52,7 +52,7 @@ async def judge_silence(case: Case, honest: Opened, unpaid: Iterable[Unpaid]) ->
         case.mark_inconclusive(ROW, str(reason))
         return
     words = (honest.order.mark, honest.order.token)
-    came = await inbox.wait(lambda one: one.confirms and one.tells_of(words), seconds=case.profile.budgets.paid)
+    came = await inbox.wait(lambda one: one.confirms and one.mentions(words), seconds=case.profile.budgets.paid)
     if not came:
         case.mark_inconclusive(
             ROW, "the event of the control, an honest payment, did not come, which WH-DELIV-02 judges"
@@ -78,8 +78,8 @@ async def _false_confirmations(case: Case, inbox: Inbox, unpaid: Unpaid) -> list
     """
     strays = case.session.stray_payments
     while True:
-        events = [one for one in inbox.received if one.confirms and one.tells_of(unpaid.words)]
-        spurious = [one for one in events if not one.tells_of(strays.list_of_others(case.check.id))]
+        events = [one for one in inbox.deliveries if one.confirms and one.mentions(unpaid.words)]
+        spurious = [one for one in events if not one.mentions(strays.list_of_others(case.check.id))]
         if not (spurious and strays.may_come_from_others(case.check.id)):
             return spurious
         await asyncio.sleep(_LOOK_SECONDS)

@@ -32,7 +32,7 @@ def test_its_codes_are_those_of_the_listener() -> None:
         Reason.INCOMPLETE,
         Reason.LOOP,
         Reason.FULL,
-        Reason.WANTED,
+        Reason.CONFIGURED_FAILURE,
         Reason.FORWARD,
     }
     assert told == {reason.value for reason in set(Reason) - others}

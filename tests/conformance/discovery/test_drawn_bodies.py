@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.discovery.drawn_bodies import drawn
+from conformance.discovery.drawn_bodies import vary_body
 
 PATH = "/pay/v1/x"
 
@@ -14,7 +14,7 @@ PATH = "/pay/v1/x"
 def bodies(schema: Any, body: Any) -> Any:
     """Return what is drawn for a body of an operation with such a schema."""
     media = {"application/json": {"schema": schema}}
-    return drawn({"paths": {PATH: {"post": {"requestBody": {"content": media}}}}}, PATH, "post", body)
+    return vary_body({"paths": {PATH: {"post": {"requestBody": {"content": media}}}}}, PATH, "post", body)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.openapi_paths import apply_server_paths
 
 BASE = "http://rail.test"
 OPERATION: dict[str, Any] = {"responses": {"200": {"description": "served"}}}
@@ -37,14 +37,14 @@ DOCUMENTS: list[Any] = [
 
 def paths(document: dict[str, Any], base: str = BASE) -> list[str]:
     """Return the paths of a document's operations."""
-    return list(at_their_paths(document, base)["paths"])
+    return list(apply_server_paths(document, base)["paths"])
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_nearest_servers_decide(document: dict[str, Any]) -> None:
     """An operation's servers go before its path item's, and these before the document's."""
     assert paths(document) == ["/pay/v1/a"]
-    assert "servers" not in at_their_paths(document, BASE)
+    assert "servers" not in apply_server_paths(document, BASE)
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,13 @@ def test_the_nearest_servers_decide(document: dict[str, Any]) -> None:
 )
 def test_a_document_without_another_place_stays_as_it_is(document: dict[str, Any]) -> None:
     """Nothing moves where no server has a path of its own."""
-    assert at_their_paths(document, BASE) is document
+    assert apply_server_paths(document, BASE) is document
 
 
 def test_operations_of_one_item_may_be_apart() -> None:
     """Each goes to its own place, and takes what the item says of both along."""
     item = {"parameters": [], "get": OPERATION, "post": {**OPERATION, "servers": V1}}
-    moved = at_their_paths({"paths": {"/a": item}}, BASE)["paths"]
+    moved = apply_server_paths({"paths": {"/a": item}}, BASE)["paths"]
     assert moved == {"/a": {"parameters": [], "get": OPERATION}, "/pay/v1/a": {"parameters": [], "post": OPERATION}}
 
 

@@ -45,7 +45,7 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     "message",
     [
         Order({"openapi": "3.1.0"}, 7, 1.5, 3, 0),
-        Request("GET /x", "positive", "GET", "/x?é", [["a", "\udcff😀"]], "AAA=", secured=True),  # type: ignore[list-item]
+        Request("GET /x", "positive", "GET", "/x?é", [["a", "\udcff😀"]], "AAA=", needs_credential=True),  # type: ignore[list-item]
         Reply(200, [["a", "b"]], "AA=="),  # type: ignore[list-item]
         Finding("wrong"),
         Skipped("GET /x", "negative", "nothing"),

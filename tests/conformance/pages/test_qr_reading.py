@@ -55,19 +55,19 @@ def test_what_is_no_image_has_no_code(data: bytes) -> None:
 
 def test_payloads_of_three_lanes_are_taken_apart() -> None:
     """ARC-26, Solana Pay, and EIP-681 alone or in a page's fragment say address, amount, asset and memo."""
-    algorand = qr.read(TEXT)
+    algorand = qr.read_payload(TEXT)
     assert (algorand.address, algorand.microunits, algorand.asset, algorand.memo) == (
         "ABC",
         Decimal(8_410_000),
         "10458941",
         "weldproof:AAE",
     )
-    solana = qr.read("solana:9xyz?amount=8.41&spl-token=4zMM&reference=2X2&memo=weldproof%3AA%2BB+C")
+    solana = qr.read_payload("solana:9xyz?amount=8.41&spl-token=4zMM&reference=2X2&memo=weldproof%3AA%2BB+C")
     assert (solana.address, solana.microunits, solana.asset) == ("9xyz", Decimal(8_410_000), "4zMM")
     assert (solana.memo, solana.reference) == ("weldproof:A+B+C", "2X2")
     ethereum = f"ethereum:{TOKEN}@84532/transfer?address={PAYEE}&uint256=8410000"
     for text in (ethereum, f"http://localhost:8090/checkout/x#{ethereum}"):
-        base = qr.read(text)
+        base = qr.read_payload(text)
         assert (base.address, base.microunits, base.asset, base.chain_id) == (PAYEE, Decimal(8_410_000), TOKEN, 84532)
 
 
@@ -76,15 +76,17 @@ def test_payloads_of_three_lanes_are_taken_apart() -> None:
 )
 def test_other_texts_say_what_they_say(text: str) -> None:
     """A payload of no known form has its text and no amount."""
-    found = qr.read(text)
+    found = qr.read_payload(text)
     assert (found.text, found.microunits) == (text, None)
 
 
 def test_address_is_found_whatever_its_case_and_escapes() -> None:
     """An EVM address counts in any case, another one as it stands, percent-encoded or not."""
-    assert qr.read(f"ethereum:{TOKEN.lower()}@1/transfer?address={PAYEE.upper().replace('0X', '0x')}").holds(PAYEE)
-    assert qr.read("https://pay.test/?to=A%42C").holds("ABC")
-    assert not qr.read("https://pay.test/?to=abc").holds("ABC")
+    assert qr.read_payload(f"ethereum:{TOKEN.lower()}@1/transfer?address={PAYEE.upper().replace('0X', '0x')}").holds(
+        PAYEE
+    )
+    assert qr.read_payload("https://pay.test/?to=A%42C").holds("ABC")
+    assert not qr.read_payload("https://pay.test/?to=abc").holds("ABC")
 
 
 MATRIX = [list(row) for row in segno.make(TEXT, micro=False).matrix_iter(border=4)]

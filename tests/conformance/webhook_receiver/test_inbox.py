@@ -16,7 +16,7 @@ from conformance.http.recorded import curl_line
 from conformance.http.transport import HttpTransport
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
-from conformance.webhook_receiver.inbox import Inbox, listening_at
+from conformance.webhook_receiver.inbox import Inbox, listening_address
 from conformance.webhook_receiver.receiver import Reply
 from tests.reserved_port import reserved_port
 
@@ -68,9 +68,9 @@ async def test_destinations_of_one_port_are_told_apart_by_their_paths(tmp_path: 
         assert [one.name for one in inbox.of_tenant("second")] == ["two"]
         targets = ("/one?k=1", "/one", "/two", "/three")
         assert [await post(base + one, b"{}") for one in targets] == [204, 204, 204, 404]
-        places = [None if one.place is None else one.place.name for one in inbox.received]
+        places = [None if one.place is None else one.place.name for one in inbox.deliveries]
         assert places == ["one", "one", "two", None]
-        assert [one.at_its_url for one in inbox.received] == [True, False, True, False]
+        assert [one.at_its_url for one in inbox.deliveries] == [True, False, True, False]
         assert [event["destination"] for event in log.of("arrival")] == ["one", "one", "two", "no destination"]
 
 
@@ -80,8 +80,8 @@ async def test_a_destination_behind_a_proxy_is_received_at_where_it_listens(tmp_
     lines = f'url = "https://hooks.example/x"\nlisten = "{place}"'
     async with opened(profile(tmp_path, {"one": lines})) as (inbox, _):
         assert await post(f"http://{place}/forwarded", b"{}") == 204
-        assert inbox.received[0].place is not None
-        assert inbox.received[0].at_its_url
+        assert inbox.deliveries[0].place is not None
+        assert inbox.deliveries[0].at_its_url
 
 
 async def test_a_place_that_cannot_be_received_at_says_what_to_do(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ async def test_replies_follow_the_script_of_a_word(tmp_path: Path, port: int) ->
         inbox.script("order-1", inbox.of_tenant("first")[0], [Reply(500), Reply(503)])
         bodies = (b'{"a":"order-12"}', b'{"a":"my order-1."}', b'{"a":"order-1"}', b'{"a":"order-1"}')
         assert [await post(base, body) for body in bodies] == [204, 500, 503, 204]
-        assert [one.tells_of(["order-1"]) for one in inbox.received] == [False, True, True, True]
+        assert [one.mentions(["order-1"]) for one in inbox.deliveries] == [False, True, True, True]
 
 
 async def test_events_of_another_type_take_no_reply_of_a_script(tmp_path: Path, port: int) -> None:
@@ -150,7 +150,7 @@ async def test_only_a_json_object_is_an_event(tmp_path: Path, port: int, body: b
     base = f"http://127.0.0.1:{port}/"
     async with opened(profile(tmp_path, {"one": f'url = "{base}"'})) as (inbox, _):
         await post(base, body)
-        (one,) = inbox.received
+        (one,) = inbox.deliveries
         assert (one.fault is None) is event
         assert one.confirms is event
         assert one.data == {}
@@ -168,7 +168,7 @@ async def test_only_a_json_object_is_an_event(tmp_path: Path, port: int, body: b
 )
 def test_where_it_listens_is_told_by_the_profile(tmp_path: Path, lines: str, place: tuple[str, int]) -> None:
     """`listen` goes before the URL's host and port."""
-    assert listening_at(profile(tmp_path, {"one": lines}).webhook.destinations["one"]) == place
+    assert listening_address(profile(tmp_path, {"one": lines}).webhook.destinations["one"]) == place
 
 
 @pytest.mark.parametrize("listen", ["8097", ":8097", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:x"])
@@ -176,4 +176,4 @@ def test_what_is_no_address_is_refused(tmp_path: Path, listen: str) -> None:
     """A `listen` without host or port is named."""
     one = profile(tmp_path, {"one": f'url = "https://a.example/"\nlisten = "{listen}"'}).webhook.destinations["one"]
     with pytest.raises(ValueError, match="HOST:PORT"):
-        listening_at(one)
+        listening_address(one)

@@ -20,7 +20,7 @@ from conformance.webhook_receiver.receiver import (
     Receiver,
     Reply,
     accept,
-    bound,
+    bind_sockets,
     redirect,
 )
 
@@ -30,7 +30,7 @@ _SECONDS = 600
 @asynccontextmanager
 async def receiving(plan: Plan = accept, limit: int = 1000) -> AsyncIterator[tuple[Receiver, str]]:
     async with Receiver(plan, limit) as receiver:
-        await receiver.start(bound("127.0.0.1", 0))
+        await receiver.start(bind_sockets("127.0.0.1", 0))
         yield receiver, f"http://127.0.0.1:{receiver.port}"
 
 
@@ -73,8 +73,8 @@ async def test_an_arrival_is_recorded_as_it_was_sent() -> None:
         assert before <= one.at <= time.time()
         assert one.peer.startswith("127.0.0.1:")
         assert one.reply == Reply(204)
-        assert one.answered is not None
-        assert one.answered >= one.monotonic
+        assert one.answered_at is not None
+        assert one.answered_at >= one.monotonic
 
 
 async def test_a_compressed_body_is_kept_as_it_was_sent() -> None:
@@ -123,8 +123,8 @@ async def test_an_answer_can_be_late() -> None:
         assert not late.done()
         assert await late == 204
         first = receiver.arrivals[0]
-        assert first.answered is not None
-        assert first.answered - first.monotonic >= 2.0
+        assert first.answered_at is not None
+        assert first.answered_at - first.monotonic >= 2.0
 
 
 async def test_silence_lasts_until_the_sender_or_the_receiver_ends() -> None:
@@ -137,7 +137,7 @@ async def test_silence_lasts_until_the_sender_or_the_receiver_ends() -> None:
         with pytest.raises(aiohttp.ClientError):
             await waiting
         assert one.reply == SILENCE
-        assert one.answered is None
+        assert one.answered_at is None
 
 
 async def test_hanging_up_closes_the_connection_without_an_answer() -> None:
@@ -146,7 +146,7 @@ async def test_hanging_up_closes_the_connection_without_an_answer() -> None:
         with pytest.raises(aiohttp.ClientError):
             await post(url)
         assert await post(url) == 204
-        assert [one.answered is None for one in receiver.arrivals] == [True, False]
+        assert [one.answered_at is None for one in receiver.arrivals] == [True, False]
 
 
 async def test_the_next_arrivals_that_match_are_awaited() -> None:
@@ -232,9 +232,9 @@ async def test_an_address_that_is_taken_is_told() -> None:
     """What cannot be bound is said with its address."""
     async with receiving() as (receiver, _):
         with pytest.raises(CannotListen, match=f"127.0.0.1:{receiver.port}"):
-            bound("127.0.0.1", receiver.port)
+            bind_sockets("127.0.0.1", receiver.port)
     with pytest.raises(CannotListen, match=r"no-such-host\.invalid"):
-        bound("no-such-host.invalid", 0)
+        bind_sockets("no-such-host.invalid", 0)
 
 
 async def test_an_address_is_free_again_after_closing() -> None:
@@ -242,13 +242,13 @@ async def test_an_address_is_free_again_after_closing() -> None:
     async with receiving() as (receiver, url):
         port = receiver.port
         await post(url)
-    for one in bound("127.0.0.1", port):
+    for one in bind_sockets("127.0.0.1", port):
         one.close()
 
 
 async def test_localhost_is_received_at_under_each_of_its_addresses() -> None:
     """A sender may take either address of a name; the port is the same."""
-    sockets = bound("localhost", 0)
+    sockets = bind_sockets("localhost", 0)
     async with Receiver() as receiver:
         await receiver.start(sockets)
         for one in sockets:

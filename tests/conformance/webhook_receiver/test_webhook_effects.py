@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from conformance.webhook_receiver.effects import Effects, Full, Outcome
+from conformance.webhook_receiver.effects import Effects, EffectsFull, Outcome
 from conformance.webhook_receiver.receiver import Reply
 
 
@@ -26,9 +26,9 @@ def counting(*done: bool) -> tuple[Callable[[], Awaitable[Outcome]], list[int]]:
 async def test_an_id_has_its_effect_once() -> None:
     """The first delivery performs the effect, a later one does not; each id counts for itself."""
     effects, (effect, calls) = Effects(600), counting(True, True)
-    assert (await effects.once("a", effect)) == Outcome(Reply(201), done=True)
-    assert await effects.once("a", effect) is None
-    assert await effects.once("b", effect) is not None
+    assert (await effects.run_once("a", effect)) == Outcome(Reply(201), has_effect=True)
+    assert await effects.run_once("a", effect) is None
+    assert await effects.run_once("b", effect) is not None
     assert [effects.count(one) for one in "abc"] == [1, 1, 0]
     assert calls == [1, 2]
 
@@ -36,17 +36,17 @@ async def test_an_id_has_its_effect_once() -> None:
 async def test_deliveries_together_share_one_effect() -> None:
     """Ten at once perform one effect, and every one of them gets its outcome."""
     effects, (effect, calls) = Effects(600), counting(True)
-    outcomes = await asyncio.gather(*(effects.once("a", effect) for _ in range(10)))
-    assert outcomes == [Outcome(Reply(201), done=True)] * 10
+    outcomes = await asyncio.gather(*(effects.run_once("a", effect) for _ in range(10)))
+    assert outcomes == [Outcome(Reply(201), has_effect=True)] * 10
     assert calls == [1]
 
 
 async def test_a_failed_effect_may_be_tried_again() -> None:
     """What was not done counts as nothing, and the next delivery is a first one."""
     effects, (effect, calls) = Effects(600), counting(False, True)
-    assert (await effects.once("a", effect)) == Outcome(Reply(201), done=False)
+    assert (await effects.run_once("a", effect)) == Outcome(Reply(201), has_effect=False)
     assert effects.count("a") == 0
-    assert (await effects.once("a", effect)) == Outcome(Reply(202), done=True)
+    assert (await effects.run_once("a", effect)) == Outcome(Reply(202), has_effect=True)
     assert (effects.count("a"), calls) == (1, [1, 2])
 
 
@@ -58,8 +58,8 @@ async def test_an_effect_that_breaks_off_may_be_tried_again() -> None:
         raise OSError
 
     with pytest.raises(OSError):  # noqa: PT011 - any of its kind
-        await effects.once("a", breaks)
-    assert await effects.once("a", effect) is not None
+        await effects.run_once("a", breaks)
+    assert await effects.run_once("a", effect) is not None
 
 
 async def test_an_effect_outlives_the_one_who_waits() -> None:
@@ -69,16 +69,16 @@ async def test_an_effect_outlives_the_one_who_waits() -> None:
     async def effect() -> Outcome:
         begun.set()
         await go.wait()
-        return Outcome(Reply(), done=True)
+        return Outcome(Reply(), has_effect=True)
 
-    waiting = asyncio.create_task(effects.once("a", effect))
+    waiting = asyncio.create_task(effects.run_once("a", effect))
     await begun.wait()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    second = asyncio.create_task(effects.once("a", effect))
+    second = asyncio.create_task(effects.run_once("a", effect))
     go.set()
-    assert await second == Outcome(Reply(), done=True)
+    assert await second == Outcome(Reply(), has_effect=True)
     assert effects.count("a") == 1
 
 
@@ -86,17 +86,17 @@ async def test_the_oldest_id_makes_room_only_when_it_cannot_come_again() -> None
     """With no room, a new id waits until the oldest is out of the window; a repeat keeps an id young."""
     now = 0.0
     effects, (effect, _) = Effects(600, most=2, monotonic=lambda: now), counting(*[True] * 9)
-    await effects.once("a", effect)
-    await effects.once("b", effect)
+    await effects.run_once("a", effect)
+    await effects.run_once("b", effect)
     now = 400.0
-    assert await effects.once("a", effect) is None
+    assert await effects.run_once("a", effect) is None
     now = 600.0
-    with pytest.raises(Full):
-        await effects.once("c", effect)
+    with pytest.raises(EffectsFull):
+        await effects.run_once("c", effect)
     now = 600.5
-    assert await effects.once("c", effect) is not None
+    assert await effects.run_once("c", effect) is not None
     assert [effects.count(one) for one in "abc"] == [1, 0, 1]
-    assert await effects.once("a", effect) is None
+    assert await effects.run_once("a", effect) is None
 
 
 async def test_closing_ends_what_is_under_way() -> None:
@@ -107,7 +107,7 @@ async def test_closing_ends_what_is_under_way() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    waiting = asyncio.create_task(effects.once("a", hangs))
+    waiting = asyncio.create_task(effects.run_once("a", hangs))
     await asyncio.sleep(0)
     await effects.close()
     with pytest.raises(asyncio.CancelledError):

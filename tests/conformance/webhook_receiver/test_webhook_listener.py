@@ -19,8 +19,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from conformance.webhook_receiver.forwarding import Forwarder
-from conformance.webhook_receiver.listener import Listener, Terms, Told
-from conformance.webhook_receiver.receiver import Receiver, bound
+from conformance.webhook_receiver.listener import ArrivalReport, Listener, Terms
+from conformance.webhook_receiver.receiver import Receiver, bind_sockets
 
 NEW, OLD = "weldw_the-new-secret", "weldw_the-old-secret"
 HEADER = "X-Weldproof-Signature"
@@ -39,7 +39,7 @@ class Running:
     """A listener that runs, and its output."""
 
     url: str
-    told: list[Told]
+    told: list[ArrivalReport]
     session: aiohttp.ClientSession
     listener: Listener
     heard: asyncio.Event
@@ -61,20 +61,20 @@ class Running:
 @asynccontextmanager
 async def listening(forward: str | None = None, seconds: float = 30.0, **options: Any) -> AsyncIterator[Running]:
     """Run a listener on a free port, which an address to forward to may name as OWN_PORT."""
-    told: list[Told] = []
+    told: list[ArrivalReport] = []
     heard = asyncio.Event()
 
-    def tell(one: Told) -> None:
+    def tell(one: ArrivalReport) -> None:
         told.append(one)
         heard.set()
 
-    sockets = bound("127.0.0.1", 0)
+    sockets = bind_sockets("127.0.0.1", 0)
     port = str(sockets[0].getsockname()[1])
     forwarder = None if forward is None else Forwarder(forward.replace("OWN_PORT", port), seconds=seconds)
     limit = options.pop("limit", 65_536)
     listener = Listener(options.pop("terms", TERMS), tell, forwarder=forwarder, **options)
     async with aiohttp.ClientSession() as session, Receiver(listener.plan, limit, keep=0) as receiver:
-        receiver.listen(listener.unread)
+        receiver.listen(listener.report_incomplete)
         await receiver.start(sockets)
         if forwarder is not None:
             await forwarder.__aenter__()

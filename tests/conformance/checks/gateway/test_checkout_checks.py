@@ -24,7 +24,7 @@ from conformance.http.client import Client, Counter, Names
 from conformance.lanes.checkout_request import USDC
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive, Verdict
-from conformance.pages.browser import Browser, Rendered
+from conformance.pages.browser import Browser, RenderedPage
 from conformance.pages.page import Page
 from conformance.surfaces.gateway import orders
 from conformance.target import parse
@@ -599,10 +599,10 @@ def scripted_page(bound: tuple[str, ...]) -> Callable[[Link], str]:
 def rendering(checkout: Checkout) -> Callable[..., Any]:
     """Return a browser that runs the script of `scripted_page`."""
 
-    async def render(_: object, url: str) -> Rendered:
+    async def render(_: object, url: str) -> RenderedPage:
         link = checkout.links[url.rpartition("/")[2]]
         html = plain_page(link)
-        return Rendered(html, Page(html).text, code(payload(link)))
+        return RenderedPage(html, Page(html).text, code(payload(link)))
 
     return render
 

@@ -197,5 +197,5 @@ def test_no_spelling_of_a_path_is_the_path_itself() -> None:
 def test_calls_are_told_apart_by_what_is_different() -> None:
     """A reader finds the request by its name."""
     every = list(call_spellings("POST", "/pay/v1/x", "http://rail.test"))
-    assert len({one.what for one in every}) == len(every)
+    assert len({one.description for one in every}) == len(every)
     assert len({(one.method, one.target, one.headers) for one in every}) == len(every)

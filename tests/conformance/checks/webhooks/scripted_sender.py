@@ -376,13 +376,14 @@ async def _heard_out(
     while shop.is_busy and not waiting.done():
         await asyncio.wait([waiting], timeout=_LOOK_SECONDS)
     waiting.cancel()
-    return tuple(filter(matches, inbox.received))
+    return tuple(filter(matches, inbox.deliveries))
 
 
 def _unanswered(inbox: Inbox, body: bytes) -> bool:
     """Return whether a delivery came whose sender waits for an answer that it will not get."""
     return any(
-        one.arrival.body == body and one.arrival.reply == SILENCE and one.arrival.left is None for one in inbox.received
+        one.arrival.body == body and one.arrival.reply == SILENCE and one.arrival.left_at is None
+        for one in inbox.deliveries
     )
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from conformance.outcome import Inconclusive, Verdict
 from conformance.target import ProfileError
-from conformance.webhook_receiver.receiver import bound
+from conformance.webhook_receiver.receiver import bind_sockets
 from tests.conformance.checks.gateway.scripted_checkout import Link, honest
 from tests.conformance.checks.trial import breached
 from tests.conformance.checks.webhooks.changed_events import asset, changed, data, spaced
@@ -338,7 +338,7 @@ async def test_nothing_is_said_of_silence_where_no_event_comes_at_all(tmp_path: 
 
 async def test_a_taken_address_is_told_with_what_to_do(tmp_path: Path) -> None:
     """Where the destination's address cannot be bound the row is inconclusive, and says so."""
-    (socket,) = bound("127.0.0.1", 0)
+    (socket,) = bind_sockets("127.0.0.1", 0)
     taken = f"127.0.0.1:{socket.getsockname()[1]}"
     try:
         verdicts, log = await judged(
