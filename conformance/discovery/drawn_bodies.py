@@ -1,8 +1,4 @@
-"""Bodies drawn from an operation's schema: each is another request than the one that is known, by one member.
-
-A member that is left out may mean its default, so that no body is drawn that could be the known one with a default
-filled in: then both would be the same request, and a rail that says so is right.
-"""
+"""Variations of a known request body: each differs from it in one member, by the operation's schema."""
 
 from __future__ import annotations
 
@@ -15,6 +11,7 @@ from conformance.discovery.openapi_paths import resolve_reference
 
 _MAX_BODIES: Final = 24
 _MAX_DEPTH: Final = 4
+# Arbitrary values that no service gives a meaning. They are the same in every run, so that requests repeat.
 _TEXT: Final = "weldproof"
 _NUMBER: Final = 7
 _NO_DEFAULT: Final = object()
@@ -22,10 +19,10 @@ _COMBINATIONS: Final = ("anyOf", "oneOf", "allOf")
 
 
 def vary_body(document: Mapping[str, Any], path: str, method: str, body: Any) -> tuple[Any, ...] | None:
-    """Return bodies that differ from `body` in one member, None where the document describes no members.
+    """Return bodies that differ from `body` in one member, or None if the document describes no members.
 
-    One has an optional member added, the others a number, a truth value, or a member inside an object or an array
-    changed. The operation may refuse any of them.
+    One kind adds an optional member. The other kind changes a number, a truth value, or a member inside an object or an
+    array. The operation may refuse any of them.
     """
     members = properties(document, path, method)
     if not members or not isinstance(body, dict):
@@ -39,6 +36,7 @@ def vary_body(document: Mapping[str, Any], path: str, method: str, body: Any) ->
     changed_bodies = (
         {**body, name: value}
         for name, member in body.items()
+        # Changed texts are the work of `rail.variations`, which needs no schema.
         if not isinstance(member, str)
         for value in _change_value(document, member, members.get(name), _MAX_DEPTH)
     )
@@ -46,7 +44,7 @@ def vary_body(document: Mapping[str, Any], path: str, method: str, body: Any) ->
 
 
 def _change_value(document: Mapping[str, Any], original: Any, schema: Any, depth: int) -> Iterator[Any]:
-    """Yield values like the one that is given, each with one thing changed."""
+    """Yield values like `original`, each with one change."""
     described_schema = resolve_reference(document, schema)
     if isinstance(original, dict) and original and depth:
         members = described_schema.get("properties")
@@ -60,6 +58,8 @@ def _change_value(document: Mapping[str, Any], original: Any, schema: Any, depth
         yield not original
     elif isinstance(original, int | float):
         most = described_schema.get("maximum")
+        # The changed number must stay in the range of the schema: outside it the request would only be
+        # refused.
         yield original - 1 if _is_number(most) and original + 1 > most else original + 1
     elif isinstance(original, str):
         yield original + "A"
@@ -68,10 +68,12 @@ def _change_value(document: Mapping[str, Any], original: Any, schema: Any, depth
 
 
 def _other_values(
-    document: Mapping[str, Any], schema: Any, default: Any = _MISSING, depth: int = _DEPTH
+    document: Mapping[str, Any], schema: Any, default: Any = _NO_DEFAULT, depth: int = _MAX_DEPTH
 ) -> Iterator[Any]:
-    """Yield values that a schema takes and that are surely not what stands for the member's absence."""
+    """Yield values that a schema accepts and that differ from the member's default."""
     described_schema = resolve_reference(document, schema)
+    # A missing member may mean its default. A body with the default filled in would then be the same request,
+    # and a rail that treats both alike is right.
     default = described_schema.get("default", default)
     if not depth or "const" in described_schema:
         return
@@ -87,8 +89,8 @@ def _other_values(
         return
     enumeration = described_schema.get("enum")
     if isinstance(enumeration, list):
-        # The first of them may be the default that is not told.
-        candidates = enumeration if default is not _MISSING else []
+        # Without a stated default, any value of the enumeration may be the default, so none is certainly different.
+        candidates = enumeration if default is not _NO_DEFAULT else []
     else:
         candidates = list(_candidates(document, described_schema, default, depth))
     yield from (alternative for alternative in candidates if alternative is not None and alternative != default)

@@ -1,4 +1,4 @@
-"""Request bodies that an OpenAPI document suggests: those it gives as examples, and one made of required members."""
+"""Request bodies that an OpenAPI document suggests: its examples, and one of the required members."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def properties(document: Mapping[str, Any], path: str, method: str = "post") -> 
 
 
 def body_schema(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """Return the schema of the body of POST `path`, empty where the document has none."""
+    """Return the schema of the body of POST `path`, or an empty one if the document has none."""
     return _schema(document, path, "post")
 
 
-def members(document: Mapping[str, Any], schema: Any, depth: int = _DEPTH) -> Mapping[str, Mapping[str, Any]]:
-    """Return the members of an object's schema, each with its own, those of its alternatives and parts among them."""
+def members(document: Mapping[str, Any], schema: Any, depth: int = _MAX_DEPTH) -> Mapping[str, Mapping[str, Any]]:
+    """Return the members of an object's schema and of its alternatives and parts, each with its schema."""
     schema = resolve_reference(document, schema)
     by_name: dict[str, Mapping[str, Any]] = {}
     for name in ("allOf", "anyOf", "oneOf") if depth else ():
@@ -36,9 +36,9 @@ def members(document: Mapping[str, Any], schema: Any, depth: int = _DEPTH) -> Ma
 
 
 def bodies(document: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
-    """Yield bodies that may be accepted at POST `path`: the document's examples, then one made of required members.
+    """Yield bodies that may be accepted at POST `path`: the document's examples, then one of the required members.
 
-    A text without a form of its own is `{unique}` behind a word, so that it can be new each time.
+    A free text contains the placeholder `{unique}`, so that a caller can fill in a new value each time.
     """
     yield from (one for one in examples(document, path) if isinstance(one, dict))
     required_body = build_required_body(document, path)
@@ -62,7 +62,7 @@ def examples(document: Mapping[str, Any], path: str, method: str = "post") -> It
 
 
 def build_required_body(document: Mapping[str, Any], path: str, method: str = "post") -> dict[str, Any] | None:
-    """Return a body of the required members alone, None where the document requires none."""
+    """Return a body of only the required members, or None if the document requires none."""
     schema = _schema(document, path, method)
     required_names, members = schema.get("required"), schema.get("properties")
     if not (isinstance(required_names, list) and required_names):
@@ -72,7 +72,7 @@ def build_required_body(document: Mapping[str, Any], path: str, method: str = "p
 
 
 def takes_no_body(document: Mapping[str, Any], path: str, method: str = "post") -> bool:
-    """Return whether the document describes the operation, and describes it without a request body."""
+    """Return whether the document describes the operation without a request body."""
     item = resolve_reference(document, _member(document.get("paths"), path))
     operation = item.get(method)
     return isinstance(operation, dict) and "requestBody" not in operation
@@ -80,6 +80,7 @@ def takes_no_body(document: Mapping[str, Any], path: str, method: str = "post") 
 
 def _sample(document: Mapping[str, Any], schema: Any) -> Any:
     schema = resolve_reference(document, schema)
+    # The author's own values come first, because they are the most likely to be accepted.
     for name in ("example", "default", "const"):
         if name in schema:
             return schema[name]

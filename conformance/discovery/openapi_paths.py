@@ -1,8 +1,8 @@
-"""Where the operations of an OpenAPI document really are: its paths stand below its servers.
+"""Paths of the operations of an OpenAPI document below the address under test, with its `servers` applied.
 
-The servers of an operation replace those of its path item, and these the document's (OpenAPI 3.1, 4.8.9 and 4.8.10). A
-relative server is relative to the document's own address, a variable has its default, and without any server the path
-stands as it is. No host that a document names is ever called: the address under test is the operator's choice.
+The servers of an operation replace those of its path item, which replace the document's (OpenAPI 3.1, 4.8.9 and
+4.8.10). A relative server is relative to the document's address. A variable has its default. Without any server the
+path stays as it is.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _MOST_REFS = 8
 
 
 def apply_server_paths(document: Mapping[str, Any], base: str, place: str = "/openapi.json") -> Mapping[str, Any]:
-    """Return an OpenAPI document with every operation at its path below an address, and no servers.
+    """Return an OpenAPI document with every operation at its path below an address, and without servers.
 
-    A document whose operations are there already is returned as it is.
+    A document whose operations already have these paths is returned unchanged.
 
     Args:
         document: The document.
@@ -45,7 +45,8 @@ def apply_server_paths(document: Mapping[str, Any], base: str, place: str = "/op
 
 
 def resolve_reference(document: Mapping[str, Any], value: Any) -> dict[str, Any]:
-    """Return an object of an OpenAPI document with a reference at its top followed, within the document only."""
+    """Return an object of an OpenAPI document; a reference at its top is followed within the document only."""
+    # References may form a cycle, so only a limited number is followed. External references are not fetched.
     for _ in range(_MOST_REFS):
         reference = value.get("$ref") if isinstance(value, dict) else None
         if not isinstance(reference, str) or not reference.startswith("#/"):
@@ -57,7 +58,7 @@ def resolve_reference(document: Mapping[str, Any], value: Any) -> dict[str, Any]
 
 
 def _servers(document: Mapping[str, Any], item: Mapping[str, Any], operation: Any) -> list[str]:
-    """Return the addresses that an operation is served below, by the nearest list that names any."""
+    """Return the addresses below which an operation is served, by the nearest list that names any."""
     for holder in (operation, item, document):
         servers = holder.get("servers") if isinstance(holder, Mapping) else None
         urls = [url for one in (servers if isinstance(servers, list) else ()) for url in _url(one)]
@@ -67,7 +68,7 @@ def _servers(document: Mapping[str, Any], item: Mapping[str, Any], operation: An
 
 
 def _url(server: Any) -> Iterator[str]:
-    """Yield a server's address with its variables filled in, unless one of them has no default."""
+    """Yield a server's address with its variables filled in, unless a variable has no default."""
     url = server.get("url") if isinstance(server, dict) else None
     if not isinstance(url, str):
         return
@@ -81,11 +82,13 @@ def _url(server: Any) -> Iterator[str]:
 
 
 def _path(base: str, place: str, path: str, servers: list[str]) -> str:
-    """Return the path of an operation below the surface's address; of several servers, one of its own host goes first.
+    """Return the path of an operation below the surface's address.
 
-    Where a document names other hosts only, as one behind a proxy does, the first of them decides the path.
+    Of several servers, one with the surface's host decides. If all have other hosts, the first one decides.
     """
     try:
+        # Only the path of a server is used. No host that a document names is called, because the operator
+        # chose the address under test. A document behind a proxy often names other hosts.
         own = urlsplit(base)
         addresses = [urlsplit(urljoin(base + place, url)) for url in servers]
         address = next(
@@ -97,6 +100,7 @@ def _path(base: str, place: str, path: str, servers: list[str]) -> str:
         return path
     prefix = address.path.rstrip("/")
     within = own.path.rstrip("/")
+    # The surface's address may already contain the prefix, which must not be repeated.
     if within and (prefix == within or prefix.startswith(within + "/")):
         prefix = prefix.removeprefix(within)
     return prefix + path

@@ -1,7 +1,7 @@
-"""Other spellings of a call that costs something: what a paywall and the router behind it may read differently.
+"""Other spellings of a paid call, which a paywall and the router behind it may read differently.
 
-A server decides about a payment by one reading of the request and about the service by another one. Where the two
-differ, the service is free. Each spelling is a request that a client library would tidy up, so it is sent raw.
+The paywall decides by one reading of the request, and the router by another. If they differ, the service is free. A
+client library would normalise these spellings, so they are sent raw.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-# A name that is not a path of the server, for what surrounds the paid one.
+# A name that is no path of the server. It surrounds the paid path in dot segments.
 _ELSEWHERE: Final = "weldproof-elsewhere"
 _CRAWLER: Final = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
-# Headers by which a proxy names the path that was called, and some frameworks route by.
+# Headers in which a proxy names the path that was called. Some frameworks route by them.
 _NAMING_THE_PATH: Final = ("X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Uri", "X-Forwarded-Path")
 _NAMING_THE_METHOD: Final = ("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override")
 
@@ -36,7 +36,7 @@ class Spelling:
 
 
 def path_spellings(path: str) -> Mapping[str, str]:
-    """Return other spellings of a path, by what is different; empty for `/`, which has no other."""
+    """Return other spellings of a path, by what is different; empty for `/`, which has no other spelling."""
     head, _, last = path.rstrip("/").rpartition("/")
     if not last:
         return {}

@@ -1,7 +1,7 @@
-"""Finding the rail's paid operations by what it publishes: OpenAPI, both catalogs and the index.
+"""Discovery of the rail's paid operations in its published documents: OpenAPI, both catalogs and the index.
 
-The interface fixes the places of those documents and leaves the operations' paths open, so the suite reads them there.
-A profile that binds `[rail.services]` says which path is which service.
+The interface fixes the places of those documents and leaves the operations' paths open. A profile that binds
+`[rail.services]` says which path is which service.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class Operation:
     """One paid operation.
 
     Attributes:
-        role: Which of the three services it is, or None when that cannot be told.
-        url: Absolute URL, without a query; with one where somebody asks for that very address.
+        role: Which of the three services it is, or None if that is unknown.
+        url: Absolute URL, without a query unless `with_query` added one.
         path: Its path below the rail's address.
         body: A request body that the operation accepts.
-        other_bodies: Further bodies, each another request.
-        guessed: Whether those are guesses that the operation may refuse, because nobody bound any.
-        sure: Whether the operator or the target itself gave the body; else it was made from a schema, or is empty, and
-            the operation may rightly refuse it.
-        drawn: Bodies drawn from its schema, each another request that it may refuse; None where no document describes
-            its members.
+        other_bodies: Further bodies, each a different request.
+        is_guess: Whether `other_bodies` are guesses that the operation may refuse, because the profile binds none.
+        is_accepted: Whether the operator or the target itself gave the body. Otherwise it was built from a schema or is
+            empty, and the operation may refuse it.
+        varied_bodies: Bodies with one change by its schema, which it may refuse; None if no document describes its
+            members.
         unusual: Members of its body that may take values which encoders of JSON write differently.
     """
 
@@ -115,6 +115,8 @@ async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
     )
     operations = []
     for path in sorted(path for path in paths if path.startswith(PAID_PREFIX) and path != INDEX):
+        # If the profile names the services, a path that it does not name has no role: the operator knows
+        # better than a guess.
         role = roles.get(path) or (None if roles else roles_by_document.get(path) or guess_role(path))
         bodies, sure = _bodies(profile, role, descriptions.get(path, (None, False)))
         is_bound = profile.is_reference or role in (bindings.other_bodies or {})
@@ -139,7 +141,7 @@ def _bodies(profile: Profile, role: str | None, description: tuple[Any, bool]) -
 
 
 def _describe_body(openapi: Mapping[str, Any], path: str, method: str) -> tuple[Any, bool]:
-    """Return the body that the document suggests for an operation, and whether it says that this one is accepted."""
+    """Return the body that the document suggests for an operation, and whether the document says it is accepted."""
     example_bodies = list(examples(openapi, path, method))
     if example_bodies:
         return example_bodies[0], True
@@ -155,7 +157,7 @@ def _fill_placeholders(body: Mapping[str, Any] | None) -> Any:
 
 
 def variations(body: Any) -> tuple[Any, ...]:
-    """Return bodies of the same shape that are other requests: one string member changed in each."""
+    """Return different requests of the same shape: one string member is changed in each."""
     if not isinstance(body, dict):
         return ({"changed": True},)
     changed_bodies = [{**body, name: value + "A"} for name, value in body.items() if isinstance(value, str) and value]
@@ -163,10 +165,10 @@ def variations(body: Any) -> tuple[Any, ...]:
 
 
 def screen_other_addresses(operation: Operation) -> tuple[Any, ...]:
-    """Return bodies that screen the flagged and the blocked address, where the known one screens the allowed one.
+    """Return bodies that screen the flagged and the blocked address, if the known body screens the allowed one.
 
-    These are the addresses of the specification's examples (3.7); a service that does not know them may screen them
-    as any other, or refuse them.
+    These are the addresses of the specification's examples (3.7). A service that does not know them may screen them as
+    any other address, or refuse them.
     """
     body = operation.body
     if not isinstance(body, dict) or body.get("recipient_address") != "screen-allow":
@@ -177,7 +179,7 @@ def screen_other_addresses(operation: Operation) -> tuple[Any, ...]:
 def _descriptions(
     openapi: Mapping[str, Any], index: Mapping[str, Any], base: str
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield what the documents tell of each paid operation, by its path."""
+    """Yield the description of each paid operation in the documents, with its path."""
     for path, method in paid_operations(openapi):
         yield path, openapi["paths"][path][method]
     services = index.get("services")
@@ -187,19 +189,19 @@ def _descriptions(
 
 
 def _named_role(document: Mapping[str, Any]) -> str | None:
-    """Return which service a description names by its id."""
+    """Return the service that a description names by its id, or None."""
     names = (document.get("service_id"), document.get("operationId"))
     return next((name for name in names if isinstance(name, str) and name in _ROLE_WORDS), None)
 
 
 def guess_role(path: str) -> str | None:
-    """Return which service a path names by its words, or None."""
+    """Return the service that a path names by its words, or None."""
     text = path.lower()
     return next((role for role, words in _ROLE_WORDS.items() if any(word in text for word in words)), None)
 
 
 def path_of(base: str, url: str) -> str:
-    """Return the path of `url` below the rail's address, or the empty string when it has none."""
+    """Return the path of `url` below the rail's address, or an empty string if it has no path."""
     try:
         path = urlsplit(url).path
     except ValueError:  # a bracket that opens no IPv6 address, say
@@ -208,7 +210,7 @@ def path_of(base: str, url: str) -> str:
 
 
 def paid_operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (path, first paid method) of each path with an operation that says that it costs something."""
+    """Yield (path, first paid method) of each path with an operation that declares a price."""
     paths = document.get("paths")
     for path, item in paths.items() if isinstance(paths, dict) else ():
         for method in ("post", "get", "put", "patch", "delete"):
@@ -219,13 +221,13 @@ def paid_operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def is_paid(operation: Mapping[str, Any]) -> bool:
-    """Return whether an OpenAPI operation says that it costs something."""
+    """Return whether an OpenAPI operation declares that it costs something."""
     responses = operation.get("responses")
     return "x-payment-info" in operation or (isinstance(responses, dict) and "402" in responses)
 
 
 def catalog_urls(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the resource addresses of /.well-known/x402, in any of the shapes seen in the field."""
+    """Return the resource addresses of /.well-known/x402, in any shape that deployed rails use."""
     return tuple(_strings(document.get("resources"), ("url", "resource")))
 
 
@@ -235,7 +237,7 @@ def listing_urls(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def index_urls(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the service addresses of /pay/v1/index, where it lists them."""
+    """Return the service addresses of /pay/v1/index, if it lists them."""
     return tuple(_strings(document.get("services"), ("url", "path", "resource")))
 
 

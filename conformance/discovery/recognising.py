@@ -1,4 +1,4 @@
-"""Whether an answer is one that an operation of the interface gives, or that of some other server."""
+"""Presence of an operation: whether an answer comes from an operation of the interface or from some other server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOWHERE: Final = "/v1/weldproof-asks-for-no-such-operation"
 
 
 async def is_there(client: Client, url: str, path: str, headers: dict[str, str] | None = None) -> bool:
-    """Return whether a server has an operation POST `path`: it answers in JSON, and not as it does anywhere.
+    """Return whether a server has an operation POST `path`: it answers in JSON, and differently from unknown paths.
 
     Raises:
         Unreachable: It gave no answer.
@@ -25,14 +25,15 @@ async def is_there(client: Client, url: str, path: str, headers: dict[str, str] 
     return (anywhere.status, _members(anywhere)) != (answer.status, _members(answer))
 
 
-# What each client was told where nothing is, by address and header fields.
+# The answer at an unknown path, for each client by address and header fields. Some servers answer every path alike, so
+# that only the difference from this answer shows that an operation exists.
 _answers_elsewhere: Final[WeakKeyDictionary[Client, dict[tuple[str, tuple[tuple[str, str], ...]], Answer]]] = (
     WeakKeyDictionary()
 )
 
 
 async def _answer_nowhere(client: Client, url: str, headers: dict[str, str]) -> Answer:
-    """Return what a server answers where nothing is; it is asked once."""
+    """Return a server's answer at a path that no server has; it is requested once."""
     answers, place = _answers_elsewhere.setdefault(client, {}), (url, tuple(sorted(headers.items())))
     if place not in answers:
         answers[place] = await client.call("POST", url + NOWHERE, json_body={}, headers=headers)
@@ -40,7 +41,7 @@ async def _answer_nowhere(client: Client, url: str, headers: dict[str, str]) -> 
 
 
 async def openapi_path(client: Client, url: str) -> str | None:
-    """Return where a server has its OpenAPI document, None where it has none at a usual path.
+    """Return the path of a server's OpenAPI document, or None if no usual path has one.
 
     Raises:
         Unreachable: It gave no answer.
@@ -53,7 +54,7 @@ async def openapi_path(client: Client, url: str) -> str | None:
 
 
 def describe_foreign_answer(answer: Answer) -> str:
-    """Return what an answer is that no surface gives, in words."""
+    """Return a description of an answer that no surface gives, such as a redirect or an HTML page."""
     if 300 <= answer.status < 400:
         return f"{answer.status} to {answer.headers.get('Location', 'nowhere')}"
     media = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
@@ -71,7 +72,7 @@ def _is_answer(answer: Answer) -> bool:
 
 
 def _members(answer: Answer) -> tuple[str, ...] | None:
-    """Return what tells two answers apart: the members of an object and its error, None where it is not an object."""
+    """Return what distinguishes two answers: the members of an object and its error; None if it is not an object."""
     try:
         document = answer.json()
     except JsonFault:
@@ -82,5 +83,5 @@ def _members(answer: Answer) -> tuple[str, ...] | None:
 
 
 def asks_to_retry(answer: Answer) -> bool:
-    """Return whether a 5xx is no fault of the request's: 503 that says when to come again."""
+    """Return whether an answer is a 503 that says when to retry, which is no fault of the request."""
     return answer.status == 503 and "Retry-After" in answer.headers

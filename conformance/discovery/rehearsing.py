@@ -1,7 +1,7 @@
-"""Whether a body that nobody vouches for is accepted, found out before anybody pays for it.
+"""Probe of a guessed request body: whether the operation accepts it, before a payment is made for it.
 
-Two faults in one request decide nothing: where the body of a call may be refused rightly, no payment is made for it
-and no row is judged by it, until somebody binds a body that the operation accepts.
+Two faults in one request decide nothing. If the body of a call may be refused rightly, no payment is made and no row is
+judged by it until the profile binds a body that the operation accepts.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ _NO_TRANSACTION: Final[Mapping[str, str]] = {
 
 
 async def probe_body(client: Client, operation: Operation) -> str | None:
-    """Return how an operation refuses its body, None where it is not seen to.
+    """Return how an operation refuses its body, or None if no refusal is seen.
 
-    Asks for the price, then presents a proof that names no transaction: a service that looks at the body before it
-    looks for the payment says so then, and nothing was paid.
+    Asks for the price, then presents a proof that names no transaction. Nothing is paid.
 
     Raises:
         Unreachable: It gave no answer.
@@ -35,6 +34,8 @@ async def probe_body(client: Client, operation: Operation) -> str | None:
     reason = refused_body(unpaid)
     if reason is not None or unpaid.status != 402:
         return reason
+    # Some services look at the body only after they have seen a proof. This proof can buy nothing, and such a
+    # service reports the body before it looks for the payment.
     proof = _worthless_proof(unpaid)
     if proof is None:
         return None

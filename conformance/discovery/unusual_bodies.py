@@ -1,7 +1,7 @@
 """Unusual bodies: requests with texts, member names and numbers that encoders of JSON write differently.
 
-A signer that hashes what its own encoder writes, and not the RFC 8785 form, agrees with a verifier on plain text alone.
-Each place of a body that may take such a value is tried by itself, because the operation may refuse any of them.
+A signer that hashes the output of its own encoder, and not the RFC 8785 form, agrees with a verifier only on plain
+text. Each place of a body is tried separately, because the operation may refuse any of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TEXTS: Final = (
     "a&b <shop>/+",
 )
 MILDEST: Final = TEXTS[-1]
-# By UTF-16 code units the second comes before the first (RFC 8785, 3.2.3), by code points behind it.
+# Sorted by UTF-16 code units (RFC 8785, 3.2.3), the second comes before the first. Sorted by code points, after it.
 NAMES: Final = ("\ufb33", "\U0001f600", "\u00e9", "a&b", "a/b")
 # Numbers that RFC 8785 writes as ECMAScript does (3.2.2.3) and other encoders in other ways.
 NUMBERS: Final = (1e21, 1e20, 1e-7, -0.0, 2.0**53, 0.1 + 0.2, 5.0, 5e-324, 333333333.33333329)
@@ -39,7 +39,7 @@ _TYPE_KEYWORDS: Final = frozenset({"type", "properties", *_COMBINATIONS, *_FIXIN
 
 @dataclass(frozen=True, slots=True)
 class UnusualPlace:
-    """A member of a body and unusual values for it, the best one first; the operation may refuse each."""
+    """A member of a body and unusual values for it, the most unusual first; the operation may refuse each."""
 
     member: str
     values: tuple[Any, ...]
@@ -48,11 +48,12 @@ class UnusualPlace:
 def unusual_places(document: Mapping[str, Any], path: str, method: str, body: Any) -> tuple[UnusualPlace, ...]:
     """Return the members of an operation's body that may take an unusual value.
 
-    Texts of the body are extended, which no schema need allow. Members are added only where the document describes
-    them, and unknown ones only inside what it leaves open: a service that ignores a member need not hash it.
+    Texts of the body are extended, even if a schema does not allow that. Members are added only if the document
+    describes them or leaves an object open.
     """
     if not isinstance(body, dict):
         return ()
+    # A service that ignores an unknown member need not hash it, so an invented member would prove nothing.
     schemas = properties(document, path, method)
     texts = (
         UnusualPlace(name, tuple(value + text for text in TEXTS))
@@ -69,10 +70,10 @@ def unusual_places(document: Mapping[str, Any], path: str, method: str, body: An
 
 
 def repeated_bodies(body: Any) -> Iterator[dict[str, Any]]:
-    """Yield bodies with unusual texts in what the paid verifiers repeat in their results, the best one first.
+    """Yield bodies with unusual texts that the paid verifiers repeat in their results, the most unusual first.
 
-    The report of a receipt names the `kid` of its header (2.4), whatever is wrong with the rest. The result for a
-    message names its parameters and, among its errors, the required components that are not covered (6.3).
+    The report of a receipt contains the `kid` of its header (2.4), even if the receipt is invalid. The result for a
+    message contains its parameters and, among its errors, the required components that are not covered (6.3).
     """
     if not isinstance(body, dict):
         return
@@ -83,7 +84,7 @@ def repeated_bodies(body: Any) -> Iterator[dict[str, Any]]:
             yield {**body, "headers": _SIGNATURE_FIELDS, "required_components": [text]}
 
 
-# A signature of the right form that holds for no key.
+# A well-formed signature that verifies under no key.
 _SIGNATURE_FIELDS: Final = {
     "signature-input": f'sig1=("@method");created=1700000000;keyid="{MILDEST}"',
     "signature": f"sig1=:{base64.b64encode(bytes(64)).decode()}:",
@@ -91,14 +92,14 @@ _SIGNATURE_FIELDS: Final = {
 
 
 def _receipt_of(kid: str) -> str:
-    """Return a receipt by a key of this name, which no key set has, so that it is not valid."""
+    """Return an invalid receipt whose `kid` is in no key set."""
     header = json.dumps({"alg": "EdDSA", "kid": kid}, ensure_ascii=False, separators=(",", ":"))
     parts = (header.encode(), b"{}", bytes(64))
     return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
 
 
 def _values(document: Mapping[str, Any], schema: Any, original: Any, depth: int) -> Iterator[Any]:
-    """Yield unusual values of a schema, in addition to what is given there."""
+    """Yield unusual values that a schema allows; further members are added to an original object."""
     described_schema = resolve_reference(document, schema)
     if not _TYPE_KEYWORDS & described_schema.keys():
         yield _FREE_FORM
@@ -122,10 +123,8 @@ def _values(document: Mapping[str, Any], schema: Any, original: Any, depth: int)
 
 
 def _further_members(schema: Mapping[str, Any]) -> Any:
-    """Return the schema of the members that an object's schema does not name, False where a service may drop them.
-
-    Frameworks drop unknown members of a model and say nothing of `additionalProperties` in its schema.
-    """
+    """Return the schema of members that an object's schema does not name, or False if a service may drop them."""
+    # Frameworks drop unknown members of a model without stating `additionalProperties` in its schema.
     return schema.get("additionalProperties", not schema.get("properties"))
 
 

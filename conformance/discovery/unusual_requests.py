@@ -1,4 +1,4 @@
-"""The most unusual requests that an operation is not seen to refuse, found out before any client pays for them."""
+"""Unusual bodies that an operation does not refuse, found by probing before the suite pays for them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from conformance.http.client import Client
 
 
 async def unusual_bodies(client: Client, operation: Operation) -> list[Any]:
-    """Return unusual bodies of an operation in the order in which they are worth buying, none where it takes none.
+    """Return unusual bodies of an operation, the most informative first; none if it accepts none.
 
-    The first has an unusual value in each member that takes one. The second has one harmless text, for an operation
-    that looks at a body only behind its payment.
+    The first has an unusual value in each member that accepts one. The second has one mild text, for an operation that
+    checks the body only after the payment.
 
     Raises:
         Unreachable: It gave no answer.
@@ -24,6 +24,8 @@ async def unusual_bodies(client: Client, operation: Operation) -> list[Any]:
     for place in operation.unusual:
         for value in place.values:
             candidate = {**body, place.member: value}
+            # Each member is probed with those before it in place, because the paid request has all of them at
+            # once.
             if await probe_body(client, replace(operation, body=candidate)) is None:
                 body = candidate
                 break
@@ -40,7 +42,7 @@ async def unusual_bodies(client: Client, operation: Operation) -> list[Any]:
 
 
 async def repeated_body(client: Client, operation: Operation) -> Any:
-    """Return a body whose unusual texts the operation may repeat in its result, None where it takes none.
+    """Return a body whose unusual texts the operation may repeat in its result, or None if it accepts none.
 
     Raises:
         Unreachable: It gave no answer.

@@ -3,7 +3,8 @@
 `requirements.json` holds the rows; each has a stable id, the sentence, its section of the interface, a level, a basis
 and what a test of it needs. A row whose fact no request can show carries `documented`, the written reason.
 
-The ledger has versions. A version adds rows to the previous one and changes none. `since` is the version that added a row.
+The ledger has versions. A version adds rows to the previous one and changes none. `since` is the version that added a
+row.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Functions of the reference that decide a row, derived from its mutants as `rules.json`, and their lines.
 
-The suite imports none of them. If the reference is also installed, its files are read as text to find a function's line.
+The suite imports none of them. If the reference is also installed, its files are read as text to find the line of a
+function.
 """
 
 from __future__ import annotations

@@ -301,7 +301,7 @@ class Listener:
             raise DeliveryRefusal(Reason.CONFIGURED_FAILURE, f"{self._to_fail} more will be failed")
 
     def _report(self, report: ArrivalReport) -> None:
-        self.counts[report.what] += 1
+        self.counts[report.outcome] += 1
         if report.reason is not None:
             self.counts[report.reason.value] += 1
         self._send_report(report)

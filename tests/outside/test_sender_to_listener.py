@@ -53,7 +53,7 @@ async def test_what_one_signs_the_other_verifies(with_v2: bool) -> None:
     async with listening(told, arrived) as url, sending(with_v2=with_v2) as sender:
         outcomes = [(await sender.send(url, SECRET, BODY)).outcome for _ in range(2)]
     assert outcomes == [Outcome.DELIVERED, Outcome.DELIVERED]
-    assert [one.what for one in told] == ["delivered", "repeated"]
+    assert [one.outcome for one in told] == ["delivered", "repeated"]
     (value,) = arrived[0].values("X-Acme-Signature")
     header = webhook_signature.read(value)
     assert header.faults == ()
@@ -76,4 +76,4 @@ async def test_a_failed_delivery_is_taken_when_it_comes_again() -> None:
     async with listening(told, [], fail_first=1) as url, sending() as sender:
         statuses = [(await sender.send(url, SECRET, BODY)).status for _ in range(3)]
     assert statuses == [500, 200, 200]
-    assert [one.what for one in told] == ["failed", "delivered", "repeated"]
+    assert [one.outcome for one in told] == ["failed", "delivered", "repeated"]

@@ -162,7 +162,7 @@ class _OutcomePrinter:
     def show_outcome(self, outcome: ArrivalReport) -> None:
         """Print the outcome of a delivery."""
         stamp = time.strftime("%H:%M:%S", time.localtime(outcome.arrival.at))
-        label = click.style(f"{outcome.what:9}", fg=_COLOURS[outcome.what])
+        label = click.style(f"{outcome.outcome:9}", fg=_COLOURS[outcome.outcome])
         text = one_line(_sentence(outcome), 400)
         self._print(_record(outcome), f"{stamp} {label} {outcome.reply.status} {text}")
 
@@ -188,7 +188,7 @@ class _OutcomePrinter:
 
 def _record(outcome: ArrivalReport) -> dict[str, Any]:
     return {
-        "event": outcome.what,
+        "event": outcome.outcome,
         "at": round(outcome.arrival.at, 3),
         "status": outcome.reply.status,
         "path": outcome.arrival.path,
@@ -204,7 +204,7 @@ def _record(outcome: ArrivalReport) -> dict[str, Any]:
 
 def _body(outcome: ArrivalReport) -> object:
     """Return a new event as a JSON value, or its text if `json` cannot write it again, such as 1e999."""
-    if outcome.event is None or outcome.what != "delivered":
+    if outcome.event is None or outcome.outcome != "delivered":
         return None
     try:
         json.dumps(outcome.event.members, allow_nan=False)
@@ -217,7 +217,7 @@ def _sentence(outcome: ArrivalReport) -> str:
     if outcome.event is None:
         arrival = outcome.arrival
         return f"{outcome.reason}: {outcome.detail} ({arrival.method} {arrival.path} from {arrival.peer})"
-    if outcome.what != "delivered":
+    if outcome.outcome != "delivered":
         return outcome.event.id + (f", {outcome.reason}: {outcome.detail}" if outcome.reason else "")
     members = outcome.event.members
     data = members.get("data")

@@ -96,7 +96,7 @@ def test_a_page_gives_its_chapter_its_sections_and_its_clauses() -> None:
         ("A label, e.g.", "- a label, e.g.", "P-PL-01 does not begin with a whole sentence"),
         ("*Basis:", "*Base:", "P-PL-01 has no line *Basis: …*"),
         ("Payment links", "Payment / links", "3.4 has an anchor that depends on the renderer"),
-        ("# 3. Gateway", "#### P-PL-01\n\nA rule.\n\n*Basis: deployed.*", "P-PL-01 stands in 3-gateway.md, too"),
+        ("# 3. Gateway", "#### P-PL-01\n\nA rule.\n\n*Basis: deployed.*", "P-PL-01 is also in 3-gateway.md"),
     ],
 )
 def test_a_page_that_breaks_the_form_is_refused(old: str, new: str, fault: str) -> None:

@@ -125,7 +125,7 @@ async def test_a_genuine_delivery_has_one_effect() -> None:
     async with listening() as one:
         assert await one.post() == (200, {"id": "evt_1", "effect": "done"})
         assert await one.post() == (200, {"id": "evt_1", "effect": "repeated"})
-        assert [told.what for told in one.told] == ["delivered", "repeated"]
+        assert [told.outcome for told in one.told] == ["delivered", "repeated"]
         assert [await one.effects("evt_1"), await one.effects("evt_2")] == ["1", "0"]
 
 
@@ -187,7 +187,7 @@ async def test_each_refusal_has_its_reason(body: bytes, value: str | dict[str, A
         given = signature(**{"body": body, **value}) if isinstance(value, dict) else value
         code, answer = await one.post(body, signature=given)
         assert (400, reason) == (code, answer["error"])
-        assert [("refused", reason)] == [(told.what, told.reason) for told in one.told]
+        assert [("refused", reason)] == [(told.outcome, told.reason) for told in one.told]
         assert await one.effects("evt_1") == "0"
 
 
@@ -289,7 +289,7 @@ async def test_a_refused_forwarding_is_passed_back_and_may_come_again(code: int)
             assert (code, "mine") == (answer.status, await answer.text())
         assert await one.effects("evt_1") == "0"
         assert (await one.post())[0] == 202
-        assert [told.what for told in one.told] == ["failed", "delivered"]
+        assert [told.outcome for told in one.told] == ["failed", "delivered"]
 
 
 async def test_an_application_that_hangs_is_given_up() -> None:
