@@ -77,28 +77,35 @@ async def amounts_are_exact(case: Case) -> None:
     tenant = case.session.tenants.get()
     literals = (*EXACT, *BETWEEN, *FAR)
     answers = await run_concurrently(post_literal(case, tenant, literal) for literal in literals)
-    judged = 0
+    plain_count = 0
     for literal, answer in zip(literals, answers, strict=True):
         if not is_created(case, answer):
             continue
-        judged += literal in EXACT
-        found = answer.object().get("amount_microunits")
+        plain_count += literal in EXACT
+        microunits = answer.object().get("amount_microunits")
         where = {"amount": literal}
         # In Python a bool is an int, so `true` in the answer would pass as the number 1 without the second test.
-        whole, told = isinstance(found, int) and not isinstance(found, bool), f"{type(found).__name__} {found!r}"
-        case.expect("GW-LINK-05", whole, "amount_microunits as an integer", told, exchange=answer, where=where)
+        whole, finding = (
+            isinstance(microunits, int) and not isinstance(microunits, bool),
+            f"{type(microunits).__name__} {microunits!r}",
+        )
+        case.expect("GW-LINK-05", whole, "amount_microunits as an integer", finding, exchange=answer, where=where)
         # Only specification 3.4 fixes the rounding. Another target may round in either direction.
-        rounded = rounded_product(literal) if follows_records(case) else None
-        expected = _expected(literal) if rounded is None else f"{rounded}"
-        holds = whole and found == rounded if rounded is not None else is_product(literal, found)
-        case.expect("GW-LINK-13", holds, expected, found, exchange=answer, where=where)
-    if judged < _SHOWN_AT_LEAST:
-        asked = (asked_for(case.profile, LINKS, one) for one in answers if not is_created(case, one))
-        why = next((one for one in asked if one is not None), "bind [gateway] currency")
-        case.mark_inconclusive("GW-LINK-13", f"only {judged} of {len(EXACT)} plain amounts made a link; {why}")
+        rounded_microunits = rounded_product(literal) if follows_records(case) else None
+        requirement = _describe_product(literal) if rounded_microunits is None else f"{rounded_microunits}"
+        holds = (
+            whole and microunits == rounded_microunits
+            if rounded_microunits is not None
+            else is_product(literal, microunits)
+        )
+        case.expect("GW-LINK-13", holds, requirement, microunits, exchange=answer, where=where)
+    if plain_count < _SHOWN_AT_LEAST:
+        open_points = (asked_for(case.profile, LINKS, one) for one in answers if not is_created(case, one))
+        why = next((one for one in open_points if one is not None), "bind [gateway] currency")
+        case.mark_inconclusive("GW-LINK-13", f"only {plain_count} of {len(EXACT)} plain amounts made a link; {why}")
 
 
-def _expected(literal: str) -> str:
+def _describe_product(literal: str) -> str:
     product = Decimal(literal) * _MICRO
     return f"{int(product)}" if product == int(product) else f"a neighbour of {product}"
 
@@ -108,11 +115,11 @@ def rounded_product(literal: str) -> int:
     return int((Decimal(literal) * _MICRO).to_integral_value(ROUND_HALF_UP))
 
 
-def is_product(literal: str, found: object) -> bool:
-    """Return whether `found` is the amount in micro-units, or one of the two neighbours if that is no integer."""
-    if not isinstance(found, int) or isinstance(found, bool):
+def is_product(literal: str, microunits: object) -> bool:
+    """Return whether `microunits` is the amount in micro-units, or one of the two neighbours if that is no integer."""
+    if not isinstance(microunits, int) or isinstance(microunits, bool):
         return False
-    return abs(Decimal(literal) * _MICRO - found) < 1
+    return abs(Decimal(literal) * _MICRO - microunits) < 1
 
 
 @check(
@@ -126,7 +133,7 @@ async def an_amount_is_a_number(case: Case) -> None:
     Sends texts, booleans, arrays and objects as the amount of a creation that is valid in all other members. Expects a
     client error in the envelope. Some of the texts are digits. A server that accepts those as numbers gets a warning.
     """
-    await _refused(case, "GW-LINK-19", NOT_NUMBERS, envelope=True)
+    await _judge_refusals(case, "GW-LINK-19", NOT_NUMBERS, envelope=True)
 
 
 @check(
@@ -140,20 +147,20 @@ async def an_amount_is_positive(case: Case) -> None:
     Sends zero in several spellings, negative amounts, numbers larger than any float, and NaN and Infinity, which JSON
     does not have. Expects a client error.
     """
-    await _refused(case, "GW-LINK-20", (*NOT_POSITIVE, *NOT_FINITE), envelope=False)
+    await _judge_refusals(case, "GW-LINK-20", (*NOT_POSITIVE, *NOT_FINITE), envelope=False)
 
 
 # Both checks of invalid amounts go through one function, so that they differ only in the literals and the envelope.
-async def _refused(case: Case, row: str, literals: tuple[str, ...], *, envelope: bool) -> None:
+async def _judge_refusals(case: Case, row: str, literals: tuple[str, ...], *, envelope: bool) -> None:
     tenant = case.session.tenants.get()
     # A control: if a valid creation fails as well, this raises `Inconclusive`, and the refusals below prove nothing.
     await link(case, tenant)
     answers = await run_concurrently(post_literal(case, tenant, literal) for literal in literals)
     for literal, answer in zip(literals, answers, strict=True):
-        where, found = {"amount": literal}, brief(answer)
+        where, finding = {"amount": literal}, brief(answer)
         beyond = "whether a text of digits is a number is open" if literal in SPELLED_OUT else None
-        refused = is_refused(answer)
-        case.expect(row, refused, "a client error", found, exchange=answer, where=where, beyond=beyond)
-        if refused and envelope:
+        is_client_error = is_refused(answer)
+        case.expect(row, is_client_error, "a client error", finding, exchange=answer, where=where, beyond=beyond)
+        if is_client_error and envelope:
             fault = envelope_fault(answer)
             case.expect(row, fault is None, "the envelope", fault, exchange=answer, where=where)

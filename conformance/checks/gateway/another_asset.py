@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.checks.gateway.checkout_unpaid import not_paid
+from conformance.checks.gateway.checkout_unpaid import judge_not_paid
 from conformance.engine.check import Case, check
 from conformance.lanes.checkout_request import USDC, Bill, Way
 from conformance.lanes.payers import checkout_payer
@@ -28,19 +28,19 @@ async def payment_in_another_asset(case: Case) -> None:
     specification 3.5, and calls are paid on another simulated network of the lane than links, also pays one in the USDC
     of that network. Then makes one correct payment. Expects that only that one is Paid.
     """
-    who, sample = await payer(case), await opened(case)
-    ways = await who.elsewhere(sample.bill)
-    await not_paid(case, "GW-CHK-14", who, [*ways, *_on_the_other_network(case)])
+    wallet, sample = await payer(case), await opened(case)
+    ways = await wallet.elsewhere(sample.bill)
+    await judge_not_paid(case, "GW-CHK-14", wallet, [*ways, *_on_the_other_network(case)])
 
 
 def _on_the_other_network(case: Case) -> Sequence[Way]:
     """Return a payment with a link's own memo on another chain of the lane, in money of a simulator or test network."""
-    own, other = case.profile.gateway_chains.of(case.lane), case.profile.chains.of(case.lane)
+    gateway_chain, rail_chain = case.profile.gateway_chains.of(case.lane), case.profile.chains.of(case.lane)
     # Only with a separate node for links can the same memo be paid on the other chain without paying a link there.
-    if own is None or other is None or not case.profile.checkout_node_apart(case.lane):
+    if gateway_chain is None or rail_chain is None or not case.profile.checkout_node_apart(case.lane):
         return []
-    network = other.network
-    if own.network == network or network not in USDC:
+    network = rail_chain.network
+    if gateway_chain.network == network or network not in USDC:
         return []
 
     async def pay(bill: Bill) -> str:

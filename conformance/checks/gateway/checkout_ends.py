@@ -40,7 +40,7 @@ _OVER = 3600
 _SHORTLY = 900
 _ROUND_SECONDS, _LOOK_SECONDS = 1.0, 0.2
 # The answers while the chain cannot be consulted, and while a payment may be pending (P-CK-07).
-_UNAVAILABLE, _PENDING = 503, b"payment_pending"
+_UNAVAILABLE, _PAYMENT_PENDING = 503, b"payment_pending"
 
 
 @check(
@@ -55,7 +55,7 @@ async def a_link_ends_in_time(case: Case) -> None:
     Creates a link of a minute and one of a day, and lets an hour pass. Expects of the first within the budget
     (`[budgets] paid`):
 
-    * the status `expired`,
+    * the status `is_expired`,
     * 200 for its page, with the word, without address and memo, and not Paid,
     * a client error for cancelling, abandoning and paying it.
 
@@ -66,52 +66,54 @@ async def a_link_ends_in_time(case: Case) -> None:
         tenant = service.lasting_tenant()
         # The least and the greatest lifetime that a link may have (3.4).
         bodies = [link_body(case, tenant, expires_in_seconds=seconds) for seconds in (_LIFETIME, 86_400)]
-        short_, long_ = [await created(case, Creation(LINKS, body, tenant), service.call) for body in bodies]
+        short_link, long_link = [await created(case, Creation(LINKS, body, tenant), service.call) for body in bodies]
         # The page is read first, because only its active state shows where the memo is.
-        url = f"{service.url}{CHECKOUT}{_token(short_)}"
+        url = f"{service.url}{CHECKOUT}{_require_token(short_link)}"
         before, _ = await case.session.pages.look(case.client, url)
         await service.advance(_OVER)
-        began = time.monotonic()
-        status = await status_at_end(case, lambda: service.call("GET", f"{CHECKOUT}{_token(short_)}/status"))
-        took, found = time.monotonic() - began, brief(status)
-        expired = status.status == 200 and status.object().get("status") == "expired"
-        case.expect("GW-CHK-20", expired, "200 and expired", found, exchange=status)
-        if expired:
-            faults, page = await _ended_page(case, url, before, tenant.payout.values(), "expired")
-            expected = "200, the word expired, and neither address nor memo"
-            case.expect("GW-CHK-20", not faults, expected, faults, exchange=page)
-            await _takes_nothing(case, service, short_)
-        if await _nearly_end(service, long_):
+        start_time = time.monotonic()
+        status = await status_at_end(
+            case, lambda: service.call("GET", f"{CHECKOUT}{_require_token(short_link)}/status")
+        )
+        seconds_taken, finding = time.monotonic() - start_time, brief(status)
+        is_expired = status.status == 200 and status.object().get("status") == "expired"
+        case.expect("GW-CHK-20", is_expired, "200 and expired", finding, exchange=status)
+        if is_expired:
+            faults, page = await _read_ended_page(case, url, before, tenant.payout.values(), "expired")
+            requirement = "200, the word expired, and neither address nor memo"
+            case.expect("GW-CHK-20", not faults, requirement, faults, exchange=page)
+            await _judge_later_calls(case, service, short_link)
+        if await _advance_near_end(service, long_link):
             # A gateway ends links in rounds. A link that is ended too early may be ended only in the next round, so the
             # check waits as long as the first link took.
-            await asyncio.sleep(took + _ROUND_SECONDS)
-        lives = await service.call("GET", f"{CHECKOUT}{_token(long_)}/status")
-        held = lives.status == 200 and lives.object().get("status") == "active"
-        case.expect("GW-CHK-20", held, "the other link active", brief(lives), exchange=lives)
+            await asyncio.sleep(seconds_taken + _ROUND_SECONDS)
+        lives = await service.call("GET", f"{CHECKOUT}{_require_token(long_link)}/status")
+        holds = lives.status == 200 and lives.object().get("status") == "active"
+        case.expect("GW-CHK-20", holds, "the other link active", brief(lives), exchange=lives)
 
 
-async def _nearly_end(service: LimitedGateway, made: Answer) -> bool:
+async def _advance_near_end(service: LimitedGateway, link_answer: Answer) -> bool:
     """Let time pass until shortly before a link's end, and return whether it did.
 
     No time passes if other clients would notice it, or if the wait is too long.
     """
-    end = utc_time(made.object().get("expires_at"))
-    left = end.timestamp() - _SHORTLY - service.now if end is not None and service.is_apart else 0.0
-    if left > 0:
+    end = utc_time(link_answer.object().get("expires_at"))
+    seconds_left = end.timestamp() - _SHORTLY - service.now if end is not None and service.is_apart else 0.0
+    if seconds_left > 0:
         with contextlib.suppress(Inconclusive):
-            await service.advance(left)
+            await service.advance(seconds_left)
             return True
     return False
 
 
-def _token(answer: Answer) -> str:
+def _require_token(answer: Answer) -> str:
     token = token_of(answer)
     if token is None:
         raise Inconclusive("a link was created without a token, which GW-LINK-03 judges")
     return token
 
 
-async def _ended_page(
+async def _read_ended_page(
     case: Case, url: str, before: View, addresses: Iterable[str], word: str
 ) -> tuple[Sequence[str], Answer]:
     """Return the faults of the page of a link that has ended, and the answer that has it.
@@ -130,12 +132,12 @@ async def _ended_page(
     def says(view: View) -> bool:
         return word in view.text.lower().replace("canceled", "cancelled")
 
-    bound = before.bound_element("memo")
+    memo_place = before.bound_element("memo")
     # Many pages label other texts like a memo. So the memo counts only if it was in its bound place, or in the QR code.
-    memos = {one.memo for one in before.codes if one.memo} if bound is None else {bound.text.strip()} - {""}
-    known, loop = list(addresses), asyncio.get_running_loop()
+    memos = {one.memo for one in before.codes if one.memo} if memo_place is None else {memo_place.text.strip()} - {""}
+    address_list, loop = list(addresses), asyncio.get_running_loop()
     # The page may come from a replica that lags behind, so it is read again for some seconds.
-    ends = loop.time() + REPLICA_SECONDS
+    deadline = loop.time() + REPLICA_SECONDS
     while True:
         view, answer = await case.session.pages.look(case.client, url)
         if not says(view) and view.unseen_parts is not None:
@@ -145,10 +147,10 @@ async def _ended_page(
             *([] if says(view) else ["no word of it"]),
             # "paid" occurs in many harmless sentences, so only a state in its bound place counts.
             *(["Paid"] if "state" in view.selectors and view.paid_lines() else []),
-            *(["an address"] if any(map(replace(view, selectors={}).shows_address, known)) else []),
+            *(["an address"] if any(map(replace(view, selectors={}).shows_address, address_list)) else []),
             *(["the memo"] if any(memo in view.text for memo in memos) else []),
         ]
-        if not faults or loop.time() > ends:
+        if not faults or loop.time() > deadline:
             break
         await asyncio.sleep(_LOOK_SECONDS)
     if answer.status == 200 and not says(view) and view.unseen_parts is not None:
@@ -156,16 +158,16 @@ async def _ended_page(
     return faults, answer
 
 
-async def _takes_nothing(case: Case, service: LimitedGateway, made: Answer) -> None:
+async def _judge_later_calls(case: Case, service: LimitedGateway, link_answer: Answer) -> None:
     calls: Mapping[str, Mapping[str, Any]] = {
-        "cancel": {"cancel_secret": made.object().get("cancel_secret")},
+        "cancel": {"cancel_secret": link_answer.object().get("cancel_secret")},
         "abandon": {},
         "verify": {"tx_id": "A" * 52},
     }
     for name, body in calls.items():
-        answer = await service.call("POST", f"{CHECKOUT}{_token(made)}/{name}", json_body=body)
-        held = 400 <= answer.status < 500
-        case.expect("GW-CHK-20", held, "a client error", brief(answer), exchange=answer, where={"call": name})
+        answer = await service.call("POST", f"{CHECKOUT}{_require_token(link_answer)}/{name}", json_body=body)
+        holds = 400 <= answer.status < 500
+        case.expect("GW-CHK-20", holds, "a client error", brief(answer), exchange=answer, where={"call": name})
 
 
 @check(
@@ -183,34 +185,34 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
     the other two keep their state.
     """
     try:
-        paying = await on_first_lane(case)
-        cancelled = await opened(paying)
-        late = await opened(paying, members={"expires_in_seconds": 2 * _LIFETIME})
+        lane_case = await on_first_lane(case)
+        cancelled_link = await opened(lane_case)
+        late_link = await opened(lane_case, members={"expires_in_seconds": 2 * _LIFETIME})
         # The chain's clock has to pass the link's end as well: a gateway compares `expires_at` with the time of a
         # block.
-        await pass_time(paying, 2 * _LIFETIME + 1)
+        await pass_time(lane_case, 2 * _LIFETIME + 1)
     except Inconclusive as reason:
         case.mark_documented("GW-CHK-20", f"no link is paid after its time is over: {reason}")
         return
-    who, url = await payer(paying), f"{case.session.gateway}{CHECKOUT}{late.order.token}/status"
+    wallet, url = await payer(lane_case), f"{case.session.gateway}{CHECKOUT}{late_link.order.token}/status"
     status = await status_at_end(case, lambda: case.client.call("GET", url))
     if status.object().get("status") != "expired":
         raise Inconclusive(f"a link whose time is over is not expired, which another check judges: {brief(status)}")
-    ended = {"expired": late}
+    ended_links = {"expired": late_link}
     # A secret never appears in the report, so it is registered before the first call that sends it.
-    secret = str(cancelled.order.answer.object().get("cancel_secret"))
+    secret = str(cancelled_link.order.answer.object().get("cancel_secret"))
     case.client.names.secret(secret, "CANCEL_SECRET")
-    at = f"{case.session.gateway}{CHECKOUT}{cancelled.order.token}"
-    off = await case.client.call("POST", f"{at}/cancel", json_body={"cancel_secret": secret})
-    if off.status < 300:
-        ended["cancelled"] = cancelled
-    for link in ended.values():
-        case.client.names.name(await who.settle(link.bill, way(paying)), "TX_ID")
-    await settle_down(await paid_rightly(paying, who, await opened(paying)))
-    for state, link in ended.items():
+    cancel_url = f"{case.session.gateway}{CHECKOUT}{cancelled_link.order.token}"
+    cancel_answer = await case.client.call("POST", f"{cancel_url}/cancel", json_body={"cancel_secret": secret})
+    if cancel_answer.status < 300:
+        ended_links["cancelled"] = cancelled_link
+    for link in ended_links.values():
+        case.client.names.name(await wallet.settle(link.bill, way(lane_case)), "TX_ID")
+    await settle_down(await paid_rightly(lane_case, wallet, await opened(lane_case)))
+    for state, link in ended_links.items():
         status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
-        held, where = status.object().get("status") == state, {"payment": f"of a link that was {state} before"}
-        case.expect("GW-CHK-20", held, f"still {state}", brief(status), exchange=status, where=where)
+        holds, where = status.object().get("status") == state, {"payment": f"of a link that was {state} before"}
+        case.expect("GW-CHK-20", holds, f"still {state}", brief(status), exchange=status, where=where)
 
 
 @check(
@@ -225,71 +227,83 @@ async def a_link_is_called_off(case: Case) -> None:
     """An active link is cancelled by its secret, and abandoned without one (P-CK-03, P-CK-07).
 
     Creates three links. Abandons one with an empty object and one without a body, and cancels one with its secret.
-    Expects 200 and `cancelled` of each, `cancelled` as its status, and 200 for its page, with the word, without address
+    Expects 200 and `cancelled_link` of each, `cancelled_link` as its status, and 200 for its page, with the word, without address
     and memo, and not Paid.
 
-    Then abandons the cancelled link and cancels it again. Expects 200 and `cancelled` for the first call, and 410 for
+    Then abandons the cancelled link and cancels it again. Expects 200 and `cancelled_link` for the first call, and 410 for
     the second. While the chain cannot be consulted, nothing is decided.
     """
     tenant = case.session.tenants.get()
     creation = Creation(LINKS, link_body(case, tenant), tenant)
     # Clients send both an empty object and no body at all, and P-CK-07 allows either for abandoning.
-    empty, bare, cancelled = [await created(case, creation) for _ in range(3)]
-    nothing: Mapping[str, Any] = {}
-    for made, body, what in ((empty, nothing, "an empty object"), (bare, None, "no body")):
-        await _ends_cancelled(case, made, "abandon", body, {"call": "abandon", "body": what}, tenant)
-    secret = cancelled.object().get("cancel_secret")
+    empty_body_link, no_body_link, cancelled_link = [await created(case, creation) for _ in range(3)]
+    empty_body: Mapping[str, Any] = {}
+    for link_answer, body, body_kind in (
+        (empty_body_link, empty_body, "an empty object"),
+        (no_body_link, None, "no body"),
+    ):
+        await _judge_called_off(case, link_answer, "abandon", body, {"call": "abandon", "body": body_kind}, tenant)
+    secret = cancelled_link.object().get("cancel_secret")
     if not isinstance(secret, str):
         raise Inconclusive("a link was created without a cancel_secret, which GW-LINK-25 judges")
     case.client.names.secret(secret, "CANCEL_SECRET")
-    shown = {"cancel_secret": secret}
-    if not await _ends_cancelled(case, cancelled, "cancel", shown, {"call": "cancel"}, tenant):
+    secret_body = {"cancel_secret": secret}
+    if not await _judge_called_off(case, cancelled_link, "cancel", secret_body, {"call": "cancel"}, tenant):
         return
-    again = await _called_off(case, cancelled, "abandon", {})
-    held, where = _is_cancelled(again), {"call": "abandon", "link": "cancelled"}
-    case.expect("GW-CHK-22", held, "200 and cancelled, as before", brief(again), exchange=again, where=where)
+    abandon_answer = await _call_off(case, cancelled_link, "abandon", {})
+    holds, where = _is_cancelled(abandon_answer), {"call": "abandon", "link": "cancelled"}
+    case.expect(
+        "GW-CHK-22", holds, "200 and cancelled, as before", brief(abandon_answer), exchange=abandon_answer, where=where
+    )
     # The two calls differ on purpose (P-CK-07): abandoning is idempotent for a payer who closes the page twice.
     # Cancelling reports that the link has ended already.
-    twice = await _called_off(case, cancelled, "cancel", shown)
+    second_answer = await _call_off(case, cancelled_link, "cancel", secret_body)
     where = {"call": "cancel", "link": "cancelled"}
-    case.expect("GW-CHK-22", twice.status == 410, "410", brief(twice), exchange=twice, where=where)
+    case.expect(
+        "GW-CHK-22", second_answer.status == 410, "410", brief(second_answer), exchange=second_answer, where=where
+    )
 
 
-async def _ends_cancelled(
-    case: Case, made: Answer, call: str, body: Mapping[str, Any] | None, where: Mapping[str, str], tenant: Credentials
+async def _judge_called_off(
+    case: Case,
+    link_answer: Answer,
+    call: str,
+    body: Mapping[str, Any] | None,
+    where: Mapping[str, str],
+    tenant: Credentials,
 ) -> bool:
     """End an active link by a call, judge that its status and page say cancelled, and return whether they do."""
-    url = f"{case.session.gateway}{CHECKOUT}{_token(made)}"
+    url = f"{case.session.gateway}{CHECKOUT}{_require_token(link_answer)}"
     before, _ = await case.session.pages.look(case.client, url)
-    answer = await _called_off(case, made, call, body)
-    held, found = _is_cancelled(answer), brief(answer)
-    if not case.expect("GW-CHK-22", held, "200 and cancelled", found, exchange=answer, where=where):
+    answer = await _call_off(case, link_answer, call, body)
+    holds, finding = _is_cancelled(answer), brief(answer)
+    if not case.expect("GW-CHK-22", holds, "200 and cancelled", finding, exchange=answer, where=where):
         return False
     status = await status_at_end(case, lambda: case.client.call("GET", f"{url}/status"))
-    ended = _is_cancelled(status)
-    case.expect("GW-CHK-22", ended, "the status cancelled then", brief(status), exchange=status, where=where)
-    if ended:
-        faults, page = await _ended_page(case, url, before, tenant.payout.values(), "cancelled")
-        expected = "200, the word cancelled, and neither address nor memo"
-        case.expect("GW-CHK-22", not faults, expected, faults, exchange=page, where=where)
-    return ended
+    is_ended = _is_cancelled(status)
+    case.expect("GW-CHK-22", is_ended, "the status cancelled then", brief(status), exchange=status, where=where)
+    if is_ended:
+        faults, page = await _read_ended_page(case, url, before, tenant.payout.values(), "cancelled")
+        requirement = "200, the word cancelled, and neither address nor memo"
+        case.expect("GW-CHK-22", not faults, requirement, faults, exchange=page, where=where)
+    return is_ended
 
 
-async def _called_off(case: Case, made: Answer, call: str, body: Mapping[str, Any] | None) -> Answer:
+async def _call_off(case: Case, link_answer: Answer, call: str, body: Mapping[str, Any] | None) -> Answer:
     """End a link by a call. Abandoning is repeated while the gateway cannot determine whether a payment is pending.
 
     Raises:
         Inconclusive: The gateway could not determine it within the budget.
     """
-    loop, url = asyncio.get_running_loop(), f"{case.session.gateway}{CHECKOUT}{_token(made)}/{call}"
+    loop, url = asyncio.get_running_loop(), f"{case.session.gateway}{CHECKOUT}{_require_token(link_answer)}/{call}"
     # Cancelling is never repeated: a first call may have ended the link although its answer was an error.
-    ends = loop.time() + (case.profile.budgets.paid if call == "abandon" else 0.0)
+    deadline = loop.time() + (case.profile.budgets.paid if call == "abandon" else 0.0)
     retry = False
     while True:
         answer = await case.client.call("POST", url, json_body=body, retry=retry)
-        if answer.status != _UNAVAILABLE and not (answer.status == 409 and _PENDING in answer.body):
+        if answer.status != _UNAVAILABLE and not (answer.status == 409 and _PAYMENT_PENDING in answer.body):
             return answer
-        if loop.time() >= ends:
+        if loop.time() >= deadline:
             raise Inconclusive(f"{call} of a link without any payment was answered {brief(answer)}")
         await asyncio.sleep(_ROUND_SECONDS)
         retry = True

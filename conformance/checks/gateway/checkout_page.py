@@ -19,9 +19,9 @@ _SHORTEST_MEMO = 2
 
 
 # Ranges of odd micro-units: hundreds of USDC, and up to a million USDC, where pages insert thousands separators.
-_LARGE = ((101_000_001, 999_000_001), (1_001_000_001, 999_999_000_001))
+_LARGE_RANGES = ((101_000_001, 999_000_001), (1_001_000_001, 999_999_000_001))
 # For each row the profile's selector of the text that it looks for, and that text in words.
-_SHOWN = {
+_SELECTORS = {
     "GW-CHK-03": ("address", "the address"),
     "GW-CHK-04": ("amount", "the exact amount"),
     "GW-CHK-05": ("memo", "the memo"),
@@ -29,14 +29,16 @@ _SHOWN = {
 }
 
 
-def _judge(case: Case, row: str, seen: tuple[View, Answer], holds: bool, expected: str, found: object) -> None:
+def _judge(
+    case: Case, row: str, page_view: tuple[View, Answer], holds: bool, requirement: str, finding: object
+) -> None:
     """Judge what a page shows. If the page may show more than was read, a missing text is inconclusive."""
-    view, answer = seen
+    view, answer = page_view
     if not holds and view.unseen_parts is not None:
-        case.mark_inconclusive(row, f"{expected} was not seen: {view.unseen_parts}", exchange=answer)
+        case.mark_inconclusive(row, f"{requirement} was not seen: {view.unseen_parts}", exchange=answer)
         return
-    hint = binding_hints.of_page(*_SHOWN[row], view.selectors, view.missing_names) if row in _SHOWN else None
-    case.expect(row, holds, expected, found, exchange=answer, hint=hint)
+    hint = binding_hints.of_page(*_SELECTORS[row], view.selectors, view.missing_names) if row in _SELECTORS else None
+    case.expect(row, holds, requirement, finding, exchange=answer, hint=hint)
 
 
 @check(
@@ -67,72 +69,90 @@ async def page_of_an_unpaid_link(case: Case) -> None:
 
     Then reads the exact amounts of links for hundreds and for thousands of USDC.
     """
-    made = await order(case)
-    plain, answer = await case.session.pages.look(case.client, made.url)
+    link_order = await order(case)
+    plain_view, answer = await case.session.pages.look(case.client, link_order.url)
     # The plain read comes first. A browser would show a page for an error as well, and hide its status.
-    is_page = answer.status == 200 and plain.page.is_markup
+    is_page = answer.status == 200 and plain_view.page.is_markup
     case.expect("GW-CHK-01", is_page, "200 with a page", f"{answer.status}: {short(answer)}", exchange=answer)
     if not is_page:
         raise Inconclusive(f"the checkout page was answered {answer.status}, so there is nothing to read")
-    seen = await look(case, made, whole=True)
-    view = seen[0]
-    shown = view.addresses(case.lane)
-    _judge(case, "GW-CHK-02", seen, bool(view.codes), "a QR code that can be decoded", "none")
-    has_address = bool(shown) or view.shows_address(made.payout)
-    _judge(case, "GW-CHK-03", seen, has_address, f"an address of {made.network}", "none")
-    _judge(case, "GW-CHK-06", seen, view.shows_address(made.payout), f"the payout address {made.payout}", shown)
-    amount = view.shown_amount(made.microunits)
-    _judge(case, "GW-CHK-04", seen, amount is not None, f"exactly {made.microunits} micro-units", _amount(view))
-    _memo(case, seen, made)
+    page_view = await look(case, link_order, whole=True)
+    view = page_view[0]
+    addresses = view.addresses(case.lane)
+    _judge(case, "GW-CHK-02", page_view, bool(view.codes), "a QR code that can be decoded", "none")
+    has_address = bool(addresses) or view.shows_address(link_order.payout)
+    _judge(case, "GW-CHK-03", page_view, has_address, f"an address of {link_order.network}", "none")
+    _judge(
+        case,
+        "GW-CHK-06",
+        page_view,
+        view.shows_address(link_order.payout),
+        f"the payout address {link_order.payout}",
+        addresses,
+    )
+    amount = view.shown_amount(link_order.microunits)
+    _judge(
+        case,
+        "GW-CHK-04",
+        page_view,
+        amount is not None,
+        f"exactly {link_order.microunits} micro-units",
+        _describe_amounts(view),
+    )
+    _judge_memo(case, page_view, link_order)
     # A sentence like "You will see Paid here" is allowed, so only lines that are a state by themselves count.
-    paid = sorted(filter(is_state, view.paid_lines()))
-    case.expect("GW-CHK-08", not paid, "no Paid before payment", "; ".join(paid), exchange=answer)
-    _code(case, seen, made, shown)
+    paid_lines = sorted(filter(is_state, view.paid_lines()))
+    case.expect("GW-CHK-08", not paid_lines, "no Paid before payment", "; ".join(paid_lines), exchange=answer)
+    _judge_qr_code(case, page_view, link_order, addresses)
     # Large amounts are tried only if the small one was read: otherwise they would repeat the same failure.
     if amount is not None:
         await run_concurrently(
-            _large(case, microunits) for microunits in [case.rng.randrange(*one, 2) for one in _LARGE]
+            _judge_large_amount(case, microunits)
+            for microunits in [case.rng.randrange(*one, 2) for one in _LARGE_RANGES]
         )
 
 
-async def _large(case: Case, microunits: int) -> None:
+async def _judge_large_amount(case: Case, microunits: int) -> None:
     """Judge the displayed amount of a link over hundreds or thousands of USDC. A target may refuse such a link."""
     try:
-        made = await order(case, microunits=microunits)
+        link_order = await order(case, microunits=microunits)
     except Inconclusive as reason:
         case.note(f"no link of {microunits} micro-units is made: {reason}")
         return
-    seen = await look(case, made, whole=True)
-    amount, expected = seen[0].shown_amount(made.microunits), f"exactly {made.microunits} micro-units"
-    _judge(case, "GW-CHK-04", seen, amount is not None, expected, _amount(seen[0]))
+    page_view = await look(case, link_order, whole=True)
+    amount, requirement = (
+        page_view[0].shown_amount(link_order.microunits),
+        f"exactly {link_order.microunits} micro-units",
+    )
+    _judge(case, "GW-CHK-04", page_view, amount is not None, requirement, _describe_amounts(page_view[0]))
 
 
-def _amount(view: View) -> str:
+def _describe_amounts(view: View) -> str:
     values = sorted({value for values in view.amounts() for value in values})
     return f"numbers that say {', '.join(map(str, values[:20]))} micro-units" if values else "no number"
 
 
-def _memo(case: Case, seen: tuple[View, Answer], made: Order) -> None:
-    view, _ = seen
-    memo = view.memo(made.token)
+def _judge_memo(case: Case, page_view: tuple[View, Answer], link_order: Order) -> None:
+    view, _ = page_view
+    memo = view.memo(link_order.token)
     if memo is None and "memo" not in view.selectors:
         case.mark_inconclusive(
             "GW-CHK-05", "unbound: no memo can be recognised on the page; bind [gateway.checkout_selectors] memo"
         )
         return
-    _judge(case, "GW-CHK-05", seen, memo is not None and len(memo) >= _SHORTEST_MEMO, "a memo", memo)
+    _judge(case, "GW-CHK-05", page_view, memo is not None and len(memo) >= _SHORTEST_MEMO, "a memo", memo)
 
 
-def _code(case: Case, seen: tuple[View, Answer], made: Order, shown: tuple[str, ...]) -> None:
+def _judge_qr_code(case: Case, page_view: tuple[View, Answer], link_order: Order, addresses: tuple[str, ...]) -> None:
     """Judge that a QR code contains the address that the page shows as text, also if that is the wrong address."""
-    view, answer = seen
+    view, answer = page_view
     if not view.codes:
         case.mark_inconclusive("GW-CHK-18", "there is no QR code to decode, which GW-CHK-02 judges", exchange=answer)
         return
-    address = made.payout if view.shows_address(made.payout) or not shown else shown[0]
-    says = any(one.holds(address) for one in view.codes)
-    expected, found = "a QR code that contains the address on the page", [one.text for one in view.codes]
-    case.expect("GW-CHK-18", says, expected, found, exchange=answer)
+    address = link_order.payout if view.shows_address(link_order.payout) or not addresses else addresses[0]
+    contains_address = any(one.holds(address) for one in view.codes)
+    requirement, finding = "a QR code that contains the address on the page", [one.text for one in view.codes]
+    case.expect("GW-CHK-18", contains_address, requirement, finding, exchange=answer)
 
 
 @check(
@@ -149,42 +169,42 @@ async def memos_of_several_links(case: Case) -> None:
     with one. Reads their pages, the first before the others. Expects three different memos, and that no page's QR code
     has the memo or the address of another link's page.
     """
-    made = await _three_alike(case)
+    orders = await _order_three_alike(case)
     # The first page is read before the others exist in any cache: a page that is cached for all links would show its
     # memo again.
-    links = [await _looked(case, made[0]), *await run_concurrently(_looked(case, one) for one in made[1:])]
+    links = [await _open_page(case, orders[0]), *await run_concurrently(_open_page(case, one) for one in orders[1:])]
     memos = [one.memo for one in links]
-    different = len(set(memos)) == len(memos)
-    if not different and not all(map(_is_sure, links)):
+    all_differ = len(set(memos)) == len(memos)
+    if not all_differ and not all(map(_is_sure, links)):
         reason = f"unbound: whether {memos[0]!r} is the memo is a guess; bind [gateway.checkout_selectors] memo"
         case.mark_inconclusive("GW-CHK-07", reason, exchange=links[-1].page)
         return
-    case.expect("GW-CHK-07", different, "a different memo for each link", memos, exchange=links[-1].page)
-    for link in (one for one in links if different and one.before.codes):
+    case.expect("GW-CHK-07", all_differ, "a different memo for each link", memos, exchange=links[-1].page)
+    for link in (one for one in links if all_differ and one.before.codes):
         strangers = [other for other in links if other is not link and _code_is_of(link, other)]
-        found = "that of another one" if strangers else "its own"
-        case.expect("GW-CHK-07", not strangers, "no code of another link", found, exchange=link.page)
+        finding = "that of another one" if strangers else "its own"
+        case.expect("GW-CHK-07", not strangers, "no code of another link", finding, exchange=link.page)
 
 
-async def _three_alike(case: Case) -> Sequence[Order]:
+async def _order_three_alike(case: Case) -> Sequence[Order]:
     amount, mark = odd_amount(case), fresh(case, "order")
     with contextlib.suppress(Inconclusive):
-        made = await run_concurrently(order(case, microunits=amount, mark=mark) for _ in range(3))
-        if len({one.token for one in made}) == len(made):
-            return made
+        orders = await run_concurrently(order(case, microunits=amount, mark=mark) for _ in range(3))
+        if len({one.token for one in orders}) == len(orders):
+            return orders
     return await run_concurrently(order(case, microunits=amount) for _ in range(3))
 
 
-async def _looked(case: Case, made: Order) -> Opened:
+async def _open_page(case: Case, link_order: Order) -> Opened:
     """Read a link's page and its QR codes."""
-    return opened_from_page(case, made, *await look(case, made))
+    return opened_from_page(case, link_order, *await look(case, link_order))
 
 
-def _code_is_of(link: Opened, other: Opened) -> bool:
+def _code_is_of(link: Opened, other_link: Opened) -> bool:
     """Return whether a QR code on a link's page contains another link's memo, or leads to the other's page."""
-    own, elsewhere = link.order.url, other.order.url
+    own_url, other_url = link.order.url, other_link.order.url
     codes = link.before.codes
-    return any(one.memo == other.memo or (elsewhere in one.text and own not in one.text) for one in codes)
+    return any(one.memo == other_link.memo or (other_url in one.text and own_url not in one.text) for one in codes)
 
 
 def _is_sure(link: Opened) -> bool:
@@ -203,11 +223,11 @@ async def unknown_checkout_token(case: Case) -> None:
     Gets pages of tokens that no link has: one of usual length, a short one, and one of characters that tokens do not
     have. Expects a client error for each.
     """
-    drawn = secrets.token_urlsafe(16)
+    random_token = secrets.token_urlsafe(16)
     # Only the random token is named. The others are constants, and naming them would replace equal words elsewhere in
     # the report.
-    case.client.names.name(drawn, "UNKNOWN_TOKEN")
-    for token in (drawn, "unknown", "%F0%9F%92%B8"):
+    case.client.names.name(random_token, "UNKNOWN_TOKEN")
+    for token in (random_token, "unknown", "%F0%9F%92%B8"):
         case.client.names.name(f"{CHECKOUT}{token}", "UNKNOWN_PATH")
         url = f"{case.session.gateway}{CHECKOUT}{token}"
         case.client.names.name(url, "UNKNOWN_URL")

@@ -29,26 +29,26 @@ from conformance.surfaces.gateway.orders import (
 from conformance.text.times import utc_time
 
 _LATER_LOOKS = 3
-_VERIFIED = 200
+_HTTP_OK = 200
 _LIFETIME, _AFTERWARDS = 120, 5
 
 
-async def _bound(case: Case, who: CheckoutPayer, link: Opened) -> tuple[Opened, str, Flip | None]:
+async def _pay_by_bound_way(case: Case, wallet: CheckoutPayer, link: Opened) -> tuple[Opened, str, Flip | None]:
     """Pay a link and return the last link tried, its transaction, and its turn to Paid, if any.
 
     The payment carries the memo in the way that the profile binds, else in each usual way in turn, with a new link for
     each.
     """
-    known = way(case)
-    ways = MEMO_WAYS[case.lane] if known is None else (known,)
+    bound_way = way(case)
+    ways = MEMO_WAYS[case.lane] if bound_way is None else (bound_way,)
     # A new link for each way: a payment that a target does not recognise could otherwise still turn the page later.
-    for place, one in enumerate(ways):
-        tried = link if place == 0 else await opened(case)
-        tx_id = await who.settle(tried.bill, one)
-        done = await flip(case, tried)
-        if done is not None or one == ways[-1]:
-            return tried, tx_id, done
-        case.note(f"a payment with its memo by {one} did not turn the page to Paid")
+    for place, memo_way in enumerate(ways):
+        attempt = link if place == 0 else await opened(case)
+        tx_id = await wallet.settle(attempt.bill, memo_way)
+        transition = await flip(case, attempt)
+        if transition is not None or memo_way == ways[-1]:
+            return attempt, tx_id, transition
+        case.note(f"a payment with its memo by {memo_way} did not turn the page to Paid")
     raise Inconclusive(f"the suite knows no way to bind a memo on the lane {case.lane}")
 
 
@@ -68,33 +68,43 @@ async def right_payment_is_paid(case: Case) -> None:
     budget and on every later read. Expects that the transaction moved the amount from the payer to the tenant's payout
     address and nothing to another account, and that the tenant still holds it afterwards.
     """
-    who, link = await payer(case), await opened(case)
-    made = link.order
-    before = await who.holding(made.payout, made.asset)
-    link, tx_id, done = await _bound(case, who, link)
+    wallet, link = await payer(case), await opened(case)
+    link_order = link.order
+    balance_before = await wallet.holding(link_order.payout, link_order.asset)
+    link, tx_id, transition = await _pay_by_bound_way(case, wallet, link)
     # Without a bound way the suite may have guessed the wrong one, so the target is not to blame.
-    if done is None and way(case) is None:
+    if transition is None and way(case) is None:
         raise Inconclusive(f"unbound: no usual way to carry a memo is found; bind [gateway.memo] {case.lane}")
-    if done is None and link.before.unseen_parts is not None and "state" in link.before.missing_names:
+    if transition is None and link.before.unseen_parts is not None and "state" in link.before.missing_names:
         raise Inconclusive(f"[gateway.checkout_selectors] state shows nothing on the page: {link.before.unseen_parts}")
     budget = case.profile.budgets.paid
-    found = "not Paid" if done is None else "Paid"
+    finding = "not Paid" if transition is None else "Paid"
     hint = binding_hints.of_page("state", "that it is paid", link.before.selectors, link.before.missing_names)
-    case.expect("GW-CHK-09", done is not None, f"Paid within {budget:g} s", found, exchange=link.page, hint=hint)
-    if done is None:
+    case.expect(
+        "GW-CHK-09", transition is not None, f"Paid within {budget:g} s", finding, exchange=link.page, hint=hint
+    )
+    if transition is None:
         raise Inconclusive("the page did not turn to Paid, so the rows about a paid link cannot be decided")
-    await _stays(case, link, done)
-    made = link.order
-    credited = {_text(owner): amount for owner, amount in (await who.credits(tx_id, made.asset)).items()}
+    await _judge_stays_paid(case, link, transition)
+    link_order = link.order
+    credits_by_owner = {
+        _compared_spelling(owner): amount for owner, amount in (await wallet.credits(tx_id, link_order.asset)).items()
+    }
     # Non-custodial (chapter 3): the transaction credits exactly two accounts. A third one would be a fee or a detour.
-    right = sorted(credited.values()) == [-made.microunits, made.microunits]
-    right = right and credited.get(_text(made.payout)) == made.microunits
-    expected = f"{made.microunits} from the payer to {made.payout}, nothing to another account"
-    case.expect("GW-LINK-24", right, expected, credited, exchange=done.answer)
+    is_right = sorted(credits_by_owner.values()) == [-link_order.microunits, link_order.microunits]
+    is_right = is_right and credits_by_owner.get(_compared_spelling(link_order.payout)) == link_order.microunits
+    requirement = f"{link_order.microunits} from the payer to {link_order.payout}, nothing to another account"
+    case.expect("GW-LINK-24", is_right, requirement, credits_by_owner, exchange=transition.answer)
     # The payout account may have received more meanwhile, so its balance is compared with "at least".
-    after = await who.holding(made.payout, made.asset)
-    kept = after >= before + made.microunits
-    case.expect("GW-LINK-24", kept, "the tenant holds the amount", f"{after - before} more", exchange=done.answer)
+    balance_after = await wallet.holding(link_order.payout, link_order.asset)
+    is_kept = balance_after >= balance_before + link_order.microunits
+    case.expect(
+        "GW-LINK-24",
+        is_kept,
+        "the tenant holds the amount",
+        f"{balance_after - balance_before} more",
+        exchange=transition.answer,
+    )
 
 
 @check(
@@ -121,49 +131,53 @@ async def payment_in_another_shape_is_paid(case: Case) -> None:
     way. A page that stays unpaid fails if `verify` then accepts the transaction as the link's payment: the memo is
     recognised, but only after a manual step.
     """
-    who = await payer(case)
-    other_ways = _other_memo_ways(case, who)
-    shapes = [*case.sample(await who.shaped(way(case))), *other_ways]
+    wallet = await payer(case)
+    other_ways = _other_memo_ways(case, wallet)
+    shapes = [*case.sample(await wallet.shaped(way(case))), *other_ways]
     *links, control = await several(case, len(shapes) + 1)
 
-    async def pay(one: Way, link: Opened) -> str | None:
+    async def pay(shape: Way, link: Opened) -> str | None:
         try:
-            return await one.pay(link.bill)
+            return await shape.pay(link.bill)
         except Inconclusive as reason:
-            case.note(f"{one.what}: {reason}")
+            case.note(f"{shape.what}: {reason}")
             return None
 
     # All shapes are on the chain before the control, so the control's turn to Paid proves that the target saw them.
-    sent = await run_concurrently(map(pay, shapes, links))
-    usual = await paid_rightly(case, who, control)
-    case.expect("GW-CHK-09", True, "Paid", "Paid", exchange=usual.answer, where={"payment": "the usual one"})
-    tried = [(one, link, tx_id) for one, link, tx_id in zip(shapes, links, sent, strict=True) if tx_id is not None]
-    flips = await run_concurrently(flip(case, link) for _, link, _ in tried)
-    for (one, link, tx_id), done in zip(tried, flips, strict=True):
-        where = {"payment": one.what}
-        if done is None and one in other_ways:
-            await _judge_verified_only(case, link, tx_id, one.what)
+    tx_ids = await run_concurrently(map(pay, shapes, links))
+    usual_transition = await paid_rightly(case, wallet, control)
+    case.expect("GW-CHK-09", True, "Paid", "Paid", exchange=usual_transition.answer, where={"payment": "the usual one"})
+    attempts = [
+        (shape, link, tx_id) for shape, link, tx_id in zip(shapes, links, tx_ids, strict=True) if tx_id is not None
+    ]
+    flips = await run_concurrently(flip(case, link) for _, link, _ in attempts)
+    for (shape, link, tx_id), transition in zip(attempts, flips, strict=True):
+        where = {"payment": shape.what}
+        if transition is None and shape in other_ways:
+            await _judge_verified_only(case, link, tx_id, shape.what)
             continue
-        found = "not Paid" if done is None else "Paid"
-        case.expect("GW-CHK-09", done is not None, "Paid", found, exchange=link.page, where=where, beyond=one.beyond)
+        finding = "not Paid" if transition is None else "Paid"
+        case.expect(
+            "GW-CHK-09", transition is not None, "Paid", finding, exchange=link.page, where=where, beyond=shape.beyond
+        )
 
 
-def _other_memo_ways(case: Case, who: CheckoutPayer) -> Sequence[Way]:
+def _other_memo_ways(case: Case, wallet: CheckoutPayer) -> Sequence[Way]:
     """Return a payment for each way of the lane to carry a memo except the bound one (by default the usual one).
 
     Only the answer of `verify` shows whether the target accepts such a way. So the list is empty without that call.
     """
     if "gateway.checkout" not in case.profile.claims.options:
         return []
-    usual = way(case) or MEMO_WAYS[case.lane][0]
+    usual_way = way(case) or MEMO_WAYS[case.lane][0]
 
-    def carry(other: str) -> Way:
-        return Way(f"the memo carried by {other}", lambda bill: who.settle(bill, other))
+    def carry(memo_way: str) -> Way:
+        return Way(f"the memo carried by {memo_way}", lambda bill: wallet.settle(bill, memo_way))
 
-    return [carry(other) for other in MEMO_WAYS[case.lane] if other != usual]
+    return [carry(memo_way) for memo_way in MEMO_WAYS[case.lane] if memo_way != usual_way]
 
 
-async def _judge_verified_only(case: Case, link: Opened, tx_id: str, what: str) -> None:
+async def _judge_verified_only(case: Case, link: Opened, tx_id: str, shape_name: str) -> None:
     """Judge a payment that did not turn its page to Paid.
 
     A target may reject a way to carry the memo. It must not accept the way only after the payer called `verify`.
@@ -171,25 +185,25 @@ async def _judge_verified_only(case: Case, link: Opened, tx_id: str, what: str) 
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}/verify"
     # The control was Paid meanwhile, so the target does watch this chain.
     answer = await case.client.call("POST", url, json_body={"tx_id": tx_id})
-    if answer.status != _VERIFIED or answer.object().get("status") != "paid":
-        case.note(f"{what}: the target does not accept this way, which the interface leaves open")
+    if answer.status != _HTTP_OK or answer.object().get("status") != "paid":
+        case.note(f"{shape_name}: the target does not accept this way, which the interface leaves open")
         return
-    found, where = "not Paid until verify accepted the transaction", {"payment": what}
-    case.expect("GW-CHK-09", False, "Paid without any manual step", found, exchange=answer, where=where)
+    finding, where = "not Paid until verify accepted the transaction", {"payment": shape_name}
+    case.expect("GW-CHK-09", False, "Paid without any manual step", finding, exchange=answer, where=where)
 
 
-def _text(address: str) -> str:
+def _compared_spelling(address: str) -> str:
     """Return an address in the one spelling that is compared: hex in lower case, all others as they are (P-NW-04)."""
     return address.lower() if address.lower().startswith("0x") else address
 
 
-async def _stays(case: Case, link: Opened, done: Flip, where: Mapping[str, str] | None = None) -> None:
+async def _judge_stays_paid(case: Case, link: Opened, transition: Flip, where: Mapping[str, str] | None = None) -> None:
     for _ in range(_LATER_LOOKS):
-        await settle_down(done)
+        await settle_down(transition)
         # Several reads, some time apart: a server that answers Paid from a cache would return to unpaid here.
         view, answer = await again(case, link)
-        paid = bool(view.turned_paid(link.before))
-        case.expect("GW-CHK-16", paid, "Paid on later reads", view.text[:200], exchange=answer, where=where)
+        is_paid = bool(view.turned_paid(link.before))
+        case.expect("GW-CHK-16", is_paid, "Paid on later reads", view.text[:200], exchange=answer, where=where)
 
 
 @check(
@@ -204,21 +218,21 @@ async def a_paid_link_outlives_its_time(case: Case) -> None:
     Creates a link (of two minutes, if the target takes `expires_in_seconds`), pays it, and lets the time pass until its
     `expires_at`. Expects Paid on its page. If the check cannot make time pass for the target, the row is documented.
     """
-    paying = await on_first_lane(case)
+    lane_case = await on_first_lane(case)
     try:
-        link = await opened(paying, members={"expires_in_seconds": _LIFETIME})
+        link = await opened(lane_case, members={"expires_in_seconds": _LIFETIME})
     except Inconclusive:  # the interface does not name this member
-        link = await opened(paying)
+        link = await opened(lane_case)
     expires = utc_time(link.order.answer.object().get("expires_at"))
     if expires is None:
         raise Inconclusive("expires_at cannot be read, which GW-LINK-14 judges")
-    done = await paid_rightly(paying, await payer(paying), link)
+    transition = await paid_rightly(lane_case, await payer(lane_case), link)
     try:
-        await pass_time(paying, max(0, int(expires.timestamp()) - now(case)) + _AFTERWARDS)
+        await pass_time(lane_case, max(0, int(expires.timestamp()) - now(case)) + _AFTERWARDS)
     except Inconclusive as reason:
         case.mark_documented("GW-CHK-16", f"the time of a paid link does not come to its end: {reason}")
         return
-    await _stays(case, link, done, {"time": "after expires_at"})
+    await _judge_stays_paid(case, link, transition, {"time": "after expires_at"})
 
 
 @check(
@@ -232,11 +246,11 @@ async def algorand_payment_is_paid_soon(case: Case) -> None:
 
     Pays a link and measures from the transaction's block. Expects Paid within the budget (`[budgets] paid`).
     """
-    who, link = await payer(case), await opened(case)
-    await who.settle(link.bill, way(case))
-    done = await flip(case, link)
-    told = "not Paid" if done is None else f"{done.seconds:.1f} s"
-    if done is not None:
-        case.note(f"Paid {done.seconds:.1f} s after the transaction's block")
+    wallet, link = await payer(case), await opened(case)
+    await wallet.settle(link.bill, way(case))
+    transition = await flip(case, link)
+    finding = "not Paid" if transition is None else f"{transition.seconds:.1f} s"
+    if transition is not None:
+        case.note(f"Paid {transition.seconds:.1f} s after the transaction's block")
     budget = case.profile.budgets.paid
-    case.expect("GW-CHK-15", done is not None, f"Paid within {budget:g} s", told, exchange=link.page)
+    case.expect("GW-CHK-15", transition is not None, f"Paid within {budget:g} s", finding, exchange=link.page)

@@ -40,71 +40,77 @@ from conformance.surfaces.gateway.orders import (
 from conformance.surfaces.webhooks.silence import ROW as SILENCE
 from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
 
-_ANOTHERS: Final = "as much, with the memo of another link"
+_EQUAL_AMOUNT_OTHER_MEMO: Final = "as much, with the memo of another link"
 
 
-async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]) -> None:
+async def judge_not_paid(case: Case, row: str, wallet: CheckoutPayer, ways: Sequence[Way]) -> None:
     """Pay a link in each of several wrong ways, and judge that none turns to Paid while a correct payment does.
 
     Raises:
         Inconclusive: This node allows none of the ways, or the correct payment does not turn its link to Paid either.
     """
-    claimed = "gateway.checkout" in case.profile.claims.options
-    ways = [one for one in ways if claimed or not one.claimed]
-    wanted = [one for one in ways if way(case) is not None or not one.pinned]
-    if len(wanted) < len(ways):
-        log_shortened_part(case.log, replace(case.check, rows=(row,)), _unpinned(case), len(wanted), len(ways))
+    is_claimed = "gateway.checkout" in case.profile.claims.options
+    ways = [wrong_way for wrong_way in ways if is_claimed or not wrong_way.claimed]
+    usable_ways = [wrong_way for wrong_way in ways if way(case) is not None or not wrong_way.pinned]
+    if len(usable_ways) < len(ways):
+        log_shortened_part(
+            case.log, replace(case.check, rows=(row,)), _unbound_reason(case), len(usable_ways), len(ways)
+        )
     # A separate link for each way: the page of a shared link would not show which payment turned it to Paid.
-    *links, control = await several(case, len(wanted) + 1)
+    *links, control = await several(case, len(usable_ways) + 1)
 
-    async def pay(one: Way, link: Opened) -> str | None:
+    async def pay(wrong_way: Way, link: Opened) -> str | None:
         with case.session.stray_payments.collect_for(case.check.id) as made:
             try:
-                tx_id = await one.pay(link.bill)
+                tx_id = await wrong_way.pay(link.bill)
             except Inconclusive as reason:
-                case.note(f"{one.what}: {reason}")
+                case.note(f"{wrong_way.what}: {reason}")
                 return None
-            made.update(who.together(tx_id))
+            made.update(wallet.together(tx_id))
         return tx_id
 
-    sent = await run_concurrently(map(pay, wanted, links))
-    if not any(sent):
+    tx_ids = await run_concurrently(map(pay, usable_ways, links))
+    if not any(tx_ids):
         raise Inconclusive("none of the wrong payments could be made; the notes give the reasons")
-    done = await paid_rightly(case, who, control)
-    await settle_down(done)
+    transition = await paid_rightly(case, wallet, control)
+    await settle_down(transition)
     await run_concurrently(
-        _named(case, link, tx_id) for link, tx_id in zip(links, sent, strict=True) if tx_id is not None
+        _show_to_gateway(case, link, tx_id) for link, tx_id in zip(links, tx_ids, strict=True) if tx_id is not None
     )
-    for one, link, tx_id in zip(wanted, links, sent, strict=True):
+    for wrong_way, link, tx_id in zip(usable_ways, links, tx_ids, strict=True):
         if tx_id is not None:
-            await judge(case, row, link, done, one.what)
-    pairs = zip(wanted, links, sent, strict=True)
-    await judge_silence(case, control, [Unpaid(link, one.what, tx_id) for one, link, tx_id in pairs if tx_id])
+            await judge_page_unpaid(case, row, link, transition, wrong_way.what)
+    pairs = zip(usable_ways, links, tx_ids, strict=True)
+    await judge_silence(
+        case, control, [Unpaid(link, wrong_way.what, tx_id) for wrong_way, link, tx_id in pairs if tx_id]
+    )
 
 
-def _unpinned(case: Case) -> str:
+def _unbound_reason(case: Case) -> str:
     """Return the reason for leaving out wrong payments if the profile does not bind how a memo is carried."""
     return f"wrong payments: the profile does not bind how a payment carries the memo; bind [gateway.memo] {case.lane}"
 
 
-async def _named(case: Case, link: Opened, tx_id: str) -> None:
+async def _show_to_gateway(case: Case, link: Opened, tx_id: str) -> None:
     """Show a transaction to the gateway as a link's payment. A target without such a call refuses it, which is fine."""
     url = link.order.url.rstrip("/")
     await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_id})
 
 
-async def judge(case: Case, row: str, link: Opened, honest: Flip, what: str) -> None:
+async def judge_page_unpaid(case: Case, row: str, link: Opened, control: Flip, payment_name: str) -> None:
     """Judge that a link's page does not show Paid: neither like the control's page, nor as a state."""
     view, answer = await again(case, link)
-    said = view.turned_paid(link.before)
+    paid_lines = view.turned_paid(link.before)
     # A new line with "paid" in it may be a sentence. Only the control's own lines, and texts that are a state, are
     # proof.
-    certain = sorted(line for line in said if line in honest.lines or is_state(line))
-    where = {"payment": what}
-    if said and not certain:
-        case.mark_inconclusive(row, f"{what}: the page shows {sorted(said)}, which may mean Paid", exchange=answer)
+    proofs = sorted(line for line in paid_lines if line in control.lines or is_state(line))
+    where = {"payment": payment_name}
+    if paid_lines and not proofs:
+        case.mark_inconclusive(
+            row, f"{payment_name}: the page shows {sorted(paid_lines)}, which may mean Paid", exchange=answer
+        )
         return
-    case.expect(row, not certain, "not Paid", "; ".join(certain), exchange=answer, where=where)
+    case.expect(row, not proofs, "not Paid", "; ".join(proofs), exchange=answer, where=where)
 
 
 @check(
@@ -123,8 +129,8 @@ async def payment_without_the_memo(case: Case) -> None:
     wallet puts it. Then makes one correct payment, and shows each of the others to the gateway as its link's payment.
     Expects that only the correct one is Paid.
     """
-    who = await payer(case)
-    await not_paid(case, "GW-CHK-10", who, who.unbound())
+    wallet = await payer(case)
+    await judge_not_paid(case, "GW-CHK-10", wallet, wallet.unbound())
 
 
 @check(
@@ -150,40 +156,46 @@ async def payment_with_another_links_memo(case: Case) -> None:
     If the profile binds how a memo is carried, also makes one transfer under the memos of two links. Expects that it
     pays one of them at most.
     """
-    who, amount = await payer(case), odd_amount(case)
+    wallet, amount = await payer(case), odd_amount(case)
     # Created one after the other: a server that credits by the amount credits the oldest link of it, or the newest, and
     # so the same one in every run.
-    other = await opened(case, microunits=amount)
+    other_link = await opened(case, microunits=amount)
     link = await opened(case, microunits=amount)
-    tx_id = await who.settle(link.bill, way(case))
-    done = await first_flip(case, link, other)
-    if done is None:
-        await _took_the_other(case, other)
+    tx_id = await wallet.settle(link.bill, way(case))
+    transition = await first_flip(case, link, other_link)
+    if transition is None:
+        await _judge_other_link(case, other_link)
         return
     # Status and attestation are kept, because a second payment must not replace the transaction that paid the link.
-    before = await paid_status(case, link)
-    third = await _third(case, link)
-    twice = await _paid_again(case, who, link)
-    await settle_down(done)
-    await _named(case, other, tx_id)
-    await judge(case, "GW-CHK-11", other, done, _ANOTHERS)
-    await judge_silence(case, link, [Unpaid(other, _ANOTHERS)])
+    status_before = await paid_status(case, link)
+    third_links = await _open_third_link(case, link)
+    is_paid_again = await _pay_again(case, wallet, link)
+    await settle_down(transition)
+    await _show_to_gateway(case, other_link, tx_id)
+    await judge_page_unpaid(case, "GW-CHK-11", other_link, transition, _EQUAL_AMOUNT_OTHER_MEMO)
+    await judge_silence(case, link, [Unpaid(other_link, _EQUAL_AMOUNT_OTHER_MEMO)])
     pair = []
     if way(case) is None:
-        log_shortened_part(case.log, replace(case.check, rows=("GW-CHK-11",)), _unpinned(case), 1, 2)
+        log_shortened_part(case.log, replace(case.check, rows=("GW-CHK-11",)), _unbound_reason(case), 1, 2)
     else:
-        pair = await _two_memos(case, who)
-    last = await _pays_alike(case, who, other) or done
+        pair = await _pay_two_memos(case, wallet)
+    last_transition = await _judge_equal_payment(case, wallet, other_link) or transition
     # The earlier payments were on the chain before this one, so the target has seen them by now.
-    for alike in third if twice else ():
-        await judge(case, "GW-CHK-11", alike, last, "as much, a second time under the memo of a link that is paid")
-    for alike in third:
-        await _pays_alike(case, who, alike)
-    await _one_at_most(case, pair, last)
-    await judge_same_status(case, link, before, {"payment": "a second one after"})
+    for equal_link in third_links if is_paid_again else ():
+        await judge_page_unpaid(
+            case,
+            "GW-CHK-11",
+            equal_link,
+            last_transition,
+            "as much, a second time under the memo of a link that is paid",
+        )
+    for equal_link in third_links:
+        await _judge_equal_payment(case, wallet, equal_link)
+    await _judge_one_at_most(case, pair, last_transition)
+    await judge_same_status(case, link, status_before, {"payment": "a second one after"})
 
 
-async def _third(case: Case, link: Opened) -> list[Opened]:
+async def _open_third_link(case: Case, link: Opened) -> list[Opened]:
     """Open a link like one that is paid. Return an empty list, and note the reason, if that is impossible."""
     try:
         return [await opened_alike(case, link)]
@@ -192,62 +204,71 @@ async def _third(case: Case, link: Opened) -> list[Opened]:
         return []
 
 
-async def _paid_again(case: Case, who: CheckoutPayer, link: Opened) -> bool:
+async def _pay_again(case: Case, wallet: CheckoutPayer, link: Opened) -> bool:
     """Pay a paid link once more, and return whether that was possible. The reason is noted if it was not."""
     try:
-        await who.settle_again(link.bill, way(case))
+        await wallet.settle_again(link.bill, way(case))
     except Inconclusive as reason:
         case.note(f"no second payment under the memo of a paid link: {reason}")
         return False
     return True
 
 
-async def _pays_alike(case: Case, who: CheckoutPayer, link: Opened) -> Flip | None:
+async def _judge_equal_payment(case: Case, wallet: CheckoutPayer, link: Opened) -> Flip | None:
     """Pay a link of the same amount as another link that this payer has paid, and judge that it turns to Paid."""
-    await who.settle(link.bill, way(case))
-    done, budget = await flip(case, link), case.profile.budgets.paid
-    found, where = "not Paid" if done is None else "Paid", {"payment": "its payer's second one of this amount"}
-    case.expect("GW-CHK-09", done is not None, f"Paid within {budget:g} s", found, exchange=link.page, where=where)
-    return done
+    await wallet.settle(link.bill, way(case))
+    transition, budget = await flip(case, link), case.profile.budgets.paid
+    finding, where = "not Paid" if transition is None else "Paid", {"payment": "its payer's second one of this amount"}
+    case.expect(
+        "GW-CHK-09", transition is not None, f"Paid within {budget:g} s", finding, exchange=link.page, where=where
+    )
+    return transition
 
 
-async def _took_the_other(case: Case, other: Opened) -> None:
+async def _judge_other_link(case: Case, other_link: Opened) -> None:
     """Judge the unpaid link when the paid one does not show Paid.
 
     Raises:
         Inconclusive: Neither of them shows Paid.
     """
-    view, answer = await again(case, other)
-    if not view.turned_paid(other.before):
+    view, answer = await again(case, other_link)
+    if not view.turned_paid(other_link.before):
         raise Inconclusive("the control, an honest payment, turned neither its own page nor the other page to Paid")
-    where = {"payment": _ANOTHERS}
+    where = {"payment": _EQUAL_AMOUNT_OTHER_MEMO}
     case.expect(
         "GW-CHK-11", False, "not Paid", "Paid, and the link whose memo it was is not", exchange=answer, where=where
     )
 
 
-async def _two_memos(case: Case, who: CheckoutPayer) -> list[Opened]:
+async def _pay_two_memos(case: Case, wallet: CheckoutPayer) -> list[Opened]:
     # Another amount than the links above. One of this pair stays unpaid, and must not attract their payments when a run
     # is replayed.
     amount = odd_amount(case)
     pair = await run_concurrently(opened(case, microunits=amount) for _ in range(2))
     try:
-        await who.with_memos(pair[0].bill, [one.memo for one in pair])
+        await wallet.with_memos(pair[0].bill, [one.memo for one in pair])
     except Inconclusive as reason:
         case.note(str(reason))
         return []
     return pair
 
 
-async def _one_at_most(case: Case, pair: Sequence[Opened], last: Flip) -> None:
+async def _judge_one_at_most(case: Case, pair: Sequence[Opened], last_transition: Flip) -> None:
     if not pair:
         return
-    await settle_down(last)
-    looks = [(await again(case, one), one) for one in pair]
-    paid = [answer for (view, answer), one in looks if view.turned_paid(one.before)]
+    await settle_down(last_transition)
+    page_views = [(await again(case, one), one) for one in pair]
+    paid_answers = [answer for (view, answer), one in page_views if view.turned_paid(one.before)]
     where = {"payment": "one transfer under the memos of two links"}
-    expected = "one link at most Paid by one transfer"
-    case.expect("GW-CHK-11", len(paid) <= 1, expected, f"{len(paid)} are", exchange=looks[-1][0][1], where=where)
+    requirement = "one link at most Paid by one transfer"
+    case.expect(
+        "GW-CHK-11",
+        len(paid_answers) <= 1,
+        requirement,
+        f"{len(paid_answers)} are",
+        exchange=page_views[-1][0][1],
+        where=where,
+    )
 
 
 @check(
@@ -263,8 +284,8 @@ async def failed_payment(case: Case) -> None:
     Pays links correctly from accounts that hold nothing, and in transactions that fail later, as far as the lane's
     chain has such. Then makes one payment that succeeds. Expects that only that one is Paid.
     """
-    who = await payer(case)
-    await not_paid(case, "GW-CHK-12", who, who.failing())
+    wallet = await payer(case)
+    await judge_not_paid(case, "GW-CHK-12", wallet, wallet.failing())
 
 
 @check(
@@ -287,42 +308,42 @@ async def pending_payment(case: Case) -> None:
     If the target claims such calls, shows the waiting payment to it. If the answer says that it is not confirmed yet,
     abandons its link. Expects a client error, and the status `active`.
     """
-    below, who = await case.session.payers.for_gateway(case.lane), await payer(case)
-    names = await below.fault_names() if isinstance(below, Controlled) else ()
-    if not isinstance(below, Controlled) or "withhold" not in names:
+    node_payer, wallet = await case.session.payers.for_gateway(case.lane), await payer(case)
+    names = await node_payer.fault_names() if isinstance(node_payer, Controlled) else ()
+    if not isinstance(node_payer, Controlled) or "withhold" not in names:
         for row in ("GW-CHK-12", SILENCE, "GW-CHK-19"):
             case.mark_documented(row, "this node cannot be made to hold a transaction back (no fault `withhold`)")
         return
-    waiting, dropped, first, second = await several(case, 4)
+    waiting_link, dropped_link, first_link, second_link = await several(case, 4)
     # The first payment also fills the payer's account. A node fault would otherwise hit the funding transaction.
-    await paid_rightly(case, who, first)
+    await paid_rightly(case, wallet, first_link)
     # Registered as stray payments, so that other checks do not judge an event that reports them.
     with case.session.stray_payments.collect_for(case.check.id) as made:
         if "reject_late" in names:
             # `reject_late`: the node accepts the transaction and then drops it from its pool. `withhold`: it keeps the
             # transaction out of every block until the release.
-            async with below.fault("reject_late"):
-                made.add(await who.submitted(dropped.bill))
-        async with below.fault("withhold"):
-            tx_id = await who.submitted(waiting.bill)
+            async with node_payer.fault("reject_late"):
+                made.add(await wallet.submitted(dropped_link.bill))
+        async with node_payer.fault("withhold"):
+            tx_id = await wallet.submitted(waiting_link.bill)
         made.add(tx_id)
     try:
-        done = await paid_rightly(case, who, second)
-        await settle_down(done)
-        pending = [Unpaid(waiting, "submitted, in no block", tx_id)]
+        transition = await paid_rightly(case, wallet, second_link)
+        await settle_down(transition)
+        unpaid_links = [Unpaid(waiting_link, "submitted, in no block", tx_id)]
         if "reject_late" in names:
-            pending.append(Unpaid(dropped, "accepted by the node and dropped"))
-        for one in pending:
-            await judge(case, "GW-CHK-12", one.link, done, one.what)
-        await judge_silence(case, second, pending)
-        await judge_abandoned(case, waiting, tx_id)
+            unpaid_links.append(Unpaid(dropped_link, "accepted by the node and dropped"))
+        for unpaid in unpaid_links:
+            await judge_page_unpaid(case, "GW-CHK-12", unpaid.link, transition, unpaid.what)
+        await judge_silence(case, second_link, unpaid_links)
+        await judge_abandoned(case, waiting_link, tx_id)
     finally:
         # Always released, because a withheld payment would block the payer's account for every later check of this
         # lane.
-        await below.control("release")
-    await who.landed(tx_id)
-    if await flip(case, waiting) is None:
-        case.mark_inconclusive("GW-CHK-12", "once confirmed it did not turn to Paid either", exchange=waiting.page)
+        await node_payer.control("release")
+    await wallet.landed(tx_id)
+    if await flip(case, waiting_link) is None:
+        case.mark_inconclusive("GW-CHK-12", "once confirmed it did not turn to Paid either", exchange=waiting_link.page)
 
 
 @check(
@@ -339,8 +360,8 @@ async def payment_of_too_little(case: Case) -> None:
     Pays links with one unit less, half and a thousandth. Also makes transactions that move the whole amount, but not
     under the memo, or only temporarily. Then makes one correct payment. Expects that only that one is Paid.
     """
-    who = await payer(case)
-    await not_paid(case, "GW-CHK-13", who, who.short())
+    wallet = await payer(case)
+    await judge_not_paid(case, "GW-CHK-13", wallet, wallet.short())
 
 
 @check(
@@ -359,16 +380,16 @@ async def payment_to_somebody_else(case: Case) -> None:
     Algorand also closes the amount out to a third account. Then makes one correct payment. Expects that only that one
     is Paid.
     """
-    who = await payer(case)
-    await not_paid(case, "GW-LINK-24", who, [*who.strayed(), *_to_another_tenant(case, who)])
+    wallet = await payer(case)
+    await judge_not_paid(case, "GW-LINK-24", wallet, [*wallet.strayed(), *_ways_to_another_tenant(case, wallet)])
 
 
-def _to_another_tenant(case: Case, who: CheckoutPayer) -> Sequence[Way]:
+def _ways_to_another_tenant(case: Case, wallet: CheckoutPayer) -> Sequence[Way]:
     """Return a payment to another tenant's address, which the target watches because of an open link of that tenant."""
     network = network_of(case)
-    own, *others = case.session.tenants.find_all_on(network)
-    for other in others:
-        if other.payout[network] != own.payout[network]:
+    own_tenant, *other_tenants = case.session.tenants.find_all_on(network)
+    for other_tenant in other_tenants:
+        if other_tenant.payout[network] != own_tenant.payout[network]:
             break
     else:
         case.note(f"no payment to another tenant: no second tenant has another payout address on {network}")
@@ -376,7 +397,7 @@ def _to_another_tenant(case: Case, who: CheckoutPayer) -> Sequence[Way]:
 
     async def pay(bill: Bill) -> str:
         with contextlib.suppress(Inconclusive):  # this tenant's keys may be for other networks only
-            await opened(case, tenant=other)
-        return await who.settle(bill.changed(address=other.payout[network]), way(case))
+            await opened(case, tenant=other_tenant)
+        return await wallet.settle(bill.changed(address=other_tenant.payout[network]), way(case))
 
     return [Way("to another tenant of the service", pay)]

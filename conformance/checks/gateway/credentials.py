@@ -45,10 +45,10 @@ _FIX = (
     "On POST /v1/payment-links and /v1/resources demand `Authorization: Bearer <key>` and an X-Tenant-Id that is the "
     "key's own tenant, before anything is read or stored."
 )
-_GRANTED = frozenset({"token", "checkout_url", "cancel_secret"})
+_GRANTING_MEMBERS = frozenset({"token", "checkout_url", "cancel_secret"})
 
 
-async def rejected(
+async def judge_rejected(
     case: Case, row: str, path: str, headers: Mapping[str, str], owner: Credentials, how: str, *, envelope: str = ""
 ) -> None:
     """Send a good creation with wrong credentials, and judge that it is rejected and creates nothing.
@@ -71,9 +71,11 @@ async def rejected(
     key = fresh(case)
     answer = await call("POST", path, json_body=body, headers={"Idempotency-Key": key, **headers})
     # A status 4xx is not enough: a server that checks too late may still return the token of the link that it created.
-    handed = sorted(_GRANTED.intersection(answer.object()))
-    holds = is_rejected(answer) and not handed
-    case.expect(row, holds, "rejected, nothing handed out", _describe(answer, handed), exchange=answer, where=where)
+    granted_names = sorted(_GRANTING_MEMBERS.intersection(answer.object()))
+    holds = is_rejected(answer) and not granted_names
+    case.expect(
+        row, holds, "rejected, nothing handed out", _describe(answer, granted_names), exchange=answer, where=where
+    )
     if envelope and not is_created(case, answer):
         fault = envelope_fault(answer)
         case.expect(envelope, fault is None, "the envelope", fault, exchange=answer, where=where)
@@ -81,11 +83,11 @@ async def rejected(
         await nothing_created(case, row, Creation(path, body, owner, key), where)
 
 
-def _describe(answer: Answer, handed: list[str]) -> str:
-    return f"{answer.status}" + (f" with {', '.join(handed)}" if handed else f" {short(answer)}")
+def _describe(answer: Answer, granted_names: list[str]) -> str:
+    return f"{answer.status}" + (f" with {', '.join(granted_names)}" if granted_names else f" {short(answer)}")
 
 
-def wrong_keys(key: str) -> Iterator[tuple[str, str]]:
+def list_wrong_keys(key: str) -> Iterator[tuple[str, str]]:
     """Yield (what, value) of invalid Bearer values, most of them similar to a valid one."""
     yield "an unknown key", "nobody-has-this-key-0123456789abcdef"
     yield "the key without its last character", key[:-1]
@@ -101,7 +103,7 @@ def wrong_keys(key: str) -> Iterator[tuple[str, str]]:
     yield "a word of SQL", "' OR '1'='1"
 
 
-def wrong_ids(own: str) -> Iterator[tuple[str, str]]:
+def list_wrong_ids(own: str) -> Iterator[tuple[str, str]]:
     """Yield (what, value) of X-Tenant-Id values that are similar to a tenant's id and belong to no tenant."""
     yield "the id with another last character", own[:-1] + ("0" if own[-1] != "0" else "1")
     # Index 17 lies behind the UUID's version digit, so the result is still a well-formed UUID of the same version.
@@ -112,7 +114,7 @@ def wrong_ids(own: str) -> Iterator[tuple[str, str]]:
     yield "a wildcard", "*"
 
 
-def wrong_schemes(key: str, tenant: str) -> Iterator[tuple[str, str]]:
+def list_wrong_schemes(key: str, tenant: str) -> Iterator[tuple[str, str]]:
     """Yield (what, value) of Authorization fields that hold the key, but not under the scheme Bearer."""
     pair = base64.b64encode(f"{tenant}:{key}".encode()).decode()
     alone = base64.b64encode(f"{key}:".encode()).decode()
@@ -126,16 +128,16 @@ def wrong_schemes(key: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "no scheme at all", key
 
 
-async def _paths(case: Case, tenant: Credentials) -> list[str]:
+async def _list_usable_paths(case: Case, tenant: Credentials) -> list[str]:
     """Return the creating endpoints on which this tenant's valid call succeeds.
 
     Raises:
         Inconclusive: A plain creation fails, which other rows judge.
     """
-    known = bodies(case, tenant)
-    for path, body in known.items():
+    creation_bodies = bodies(case, tenant)
+    for path, body in creation_bodies.items():
         await created(case, Creation(path, body, tenant))
-    return list(known)
+    return list(creation_bodies)
 
 
 @check("GW-AUTH-01", "GW-AUTH-08", surface="gateway", fix=_FIX)
@@ -147,15 +149,15 @@ async def a_call_without_authorization_is_rejected(case: Case) -> None:
     """
     # A profile may name no tenant, but the refusal of a call without credentials can be judged all the same.
     if not case.session.tenants.headers():
-        await _without_any(case)
+        await _judge_without_tenant(case)
         return
     tenant = case.session.tenants.get()
-    for path in await _paths(case, tenant):
+    for path in await _list_usable_paths(case, tenant):
         for how, headers in (("a tenant id alone", {"X-Tenant-Id": tenant.id}), ("none", dict[str, str]())):
-            await rejected(case, "GW-AUTH-01", path, headers, tenant, how, envelope="GW-AUTH-08")
+            await judge_rejected(case, "GW-AUTH-01", path, headers, tenant, how, envelope="GW-AUTH-08")
 
 
-async def _without_any(case: Case) -> None:
+async def _judge_without_tenant(case: Case) -> None:
     """Judge what can be judged without a tenant's credentials: the rejection and its envelope."""
     body = {"amount": 1.25, "currency": case.profile.gateway_bindings.currency, "label": "x"}
     for path in (LINKS, RESOURCES):
@@ -175,11 +177,11 @@ async def a_call_without_a_tenant_id_is_rejected(case: Case) -> None:
     """
     tenant = case.session.tenants.get()
     headers = {"Authorization": f"Bearer {tenant.key}"}
-    for path in await _paths(case, tenant):
-        await rejected(case, "GW-AUTH-02", path, headers, tenant, "the key alone", envelope="GW-AUTH-08")
+    for path in await _list_usable_paths(case, tenant):
+        await judge_rejected(case, "GW-AUTH-02", path, headers, tenant, "the key alone", envelope="GW-AUTH-08")
         empty = {**headers, "X-Tenant-Id": ""}
-        await rejected(case, "GW-AUTH-02", path, empty, tenant, "the key and an empty id", envelope="GW-AUTH-08")
-    _leave_the_envelope(case)
+        await judge_rejected(case, "GW-AUTH-02", path, empty, tenant, "the key and an empty id", envelope="GW-AUTH-08")
+    _leave_envelope_row(case)
 
 
 @check("GW-AUTH-03", "GW-AUTH-08", surface="gateway", fix=_FIX)
@@ -190,10 +192,12 @@ async def a_wrong_key_is_rejected(case: Case) -> None:
     error in the envelope, and that nothing was created.
     """
     tenant = case.session.tenants.get()
-    for path in await _paths(case, tenant):
+    for path in await _list_usable_paths(case, tenant):
         await run_concurrently(
-            rejected(case, "GW-AUTH-03", path, _with(tenant, f"Bearer {value}"), tenant, how, envelope="GW-AUTH-08")
-            for how, value in wrong_keys(tenant.key)
+            judge_rejected(
+                case, "GW-AUTH-03", path, _build_headers(tenant, f"Bearer {value}"), tenant, how, envelope="GW-AUTH-08"
+            )
+            for how, value in list_wrong_keys(tenant.key)
         )
 
 
@@ -217,23 +221,23 @@ async def a_deleted_key_is_rejected(case: Case) -> None:
     await keys.delete()
     await _judge_deleted(case, keys.other, "deleted")
     await _judge_valid(case, keys.kept, "the other one of its tenant")
-    rotated = await keys.rotated()
-    await created(case, Creation(LINKS, link_body(case, rotated.old), rotated.old))
-    await keys.delete(rotated.old_id)
+    rotated_keys = await keys.rotated()
+    await created(case, Creation(LINKS, link_body(case, rotated_keys.old), rotated_keys.old))
+    await keys.delete(rotated_keys.old_id)
     # A rotated key stays valid for days (P-AU-04). Deleting it has to end that period, too.
-    await _judge_deleted(case, rotated.old, "deleted after it was rotated")
-    await _judge_valid(case, rotated.successor, "the successor of a rotated key that was deleted")
+    await _judge_deleted(case, rotated_keys.old, "deleted after it was rotated")
+    await _judge_valid(case, rotated_keys.successor, "the successor of a rotated key that was deleted")
 
 
 async def _judge_deleted(case: Case, tenant: Credentials, state: str) -> None:
     """Judge that a key is rejected within the time for which a server may cache it."""
-    ends = time.monotonic() + _FORGOTTEN_SECONDS
+    deadline = time.monotonic() + _FORGOTTEN_SECONDS
     answer = await plain_link(case, tenant)
-    while not is_rejected(answer) and time.monotonic() < ends:
+    while not is_rejected(answer) and time.monotonic() < deadline:
         await asyncio.sleep(_LOOK_SECONDS)
         answer = await plain_link(case, tenant)
-    found, where = brief(answer), {"key": state}
-    case.expect("GW-AUTH-03", is_rejected(answer), "a client error", found, exchange=answer, where=where)
+    finding, where = brief(answer), {"key": state}
+    case.expect("GW-AUTH-03", is_rejected(answer), "a client error", finding, exchange=answer, where=where)
 
 
 async def _judge_valid(case: Case, tenant: Credentials, state: str) -> None:
@@ -251,21 +255,21 @@ async def another_scheme_is_rejected(case: Case) -> None:
     and that nothing was created.
     """
     tenant = case.session.tenants.get()
-    for path in await _paths(case, tenant):
+    for path in await _list_usable_paths(case, tenant):
         await run_concurrently(
-            rejected(case, "GW-AUTH-04", path, _with(tenant, value), tenant, how, envelope="GW-AUTH-08")
-            for how, value in wrong_schemes(tenant.key, tenant.id)
+            judge_rejected(case, "GW-AUTH-04", path, _build_headers(tenant, value), tenant, how, envelope="GW-AUTH-08")
+            for how, value in list_wrong_schemes(tenant.key, tenant.id)
         )
-    _leave_the_envelope(case)
+    _leave_envelope_row(case)
 
 
-def _leave_the_envelope(case: Case) -> None:
+def _leave_envelope_row(case: Case) -> None:
     """Leave GW-AUTH-08 to other checks if this check met no refusal that could have the envelope."""
     if "GW-AUTH-08" not in case.judged_rows:
         case.mark_not_applicable("GW-AUTH-08", "no call was refused here, so there is no envelope to judge")
 
 
-def _with(tenant: Credentials, authorization: str) -> dict[str, str]:
+def _build_headers(tenant: Credentials, authorization: str) -> dict[str, str]:
     return {"Authorization": authorization, "X-Tenant-Id": tenant.id}
 
 
@@ -278,18 +282,18 @@ async def a_key_opens_its_own_tenant_only(case: Case) -> None:
     """
     first, second = case.session.tenants.get("first"), case.session.tenants.get("second")
     for key_of, id_of in ((first, second), (second, first)):
-        for path in await _paths(case, key_of):
+        for path in await _list_usable_paths(case, key_of):
             headers = {"Authorization": f"Bearer {key_of.key}", "X-Tenant-Id": id_of.id}
             how = f"key of {key_of.name}, id of {id_of.name}"
             # Either tenant could own what was created by mistake, so the Idempotency-Key is tried for both.
             for owner in (key_of, id_of):
-                await rejected(case, "GW-AUTH-05", path, headers, owner, how, envelope="GW-AUTH-08")
+                await judge_rejected(case, "GW-AUTH-05", path, headers, owner, how, envelope="GW-AUTH-08")
             headers = {**headers, "X-Tenant-Id": "7f5b2c1e-0000-4000-8000-000000000000"}
             how = "an unknown id"
-            await rejected(case, "GW-AUTH-05", path, headers, key_of, how, envelope="GW-AUTH-08")
+            await judge_rejected(case, "GW-AUTH-05", path, headers, key_of, how, envelope="GW-AUTH-08")
     await run_concurrently(
-        rejected(case, "GW-AUTH-05", LINKS, {**first.headers, "X-Tenant-Id": value}, first, how)
-        for how, value in wrong_ids(first.id)
+        judge_rejected(case, "GW-AUTH-05", LINKS, {**first.headers, "X-Tenant-Id": value}, first, how)
+        for how, value in list_wrong_ids(first.id)
     )
 
 

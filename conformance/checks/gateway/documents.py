@@ -38,13 +38,13 @@ async def the_edge_host_creates_nothing(case: Case) -> None:
         case.mark_documented("GW-DOC-02", load()["GW-DOC-02"].documented or "no edge host is named")
         return
     tenant, call = case.session.tenants.get(), caller_at(case, edge.rstrip("/"))
-    for path, good in bodies(case, tenant).items():
+    for path, valid_body in bodies(case, tenant).items():
         # A control: only if the gateway creates this, a refusal by the edge host means anything.
-        await created(case, Creation(path, good, tenant))
+        await created(case, Creation(path, valid_body, tenant))
         body = link_body(case, tenant) if path == LINKS else resource_body(case)
         creation, where = Creation(path, body, tenant, fresh(case)), {"path": path}
         answer = await post(call, creation)
-        served = is_created(case, answer) or answer.status < 300
-        case.expect("GW-DOC-02", not served, "not served", answer.status, exchange=answer, where=where)
-        if not served:
+        is_served = is_created(case, answer) or answer.status < 300
+        case.expect("GW-DOC-02", not is_served, "not served", answer.status, exchange=answer, where=where)
+        if not is_served:
             await nothing_created(case, "GW-DOC-02", creation, where)

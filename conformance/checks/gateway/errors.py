@@ -19,7 +19,7 @@ _CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,79}")
 _REPEATS = 3
 
 
-def member(answer: Answer, name: str) -> str | None:
+def get_text(answer: Answer, name: str) -> str | None:
     """Return a text member of an error body, or None if it is missing or no text."""
     value = answer.object().get(name)
     return value if isinstance(value, str) else None
@@ -42,17 +42,19 @@ async def errors_use_the_envelope(case: Case) -> None:
     """
     # A server in front of the gateway often refuses large requests before the gateway sees them, so these only warn.
     large = [(*one, OF_THE_FRONT) for one in await refused_as_too_large(case)]
-    for what, answer, beyond in [*((*one, None) for one in await provoked(case)), *large]:
-        where = {"fault": what, "status": str(answer.status)}
-        code, message = member(answer, "error"), member(answer, "message")
-        found = answer.body[:160].decode("utf-8", "replace")
-        told = bool(message and message.strip())
-        case.expect("GW-ERR-01", bool(code), "a text in error", found, exchange=answer, where=where, beyond=beyond)
-        case.expect("GW-ERR-02", told, "a text in message", found, exchange=answer, where=where, beyond=beyond)
+    for fault_name, answer, beyond in [*((*one, None) for one in await provoked(case)), *large]:
+        where = {"fault": fault_name, "status": str(answer.status)}
+        code, message = get_text(answer, "error"), get_text(answer, "message")
+        finding = answer.body[:160].decode("utf-8", "replace")
+        has_message = bool(message and message.strip())
+        case.expect("GW-ERR-01", bool(code), "a text in error", finding, exchange=answer, where=where, beyond=beyond)
+        case.expect("GW-ERR-02", has_message, "a text in message", finding, exchange=answer, where=where, beyond=beyond)
         if answer.object():
             media = answer.headers.get("Content-Type")
-            typed, wanted = is_json_type(media), "a JSON Content-Type"
-            case.expect("X-JSON-01", typed, wanted, media or "none", exchange=answer, where=where, beyond=beyond)
+            has_json_type, requirement = is_json_type(media), "a JSON Content-Type"
+            case.expect(
+                "X-JSON-01", has_json_type, requirement, media or "none", exchange=answer, where=where, beyond=beyond
+            )
         if code:
             case.expect("GW-ERR-05", is_code(code), "one token without spaces", code, exchange=answer, where=where)
 
@@ -64,16 +66,24 @@ async def errors_may_tell_more(case: Case) -> None:
     Takes every error body that the other faults provoke, and adds members of every type to those that the gateway
     itself adds. Expects that each is still an envelope. This holds the suite's own reader to the rule.
     """
-    further = {"request_id": "x", "detail": [{"loc": ["body"]}], "retry_after": 1, "context": {}, "nothing": None}
-    seen = 0
-    for what, answer in await provoked(case):
+    context_members = {
+        "request_id": "x",
+        "detail": [{"loc": ["body"]}],
+        "retry_after": 1,
+        "context": {},
+        "nothing": None,
+    }
+    envelope_count = 0
+    for fault_name, answer in await provoked(case):
         if envelope_fault(answer) is not None:
             continue
-        seen += 1
-        fuller = replace(answer, body=json.dumps({**further, **answer.object()}).encode())
-        fault = envelope_fault(fuller)
-        case.expect("GW-ERR-03", fault is None, "still an envelope", fault, exchange=answer, where={"fault": what})
-    if not seen:
+        envelope_count += 1
+        fuller_answer = replace(answer, body=json.dumps({**context_members, **answer.object()}).encode())
+        fault = envelope_fault(fuller_answer)
+        case.expect(
+            "GW-ERR-03", fault is None, "still an envelope", fault, exchange=answer, where={"fault": fault_name}
+        )
+    if not envelope_count:
         raise Inconclusive("no error had the envelope, which GW-ERR-01 and -02 judge")
 
 
@@ -88,8 +98,10 @@ async def a_fault_keeps_its_code(case: Case) -> None:
     Provokes every fault three times. Expects one code a fault.
     """
     rounds = [dict(await provoked(case)) for _ in range(_REPEATS)]
-    for what in rounds[0]:
-        answers = [one[what] for one in rounds if what in one]
-        codes = {member(answer, "error") for answer in answers}
-        found = sorted(str(code) for code in codes)
-        case.expect("GW-ERR-04", len(codes) == 1, "one code", found, exchange=answers[-1], where={"fault": what})
+    for fault_name in rounds[0]:
+        answers = [one[fault_name] for one in rounds if fault_name in one]
+        codes = {get_text(answer, "error") for answer in answers}
+        finding = sorted(str(code) for code in codes)
+        case.expect(
+            "GW-ERR-04", len(codes) == 1, "one code", finding, exchange=answers[-1], where={"fault": fault_name}
+        )

@@ -20,9 +20,9 @@ from conformance.webhook_receiver.receiver import Arrival, Receiver
 
 _LIFETIME, _AFTERWARDS = 120, 5
 _SETTLE_SECONDS = 1.0
-_CANCELLED = "payment.cancelled"
-_EVENTS = ("payment.confirmed", _CANCELLED)
-_OPEN = "the interface names no event but payment.confirmed"
+_CANCELLED_EVENT = "payment.cancelled"
+_EVENTS = ("payment.confirmed", _CANCELLED_EVENT)
+_OPEN_POINT = "the interface names no event but payment.confirmed"
 
 
 @check(
@@ -42,41 +42,41 @@ async def an_expired_link_is_not_reported_as_cancelled(case: Case) -> None:
     reason = unavailable(case)
     if reason is None:
         try:
-            await _expired(case)
+            await _judge_expired_link(case)
         except Inconclusive as fault:
             reason = str(fault)
     if reason is not None:
         case.mark_not_applicable("GW-CHK-20", f"no destination could subscribe to events of an expired link: {reason}")
 
 
-async def _expired(case: Case) -> None:
+async def _judge_expired_link(case: Case) -> None:
     """Judge the row on a tenant that is created for this check.
 
     Raises:
         Inconclusive: The tenant could not be created, its link did not expire, or the control event did not arrive.
     """
-    paying = await on_first_lane(case)
-    network = network_of(paying)
+    lane_case = await on_first_lane(case)
+    network = network_of(lane_case)
     async with own_destination(case, "Weldproof expired link", network, {"events": list(_EVENTS)}) as own:
         tenant, receiver = own.tenant, own.receiver
         # Opened for a new tenant, so that no other check's events reach this destination.
-        late = await opened(paying, network=network, tenant=tenant, members={"expires_in_seconds": _LIFETIME})
-        await pass_time(paying, _LIFETIME + _AFTERWARDS)
-        at = f"{case.session.gateway}{CHECKOUT}{late.order.token}"
-        status = await status_at_end(case, lambda: case.client.call("GET", f"{at}/status"))
+        late_link = await opened(lane_case, network=network, tenant=tenant, members={"expires_in_seconds": _LIFETIME})
+        await pass_time(lane_case, _LIFETIME + _AFTERWARDS)
+        link_url = f"{case.session.gateway}{CHECKOUT}{late_link.order.token}"
+        status = await status_at_end(case, lambda: case.client.call("GET", f"{link_url}/status"))
         if status.object().get("status") != "expired":
             raise Inconclusive(f"a link whose time is over is not expired, which another check judges: {brief(status)}")
-        await _cancel(case, receiver, await opened(paying, network=network, tenant=tenant))
+        await _cancel_and_await_event(case, receiver, await opened(lane_case, network=network, tenant=tenant))
         # The control arrived, so an event of the expired link, which is older, would be here by now. A sender may
         # deliver in parallel, so it gets another second.
         await asyncio.sleep(_SETTLE_SECONDS)
-        came = [one for one in receiver.arrivals if _cancels(one, late)]
-        beyond = None if case.profile.is_reference else _OPEN
-        expected, found = "no payment.cancelled of an expired link", f"{len(came)}"
-        case.expect("GW-CHK-20", not came, expected, found, exchange=status, beyond=beyond)
+        events = [one for one in receiver.arrivals if _reports_cancellation(one, late_link)]
+        beyond = None if case.profile.is_reference else _OPEN_POINT
+        requirement, finding = "no payment.cancelled of an expired link", f"{len(events)}"
+        case.expect("GW-CHK-20", not events, requirement, finding, exchange=status, beyond=beyond)
 
 
-async def _cancel(case: Case, receiver: Receiver, link: Opened) -> None:
+async def _cancel_and_await_event(case: Case, receiver: Receiver, link: Opened) -> None:
     """Cancel a link and wait for its event.
 
     Raises:
@@ -90,11 +90,11 @@ async def _cancel(case: Case, receiver: Receiver, link: Opened) -> None:
     answer = await case.client.call("POST", url, json_body={"cancel_secret": secret})
     if not 200 <= answer.status < 300:
         raise Inconclusive(f"cancelling a link was answered {brief(answer)}, which GW-CHK-22 judges")
-    if not await receiver.next(lambda one: _cancels(one, link), seconds=case.profile.budgets.paid):
+    if not await receiver.next(lambda one: _reports_cancellation(one, link), seconds=case.profile.budgets.paid):
         raise Inconclusive("no payment.cancelled of a cancelled link came to a destination that asked for it")
 
 
-def _cancels(arrival: Arrival, link: Opened) -> bool:
+def _reports_cancellation(arrival: Arrival, link: Opened) -> bool:
     """Return whether a delivery reports that a link was cancelled."""
-    one = received(arrival)
-    return one.event.get("type") == _CANCELLED and one.mentions((link.order.mark, link.order.token))
+    event = received(arrival)
+    return event.event.get("type") == _CANCELLED_EVENT and event.mentions((link.order.mark, link.order.token))

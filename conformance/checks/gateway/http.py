@@ -56,19 +56,19 @@ _FIX = "Answer 415 to every request content type but application/json, before th
 _EVERY = "Set X-Request-Id in one place for every answer, including framework errors and the checkout page."
 
 
-async def _refused_media_types(case: Case, row: str, path: str, body: Mapping[str, Any], headers: Any) -> None:
+async def _judge_media_types(case: Case, row: str, path: str, body: Mapping[str, Any], headers: Any) -> None:
     text = json.dumps(body).encode()
 
-    async def sent(media_type: str) -> None:
+    async def send(media_type: str) -> None:
         # A new Idempotency-Key each, so that a server which answers by key first cannot return an earlier answer.
-        further = {"Idempotency-Key": fresh(case)} if path in {LINKS, RESOURCES} else {}
+        key_header = {"Idempotency-Key": fresh(case)} if path in {LINKS, RESOURCES} else {}
         answer = await target_of(case)(
-            "POST", path, body=text, headers={"content-type": media_type, **headers, **further}
+            "POST", path, body=text, headers={"content-type": media_type, **headers, **key_header}
         )
         where = {"Content-Type": media_type}
         case.expect(row, answer.status == 415, "415", answer.status, exchange=answer, where=where)
 
-    await run_concurrently(map(sent, OTHER_MEDIA_TYPES))
+    await run_concurrently(map(send, OTHER_MEDIA_TYPES))
 
 
 @check("GW-HTTP-01", surface="gateway", fix=_FIX)
@@ -78,7 +78,7 @@ async def links_want_json(case: Case) -> None:
     Sends a good body with good credentials under other media types, some of which look like JSON. Expects 415.
     """
     tenant = case.session.tenants.get()
-    await _refused_media_types(case, "GW-HTTP-01", LINKS, link_body(case, tenant), tenant.headers)
+    await _judge_media_types(case, "GW-HTTP-01", LINKS, link_body(case, tenant), tenant.headers)
 
 
 @check("GW-HTTP-02", surface="gateway", fix=_FIX)
@@ -88,7 +88,7 @@ async def resources_want_json(case: Case) -> None:
     Sends a good body with good credentials under other media types, some of which look like JSON. Expects 415.
     """
     tenant = case.session.tenants.get()
-    await _refused_media_types(case, "GW-HTTP-02", RESOURCES, resource_body(case), tenant.headers)
+    await _judge_media_types(case, "GW-HTTP-02", RESOURCES, resource_body(case), tenant.headers)
 
 
 @check("GW-HTTP-03", surface="gateway", fix=_FIX)
@@ -98,7 +98,7 @@ async def receipt_verification_wants_json(case: Case) -> None:
     Sends a good body under other media types, some of which look like JSON. Expects 415.
     """
     body = await receipt_body(case)
-    await _refused_media_types(case, "GW-HTTP-03", RECEIPT_VERIFY, body, case.session.tenants.headers())
+    await _judge_media_types(case, "GW-HTTP-03", RECEIPT_VERIFY, body, case.session.tenants.headers())
 
 
 @check("GW-HTTP-04", surface="gateway", fix=_FIX)
@@ -108,7 +108,7 @@ async def screening_wants_json(case: Case) -> None:
     Sends a body under other media types, some of which look like JSON. Expects 415.
     """
     body = case.profile.gateway_bindings.screen_body or {}
-    await _refused_media_types(case, "GW-HTTP-04", SCREEN, body, case.session.tenants.headers())
+    await _judge_media_types(case, "GW-HTTP-04", SCREEN, body, case.session.tenants.headers())
 
 
 @check(
@@ -139,17 +139,17 @@ async def a_wrong_media_type_gets_the_envelope(case: Case) -> None:
     Expects `error` and `message` in the body of each 415.
     """
     # All four endpoints, because a framework may refuse a media type on one route before the code of another sees it.
-    sent = [(path, media) for path in (LINKS, RESOURCES, RECEIPT_VERIFY, SCREEN) for media in USUAL_MEDIA_TYPES]
+    requests = [(path, media) for path in (LINKS, RESOURCES, RECEIPT_VERIFY, SCREEN) for media in USUAL_MEDIA_TYPES]
     answers = await run_concurrently(
         target_of(case)("POST", path, body=b"{}", headers={"content-type": media, **case.session.tenants.headers()})
-        for path, media in sent
+        for path, media in requests
     )
-    refused = [(place, answer) for place, answer in zip(sent, answers, strict=True) if answer.status == 415]
-    for (path, media), answer in refused:
+    refusals = [(place, answer) for place, answer in zip(requests, answers, strict=True) if answer.status == 415]
+    for (path, media), answer in refusals:
         fault, where = envelope_fault(answer), {"path": path, "Content-Type": media}
-        expected = "the envelope with error and message"
-        case.expect("GW-HTTP-06", fault is None, expected, fault, exchange=answer, where=where)
-    if not refused:
+        requirement = "the envelope with error and message"
+        case.expect("GW-HTTP-06", fault is None, requirement, fault, exchange=answer, where=where)
+    if not refusals:
         raise Inconclusive("no call was answered 415, which GW-HTTP-01 to -04 judge")
 
 
@@ -161,20 +161,20 @@ async def successes_have_a_request_id(case: Case) -> None:
     document. Also reads the resources and the links' statuses if the target claims them. Repeats many of these calls,
     some concurrently. Expects a request id on all, and no id twice.
     """
-    answers = await _successes(case)
-    good = [(name, answer) for name, answer in answers if 200 <= answer.status < 300]
-    if not good:
+    answers = await _collect_successes(case)
+    successes = [(name, answer) for name, answer in answers if 200 <= answer.status < 300]
+    if not successes:
         raise Inconclusive("no call succeeded: give [tenants.first], or what the other endpoints need in [gateway]")
-    for name, answer in good:
+    for name, answer in successes:
         row = "GW-HTTP-09" if name == CHECKOUT else "GW-HTTP-07"
-        has = bool(answer.headers.get(REQUEST_ID, "").strip())
-        case.expect(row, has, "X-Request-Id", "one" if has else "none", exchange=answer, where={"path": name})
-    if not any(name == CHECKOUT for name, _ in good):
+        has_id = bool(answer.headers.get(REQUEST_ID, "").strip())
+        case.expect(row, has_id, "X-Request-Id", "one" if has_id else "none", exchange=answer, where={"path": name})
+    if not any(name == CHECKOUT for name, _ in successes):
         case.mark_inconclusive("GW-HTTP-09", "no checkout page could be opened: give [tenants.first] with payout")
-    _differ(case, [answer for _, answer in good])
+    _judge_request_ids(case, [answer for _, answer in successes])
 
 
-async def _successes(case: Case) -> list[tuple[str, Answer]]:
+async def _collect_successes(case: Case) -> list[tuple[str, Answer]]:
     call, headers = target_of(case), case.session.tenants.headers()
     bindings = case.profile.gateway_bindings
     posts: list[tuple[str, Mapping[str, Any]]] = [(RECEIPT_VERIFY, await receipt_body(case))]
@@ -184,38 +184,38 @@ async def _successes(case: Case) -> list[tuple[str, Answer]]:
         tenant = case.session.tenants.get()
         # Many at once: ids drawn from a clock or a counter without a lock collide only under concurrency.
         posts += [entry for _ in range(_MANY) for entry in bodies(case, tenant).items()]
-    sent = await run_concurrently(call("POST", path, json_body=dict(body), headers=headers) for path, body in posts)
-    answers = [(path, answer) for (path, _), answer in zip(posts, sent, strict=True)]
+    replies = await run_concurrently(call("POST", path, json_body=dict(body), headers=headers) for path, body in posts)
+    answers = [(path, answer) for (path, _), answer in zip(posts, replies, strict=True)]
     tokens = [token for path, answer in answers if path == LINKS and (token := token_of(answer)) is not None]
     for token in tokens:
         case.client.names.name(token, "TOKEN")
     pages = await run_concurrently(call("GET", CHECKOUT + token) for token in tokens[:3])
-    return [*answers, *((CHECKOUT, page) for page in pages), *await _reads(case, tokens, posts)]
+    return [*answers, *((CHECKOUT, page) for page in pages), *await _read_claimed(case, tokens, posts)]
 
 
-async def _reads(
+async def _read_claimed(
     case: Case, tokens: Sequence[str], posts: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> list[tuple[str, Answer]]:
     """Return the answers of the reading calls: the bound documents, and the records that the target claims to serve."""
-    call, bindings, claimed = target_of(case), case.profile.gateway_bindings, case.profile.claims.options
+    call, bindings, options = target_of(case), case.profile.gateway_bindings, case.profile.claims.options
     documents = [path for path in (bindings.jwks_path, bindings.openapi_path) if path]
     answers = [(path, await call("GET", path)) for path in documents]
-    if "gateway.checkout" in claimed:
+    if "gateway.checkout" in options:
         answers += [(f"{CHECKOUT}{{token}}/status", await call("GET", f"{CHECKOUT}{one}/status")) for one in tokens[:2]]
-    if "gateway.records" in claimed:
+    if "gateway.records" in options:
         ids = [body.get("resource_id") for path, body in posts if path == RESOURCES]
         headers = case.session.tenants.headers()
         answers += [(RESOURCES, await call("GET", f"{RESOURCES}/{one}", headers=headers)) for one in ids[:2] if one]
     return answers
 
 
-def _differ(case: Case, answers: list[Answer]) -> None:
+def _judge_request_ids(case: Case, answers: list[Answer]) -> None:
     ids = [value for answer in answers if (value := answer.headers.get(REQUEST_ID, "").strip())]
     if len(ids) < 2:
         case.mark_inconclusive("GW-HTTP-10", "fewer than two request ids were seen")
         return
-    found = f"{len(set(ids))} different ones in {len(ids)} answers"
-    case.expect("GW-HTTP-10", len(set(ids)) == len(ids), "a different request id for each answer", found)
+    finding = f"{len(set(ids))} different ones in {len(ids)} answers"
+    case.expect("GW-HTTP-10", len(set(ids)) == len(ids), "a different request id for each answer", finding)
 
 
 @check("GW-HTTP-08", "GW-HTTP-10", surface="gateway", fix=_EVERY)
@@ -228,8 +228,8 @@ async def errors_have_a_request_id(case: Case) -> None:
     """
     answers = [one for _ in range(2) for one in await provoked(case)]
     large = [(*one, OF_THE_FRONT) for one in await refused_as_too_large(case)]
-    for what, answer, beyond in [*((*one, None) for one in answers), *large]:
-        has = bool(answer.headers.get(REQUEST_ID, "").strip())
-        where, found = {"fault": what, "status": str(answer.status)}, "one" if has else "none"
-        case.expect("GW-HTTP-08", has, "X-Request-Id", found, exchange=answer, where=where, beyond=beyond)
-    _differ(case, [answer for _, answer in answers])
+    for fault_name, answer, beyond in [*((*one, None) for one in answers), *large]:
+        has_id = bool(answer.headers.get(REQUEST_ID, "").strip())
+        where, finding = {"fault": fault_name, "status": str(answer.status)}, "one" if has_id else "none"
+        case.expect("GW-HTTP-08", has_id, "X-Request-Id", finding, exchange=answer, where=where, beyond=beyond)
+    _judge_request_ids(case, [answer for _, answer in answers])

@@ -40,10 +40,10 @@ _FIX = (
 )
 _REPEATS = 3
 # Amounts at which a service may begin to require an Idempotency-Key.
-_LARGER = (250.5, 5000.5, 75000.5)
+_LARGER_AMOUNTS = (250.5, 5000.5, 75000.5)
 _AT_ONCE = 20
 _ROUNDS = 3
-_A_SECOND = 1.05
+_NEXT_SECOND = 1.05
 # One more than usual column widths (36, 64, 128, 200), and the longest valid key: a service may cut a key off there.
 _LONG_KEYS = (37, 65, 129, 201, 255)
 # The first four keys of the list below differ in more than letter case, which the interface leaves open.
@@ -51,7 +51,7 @@ _EXACT_KEYS = 4
 _ALL_ALIKE = "unbound: no member of a resource's answer distinguishes it from another"
 
 
-def _body(case: Case, path: str, tenant: Credentials, amount: float = 1.25) -> dict[str, Any]:
+def _build_body(case: Case, path: str, tenant: Credentials, amount: float = 1.25) -> dict[str, Any]:
     amount = payable(case.profile.gateway_bindings, amount)
     return link_body(case, tenant, amount=amount) if path == LINKS else resource_body(case)
 
@@ -69,25 +69,27 @@ async def the_key_is_optional(case: Case) -> None:
     for path in bodies(case, tenant):
         row = "GW-IDEM-01" if path == LINKS else "GW-IDEM-02"
         for key in (None, fresh(case), fresh(case, "key-" + "long-" * 8 + "key")):
-            answer = named(case, await post(target_of(case), Creation(path, _body(case, path, tenant), tenant, key)))
+            answer = named(
+                case, await post(target_of(case), Creation(path, _build_body(case, path, tenant), tenant, key))
+            )
             where = {"Idempotency-Key": "none" if key is None else f"of {len(key)} characters"}
             expect_created(case, row, path, answer, "created", where)
-    await run_concurrently(_for_an_amount(case, tenant, amount) for amount in _LARGER)
+    await run_concurrently(_judge_larger_amount(case, tenant, amount) for amount in _LARGER_AMOUNTS)
 
 
-async def _for_an_amount(case: Case, tenant: Credentials, amount: float) -> None:
+async def _judge_larger_amount(case: Case, tenant: Credentials, amount: float) -> None:
     """Judge a link of a larger amount without a key.
 
     If the call is refused with a key as well, the missing key is not the reason.
     """
-    body, where = _body(case, LINKS, tenant, amount), {"amount": f"{amount}"}
+    body, where = _build_body(case, LINKS, tenant, amount), {"amount": f"{amount}"}
     answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
     if is_refused(answer):
-        keyed = named(case, await post(target_of(case), Creation(LINKS, body, tenant, fresh(case))))
-        if not is_created(case, keyed):
+        keyed_answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant, fresh(case))))
+        if not is_created(case, keyed_answer):
             return
-    found, expected = brief(answer), "a link without a key, as with one"
-    case.expect("GW-IDEM-01", not is_refused(answer), expected, found, exchange=answer, where=where)
+    finding, requirement = brief(answer), "a link without a key, as with one"
+    case.expect("GW-IDEM-01", not is_refused(answer), requirement, finding, exchange=answer, where=where)
 
 
 @check("GW-IDEM-03", "GW-IDEM-11", surface="gateway", fix=_FIX)
@@ -97,7 +99,7 @@ async def a_repeat_returns_the_original_link(case: Case) -> None:
     Creates a link with a key, another link without one, and repeats the first call three times, the last time in
     another second. Expects token, URL, amount and expiry of the first, and another X-Request-Id.
     """
-    await _repeated(case, "GW-IDEM-03", LINKS)
+    await _judge_repeats(case, "GW-IDEM-03", LINKS)
 
 
 @check("GW-IDEM-04", "GW-IDEM-11", surface="gateway", fix=_FIX)
@@ -107,26 +109,26 @@ async def a_repeat_returns_the_original_resource(case: Case) -> None:
     Creates a resource with a key, another one without, and repeats the first call three times. Expects success with the
     identifiers of the first, and another X-Request-Id.
     """
-    await _repeated(case, "GW-IDEM-04", RESOURCES)
+    await _judge_repeats(case, "GW-IDEM-04", RESOURCES)
 
 
-async def _repeated(case: Case, row: str, path: str) -> None:
+async def _judge_repeats(case: Case, row: str, path: str) -> None:
     tenant = case.session.tenants.get()
-    creation = Creation(path, _body(case, path, tenant), tenant, fresh(case))
+    creation = Creation(path, _build_body(case, path, tenant), tenant, fresh(case))
     original = await created(case, creation)
     # A creation in between: a server that returns the last link of the tenant, and not the one of the key, fails here.
-    await created(case, Creation(path, _body(case, path, tenant), tenant))
+    await created(case, Creation(path, _build_body(case, path, tenant), tenant))
     ids = [original.headers.get(REQUEST_ID)]
     for number in range(_REPEATS):
         if number == _REPEATS - 1:
             # Times have whole seconds. An expiry that the server computes again differs only in another second.
-            await asyncio.sleep(_A_SECOND)
+            await asyncio.sleep(_NEXT_SECOND)
         answer = named(case, await post(target_of(case), creation))
         judge_original(case, row, creation, original, answer)
         ids.append(answer.headers.get(REQUEST_ID))
-    own = None not in ids and len(set(ids)) == len(ids)
-    found = f"{len(set(ids))} request ids in {len(ids)} answers"
-    case.expect("GW-IDEM-11", own, "a request id of its own for each answer", found, exchange=original)
+    all_differ = None not in ids and len(set(ids)) == len(ids)
+    finding = f"{len(set(ids))} request ids in {len(ids)} answers"
+    case.expect("GW-IDEM-11", all_differ, "a request id of its own for each answer", finding, exchange=original)
 
 
 @check("GW-IDEM-05", surface="gateway", fix=_FIX)
@@ -144,23 +146,33 @@ async def other_keys_are_other_things(case: Case) -> None:
     for path in bodies(case, tenant):
         stem = fresh(case)
         keys = (stem, stem + "a", stem + ".", stem[:-1] + "x", stem.upper(), stem + "A")
-        creations = [Creation(path, _body(case, path, tenant), tenant, key) for key in keys]
+        creations = [Creation(path, _build_body(case, path, tenant), tenant, key) for key in keys]
         answers = await run_concurrently(created(case, one) for one in creations)
-        seen = [repr(identity(path, answer, one.body)) for one, answer in zip(creations, answers, strict=True)]
-        if len({*seen}) < len(keys) and not await _are_distinguishable(case, path, tenant):
+        identities = [repr(identity(path, answer, one.body)) for one, answer in zip(creations, answers, strict=True)]
+        if len({*identities}) < len(keys) and not await _has_distinct_answers(case, path, tenant):
             case.mark_inconclusive("GW-IDEM-05", _ALL_ALIKE)
             continue
-        for few, beyond in ((seen[:_EXACT_KEYS], None), (seen, "whether letter case matters in a key is open")):
-            found, where = f"{len({*few})} different ones for {len(few)} keys", {"path": path}
-            case.expect("GW-IDEM-05", len({*few}) == len(few), "one for each key", found, where=where, beyond=beyond)
-    await run_concurrently(_pair(case, tenant, what, pair) for what, pair in _pairs(case).items())
+        for identity_group, beyond in (
+            (identities[:_EXACT_KEYS], None),
+            (identities, "whether letter case matters in a key is open"),
+        ):
+            finding, where = f"{len({*identity_group})} different ones for {len(identity_group)} keys", {"path": path}
+            case.expect(
+                "GW-IDEM-05",
+                len({*identity_group}) == len(identity_group),
+                "one for each key",
+                finding,
+                where=where,
+                beyond=beyond,
+            )
+    await run_concurrently(_judge_pair(case, tenant, what, pair) for what, pair in _make_key_pairs(case).items())
 
 
-def _pairs(case: Case) -> dict[str, tuple[str, str]]:
+def _make_key_pairs(case: Case) -> dict[str, tuple[str, str]]:
     """Return pairs of keys by the property in which the two differ."""
     stem = fresh(case)
     digits = str(int.from_bytes(hashlib.sha256(stem.encode()).digest()[:6]) + 10**14)
-    pairs = {f"the last of {length} characters": _ending(stem, length) for length in _LONG_KEYS}
+    pairs = {f"the last of {length} characters": _keys_with_last(stem, length) for length in _LONG_KEYS}
     # Each pair collides in one kind of server: one that decodes percent escapes, parses numbers, or strips punctuation.
     pairs["an escape"] = (f"{stem}-%61", f"{stem}-a")
     pairs["how a number is written"] = (digits, f"{digits}.0")
@@ -171,31 +183,31 @@ def _pairs(case: Case) -> dict[str, tuple[str, str]]:
     return pairs
 
 
-def _ending(stem: str, length: int) -> tuple[str, str]:
-    filled = stem.ljust(length - 1, "x")
-    return filled + "a", filled + "b"
+def _keys_with_last(stem: str, length: int) -> tuple[str, str]:
+    stem_to_length = stem.ljust(length - 1, "x")
+    return stem_to_length + "a", stem_to_length + "b"
 
 
-async def _pair(case: Case, tenant: Credentials, what: str, pair: tuple[str, str]) -> None:
-    creations = [Creation(LINKS, _body(case, LINKS, tenant), tenant, key) for key in pair]
+async def _judge_pair(case: Case, tenant: Credentials, difference: str, pair: tuple[str, str]) -> None:
+    creations = [Creation(LINKS, _build_body(case, LINKS, tenant), tenant, key) for key in pair]
     first, second = [named(case, await post(target_of(case), one)) for one in creations]
     if not is_created(case, first) or is_refused(second):
-        case.note(f"of two keys that differ in {what} one is not accepted: {first.status} and {second.status}")
+        case.note(f"of two keys that differ in {difference} one is not accepted: {first.status} and {second.status}")
         return
-    apart = is_created(case, second) and first.object().get("token") != second.object().get("token")
-    found = f"{second.status} with {'another' if apart else 'the same'} token"
-    where = {"the keys differ in": what}
-    case.expect("GW-IDEM-05", apart, "two links", found, exchange=second, where=where)
+    is_separate = is_created(case, second) and first.object().get("token") != second.object().get("token")
+    finding = f"{second.status} with {'another' if is_separate else 'the same'} token"
+    where = {"the keys differ in": difference}
+    case.expect("GW-IDEM-05", is_separate, "two links", finding, exchange=second, where=where)
 
 
-async def _are_distinguishable(case: Case, path: str, tenant: Credentials) -> bool:
+async def _has_distinct_answers(case: Case, path: str, tenant: Credentials) -> bool:
     """Return whether answers identify what they created.
 
     A link has a token, but a resource may have no distinct member.
     """
     if path == LINKS:
         return True
-    plain = [Creation(path, _body(case, path, tenant), tenant) for _ in range(2)]
+    plain = [Creation(path, _build_body(case, path, tenant), tenant) for _ in range(2)]
     first, second = [repr(identity(path, await created(case, one), one.body)) for one in plain]
     return first != second
 
@@ -210,24 +222,24 @@ async def a_changed_body_creates_nothing(case: Case) -> None:
     """
     tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
-        creation = Creation(path, _body(case, path, tenant), tenant, fresh(case))
+        creation = Creation(path, _build_body(case, path, tenant), tenant, fresh(case))
         original = await created(case, creation)
-        shown = await _shown_amount(case, original) if path == LINKS else None
-        for changed in _changed(case, creation):
-            await _second(case, creation, original, changed)
+        page_amount = await _read_page_amount(case, original) if path == LINKS else None
+        for changed_body in _changed_bodies(case, creation):
+            await _judge_second_creation(case, creation, original, changed_body)
         # A server can answer with the original and still change the stored link. Only the page shows that.
-        if shown is not None:
-            kept = await _shown_amount(case, original)
-            found, where = "another amount" if kept is None else kept, {"place": "the link's page"}
-            case.expect("GW-IDEM-06", kept is not None, f"still {shown}", found, where=where)
+        if page_amount is not None:
+            amount_after = await _read_page_amount(case, original)
+            finding, where = "another amount" if amount_after is None else amount_after, {"place": "the link's page"}
+            case.expect("GW-IDEM-06", amount_after is not None, f"still {page_amount}", finding, where=where)
         answer = named(case, await post(target_of(case), creation))
-        apart = differences(*(identity(path, one, creation.body) for one in (original, answer)))
-        found = f"{answer.status}, differing in {', '.join(apart) or 'nothing'}"
-        holds = is_created(case, answer) and not apart
-        case.expect("GW-IDEM-06", holds, "still the original", found, exchange=answer, where={"path": path})
+        differing_members = differences(*(identity(path, one, creation.body) for one in (original, answer)))
+        finding = f"{answer.status}, differing in {', '.join(differing_members) or 'nothing'}"
+        holds = is_created(case, answer) and not differing_members
+        case.expect("GW-IDEM-06", holds, "still the original", finding, exchange=answer, where={"path": path})
 
 
-async def _shown_amount(case: Case, original: Answer) -> str | None:
+async def _read_page_amount(case: Case, original: Answer) -> str | None:
     """Return how a link's page writes the amount of the link, or None if the page does not show it."""
     url, microunits = (original.object().get(name) for name in ("checkout_url", "amount_microunits"))
     if not isinstance(url, str) or not isinstance(microunits, int):
@@ -236,25 +248,40 @@ async def _shown_amount(case: Case, original: Answer) -> str | None:
     return view.shown_amount(microunits)
 
 
-def _changed(case: Case, creation: Creation) -> list[dict[str, Any]]:
+def _changed_bodies(case: Case, creation: Creation) -> list[dict[str, Any]]:
     body = dict(creation.body)
     if creation.path == LINKS:
         bindings = case.profile.gateway_bindings
-        other, near = (payable(bindings, amount) for amount in (2.5, 1.250001))
+        other_amount, near_amount = (payable(bindings, amount) for amount in (2.5, 1.250001))
         # The last change is one micro-unit: a server that hashes a rounded amount takes it for the same body.
-        changes = ({"amount": other}, {"label": label_of(bindings, "Weldproof order, changed")}, {"amount": near})
+        changes = (
+            {"amount": other_amount},
+            {"label": label_of(bindings, "Weldproof order, changed")},
+            {"amount": near_amount},
+        )
         return [{**body, **change} for change in changes]
     return [{**body, **resource_body(case)}] if has_unique(case.profile.gateway_bindings) else []
 
 
-async def _second(case: Case, creation: Creation, original: Answer, changed: dict[str, Any]) -> None:
-    answer = named(case, await post(target_of(case), Creation(creation.path, changed, creation.tenant, creation.key)))
-    refused = judge_nothing_second(case, "GW-IDEM-06", creation, original, answer, {"path": creation.path})
-    if refused and creation.path == RESOURCES:
-        free = named(case, await post(target_of(case), Creation(RESOURCES, changed, creation.tenant)))
-        found = brief(free)
+async def _judge_second_creation(
+    case: Case, creation: Creation, original: Answer, changed_body: dict[str, Any]
+) -> None:
+    answer = named(
+        case, await post(target_of(case), Creation(creation.path, changed_body, creation.tenant, creation.key))
+    )
+    is_refusal = judge_nothing_second(case, "GW-IDEM-06", creation, original, answer, {"path": creation.path})
+    if is_refusal and creation.path == RESOURCES:
+        repeat_answer = named(case, await post(target_of(case), Creation(RESOURCES, changed_body, creation.tenant)))
+        finding = brief(repeat_answer)
         where = {"path": creation.path}
-        case.expect("GW-IDEM-06", is_created(case, free), "its name still free", found, exchange=free, where=where)
+        case.expect(
+            "GW-IDEM-06",
+            is_created(case, repeat_answer),
+            "its name still free",
+            finding,
+            exchange=repeat_answer,
+            where=where,
+        )
 
 
 @check("GW-IDEM-07", surface="gateway", fix=_FIX)
@@ -267,19 +294,21 @@ async def concurrent_calls_create_one(case: Case) -> None:
     tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
         for _ in range(_ROUNDS):
-            creation = Creation(path, _body(case, path, tenant), tenant, fresh(case))
+            creation = Creation(path, _build_body(case, path, tenant), tenant, fresh(case))
             answers = await run_concurrently(
                 (post(target_of(case), creation) for _ in range(_AT_ONCE)), at_once=_AT_ONCE
             )
             # The race attacks servers that look the key up before they insert it. The late call sees the winner that
             # was stored.
             answers.append(await post(target_of(case), creation))
-            good = [named(case, answer) for answer in answers if is_created(case, answer)]
-            if not good:
+            successes = [named(case, answer) for answer in answers if is_created(case, answer)]
+            if not successes:
                 raise Inconclusive(f"none of {len(answers)} creations with one key succeeded: {answers[-1].status}")
-            seen = {repr(identity(path, answer, creation.body)) for answer in good}
-            found = f"{len(seen)} different ones in {len(good)} answers"
-            case.expect("GW-IDEM-07", len(seen) == 1, "one", found, exchange=good[-1], where={"path": path})
+            identities = {repr(identity(path, answer, creation.body)) for answer in successes}
+            finding = f"{len(identities)} different ones in {len(successes)} answers"
+            case.expect(
+                "GW-IDEM-07", len(identities) == 1, "one", finding, exchange=successes[-1], where={"path": path}
+            )
 
 
 @check("GW-IDEM-08", surface="gateway", fix=_FIX)
@@ -291,24 +320,34 @@ async def a_key_belongs_to_its_tenant(case: Case) -> None:
     """
     first, second = case.session.tenants.get("first"), case.session.tenants.get("second")
     # Both orders, because a leak may depend on which tenant used the key first.
-    for owner, other in ((first, second), (second, first)):
+    for owner, other_tenant in ((first, second), (second, first)):
         for path in bodies(case, owner):
-            key, body = fresh(case), _body(case, path, owner)
+            key, body = fresh(case), _build_body(case, path, owner)
             creation = Creation(path, body, owner, key)
             original = await created(case, creation)
-            theirs = body if path == RESOURCES else {**body, **_network_of(case, other)}
-            answer = named(case, await post(target_of(case), Creation(path, theirs, other, key)))
-            mine, found = identity(path, original, body), identity(path, answer, body)
-            shared = sorted(name for name in mine if mine[name] is not None and mine[name] == found.get(name))
-            apart = not set(shared) & {"token", "checkout_url"} if path == LINKS else not (mine and mine == found)
-            if not apart and not await _are_distinguishable(case, path, owner):
+            their_body = body if path == RESOURCES else {**body, **_preferred_network(case, other_tenant)}
+            answer = named(case, await post(target_of(case), Creation(path, their_body, other_tenant, key)))
+            my_identity, their_identity = identity(path, original, body), identity(path, answer, body)
+            shared_members = sorted(
+                name
+                for name in my_identity
+                if my_identity[name] is not None and my_identity[name] == their_identity.get(name)
+            )
+            is_separate = (
+                not set(shared_members) & {"token", "checkout_url"}
+                if path == LINKS
+                else not (my_identity and my_identity == their_identity)
+            )
+            if not is_separate and not await _has_distinct_answers(case, path, owner):
                 case.mark_inconclusive("GW-IDEM-08", _ALL_ALIKE, exchange=answer)
                 continue
-            sharing = f"{answer.status}, sharing {', '.join(shared) or 'nothing'}"
+            finding = f"{answer.status}, sharing {', '.join(shared_members) or 'nothing'}"
             where = {"path": path, "owner": owner.name}
-            case.expect("GW-IDEM-08", apart, "a separate one for each tenant", sharing, exchange=answer, where=where)
+            case.expect(
+                "GW-IDEM-08", is_separate, "a separate one for each tenant", finding, exchange=answer, where=where
+            )
 
 
-def _network_of(case: Case, tenant: Credentials) -> dict[str, str]:
+def _preferred_network(case: Case, tenant: Credentials) -> dict[str, str]:
     network = link_body(case, tenant).get("preferred_network")
     return {} if network is None else {"preferred_network": network}

@@ -41,26 +41,32 @@ async def a_key_is_bound_for_a_day(case: Case) -> None:
     """
     async with limited_gateway(case) as service:
         tenant = service.lasting_tenant()
-        ending = {"expires_in_seconds": _MINUTE} if "gateway.checkout" in case.profile.claims.options else {}
-        # `early` is repeated inside the window, `late` is not. A server that extends the window on a repeat still
-        # returns the original of `early` after 24 hours.
-        early, late = (Creation(LINKS, link_body(case, tenant, **one), tenant, fresh(case)) for one in (ending, {}))
-        started, inside = service.now, [early]
+        short_lifetime = {"expires_in_seconds": _MINUTE} if "gateway.checkout" in case.profile.claims.options else {}
+        # `early_link` is repeated inside the window, `late_link` is not. A server that extends the window on a repeat still
+        # returns the original of `early_link` after 24 hours.
+        early_link, late_link = (
+            Creation(LINKS, link_body(case, tenant, **creation), tenant, fresh(case))
+            for creation in (short_lifetime, {})
+        )
+        start_time, inside_creations = service.now, [early_link]
         if case.profile.gateway_bindings.resource_body is not None:
-            inside.append(Creation(RESOURCES, resource_body(case), tenant, fresh(case)))
-        originals = [await created(case, one, service.call) for one in inside]
-        unrepeated = await created(case, late, service.call)
+            inside_creations.append(Creation(RESOURCES, resource_body(case), tenant, fresh(case)))
+        originals = [await created(case, creation, service.call) for creation in inside_creations]
+        unrepeated_answer = await created(case, late_link, service.call)
         await service.advance(_DAY - _MARGIN)
-        repeats = [named(case, await post(service.call, one)) for one in inside]
+        repeats = [named(case, await post(service.call, creation)) for creation in inside_creations]
         # The clock runs on while the calls are answered. On a slow service the repeats would be outside of the window.
-        if service.now - started > _DAY:
+        if service.now - start_time > _DAY:
             raise Inconclusive(f"a few calls took more than {_MARGIN} s: the day was over before they were repeated")
-        for one, original, answer in zip(inside, originals, repeats, strict=True):
-            judge_original(case, "GW-IDEM-09", one, original, answer)
+        for creation, original, answer in zip(inside_creations, originals, repeats, strict=True):
+            judge_original(case, "GW-IDEM-09", creation, original, answer)
         await service.advance(2 * _MARGIN)
-        for one, original, repeated in ((late, unrepeated, "never"), (early, originals[0], "just inside of 24 hours")):
-            answer = named(case, await post(service.call, one))
-            first, again = (identity(LINKS, found, one.body) for found in (original, answer))
-            free, where = "token" in differences(first, again), {"repeated before": repeated}
-            found = f"{answer.status} with its token"
-            case.expect("GW-IDEM-10", free, "not the original", found, exchange=answer, where=where)
+        for creation, original, repeat_time in (
+            (late_link, unrepeated_answer, "never"),
+            (early_link, originals[0], "just inside of 24 hours"),
+        ):
+            answer = named(case, await post(service.call, creation))
+            first, again = (identity(LINKS, finding, creation.body) for finding in (original, answer))
+            is_free, where = "token" in differences(first, again), {"repeated before": repeat_time}
+            finding = f"{answer.status} with its token"
+            case.expect("GW-IDEM-10", is_free, "not the original", finding, exchange=answer, where=where)

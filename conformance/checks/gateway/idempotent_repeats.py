@@ -57,17 +57,19 @@ async def a_repeat_by_another_client_returns_the_original(case: Case) -> None:
     tenant = case.session.tenants.get()
     creation = Creation(LINKS, link_body(case, tenant), tenant, fresh(case))
     original = await created(case, creation)
-    answer = await _sent(case, creation, {"User-Agent": _OTHER_CLIENT})
+    answer = await _send_changed(case, creation, {"User-Agent": _OTHER_CLIENT})
     judge_original(case, "GW-IDEM-03", creation, original, answer, {"repeat": "with another User-Agent"})
     # A UUID in capitals is the same id. A server that hashes the header's text would take it for another tenant.
-    answer = await _sent(case, creation, {"X-Tenant-Id": tenant.id.upper()})
+    answer = await _send_changed(case, creation, {"X-Tenant-Id": tenant.id.upper()})
     if is_created(case, answer):
         judge_original(case, "GW-IDEM-03", creation, original, answer, {"repeat": "with the tenant's id in capitals"})
-    long = Creation(LINKS, link_body(case, tenant), tenant, _long_key(case))
-    first = named(case, await post(target_of(case), long))
-    if is_created(case, first):
-        answer = named(case, await post(target_of(case), long))
-        judge_original(case, "GW-IDEM-03", long, first, answer, {"Idempotency-Key": f"of {_LONGEST} characters"})
+    long_creation = Creation(LINKS, link_body(case, tenant), tenant, _long_key(case))
+    first_answer = named(case, await post(target_of(case), long_creation))
+    if is_created(case, first_answer):
+        answer = named(case, await post(target_of(case), long_creation))
+        judge_original(
+            case, "GW-IDEM-03", long_creation, first_answer, answer, {"Idempotency-Key": f"of {_LONGEST} characters"}
+        )
     try:
         keys = await two_keys(case, "Weldproof repeat")
     except Inconclusive as reason:
@@ -76,15 +78,15 @@ async def a_repeat_by_another_client_returns_the_original(case: Case) -> None:
     if keys is not None:
         creation = Creation(LINKS, link_body(case, keys.kept), keys.kept, fresh(case))
         original = await created(case, creation)
-        answer = await _sent(case, creation, keys.other.headers)
+        answer = await _send_changed(case, creation, keys.other.headers)
         judge_original(case, "GW-IDEM-03", creation, original, answer, {"repeat": "with another API key of the tenant"})
 
 
-async def _sent(case: Case, creation: Creation, headers: Mapping[str, str]) -> Answer:
+async def _send_changed(case: Case, creation: Creation, headers: Mapping[str, str]) -> Answer:
     """Send a creation with some of its header fields changed."""
     call = target_of(case)
-    sent = {**creation.headers, **headers}
-    return named(case, await call("POST", creation.path, json_body=dict(creation.body), headers=sent))
+    fields = {**creation.headers, **headers}
+    return named(case, await call("POST", creation.path, json_body=dict(creation.body), headers=fields))
 
 
 def _long_key(case: Case) -> str:
@@ -108,10 +110,10 @@ async def a_repeat_in_another_spelling_returns_the_original(case: Case) -> None:
     such a repeat is a breach only if the target claims the records of links and resources, and else a warning.
     """
     tenant = case.session.tenants.get()
-    known = bodies(case, tenant)
-    if RESOURCES not in known:
+    creation_bodies = bodies(case, tenant)
+    if RESOURCES not in creation_bodies:
         case.mark_inconclusive("GW-IDEM-04", "unbound: no body creates a resource; give [gateway] resource_body")
-    for path, body in known.items():
+    for path, body in creation_bodies.items():
         row = "GW-IDEM-03" if path == LINKS else "GW-IDEM-04"
         creation = Creation(path, body, tenant, fresh(case))
         original = await created(case, creation)
@@ -139,12 +141,12 @@ async def a_repeat_returns_a_link_that_has_ended(case: Case) -> None:
     original = await created(case, creation)
     answer = named(case, await post(target_of(case), creation))
     judge_original(case, "GW-IDEM-03", creation, original, answer, {"link": "active"})
-    async for what, ended, first in _ended(case, creation, original):
-        answer = named(case, await post(target_of(case), ended))
-        judge_original(case, "GW-IDEM-03", ended, first, answer, {"link": what})
+    async for state, ended_creation, first in _ended_links(case, creation, original):
+        answer = named(case, await post(target_of(case), ended_creation))
+        judge_original(case, "GW-IDEM-03", ended_creation, first, answer, {"link": state})
 
 
-async def _ended(case: Case, creation: Creation, original: Answer) -> AsyncIterator[tuple[str, Creation, Answer]]:
+async def _ended_links(case: Case, creation: Creation, original: Answer) -> AsyncIterator[tuple[str, Creation, Answer]]:
     """Yield links that have ended, with the state; none if nothing here can end a link."""
     secret = original.object().get("cancel_secret")
     if "gateway.checkout" in case.profile.claims.options and isinstance(secret, str):
@@ -154,15 +156,19 @@ async def _ended(case: Case, creation: Creation, original: Answer) -> AsyncItera
         if answer.status < 300:
             yield "cancelled", creation, original
     try:
-        paying = await on_first_lane(case)
-        network = network_of(paying)
-        tenant = paying.session.tenants.find_first_on(network)
+        lane_case = await on_first_lane(case)
+        network = network_of(lane_case)
+        tenant = lane_case.session.tenants.find_first_on(network)
         body = link_body(case, tenant, preferred_network=network)
-        paid = Creation(LINKS, body, tenant, fresh(case))
-        first = await created(case, paid)
-        made = order_of(paying, first, tenant, network)
-        await paid_rightly(paying, await payer(paying), opened_from_page(paying, made, *await look(paying, made)))
+        paid_creation = Creation(LINKS, body, tenant, fresh(case))
+        first_answer = await created(case, paid_creation)
+        link_order = order_of(lane_case, first_answer, tenant, network)
+        await paid_rightly(
+            lane_case,
+            await payer(lane_case),
+            opened_from_page(lane_case, link_order, *await look(lane_case, link_order)),
+        )
     except Inconclusive as reason:
         case.note(f"no link is paid before its call is repeated: {reason}")
         return
-    yield "paid", paid, first
+    yield "paid", paid_creation, first_answer

@@ -31,15 +31,15 @@ UNKNOWN_NETWORKS = (
 )
 
 
-async def _refused(case: Case, row: str, member: str, values: tuple[Any, ...]) -> None:
+async def _judge_refusals(case: Case, row: str, member: str, values: tuple[Any, ...]) -> None:
     tenant = case.session.tenants.get()
     answers = await run_concurrently(
         post(target_of(case), Creation(LINKS, link_body(case, tenant, **{member: value}), tenant)) for value in values
     )
     for value, answer in zip(values, answers, strict=True):
-        found = f"{answer.status} {short(named(case, answer))}"
+        finding = f"{answer.status} {short(named(case, answer))}"
         where = {member: repr(value)}
-        case.expect(row, is_refused(answer), "a client error", found, exchange=answer, where=where)
+        case.expect(row, is_refused(answer), "a client error", finding, exchange=answer, where=where)
 
 
 @check(
@@ -55,7 +55,7 @@ async def texts_are_texts(case: Case) -> None:
     """
     await link(case)
     for member in ("currency", "label", "preferred_network"):
-        await _refused(case, "GW-LINK-21", member, WRONG_TYPES)
+        await _judge_refusals(case, "GW-LINK-21", member, WRONG_TYPES)
 
 
 @check(
@@ -70,4 +70,4 @@ async def an_unknown_network_is_refused(case: Case) -> None:
     error.
     """
     await link(case)
-    await _refused(case, "GW-LINK-22", "preferred_network", UNKNOWN_NETWORKS)
+    await _judge_refusals(case, "GW-LINK-22", "preferred_network", UNKNOWN_NETWORKS)

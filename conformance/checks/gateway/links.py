@@ -39,7 +39,7 @@ from conformance.vocabulary.claims import TENANTS
 _AT_ONCE = 10
 # With fewer networks there is only one order, and the default network cannot be wrong.
 _NETWORKS_WITH_AN_ORDER = 2
-_HYPHENATED = re.compile(r"[^-\s:]+(-[^-\s:]+)+")
+_HYPHEN_FORM = re.compile(r"[^-\s:]+(-[^-\s:]+)+")
 
 
 @check(
@@ -60,32 +60,36 @@ async def a_link_has_its_members(case: Case) -> None:
     creation succeeds. Expects an object with the five members in their types from every one that does, and that a whole
     number is accepted if a fraction is.
     """
-    made = await _on_each_network(case)
-    found = "; ".join(f"{network}: {answer.status} {short(answer)}" for network, answer in made)[:300]
-    good = [(network, answer) for network, answer in made if is_created(case, answer)]
-    open_point = next((one for _, answer in made if (one := asked_for(case.profile, LINKS, answer)) is not None), None)
-    if not good and open_point is not None:
+    creations = await _create_on_each_network(case)
+    finding = "; ".join(f"{network}: {answer.status} {short(answer)}" for network, answer in creations)[:300]
+    successes = [(network, answer) for network, answer in creations if is_created(case, answer)]
+    open_point = next(
+        (one for _, answer in creations if (one := asked_for(case.profile, LINKS, answer)) is not None), None
+    )
+    if not successes and open_point is not None:
         raise Inconclusive(open_point)
     # When every creation fails, wrong credentials in the profile are likelier than a fault of the gateway.
-    hint = binding_hints.of_credentials(made[0][1])
-    case.expect("GW-LINK-01", bool(good), "a created link", found, exchange=made[0][1], hint=hint)
-    if good:
-        whole = await _for_a_whole_number(case)
-        good += [("", whole)] if is_created(case, whole) else []
-    for network, answer in good:
+    hint = binding_hints.of_credentials(creations[0][1])
+    case.expect("GW-LINK-01", bool(successes), "a created link", finding, exchange=creations[0][1], hint=hint)
+    if successes:
+        whole_number_answer = await _create_for_whole_number(case)
+        successes += [("", whole_number_answer)] if is_created(case, whole_number_answer) else []
+    for network, answer in successes:
         body, where = answer.object(), {"network": network}
         texts = {"GW-LINK-02": "checkout_url", "GW-LINK-03": "token", "GW-LINK-04": "chain", "GW-LINK-06": "expires_at"}
         for row, member in texts.items():
             value = body.get(member)
             holds = isinstance(value, str) and bool(value)
-            case.expect(row, holds, f"{member} as a text", _shown(body, member), exchange=answer, where=where)
+            case.expect(row, holds, f"{member} as a text", _describe_member(body, member), exchange=answer, where=where)
         amount = body.get("amount_microunits")
         holds = isinstance(amount, int) and not isinstance(amount, bool)
-        told = _shown(body, "amount_microunits")
-        case.expect("GW-LINK-05", holds, "amount_microunits as an integer", told, exchange=answer, where=where)
+        finding_of_amount = _describe_member(body, "amount_microunits")
+        case.expect(
+            "GW-LINK-05", holds, "amount_microunits as an integer", finding_of_amount, exchange=answer, where=where
+        )
 
 
-async def _for_a_whole_number(case: Case) -> Answer:
+async def _create_for_whole_number(case: Case) -> Answer:
     """Return the answer of a link whose amount has no fraction.
 
     A refusal is judged if the same link with a fraction is created.
@@ -94,30 +98,30 @@ async def _for_a_whole_number(case: Case) -> Answer:
     amount = max(2, math.ceil(float(bindings.smallest_amount or 0)))
     answer = named(case, await post(target_of(case), Creation(LINKS, link_body(case, tenant, amount=amount), tenant)))
     if is_refused(answer):
-        beside = link_body(case, tenant, amount=amount + 0.25)
-        accepted = is_created(case, await post(target_of(case), Creation(LINKS, beside, tenant)))
-        found, where = brief(answer), {"amount": str(amount)}
-        expected = "a link for a whole number, as for a fraction"
-        case.expect("GW-LINK-01", not accepted, expected, found, exchange=answer, where=where)
+        fraction_body = link_body(case, tenant, amount=amount + 0.25)
+        is_accepted = is_created(case, await post(target_of(case), Creation(LINKS, fraction_body, tenant)))
+        finding, where = brief(answer), {"amount": str(amount)}
+        requirement = "a link for a whole number, as for a fraction"
+        case.expect("GW-LINK-01", not is_accepted, requirement, finding, exchange=answer, where=where)
     return answer
 
 
-def _shown(body: Mapping[str, Any], member: str) -> str:
+def _describe_member(body: Mapping[str, Any], member: str) -> str:
     return f"{type(body[member]).__name__} {body[member]!r}" if member in body else "no such member"
 
 
-async def _on_each_network(case: Case) -> list[tuple[str, Answer]]:
+async def _create_on_each_network(case: Case) -> list[tuple[str, Answer]]:
     """Return (network, answer) of one creation on each network of each tenant. A key may not reach all of them."""
     tenants = [case.session.tenants.get(name) for name in case.profile.tenants] or [case.session.tenants.get()]
-    wanted = [(tenant, network) for tenant in tenants for network in tenant.networks or ("",)]
+    targets = [(tenant, network) for tenant in tenants for network in tenant.networks or ("",)]
     answers = await run_concurrently(
-        post(target_of(case), Creation(LINKS, link_body(case, tenant, **_network(network)), tenant))
-        for tenant, network in wanted
+        post(target_of(case), Creation(LINKS, link_body(case, tenant, **_network_member(network)), tenant))
+        for tenant, network in targets
     )
-    return [(network, named(case, answer)) for (_, network), answer in zip(wanted, answers, strict=True)]
+    return [(network, named(case, answer)) for (_, network), answer in zip(targets, answers, strict=True)]
 
 
-def _network(network: str) -> dict[str, str]:
+def _network_member(network: str) -> dict[str, str]:
     return {"preferred_network": network} if network else {}
 
 
@@ -134,41 +138,43 @@ async def the_checkout_address_ends_with_the_token(case: Case) -> None:
     Creates two links, and one on each network that the tenants are paid on. Expects that address, path and token fit
     each other in every link that is created.
     """
-    made = [await link(case) for _ in range(2)]
-    made += [answer for _, answer in await _on_each_network(case) if is_created(case, answer)]
-    for answer in made:
+    answers = [await link(case) for _ in range(2)]
+    answers += [answer for _, answer in await _create_on_each_network(case) if is_created(case, answer)]
+    for answer in answers:
         body = answer.object()
         url, token = str(body.get("checkout_url", "")), token_of(answer)
-        under, path = address_parts(case.session.gateway, url)
-        case.expect("GW-LINK-07", under, f"under {case.session.gateway}", url, exchange=answer)
-        shaped = path is not None and re.fullmatch(r"/checkout/[^/?#]+", path) is not None
-        case.expect("GW-LINK-08", shaped, f"{CHECKOUT}<token>", url, exchange=answer)
-        same = token is not None and url.rsplit("/", 1)[-1] == token
-        case.expect("GW-LINK-09", same, "the last segment equal to token", url, exchange=answer)
+        is_under, path = address_parts(case.session.gateway, url)
+        case.expect("GW-LINK-07", is_under, f"under {case.session.gateway}", url, exchange=answer)
+        has_path = path is not None and re.fullmatch(r"/checkout/[^/?#]+", path) is not None
+        case.expect("GW-LINK-08", has_path, f"{CHECKOUT}<token>", url, exchange=answer)
+        is_same = token is not None and url.rsplit("/", 1)[-1] == token
+        case.expect("GW-LINK-09", is_same, "the last segment equal to token", url, exchange=answer)
 
 
 def address_parts(base: str, url: str) -> tuple[bool, str | None]:
     """Return whether `url` is below `base`, and the path that follows, else the path of `url`."""
     try:
-        ours, theirs = urlsplit(base), urlsplit(url)
-        same = (ours.scheme, ours.hostname, ours.port or _port(ours.scheme)) == (
-            theirs.scheme,
-            theirs.hostname,
-            theirs.port or _port(theirs.scheme),
+        own_parts, other_parts = urlsplit(base), urlsplit(url)
+        is_same_origin = (own_parts.scheme, own_parts.hostname, own_parts.port or _default_port(own_parts.scheme)) == (
+            other_parts.scheme,
+            other_parts.hostname,
+            other_parts.port or _default_port(other_parts.scheme),
         )
     except ValueError:
         return False, None
-    prefix = ours.path.rstrip("/")
-    rest = (
-        theirs.path + (f"?{theirs.query}" if theirs.query else "") + (f"#{theirs.fragment}" if theirs.fragment else "")
+    prefix = own_parts.path.rstrip("/")
+    path_and_query = (
+        other_parts.path
+        + (f"?{other_parts.query}" if other_parts.query else "")
+        + (f"#{other_parts.fragment}" if other_parts.fragment else "")
     )
     # User information in an address (`https://gateway.example@elsewhere/`) shows one host to a reader and leads to
     # another.
-    under = same and (theirs.path + "/").startswith(prefix + "/") and theirs.username is None
-    return under, rest.removeprefix(prefix) if under else rest
+    is_under = is_same_origin and (other_parts.path + "/").startswith(prefix + "/") and other_parts.username is None
+    return is_under, path_and_query.removeprefix(prefix) if is_under else path_and_query
 
 
-def _port(scheme: str) -> int:
+def _default_port(scheme: str) -> int:
     return {"http": 80, "https": 443}.get(scheme, 0)
 
 
@@ -187,31 +193,31 @@ async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
     time, one form for each network, and at least two different chains. If a network is refused to all tenants, expects
     that its hyphen form is not accepted instead.
     """
-    made = [*await _on_each_network(case), *await _on_each_network(case)]
-    await _refused_for_its_underscores(case, made)
-    good = [(network, answer) for network, answer in made if network and is_created(case, answer)]
-    if not good:
-        open_point = next((one for _, answer in made if (one := asked_for(case.profile, LINKS, answer))), None)
+    creations = [*await _create_on_each_network(case), *await _create_on_each_network(case)]
+    await _judge_hyphen_forms(case, creations)
+    successes = [(network, answer) for network, answer in creations if network and is_created(case, answer)]
+    if not successes:
+        open_point = next((one for _, answer in creations if (one := asked_for(case.profile, LINKS, answer))), None)
         raise Inconclusive(
             open_point or "no link was created on a network that the profile names; give [tenants.first] networks"
         )
-    forms: dict[str, set[str]] = {}
-    for network, answer in good:
+    forms_by_network: dict[str, set[str]] = {}
+    for network, answer in successes:
         chain, where = answer.object().get("chain"), {"network": network}
         case.expect("GW-LINK-12", "_" in network, "an underscore name accepted", network, exchange=answer, where=where)
-        hyphen = isinstance(chain, str) and _HYPHENATED.fullmatch(chain) is not None
+        hyphen = isinstance(chain, str) and _HYPHEN_FORM.fullmatch(chain) is not None
         case.expect("GW-LINK-10", hyphen, "parts joined by a hyphen", chain, exchange=answer, where=where)
         label = case.profile.network_label(network)
         if label is not None:
             case.expect("GW-LINK-11", chain == label, label, chain, exchange=answer, where=where)
-        forms.setdefault(network, set()).add(str(chain))
+        forms_by_network.setdefault(network, set()).add(str(chain))
     # Two rounds were made, so a network with two forms, or two networks with one form, shows here.
-    one_each = all(len(found) == 1 for found in forms.values())
-    apart = len({form for found in forms.values() for form in found}) >= len(forms)
-    case.expect("GW-LINK-11", one_each and apart, "one form for each network, no two alike", forms)
-    chains = {form.partition("-")[0] for found in forms.values() for form in found}
-    if len({case.profile.usual_network(network).partition("_")[0] for network, _ in made}) < 2:
-        _one_chain_only(case)
+    one_each = all(len(found) == 1 for found in forms_by_network.values())
+    all_differ = len({form for found in forms_by_network.values() for form in found}) >= len(forms_by_network)
+    case.expect("GW-LINK-11", one_each and all_differ, "one form for each network, no two alike", forms_by_network)
+    chains = {form.partition("-")[0] for found in forms_by_network.values() for form in found}
+    if len({case.profile.usual_network(network).partition("_")[0] for network, _ in creations}) < 2:
+        _leave_single_chain(case)
     else:
         case.expect("GW-LINK-18", len(chains) > 1, "links on two chains at least", sorted(chains))
 
@@ -232,7 +238,7 @@ async def a_link_without_a_network_is_on_the_first(case: Case) -> None:
         case.mark_not_applicable("GW-LINK-11", "the profile names no administrator of a gateway with that option")
         return
     admin, payout = administrator(case), case.session.tenants.get().payout
-    chains = await _chains(case, await admin.tenant("Weldproof networks", payout))
+    chains = await _list_chains(case, await admin.tenant("Weldproof networks", payout))
     if len(chains) < _NETWORKS_WITH_AN_ORDER:
         case.mark_not_applicable(
             "GW-LINK-11", "a new tenant has links on one network only, so no other can be the first"
@@ -241,30 +247,34 @@ async def a_link_without_a_network_is_on_the_first(case: Case) -> None:
     for order in (sorted(chains), sorted(chains, reverse=True)):
         # Both orders: if the default were the first by name, one order alone would not reveal it.
         tenant = await admin.tenant("Weldproof order of networks", {network: payout[network] for network in order})
-        usual = {name: value for name, value in link_body(case, tenant).items() if name != "preferred_network"}
-        for asked, members in (("no member", {}), ("null", {"preferred_network": None})):
-            answer = named(case, await post(target_of(case), Creation(LINKS, {**usual, **members}, tenant)))
-            chain, wanted = answer.object().get("chain"), chains[order[0]]
-            holds, where = is_created(case, answer) and chain == wanted, {"preferred_network": asked}
-            found = f"{answer.status} {chain}"
-            case.expect("GW-LINK-11", holds, f"the first network, {wanted}", found, exchange=answer, where=where)
+        other_members = {name: value for name, value in link_body(case, tenant).items() if name != "preferred_network"}
+        for variant, members in (("no member", {}), ("null", {"preferred_network": None})):
+            answer = named(case, await post(target_of(case), Creation(LINKS, {**other_members, **members}, tenant)))
+            chain, wanted_chain = answer.object().get("chain"), chains[order[0]]
+            is_first, where = is_created(case, answer) and chain == wanted_chain, {"preferred_network": variant}
+            finding = f"{answer.status} {chain}"
+            case.expect(
+                "GW-LINK-11", is_first, f"the first network, {wanted_chain}", finding, exchange=answer, where=where
+            )
 
 
-async def _chains(case: Case, tenant: Credentials) -> dict[str, object]:
+async def _list_chains(case: Case, tenant: Credentials) -> dict[str, object]:
     """Return `chain` of a link on each network that a tenant has links on, by the network's name."""
-    found = {}
+    chains = {}
     for network in tenant.payout:
         body = link_body(case, tenant, preferred_network=network)
         answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
         if is_created(case, answer):
-            found[network] = answer.object().get("chain")
-    return found
+            chains[network] = answer.object().get("chain")
+    return chains
 
 
-async def _refused_for_its_underscores(case: Case, made: Sequence[tuple[str, Answer]]) -> None:
+async def _judge_hyphen_forms(case: Case, creations: Sequence[tuple[str, Answer]]) -> None:
     """Judge networks on which no tenant gets a link: if the hyphen form gets one, the spelling was the reason."""
-    accepted = {network for network, answer in made if is_created(case, answer)}
-    for network in dict.fromkeys(network for network, _ in made if "_" in network and network not in accepted):
+    accepted_networks = {network for network, answer in creations if is_created(case, answer)}
+    for network in dict.fromkeys(
+        network for network, _ in creations if "_" in network and network not in accepted_networks
+    ):
         hyphens = case.profile.network_label(network) or network.replace("_", "-")
         tenants = [case.session.tenants.get(name) for name in case.profile.tenants] or [case.session.tenants.get()]
         for tenant in (one for one in tenants if network in one.networks):
@@ -272,11 +282,11 @@ async def _refused_for_its_underscores(case: Case, made: Sequence[tuple[str, Ans
             answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
             where = {"network": network}
             if is_created(case, answer) and answer.object().get("chain") == hyphens:
-                found = f"{hyphens} only"
-                case.expect("GW-LINK-12", False, f"{network} accepted", found, exchange=answer, where=where)
+                finding = f"{hyphens} only"
+                case.expect("GW-LINK-12", False, f"{network} accepted", finding, exchange=answer, where=where)
 
 
-def _one_chain_only(case: Case) -> None:
+def _leave_single_chain(case: Case) -> None:
     if len(case.profile.claims.lanes) == 1:
         case.mark_not_applicable("GW-LINK-18", f"the profile claims one lane only, {case.profile.claims.lanes[0]}")
         what = "chains: the profile claims one lane, and a gateway must offer links on two (GW-LINK-18)"
@@ -305,8 +315,8 @@ async def a_link_tells_when_it_expires(case: Case) -> None:
     if expires is None:
         case.mark_inconclusive("GW-LINK-15", "expires_at cannot be read, which GW-LINK-14 judges")
         return
-    future = expires.timestamp() > now(case)
-    case.expect("GW-LINK-15", future, "in the future", f"{text}, now {now(case)}", exchange=answer)
+    is_future = expires.timestamp() > now(case)
+    case.expect("GW-LINK-15", is_future, "in the future", f"{text}, now {now(case)}", exchange=answer)
 
 
 @check(
@@ -323,5 +333,5 @@ async def two_creations_are_two_links(case: Case) -> None:
     answers = [await link(case, tenant), await link(case, tenant)]
     answers += await run_concurrently(link(case, tenant) for _ in range(_AT_ONCE))
     tokens = [token_of(answer) for answer in answers]
-    found = f"{len(set(tokens))} tokens for {len(tokens)} links"
-    case.expect("GW-LINK-16", len(set(tokens)) == len(tokens), "a token for each", found, exchange=answers[-1])
+    finding = f"{len(set(tokens))} tokens for {len(tokens)} links"
+    case.expect("GW-LINK-16", len(set(tokens)) == len(tokens), "a token for each", finding, exchange=answers[-1])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # imported when that lane is paid on, since its libraries com
     from conformance.lanes.solana.instructions import TokenTransfer
 
 _ROW = "GW-CHK-13"
-_APART = "no tenant of the profile has the payout address that the rail has on this lane"
+_NO_SHARED_ADDRESS = "no tenant of the profile has the payout address that the rail has on this lane"
 Send = Callable[[Case, Challenge, Opened], Awaitable[str]]
 
 
@@ -68,25 +68,25 @@ async def one_transfer_for_a_call_and_a_link(case: Case) -> None:
         )
         return
     operation = case.session.catalog.operations[0]
-    where = await _shared(case, operation)
-    if where is None:
-        case.mark_not_applicable(_ROW, _APART)
+    shared_address = await _find_shared_address(case, operation)
+    if shared_address is None:
+        case.mark_not_applicable(_ROW, _NO_SHARED_ADDRESS)
         return
     # A control for the rail: without it a rail that refuses every payment would pass.
     await honest_payment_is_served(case, operation)
-    tried = [(what, send, first) for what, send in ways.items() for first in ("the call", "the link")]
-    pairs = await run_concurrently(_Pair.made(case, operation, where, *one) for one in tried)
+    combinations = [(what, send, first) for what, send in ways.items() for first in ("the call", "the link")]
+    pairs = await run_concurrently(_Pair.create(case, operation, shared_address, *one) for one in combinations)
     # Two services that share no table race for the transfer. Half of the pairs reach the rail first, the other half the
     # gateway.
-    await run_concurrently(pair.show(case) for pair in pairs if pair.first == "the call")
-    await _paid_apart(case, where)
-    await run_concurrently(pair.show(case) for pair in pairs if pair.first == "the link")
+    await run_concurrently(pair.show(case) for pair in pairs if pair.first_credited == "the call")
+    await _pay_separate_link(case, shared_address)
+    await run_concurrently(pair.show(case) for pair in pairs if pair.first_credited == "the link")
     for pair in pairs:
         await pair.judge(case)
 
 
 @dataclass(frozen=True, slots=True)
-class _Where:
+class _SharedAddress:
     """Where rail and tenant are both paid: the tenant, the network, and the price of a call in atomic units."""
 
     tenant: Credentials
@@ -94,35 +94,37 @@ class _Where:
     price: int
 
 
-async def _shared(case: Case, operation: Operation) -> _Where | None:
+async def _find_shared_address(case: Case, operation: Operation) -> _SharedAddress | None:
     """Return the tenant whose payout address is the rail's, with network and price; None if there is none."""
     chain = case.profile.chains.of(case.lane)
     entry = (await challenge(case, operation)).entry(case.lane)
     price = atomic_amount(entry.get("maxAmountRequired"))
     for tenant in case.profile.tenants:
-        found = case.session.tenants.get(tenant)
+        credentials = case.session.tenants.get(tenant)
         network = None if chain is None else case.profile.own_network(chain.network)
-        if network is not None and price and found.payout.get(network) == entry.get("payTo"):
-            return _Where(found, network, price)
+        if network is not None and price and credentials.payout.get(network) == entry.get("payTo"):
+            return _SharedAddress(credentials, network, price)
     return None
 
 
-async def _link(case: Case, where: _Where) -> Opened:
-    return await opened(case, microunits=where.price, network=where.network, tenant=where.tenant)
+async def _open_link(case: Case, shared_address: _SharedAddress) -> Opened:
+    return await opened(
+        case, microunits=shared_address.price, network=shared_address.network, tenant=shared_address.tenant
+    )
 
 
-async def _paid_apart(case: Case, where: _Where) -> None:
+async def _pay_separate_link(case: Case, shared_address: _SharedAddress) -> None:
     """Pay a link of the same address correctly, and give the target as long again for the links of the pairs.
 
     Raises:
         Inconclusive: The link does not turn to Paid.
     """
-    link = await _link(case, where)
+    link = await _open_link(case, shared_address)
     await checkout_payer(await case.session.payers.for_rail(case.lane)).settle(link.bill, way(case))
-    done = await flip(case, link)
-    if done is None:
+    transition = await flip(case, link)
+    if transition is None:
         raise Inconclusive("the control, an honest payment, did not turn its page to Paid")
-    await settle_down(done)
+    await settle_down(transition)
 
 
 @dataclass(slots=True)
@@ -138,18 +140,20 @@ class _Pair:
         answer: The rail's answer.
     """
 
-    what: str
-    first: str
+    way: str
+    first_credited: str
     quote: Challenge
     link: Opened
     tx_id: str
     answer: Answer | None = None
 
     @classmethod
-    async def made(cls, case: Case, operation: Operation, where: _Where, what: str, send: Send, first: str) -> _Pair:
+    async def create(
+        cls, case: Case, operation: Operation, shared_address: _SharedAddress, way: str, send: Send, first_credited: str
+    ) -> _Pair:
         """Ask for a call, create a link, and make one transfer for both."""
-        quote, link = await challenge(case, operation), await _link(case, where)
-        return cls(what, first, quote, link, await send(case, quote, link))
+        quote, link = await challenge(case, operation), await _open_link(case, shared_address)
+        return cls(way, first_credited, quote, link, await send(case, quote, link))
 
     async def show(self, case: Case) -> None:
         """Present the transfer to the rail."""
@@ -161,37 +165,39 @@ class _Pair:
         """Judge that not both were given."""
         assert self.answer is not None  # noqa: S101 - `show` comes first
         view, page = await again(case, self.link)
-        paid = view.turned_paid(self.link.before)
-        both = self.answer.status == 200 and bool(paid)
-        found = f"the call was answered {brief(self.answer)} and the page says {sorted(paid)}"
-        where = {"payment": self.what, "credited first": self.first}
-        case.expect(_ROW, not both, "a call or a paid link", found, exchange=page, where=where)
+        paid_lines = view.turned_paid(self.link.before)
+        is_both = self.answer.status == 200 and bool(paid_lines)
+        finding = f"the call was answered {brief(self.answer)} and the page says {sorted(paid_lines)}"
+        where = {"payment": self.way, "credited first": self.first_credited}
+        case.expect(_ROW, not is_both, "a call or a paid link", finding, exchange=page, where=where)
 
 
-def _on_solana(around: Callable[[Quoted, Opened, TokenTransfer], list[Any]], *, named: bool = False) -> Send:
+def _solana_sender(
+    arrange: Callable[[Quoted, Opened, TokenTransfer], list[Any]], *, with_reference: bool = False
+) -> Send:
     async def send(case: Case, quote: Challenge, link: Opened) -> str:
         from conformance.judging.rail.solana.orders import Quoted  # noqa: PLC0415 - it imports the lane's libraries
         from conformance.lanes.solana.instructions import pubkey  # noqa: PLC0415 - as above
 
-        quoted = await Quoted.of(case, quote)
-        own = [pubkey(link.bill.reference, "reference")] if named and link.bill.reference else []
-        references = (quoted.order.reference, *own)
-        return await quoted.send(lambda made: around(quoted, link, made), references=references)
+        transfer_order = await Quoted.of(case, quote)
+        own_references = [pubkey(link.bill.reference, "reference")] if with_reference and link.bill.reference else []
+        references = (transfer_order.order.reference, *own_references)
+        return await transfer_order.send(lambda made: arrange(transfer_order, link, made), references=references)
 
     return send
 
 
-def _memo(quoted: Quoted, link: Opened) -> Any:
+def _memo_instruction(transfer_order: Quoted, link: Opened) -> Any:
     from conformance.lanes.solana.instructions import memo  # noqa: PLC0415 - as above
 
-    return memo(quoted.payer.main.key, link.memo.encode())
+    return memo(transfer_order.payer.main.key, link.memo.encode())
 
 
-def _a_unit(made: TokenTransfer) -> Any:
-    return made.changed(amount=1, references=()).instruction()
+def _unit_transfer(transfer: TokenTransfer) -> Any:
+    return transfer.changed(amount=1, references=()).instruction()
 
 
-def _noted(form: str) -> Send:
+def _algorand_sender(form: str) -> Send:
     async def send(case: Case, quote: Challenge, link: Opened) -> str:
         payer, entry = await algorand_payer(case), quote.entry(case.lane)
         note = form.format(token=quote.reference(case.lane), memo=link.memo).encode()
@@ -203,17 +209,21 @@ def _noted(form: str) -> Send:
 
 _WAYS: Mapping[str, Mapping[str, Send]] = {
     "algorand": {
-        "the memo and the token in one note": _noted("{memo} {token}"),
-        "the token and the memo in one note": _noted("{token} {memo}"),
+        "the memo and the token in one note": _algorand_sender("{memo} {token}"),
+        "the token and the memo in one note": _algorand_sender("{token} {memo}"),
     },
     "solana": {
-        "the memo before": _on_solana(lambda quoted, link, made: [_memo(quoted, link), made.instruction()]),
-        "the memo behind": _on_solana(lambda quoted, link, made: [made.instruction(), _memo(quoted, link)]),
-        "the link's reference named, too": _on_solana(
-            lambda quoted, link, made: [_memo(quoted, link), made.instruction()], named=True
+        "the memo before": _solana_sender(
+            lambda quoted, link, made: [_memo_instruction(quoted, link), made.instruction()]
         ),
-        "followed by a transfer of one unit": _on_solana(
-            lambda quoted, link, made: [_memo(quoted, link), made.instruction(), _a_unit(made)]
+        "the memo behind": _solana_sender(
+            lambda quoted, link, made: [made.instruction(), _memo_instruction(quoted, link)]
+        ),
+        "the link's reference named, too": _solana_sender(
+            lambda quoted, link, made: [_memo_instruction(quoted, link), made.instruction()], with_reference=True
+        ),
+        "followed by a transfer of one unit": _solana_sender(
+            lambda quoted, link, made: [_memo_instruction(quoted, link), made.instruction(), _unit_transfer(made)]
         ),
     },
 }

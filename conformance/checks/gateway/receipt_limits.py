@@ -22,7 +22,7 @@ _OF_EVERY_429 = ("GW-RATE-03", "GW-RATE-04", "GW-HTTP-08")
 _FIX = "Count a caller's receipt verifications separately. Accept at most 120 in any minute, and answer others 429."
 
 
-async def _prepared(case: Case, service: LimitedGateway) -> tuple[dict[str, str], dict[str, str]]:
+async def _prepare_verification(case: Case, service: LimitedGateway) -> tuple[dict[str, str], dict[str, str]]:
     """Return body and header fields of a verification; the receipt is valid if one is available."""
     try:
         headers = service.tenant("first").headers
@@ -46,9 +46,9 @@ async def verification_is_throttled(case: Case) -> None:
     429 Retry-After, the error envelope and a request id, as from those of a tenant's rate.
     """
     async with limited_gateway(case) as service:
-        call = await _prepared(case, service)
+        call = await _prepare_verification(case, service)
         try:
-            await _exhaust(case, service, call)
+            await _judge_two_loads(case, service, call)
         except Inconclusive as reason:
             case.mark_inconclusive("GW-RCPT-31", str(reason))
         for row in (one for one in _OF_EVERY_429 if one not in case.judged_rows):
@@ -56,29 +56,29 @@ async def verification_is_throttled(case: Case) -> None:
             case.mark_not_applicable(row, "no verification was answered 429")
 
 
-async def _exhaust(case: Case, service: LimitedGateway, call: tuple[dict[str, str], dict[str, str]]) -> None:
-    started = service.now
+async def _judge_two_loads(case: Case, service: LimitedGateway, call: tuple[dict[str, str], dict[str, str]]) -> None:
+    start_time = service.now
     answers = await _verify(service, call, _BEYOND)
-    quick_enough(service, started, throttled(answers), f"{_BEYOND} calls")
+    quick_enough(service, start_time, throttled(answers), f"{_BEYOND} calls")
     _judge(case, service, answers, "at once")
     # A minute of rest fills any bucket and empties any window, so the second load is judged alone.
     await service.advance(MINUTE + 1)
-    started, answers = service.now, await _verify(service, call, _BATCH)
-    answered = service.now
+    start_time, answers = service.now, await _verify(service, call, _BATCH)
+    answer_time = service.now
     for number in range(1, _BEYOND // _BATCH):
-        await service.advance_to(answered + number * _APART)
+        await service.advance_to(answer_time + number * _APART)
         answers += await _verify(service, call, _BATCH)
-    quick_enough(service, started, throttled(answers), f"{len(answers)} calls")
+    quick_enough(service, start_time, throttled(answers), f"{len(answers)} calls")
     _judge(case, service, answers, f"within {(_BEYOND // _BATCH - 1) * _APART:.0f} seconds")
 
 
 def _judge(case: Case, service: LimitedGateway, answers: list[Answer], how: str) -> None:
-    refused = throttled(answers)
-    for answer in refused:
+    refusals = throttled(answers)
+    for answer in refusals:
         judge_throttled(case, service, answer)
-    found = f"{len(refused)} of {len(answers)} {how}"
-    shown = refused[0] if refused else answers[-1]
-    case.expect("GW-RCPT-31", bool(refused), "429 for some", found, exchange=shown, where={"calls": how})
+    finding = f"{len(refusals)} of {len(answers)} {how}"
+    shown = refusals[0] if refusals else answers[-1]
+    case.expect("GW-RCPT-31", bool(refusals), "429 for some", finding, exchange=shown, where={"calls": how})
 
 
 @check("GW-RCPT-32", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
@@ -88,13 +88,13 @@ async def spaced_verifications_pass(case: Case) -> None:
     After a rest sends two verifications a second for a minute. Expects no 429.
     """
     async with limited_gateway(case) as service:
-        call = await _prepared(case, service)
-        refused: list[Answer] = []
+        call = await _prepare_verification(case, service)
+        refusals: list[Answer] = []
         answers: list[Answer] = []
         for second in range(_SECONDS - 1):
             if second:
                 await service.advance(1)
             answers += await _verify(service, call, _EACH_SECOND)
-        refused = throttled(answers)
-        found = f"{len(refused)} of {len(answers)}"
-        case.expect("GW-RCPT-32", not refused, "no 429", found, exchange=(refused or answers)[0])
+        refusals = throttled(answers)
+        finding = f"{len(refusals)} of {len(answers)}"
+        case.expect("GW-RCPT-32", not refusals, "no 429", finding, exchange=(refusals or answers)[0])

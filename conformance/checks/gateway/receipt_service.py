@@ -40,12 +40,12 @@ async def platform_receipt(case: Case) -> None:
 
     Presents a receipt that the platform signed, and no other member. Expects 200 with a report.
     """
-    hosted = await verifier(case)
-    token = needs_platform(hosted)
-    answer = await hosted.present(case, Vector("the platform's", "GW-RCPT-01", token, valid=True))
+    hosted_verifier = await verifier(case)
+    token = needs_platform(hosted_verifier)
+    answer = await hosted_verifier.present(case, Vector("the platform's", "GW-RCPT-01", token, valid=True))
     for row in case.check.rows:
-        held = answer.status == 200 and bool(answer.object())
-        case.expect(row, held, "200 with a report", describe(answer), exchange=answer)
+        holds = answer.status == 200 and bool(answer.object())
+        case.expect(row, holds, "200 with a report", describe(answer), exchange=answer)
 
 
 @check(
@@ -60,17 +60,17 @@ async def published_keys(case: Case) -> None:
     Gets the key document (the bound path, else the usual ones). Expects at least one Ed25519 key and no private member,
     and that a platform receipt passes with the whole document as `jwks`.
     """
-    hosted = await verifier(case)
-    document = hosted.material.jwks
+    hosted_verifier = await verifier(case)
+    document = hosted_verifier.material.jwks
     if document is None:
         raise Inconclusive("unbound: no key document is found at the usual paths; bind [gateway] jwks_path")
-    hidden = private_members(document)
-    held = bool(keys_of_jwks(document)) and not hidden
-    case.expect("GW-RCPT-15", held, "an Ed25519 key and public members only", hidden or "no Ed25519 key")
-    token = needs_platform(hosted)
-    answer = await hosted.present(case, Vector("its own key set", "GW-RCPT-14", token, document, valid=True))
-    expected = "200 with the published document as jwks"
-    case.expect("GW-RCPT-14", answer.status == 200, expected, describe(answer), exchange=answer)
+    private_names = private_members(document)
+    holds = bool(keys_of_jwks(document)) and not private_names
+    case.expect("GW-RCPT-15", holds, "an Ed25519 key and public members only", private_names or "no Ed25519 key")
+    token = needs_platform(hosted_verifier)
+    answer = await hosted_verifier.present(case, Vector("its own key set", "GW-RCPT-14", token, document, valid=True))
+    requirement = "200 with the published document as jwks"
+    case.expect("GW-RCPT-14", answer.status == 200, requirement, describe(answer), exchange=answer)
 
 
 @check(
@@ -85,39 +85,43 @@ async def verification_is_stateless(case: Case) -> None:
     before the valid ones, in a shuffled order concurrently, and as another client. The other client has no credentials,
     or those of another tenant if verification requires some. Expects the same status and code each time.
     """
-    hosted = await verifier(case)
+    hosted_verifier = await verifier(case)
     # Drawn from the run's nonce, so that the third parties are new to the target in every run: no cache knows their
     # keys.
     strangers = random.Random(f"{case.session.nonce}:strangers")  # noqa: S311 - keys that sign test receipts only
-    material = Material.of(hosted.material.platform, hosted.material.jwks, strangers)
-    chosen = [one for one in vectors(material) if one.name in _STATELESS]
-    answers: dict[str, list[Answer]] = {one.name: [] for one in chosen}
+    material = Material.of(hosted_verifier.material.platform, hosted_verifier.material.jwks, strangers)
+    sampled_vectors = [vector for vector in vectors(material) if vector.name in _STATELESS]
+    answers: dict[str, list[Answer]] = {vector.name: [] for vector in sampled_vectors}
     # False sorts before True: the forged ones come first, so no accepted receipt can have taught the server a key.
-    for one in sorted(chosen, key=lambda one: one.valid):
-        answers[one.name].append(await hosted.present(case, one))
-    shuffled = case.rng.sample(chosen, len(chosen))
-    for one, answer in zip(
-        shuffled, await run_concurrently(hosted.present(case, one) for one in shuffled), strict=True
+    for vector in sorted(sampled_vectors, key=lambda vector: vector.valid):
+        answers[vector.name].append(await hosted_verifier.present(case, vector))
+    shuffled_vectors = case.rng.sample(sampled_vectors, len(sampled_vectors))
+    for vector, answer in zip(
+        shuffled_vectors,
+        await run_concurrently(hosted_verifier.present(case, vector) for vector in shuffled_vectors),
+        strict=True,
     ):
-        answers[one.name].append(answer)
-    for one in reversed(chosen):
-        answers[one.name].append(await _of_another_client(case, hosted, one))
-    member = _code_member([many[0] for many in answers.values()], case)
-    for name, many in answers.items():
-        seen = [_verdict(answer, member) for answer in many]
-        found = "; ".join(map(str, seen))
-        same = len(set(seen)) == 1
-        case.expect("GW-RCPT-27", same, "one verdict", found, exchange=many[-1], where={"receipt": name})
+        answers[vector.name].append(answer)
+    for vector in reversed(sampled_vectors):
+        answers[vector.name].append(await _present_as_other_client(case, hosted_verifier, vector))
+    member = _code_member([vector_answers[0] for vector_answers in answers.values()], case)
+    for name, vector_answers in answers.items():
+        verdicts = [_verdict(answer, member) for answer in vector_answers]
+        finding = "; ".join(map(str, verdicts))
+        is_same = len(set(verdicts)) == 1
+        case.expect("GW-RCPT-27", is_same, "one verdict", finding, exchange=vector_answers[-1], where={"receipt": name})
 
 
-async def _of_another_client(case: Case, hosted: Verifier, vector: Vector) -> Answer:
+async def _present_as_other_client(case: Case, hosted_verifier: Verifier, vector: Vector) -> Answer:
     """Present a receipt on a separate connection, without credentials if the target accepts that."""
-    fresh = {"connection": "close"}
-    answer = await hosted.present(case, vector, headers=fresh)
+    connection_header = {"connection": "close"}
+    answer = await hosted_verifier.present(case, vector, headers=connection_header)
     if answer.status not in _NOT_WITHOUT_CREDENTIALS:
         return answer
     tenants = list(case.profile.tenants)
-    return await hosted.present(case, vector, headers={**fresh, **case.session.tenants.get(tenants[-1]).headers})
+    return await hosted_verifier.present(
+        case, vector, headers={**connection_header, **case.session.tenants.get(tenants[-1]).headers}
+    )
 
 
 def _code_member(answers: Sequence[Answer], case: Case) -> str | None:
@@ -141,8 +145,8 @@ async def body_without_a_receipt(case: Case) -> None:
     Sends an empty object, null and values of other types in the receipt's place, a body that is not an object, and one
     that is not JSON. Expects a client error with a JSON object that is the envelope or a report.
     """
-    hosted = await verifier(case)
-    member = hosted.member
+    hosted_verifier = await verifier(case)
+    member = hosted_verifier.member
     bodies: dict[str, Any] = {
         "an empty object": {},
         "null": {member: None},
@@ -156,18 +160,18 @@ async def body_without_a_receipt(case: Case) -> None:
         "a key set alone": {"jwks": {"keys": []}},
     }
     call, headers = target_of(case), case.session.tenants.headers()
-    for what, body in bodies.items():
+    for body_name, body in bodies.items():
         # Half a second is 120 calls a minute, the rate that every gateway has to accept (P-RL-02).
-        await asyncio.sleep(0.5 if hosted.spaced else 0)
+        await asyncio.sleep(0.5 if hosted_verifier.spaced else 0)
         answer = await call("POST", RECEIPT_VERIFY, json_body=body, headers=headers)
-        _refused(case, answer, what)
+        _judge_refusal(case, answer, body_name)
     answer = await call("POST", RECEIPT_VERIFY, body=b"{", headers={**headers, "content-type": "application/json"})
-    _refused(case, answer, "not JSON")
+    _judge_refusal(case, answer, "not JSON")
 
 
-def _refused(case: Case, answer: Answer, what: str) -> None:
+def _judge_refusal(case: Case, answer: Answer, body_name: str) -> None:
     report = answer.object()
-    structured = envelope_fault(answer) is None or (answer.status == 422 and bool(report))
-    held = is_refused(answer) and structured
-    expected = "a client error with the envelope or a report"
-    case.expect("GW-RCPT-28", held, expected, describe(answer), exchange=answer, where={"body": what})
+    has_structure = envelope_fault(answer) is None or (answer.status == 422 and bool(report))
+    holds = is_refused(answer) and has_structure
+    requirement = "a client error with the envelope or a report"
+    case.expect("GW-RCPT-28", holds, requirement, describe(answer), exchange=answer, where={"body": body_name})

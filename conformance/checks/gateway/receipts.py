@@ -15,8 +15,8 @@ from conformance.receipts.reports import code, code_member, telling
 from conformance.receipts.verifier import Verifier, describe, verifier
 
 Outcome = tuple[Vector, Answer]
-_PASSED, _FAILED = 200, 422
-_NINE, _EIGHT = 9, 8
+_PASS_STATUS, _FAIL_STATUS = 200, 422
+_MOST_CODES, _VECTOR_CODES = 9, 8
 # Rows whose sentence names 422. The others require only that a receipt fails or is rejected, so 400 passes as well.
 _STRICTLY_422 = frozenset({"GW-RCPT-02", "GW-RCPT-03", "GW-RCPT-04", "GW-RCPT-19"})
 # Here the request itself is faulty (a key set without a usable key), so an error without a report passes.
@@ -84,73 +84,82 @@ async def receipt_vectors(case: Case) -> None:
     distinguishes the two, one typed code in each fail report, and nine at most in all. Expects the verdict of the
     suite's own verifier for every one. If no valid receipt passes, nothing is decided.
     """
-    hosted = await verifier(case)
-    chosen = hosted.wanted(vectors(hosted.material))
-    answers = await run_concurrently((hosted.present(case, one) for one in chosen), at_once=8)
-    outcomes = list(zip(chosen, answers, strict=True))
-    _needs_a_pass(hosted, outcomes)
+    hosted_verifier = await verifier(case)
+    sampled_vectors = hosted_verifier.wanted(vectors(hosted_verifier.material))
+    answers = await run_concurrently((hosted_verifier.present(case, one) for one in sampled_vectors), at_once=8)
+    outcomes = list(zip(sampled_vectors, answers, strict=True))
+    _require_a_pass(hosted_verifier, outcomes)
     # If no valid receipt passes, the hint says what to bind. The single hints would all mislead.
-    unpassed = not any(one.valid and answer.status == _PASSED for one, answer in outcomes)
+    has_no_pass = not any(one.valid and answer.status == _PASS_STATUS for one, answer in outcomes)
     for vector, answer in outcomes:
         if vector.row in case.check.rows:
-            _judge(case, vector, answer, _unbound(hosted) if unpassed else None)
-        _standalone(case, hosted, vector, answer)
-    _without_platform(case, hosted)
-    _reports(case, outcomes)
+            _judge(case, vector, answer, _likely_binding_fault(hosted_verifier) if has_no_pass else None)
+        _judge_standalone(case, hosted_verifier, vector, answer)
+    _leave_platform_rows(case, hosted_verifier)
+    _judge_reports(case, outcomes)
 
 
-def _needs_a_pass(hosted: Verifier, outcomes: Sequence[Outcome]) -> None:
+def _require_a_pass(hosted_verifier: Verifier, outcomes: Sequence[Outcome]) -> None:
     """Continue only if a valid receipt passes: a verifier that refuses everything has proved nothing.
 
     Raises:
         Inconclusive: None passes, and no receipt is known to have the right structure.
     """
-    if hosted.material.platform is None and not any(one.valid and answer.status == _PASSED for one, answer in outcomes):
+    if hosted_verifier.material.platform is None and not any(
+        one.valid and answer.status == _PASS_STATUS for one, answer in outcomes
+    ):
         raise Inconclusive(
             "unbound: no receipt of the suite's own passes and no platform receipt is at hand to take its structure "
             "from; bind [gateway] screen_body, or give [gateway] receipt_file"
         )
 
 
-def _unbound(hosted: Verifier) -> str:
+def _likely_binding_fault(hosted_verifier: Verifier) -> str:
     """Return the likely reason if no valid receipt passes at all: a wrong binding, not a fault of cryptography."""
     return (
-        f"No valid receipt passes: is {hosted.member} the member that carries it ([gateway] receipt_member), and are "
+        f"No valid receipt passes: is {hosted_verifier.member} the member that carries it ([gateway] receipt_member), and are "
         "your own receipts of the profile's form? If so, verify them as the interface says"
     )
 
 
-def _judge(case: Case, vector: Vector, answer: Answer, unbound: str | None) -> None:
+def _judge(case: Case, vector: Vector, answer: Answer, binding_hint: str | None) -> None:
     where = {"receipt": vector.name}
     hint = _HINTS.get(vector.row)
     if vector.valid:
-        hint = unbound or hint
-        held = answer.status == _PASSED and bool(answer.object())
-        expected = "200 with a report"
+        hint = binding_hint or hint
+        holds = answer.status == _PASS_STATUS and bool(answer.object())
+        requirement = "200 with a report"
         case.expect(
-            vector.row, held, expected, describe(answer), exchange=answer, where=where, hint=hint, beyond=vector.beyond
+            vector.row,
+            holds,
+            requirement,
+            describe(answer),
+            exchange=answer,
+            where=where,
+            hint=hint,
+            beyond=vector.beyond,
         )
         return
-    refused = {_FAILED} if vector.row in _STRICTLY_422 else {400, _FAILED}
-    report = bool(answer.object()) or vector.row in _NO_REPORT_DUE
-    held, expected = answer.status in refused and report, "422 with a fail report"
+    refusal_statuses = {_FAIL_STATUS} if vector.row in _STRICTLY_422 else {400, _FAIL_STATUS}
+    has_report = bool(answer.object()) or vector.row in _NO_REPORT_DUE
+    holds, requirement = answer.status in refusal_statuses and has_report, "422 with a fail report"
     case.expect(
-        vector.row, held, expected, describe(answer), exchange=answer, where=where, hint=hint, beyond=vector.beyond
+        vector.row, holds, requirement, describe(answer), exchange=answer, where=where, hint=hint, beyond=vector.beyond
     )
 
 
-def _standalone(case: Case, hosted: Verifier, vector: Vector, answer: Answer) -> None:
+def _judge_standalone(case: Case, hosted_verifier: Verifier, vector: Vector, answer: Answer) -> None:
     """Judge that the suite's own verifier, with the same key set, has the same verdict."""
-    keys = hosted.material.jwks if vector.jwks is None else vector.jwks
+    keys = hosted_verifier.material.jwks if vector.jwks is None else vector.jwks
     # A fault of the service is no verdict.
     if keys is None or answer.status >= 500:
         return
     # Without the nine bound codes the structure of a receipt is the target's own, so only its signature is compared.
-    verified = _verdict(vector, keys) if hosted.judges_structure else vector.valid
+    is_valid = _own_verdict(vector, keys) if hosted_verifier.judges_structure else vector.valid
     case.expect(
         "X-DIFF-02",
-        verified == (answer.status == _PASSED),
-        f"the standalone verifier's verdict: {'pass' if verified else 'fail'}",
+        is_valid == (answer.status == _PASS_STATUS),
+        f"the standalone verifier's verdict: {'pass' if is_valid else 'fail'}",
         describe(answer),
         exchange=answer,
         where={"receipt": vector.name},
@@ -158,7 +167,7 @@ def _standalone(case: Case, hosted: Verifier, vector: Vector, answer: Answer) ->
     )
 
 
-def _verdict(vector: Vector, keys: Any) -> bool:
+def _own_verdict(vector: Vector, keys: Any) -> bool:
     try:
         verify_receipt(vector.jws, keys, expected_payment_hash=vector.expected_payment_hash)
     except ReceiptFault:
@@ -166,38 +175,38 @@ def _verdict(vector: Vector, keys: Any) -> bool:
     return True
 
 
-def _without_platform(case: Case, hosted: Verifier) -> None:
-    if hosted.material.platform is None:
+def _leave_platform_rows(case: Case, hosted_verifier: Verifier) -> None:
+    if hosted_verifier.material.platform is None:
         for row in ("GW-RCPT-08", "GW-RCPT-29"):
             case.mark_inconclusive(row, "needs a receipt signed by the platform's key: bind [gateway] screen_body")
 
 
-def _reports(case: Case, outcomes: Sequence[Outcome]) -> None:
-    passes = [answer for one, answer in outcomes if one.valid and answer.status == _PASSED]
+def _judge_reports(case: Case, outcomes: Sequence[Outcome]) -> None:
+    passes = [answer for one, answer in outcomes if one.valid and answer.status == _PASS_STATUS]
     fails = [(one, answer) for one, answer in outcomes if _is_report(one, answer)]
     reports = [answer.object() for _, answer in fails]
     # The interface names no member for pass or fail, so the suite searches one whose values separate the two kinds.
     member = telling([answer.object() for answer in passes], reports)
     if passes and reports:
-        expected = "a member that differs between pass and fail reports"
-        case.expect("GW-RCPT-05", member is not None, expected, member or "none", exchange=passes[0])
+        requirement = "a member that differs between pass and fail reports"
+        case.expect("GW-RCPT-05", member is not None, requirement, member or "none", exchange=passes[0])
     else:
         case.mark_inconclusive("GW-RCPT-05", "a pass report or a fail report is missing, which other rows judge")
-    _codes(case, fails)
+    _judge_codes(case, fails)
 
 
 def _is_report(vector: Vector, answer: Answer) -> bool:
     """Return whether an answer is a fail report about a receipt, and not about a member of a wrong type."""
-    return not vector.valid and answer.status == _FAILED and isinstance(vector.jws, str) and bool(answer.object())
+    return not vector.valid and answer.status == _FAIL_STATUS and isinstance(vector.jws, str) and bool(answer.object())
 
 
-def _codes(case: Case, fails: Sequence[Outcome]) -> None:
-    known = case.profile.gateway_bindings.receipt_codes
-    member = code_member([answer.object() for _, answer in fails], known)
-    if member is None and known is not None and fails:
+def _judge_codes(case: Case, fails: Sequence[Outcome]) -> None:
+    bound_codes = case.profile.gateway_bindings.receipt_codes
+    member = code_member([answer.object() for _, answer in fails], bound_codes)
+    if member is None and bound_codes is not None and fails:
         vector, answer = fails[0]
-        where, expected = {"receipt": vector.name}, "one of the bound codes"
-        case.expect("GW-RCPT-20", False, expected, describe(answer), exchange=answer, where=where)
+        where, requirement = {"receipt": vector.name}, "one of the bound codes"
+        case.expect("GW-RCPT-20", False, requirement, describe(answer), exchange=answer, where=where)
         # Without any code the number of codes is within the limit, and GW-RCPT-20 fails for their absence.
         case.expect("GW-RCPT-21", True, "nine codes at most", "none", exchange=answer)
         return
@@ -205,17 +214,23 @@ def _codes(case: Case, fails: Sequence[Outcome]) -> None:
         for row in ("GW-RCPT-20", "GW-RCPT-21"):
             case.mark_inconclusive(row, "unbound: no member of the fail reports looks like a typed code")
         return
-    found: dict[str, Answer] = {}
+    answers_by_code: dict[str, Answer] = {}
     for vector, answer in fails:
         value = code(answer.object(), member)
-        found.setdefault(value or "", answer)
-        allowed = value is not None and (known is None or value in known)
+        answers_by_code.setdefault(value or "", answer)
+        is_allowed = value is not None and (bound_codes is None or value in bound_codes)
         where = {"receipt": vector.name}
-        expected = f"one typed code in {member}"
-        case.expect("GW-RCPT-20", allowed, expected, value or describe(answer), exchange=answer, where=where)
-    distinct = sorted(filter(None, found))
-    few = len(distinct) <= _NINE
-    case.expect("GW-RCPT-21", few, "nine codes at most", distinct, exchange=next(iter(found.values()), None))
+        requirement = f"one typed code in {member}"
+        case.expect("GW-RCPT-20", is_allowed, requirement, value or describe(answer), exchange=answer, where=where)
+    distinct = sorted(filter(None, answers_by_code))
+    is_within_limit = len(distinct) <= _MOST_CODES
+    case.expect(
+        "GW-RCPT-21",
+        is_within_limit,
+        "nine codes at most",
+        distinct,
+        exchange=next(iter(answers_by_code.values()), None),
+    )
 
 
 @check(
@@ -231,26 +246,30 @@ async def eight_codes(case: Case) -> None:
     interface does not contain the vectors themselves, so the suite's eight fail only a target that binds the nine
     codes.
     """
-    hosted = await verifier(case)
-    chosen = cross_validation(hosted.material)
-    answers = await run_concurrently(hosted.present(case, one) for one in chosen)
+    hosted_verifier = await verifier(case)
+    vector_list = cross_validation(hosted_verifier.material)
+    answers = await run_concurrently(hosted_verifier.present(case, one) for one in vector_list)
     reports = [answer.object() for answer in answers]
-    known = case.profile.gateway_bindings.receipt_codes
-    member = code_member(reports, known)
-    told_ = [None if member is None else code(one, member) for one in reports]
-    distinct = len(set(filter(None, told_)))
-    if distinct < _EIGHT and known is None:
+    bound_codes = case.profile.gateway_bindings.receipt_codes
+    member = code_member(reports, bound_codes)
+    codes = [None if member is None else code(one, member) for one in reports]
+    distinct_count = len(set(filter(None, codes)))
+    if distinct_count < _VECTOR_CODES and bound_codes is None:
         keys = ["receipt_codes"] + ["receipt_hash_member"] * (case.profile.gateway_bindings.receipt_hash_member is None)
         reason = (
-            f"unbound: the suite's eight vectors gave {distinct} codes; the interface does not contain its own; "
+            f"unbound: the suite's eight vectors gave {distinct_count} codes; the interface does not contain its own; "
             f"bind [gateway] {' and '.join(keys)}"
         )
         case.mark_inconclusive("GW-RCPT-22", reason, exchange=answers[-1])
         return
-    asked = [value for one, value in zip(chosen, told_, strict=True) if hosted.can_ask(one)]
-    if distinct < _EIGHT and len(asked) < _EIGHT and len(set(filter(None, asked))) == len(asked):
+    decidable_codes = [value for one, value in zip(vector_list, codes, strict=True) if hosted_verifier.can_ask(one)]
+    if (
+        distinct_count < _VECTOR_CODES
+        and len(decidable_codes) < _VECTOR_CODES
+        and len(set(filter(None, decidable_codes))) == len(decidable_codes)
+    ):
         reason = "unbound: the member that names the expected payment; give [gateway] receipt_hash_member"
         case.mark_inconclusive("GW-RCPT-22", reason, exchange=answers[-1])
         return
-    found = ", ".join(f"{one.name}: {value}" for one, value in zip(chosen, told_, strict=True))
-    case.expect("GW-RCPT-22", distinct == _EIGHT, "eight distinct codes", found, exchange=answers[-1])
+    finding = ", ".join(f"{one.name}: {value}" for one, value in zip(vector_list, codes, strict=True))
+    case.expect("GW-RCPT-22", distinct_count == _VECTOR_CODES, "eight distinct codes", finding, exchange=answers[-1])

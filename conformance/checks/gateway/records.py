@@ -52,22 +52,24 @@ async def a_link_is_answered_whole(case: Case) -> None:
     Expects that the two links share neither id nor secret.
     """
     tenant = case.session.tenants.get()
-    made = await run_concurrently(link(case, tenant, label=label) for label in _LABELS)
+    answers = await run_concurrently(link(case, tenant, label=label) for label in _LABELS)
     usdc = case.profile.usdc_of(tenant.networks[0]) if tenant.networks else None
-    for label, answer in zip(_LABELS, made, strict=True):
+    for label, answer in zip(_LABELS, answers, strict=True):
         members = answer.object()
         case.client.names.secret(str(members.get("cancel_secret")), "CANCEL_SECRET")
-        wanted: dict[str, Any] = {"label": label}
-        wanted |= {} if usdc is None else {"asset_id": usdc}
-        faults = [*_formless(members), *_other(members, wanted)]
+        wanted_members: dict[str, Any] = {"label": label}
+        wanted_members |= {} if usdc is None else {"asset_id": usdc}
+        faults = [*_malformed_names(members), *_differing_names(members, wanted_members)]
         secret = members.get("cancel_secret")
         faults += [] if isinstance(secret, str) and _SECRET.fullmatch(secret) else ["cancel_secret"]
-        found = f"wrong or absent: {', '.join(faults)}"
-        case.expect("GW-LINK-25", not faults, "each member of a link", found, exchange=answer)
+        finding = f"wrong or absent: {', '.join(faults)}"
+        case.expect("GW-LINK-25", not faults, "each member of a link", finding, exchange=answer)
     for name in ("id", "cancel_secret"):
-        values = [answer.object().get(name) for answer in made]
-        found = "two alike" if values[0] == values[1] else "two that differ"
-        case.expect("GW-LINK-25", values[0] != values[1], f"a different {name} for each link", found, exchange=made[-1])
+        values = [answer.object().get(name) for answer in answers]
+        finding = "two alike" if values[0] == values[1] else "two that differ"
+        case.expect(
+            "GW-LINK-25", values[0] != values[1], f"a different {name} for each link", finding, exchange=answers[-1]
+        )
 
 
 @check(
@@ -84,9 +86,9 @@ async def a_resource_is_answered_whole(case: Case) -> None:
     time of its creation.
     """
     tenant = case.session.tenants.get()
-    offered = [one for one in tenant.networks if one != _DEFAULT_NETWORK]
-    least = {**_LEAST, "resource_id": fresh(case, "resource")}
-    first = await _made(case, least)
+    other_networks = [one for one in tenant.networks if one != _DEFAULT_NETWORK]
+    least_members = {**_LEAST, "resource_id": fresh(case, "resource")}
+    first_record = await _create_resource(case, least_members)
     defaults = {
         "payment_network": _DEFAULT_NETWORK,
         "networks": [_DEFAULT_NETWORK],
@@ -97,15 +99,15 @@ async def a_resource_is_answered_whole(case: Case) -> None:
         "price_fiat_cents": None,
         "price_fiat_currency": None,
     }
-    _judge(case, first, {**defaults, **least}, "the required members alone")
-    if not offered:
+    _judge(case, first_record, {**defaults, **least_members}, "the required members alone")
+    if not other_networks:
         case.note("no network except the default is known to be offered: give [tenants.NAME] networks")
         return
-    whole = {
+    whole_body = {
         "resource_id": fresh(case, "resource"),
         "amount_microunits": 1,
-        "payment_network": offered[0],
-        "networks": offered[:2],
+        "payment_network": other_networks[0],
+        "networks": other_networks[:2],
         "asset_id": "7",
         "access_ttl_secs": 60,
         "requirement_ttl_secs": 61,
@@ -113,14 +115,16 @@ async def a_resource_is_answered_whole(case: Case) -> None:
         "price_fiat_cents": 125,
         "price_fiat_currency": "EUR",
     }
-    _judge(case, await _made(case, whole), whole, "every member")
-    other = await _made(case, {**_LEAST, "resource_id": fresh(case, "resource"), "payment_network": offered[-1]})
-    usdc = case.profile.usdc_of(offered[-1])
-    wanted = {"networks": [offered[-1]], **({} if usdc is None else {"asset_id": usdc})}
-    _judge(case, other, wanted, "another network")
+    _judge(case, await _create_resource(case, whole_body), whole_body, "every member")
+    network_record = await _create_resource(
+        case, {**_LEAST, "resource_id": fresh(case, "resource"), "payment_network": other_networks[-1]}
+    )
+    usdc = case.profile.usdc_of(other_networks[-1])
+    wanted_members = {"networks": [other_networks[-1]], **({} if usdc is None else {"asset_id": usdc})}
+    _judge(case, network_record, wanted_members, "another network")
 
 
-async def _made(case: Case, body: Mapping[str, Any]) -> Answer:
+async def _create_resource(case: Case, body: Mapping[str, Any]) -> Answer:
     answer = await post(target_of(case), Creation(RESOURCES, body, case.session.tenants.get()))
     network = str(body.get("payment_network", _DEFAULT_NETWORK))
     if is_refused(answer) and network not in case.session.tenants.get().networks:
@@ -133,29 +137,29 @@ async def _made(case: Case, body: Mapping[str, Any]) -> Answer:
     return answer
 
 
-def _judge(case: Case, answer: Answer, wanted: Mapping[str, Any], what: str) -> None:
+def _judge(case: Case, answer: Answer, wanted_members: Mapping[str, Any], body_name: str) -> None:
     members = answer.object()
     # Members that the server adds, with fixed values (3.8).
-    added = {"is_active": True, "price_microalgos": _PRICE_MICROALGOS}
-    faults = [*_formless(members), *_other(members, {**wanted, **added})]
-    found = f"wrong or absent: {', '.join(faults)}"
-    case.expect("GW-RES-03", not faults, "the whole record", found, exchange=answer, where={"sent": what})
+    server_members = {"is_active": True, "price_microalgos": _PRICE_MICROALGOS}
+    faults = [*_malformed_names(members), *_differing_names(members, {**wanted_members, **server_members})]
+    finding = f"wrong or absent: {', '.join(faults)}"
+    case.expect("GW-RES-03", not faults, "the whole record", finding, exchange=answer, where={"sent": body_name})
 
 
-def _other(members: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+def _differing_names(members: Mapping[str, Any], wanted_members: Mapping[str, Any]) -> list[str]:
     """Return the names of members that are absent or of another value or type."""
-    return [name for name, value in wanted.items() if name not in members or not _same(members[name], value)]
+    return [name for name, value in wanted_members.items() if name not in members or not _is_same(members[name], value)]
 
 
-def _same(one: Any, two: Any) -> bool:
+def _is_same(first: Any, second: Any) -> bool:
     """Return whether two values are equal and of one type: in Python True equals 1, and 1 equals 1.0."""
-    return type(one) is type(two) and bool(one == two)
+    return type(first) is type(second) and bool(first == second)
 
 
-def _formless(members: Mapping[str, Any]) -> list[str]:
+def _malformed_names(members: Mapping[str, Any]) -> list[str]:
     """Return which of id and created_at is malformed."""
-    forms = {"id": _is_uuid(members.get("id")), "created_at": utc_time(members.get("created_at")) is not None}
-    return [name for name, held in forms.items() if not held]
+    is_formed = {"id": _is_uuid(members.get("id")), "created_at": utc_time(members.get("created_at")) is not None}
+    return [name for name, held in is_formed.items() if not held]
 
 
 def _is_uuid(value: object) -> bool:
@@ -196,29 +200,32 @@ async def resources_keep_their_limits(case: Case) -> None:
         {"note_binding_required": "yes"},
     ]
 
-    def body(changed: Mapping[str, Any]) -> dict[str, Any]:
-        return {**_least(case), **changed}
+    def body(changed_members: Mapping[str, Any]) -> dict[str, Any]:
+        return {**_least_body(case), **changed_members}
 
-    for one in inside:
-        await _tried(case, tenant, body(one), one, taken=True)
-    await run_concurrently(_tried(case, tenant, body(one), one, taken=False) for one in outside)
+    for changed_members in inside:
+        await _judge_limit(case, tenant, body(changed_members), changed_members, is_accepted=True)
+    await run_concurrently(
+        _judge_limit(case, tenant, body(changed_members), changed_members, is_accepted=False)
+        for changed_members in outside
+    )
 
 
-def _least(case: Case) -> dict[str, Any]:
+def _least_body(case: Case) -> dict[str, Any]:
     """Return a body of the required members, on a network that the tenant is offered."""
     networks = case.session.tenants.get().networks
     network = {"payment_network": networks[0]} if networks else {}
     return {**_LEAST, **network, "resource_id": fresh(case, "resource")}
 
 
-async def _tried(
-    case: Case, tenant: Credentials, body: Mapping[str, Any], changed: Mapping[str, Any], *, taken: bool
+async def _judge_limit(
+    case: Case, tenant: Credentials, body: Mapping[str, Any], changed_members: Mapping[str, Any], *, is_accepted: bool
 ) -> None:
     answer = await post(target_of(case), Creation(RESOURCES, body, tenant))
-    held = 200 <= answer.status < 300 if taken else is_refused(answer)
-    expected, found = "a resource" if taken else "a client error", brief(answer)
-    where = {name: repr(value)[:40] for name, value in changed.items()}
-    case.expect("GW-RES-04", held, expected, found, exchange=answer, where=where)
+    holds = 200 <= answer.status < 300 if is_accepted else is_refused(answer)
+    requirement, finding = "a resource" if is_accepted else "a client error", brief(answer)
+    where = {name: repr(value)[:40] for name, value in changed_members.items()}
+    case.expect("GW-RES-04", holds, requirement, finding, exchange=answer, where=where)
 
 
 @check(
@@ -240,27 +247,43 @@ async def a_resource_is_its_tenants(case: Case) -> None:
     * a client error without the tenant's key, and for the second creation,
     * a separate resource for the other tenant.
     """
-    mine, theirs = case.session.tenants.get(), case.session.tenants.get("second")
-    body = _least(case)
+    own_tenant, other_tenant = case.session.tenants.get(), case.session.tenants.get("second")
+    body = _least_body(case)
     call = target_of(case)
-    created = await post(call, Creation(RESOURCES, body, mine))
-    if not 200 <= created.status < 300:
-        raise Inconclusive(f"no resource was created, which GW-RES-03 judges: {created.status}")
-    path, nobodys = f"{RESOURCES}/{body['resource_id']}", f"{RESOURCES}/{fresh(case, 'resource')}"
+    creation_answer = await post(call, Creation(RESOURCES, body, own_tenant))
+    if not 200 <= creation_answer.status < 300:
+        raise Inconclusive(f"no resource was created, which GW-RES-03 judges: {creation_answer.status}")
+    path, unknown_path = f"{RESOURCES}/{body['resource_id']}", f"{RESOURCES}/{fresh(case, 'resource')}"
     # 404 and not 403 for the other tenant: a different answer would reveal that the id exists.
-    for who, where, status in ((mine, path, 200), (theirs, path, 404), (mine, nobodys, 404)):
-        answer = await call("GET", where, headers=who.headers)
-        held = answer.status == status and (status == 404 or answer.object() == created.object())
-        told = {"tenant": who.name, "resource": "its own" if where == path else "unknown"}
-        expected = f"{status}{' with the record' if status == 200 else ''}"
-        case.expect("GW-RES-05", held, expected, brief(answer), exchange=answer, where=told)
-    nobody, both = {"X-Tenant-Id": mine.id}, {**theirs.headers, "X-Tenant-Id": mine.id}
-    for what, headers in (("a tenant id alone", nobody), ("the key of another tenant", both)):
+    for reader, where, status in ((own_tenant, path, 200), (other_tenant, path, 404), (own_tenant, unknown_path, 404)):
+        answer = await call("GET", where, headers=reader.headers)
+        holds = answer.status == status and (status == 404 or answer.object() == creation_answer.object())
+        circumstances = {"tenant": reader.name, "resource": "its own" if where == path else "unknown"}
+        requirement = f"{status}{' with the record' if status == 200 else ''}"
+        case.expect("GW-RES-05", holds, requirement, brief(answer), exchange=answer, where=circumstances)
+    id_alone, mixed_headers = {"X-Tenant-Id": own_tenant.id}, {**other_tenant.headers, "X-Tenant-Id": own_tenant.id}
+    for credential_kind, headers in (("a tenant id alone", id_alone), ("the key of another tenant", mixed_headers)):
         answer = await call("GET", path, headers=headers)
-        held, found = 400 <= answer.status < 500, brief(answer)
-        case.expect("GW-RES-05", held, "a client error", found, exchange=answer, where={"credentials": what})
-    twice = await post(call, Creation(RESOURCES, body, mine))
-    case.expect("GW-RES-05", is_refused(twice), "a client error", twice.status, exchange=twice, where={"id": "taken"})
-    other = await post(call, Creation(RESOURCES, body, theirs))
-    held = 200 <= other.status < 300
-    case.expect("GW-RES-05", held, "a separate resource", other.status, exchange=other, where={"tenant": "second"})
+        holds, finding = 400 <= answer.status < 500, brief(answer)
+        case.expect(
+            "GW-RES-05", holds, "a client error", finding, exchange=answer, where={"credentials": credential_kind}
+        )
+    second_answer = await post(call, Creation(RESOURCES, body, own_tenant))
+    case.expect(
+        "GW-RES-05",
+        is_refused(second_answer),
+        "a client error",
+        second_answer.status,
+        exchange=second_answer,
+        where={"id": "taken"},
+    )
+    other_answer = await post(call, Creation(RESOURCES, body, other_tenant))
+    holds = 200 <= other_answer.status < 300
+    case.expect(
+        "GW-RES-05",
+        holds,
+        "a separate resource",
+        other_answer.status,
+        exchange=other_answer,
+        where={"tenant": "second"},
+    )

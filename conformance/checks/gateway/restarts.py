@@ -60,14 +60,14 @@ from conformance.surfaces.gateway.orders import (
 )
 from conformance.surfaces.restarts import leave_without_restart, ready_for_restart, restart_command, start_again
 
-After: TypeAlias = Callable[[], Awaitable[None]]
+JudgeAfterwards: TypeAlias = Callable[[], Awaitable[None]]
 
-_LINK, _RESOURCE, _CHANGED = "GW-IDEM-03", "GW-IDEM-04", "GW-IDEM-06"
-_PAYS, _STAYS, _STATUS = "GW-CHK-09", "GW-CHK-16", "GW-CHK-19"
-_REVOKED = "GW-AUTH-03"
-_READ = "GW-RES-05"
-_AMOUNT, _ADDRESS, _ACCEPTED = "GW-CHK-04", "GW-CHK-06", "GW-AUTH-06"
-_PASSES, _PUBLISHED = "GW-RCPT-01", "GW-RCPT-14"
+_LINK_ROW, _RESOURCE_ROW, _CHANGED_BODY_ROW = "GW-IDEM-03", "GW-IDEM-04", "GW-IDEM-06"
+_PAYMENT_ROW, _STAYS_PAID_ROW, _STATUS_ROW = "GW-CHK-09", "GW-CHK-16", "GW-CHK-19"
+_REVOKED_KEY_ROW = "GW-AUTH-03"
+_RECORD_ROW = "GW-RES-05"
+_AMOUNT_ROW, _ADDRESS_ROW, _ACCEPTED_KEY_ROW = "GW-CHK-04", "GW-CHK-06", "GW-AUTH-06"
+_RECEIPT_ROW, _KEY_SET_ROW = "GW-RCPT-01", "GW-RCPT-14"
 # Seconds from one payment to the next during the restart, which may take a second or a minute. They double, so that
 # some payments fall into either.
 _PAUSES: Final = (0.3, 0.6, 1.2, 2.4)
@@ -76,19 +76,19 @@ _LARGE: Final = 100_663_297
 
 
 @check(
-    _LINK,
-    _RESOURCE,
-    _READ,
-    _CHANGED,
-    _AMOUNT,
-    _ADDRESS,
-    _PAYS,
-    _STAYS,
-    _STATUS,
-    _ACCEPTED,
-    _REVOKED,
-    _PASSES,
-    _PUBLISHED,
+    _LINK_ROW,
+    _RESOURCE_ROW,
+    _RECORD_ROW,
+    _CHANGED_BODY_ROW,
+    _AMOUNT_ROW,
+    _ADDRESS_ROW,
+    _PAYMENT_ROW,
+    _STAYS_PAID_ROW,
+    _STATUS_ROW,
+    _ACCEPTED_KEY_ROW,
+    _REVOKED_KEY_ROW,
+    _RECEIPT_ROW,
+    _KEY_SET_ROW,
     surface="gateway",
     exclusive=Exclusive.RESTART,
     fix="Keep links, payments, keys, the signing key and the answers under an Idempotency-Key on disk. After a start "
@@ -119,57 +119,65 @@ async def a_restart_forgets_no_link(case: Case) -> None:
         leave_without_restart(case, "gateway")
         return
     parts = (
-        (_links, (_LINK, _CHANGED)),
-        (_resource, (_RESOURCE, _READ)),
-        (_paid, (_PAYS, _STAYS, _STATUS, _AMOUNT, _ADDRESS)),
+        (_prepare_links, (_LINK_ROW, _CHANGED_BODY_ROW)),
+        (_prepare_resource, (_RESOURCE_ROW, _RECORD_ROW)),
+        (_prepare_payments, (_PAYMENT_ROW, _STAYS_PAID_ROW, _STATUS_ROW, _AMOUNT_ROW, _ADDRESS_ROW)),
     )
     # Each part prepares its state before the restart, and returns the function that judges it afterwards. So one
     # restart serves all rows.
-    then: list[After] = []
-    for prepare, rows in (*parts, (_revoked, (_REVOKED, _ACCEPTED)), (_signed, (_PASSES, _PUBLISHED))):
+    then: list[JudgeAfterwards] = []
+    for prepare, rows in (
+        *parts,
+        (_prepare_keys, (_REVOKED_KEY_ROW, _ACCEPTED_KEY_ROW)),
+        (_prepare_receipt, (_RECEIPT_ROW, _KEY_SET_ROW)),
+    ):
         # A gateway whose links cannot be paid here, say, is judged by the rest all the same.
         try:
             then.append(await prepare(case))
         except Inconclusive as reason:
             for row in rows:
                 case.mark_inconclusive(row, str(reason))
-    then.append(await _meanwhile(case, words))
+    then.append(await _restart_and_pay(case, words))
     for judge in then:
         await judge()
 
 
-async def _links(case: Case) -> After:
+async def _prepare_links(case: Case) -> JudgeAfterwards:
     tenant, where = case.session.tenants.get(), {"restart": "after the first call"}
     # Two keys, because a changed body may be answered with the original, which would disturb the plain repeat.
-    repeated, changed = (Creation(LINKS, link_body(case, tenant), tenant, fresh(case)) for _ in range(2))
-    originals = [await created(case, one) for one in (repeated, changed)]
+    repeated_creation, changed_creation = (
+        Creation(LINKS, link_body(case, tenant), tenant, fresh(case)) for _ in range(2)
+    )
+    originals = [await created(case, one) for one in (repeated_creation, changed_creation)]
     bindings = case.profile.gateway_bindings
-    other = Creation(LINKS, {**changed.body, "amount": payable(bindings, 2.5)}, tenant, changed.key)
+    other_body = Creation(
+        LINKS, {**changed_creation.body, "amount": payable(bindings, 2.5)}, tenant, changed_creation.key
+    )
 
     async def judge() -> None:
-        answer = named(case, await post(target_of(case), repeated))
-        judge_original(case, _LINK, repeated, originals[0], answer, where)
-        answer = named(case, await post(target_of(case), other))
-        judge_nothing_second(case, _CHANGED, changed, originals[1], answer, where)
+        answer = named(case, await post(target_of(case), repeated_creation))
+        judge_original(case, _LINK_ROW, repeated_creation, originals[0], answer, where)
+        answer = named(case, await post(target_of(case), other_body))
+        judge_nothing_second(case, _CHANGED_BODY_ROW, changed_creation, originals[1], answer, where)
 
     return judge
 
 
-async def _resource(case: Case) -> After:
+async def _prepare_resource(case: Case) -> JudgeAfterwards:
     tenant = case.session.tenants.get()
     creation = Creation(RESOURCES, resource_body(case), tenant, fresh(case))
     original = await created(case, creation)
-    before = await _record(case, creation)
+    before = await _read_record(case, creation)
 
     async def judge() -> None:
         answer = named(case, await post(target_of(case), creation))
-        judge_original(case, _RESOURCE, creation, original, answer, {"restart": "after the first call"})
-        await _same_record(case, creation, before)
+        judge_original(case, _RESOURCE_ROW, creation, original, answer, {"restart": "after the first call"})
+        await _judge_same_record(case, creation, before)
 
     return judge
 
 
-async def _record(case: Case, creation: Creation) -> Answer | None:
+async def _read_record(case: Case, creation: Creation) -> Answer | None:
     """Read a resource. None if the target does not claim such a call, or has another name for it."""
     name = creation.body.get("resource_id")
     if "gateway.records" not in case.profile.claims.options or not isinstance(name, str):
@@ -177,50 +185,60 @@ async def _record(case: Case, creation: Creation) -> Answer | None:
     return await target_of(case)("GET", f"{RESOURCES}/{name}", headers=creation.tenant.headers)
 
 
-async def _same_record(case: Case, creation: Creation, before: Answer | None) -> None:
-    after = await _record(case, creation)
-    if before is None or after is None or before.status != 200:
+async def _judge_same_record(case: Case, creation: Creation, before: Answer | None) -> None:
+    record = await _read_record(case, creation)
+    if before is None or record is None or before.status != 200:
         case.mark_not_applicable(
-            _READ, "the profile does not claim the option gateway.records, or a resource is not read"
+            _RECORD_ROW, "the profile does not claim the option gateway.records, or a resource is not read"
         )
         return
-    held, where = after.status == 200 and after.object() == before.object(), {"restart": "after it was created"}
-    case.expect(_READ, held, "the record as before", brief(after), exchange=after, where=where)
+    holds, where = record.status == 200 and record.object() == before.object(), {"restart": "after it was created"}
+    case.expect(_RECORD_ROW, holds, "the record as before", brief(record), exchange=record, where=where)
 
 
-async def _paid(case: Case) -> After:
+async def _prepare_payments(case: Case) -> JudgeAfterwards:
     """Pay one link, which proves that links can be paid in this way, and open another."""
-    paying = await on_first_lane(case)
-    who = await payer(paying)
-    paid, waiting = await opened(paying), await opened(paying)
-    unpaid = [waiting, *await _large(paying)]
-    await paid_rightly(paying, who, paid)
-    before = await paid_status(paying, paid)
+    lane_case = await on_first_lane(case)
+    wallet = await payer(lane_case)
+    paid_link, open_link = await opened(lane_case), await opened(lane_case)
+    open_links = [open_link, *await _open_large_link(lane_case)]
+    await paid_rightly(lane_case, wallet, paid_link)
+    before = await paid_status(lane_case, paid_link)
     # A target whose attestation never verified is judged by another check, not by its restart.
-    verified = before is not None and _attests(before, await published(case))
+    is_verified = before is not None and _has_valid_attestation(before, await published(case))
 
     async def judge() -> None:
-        view, answer = await again(paying, paid)
-        still = bool(view.turned_paid(paid.before))
+        view, answer = await again(lane_case, paid_link)
+        is_paid = bool(view.turned_paid(paid_link.before))
         where = {"restart": "after the payment"}
-        paying.expect(_STAYS, still, "Paid on later reads", view.text[:200], exchange=answer, where=where)
-        await judge_same_status(paying, paid, before, {"restart": "after the payment"})
-        if verified and before is not None:
-            held, expected = _attests(before, await published(case)), "the attestation verifies after a restart"
-            found = "it does" if held else "it does not"
-            paying.expect(_STATUS, held, expected, found, exchange=before, where=where)
-        for link in unpaid:
-            await _same_page(paying, link)
-        await who.settle(waiting.bill, way(paying))
-        done, budget = await flip(paying, waiting), paying.profile.budgets.paid
-        found = "not Paid" if done is None else "Paid"
+        lane_case.expect(_STAYS_PAID_ROW, is_paid, "Paid on later reads", view.text[:200], exchange=answer, where=where)
+        await judge_same_status(lane_case, paid_link, before, {"restart": "after the payment"})
+        if is_verified and before is not None:
+            holds, requirement = (
+                _has_valid_attestation(before, await published(case)),
+                "the attestation verifies after a restart",
+            )
+            finding = "it does" if holds else "it does not"
+            lane_case.expect(_STATUS_ROW, holds, requirement, finding, exchange=before, where=where)
+        for link in open_links:
+            await _judge_same_page(lane_case, link)
+        await wallet.settle(open_link.bill, way(lane_case))
+        transition, budget = await flip(lane_case, open_link), lane_case.profile.budgets.paid
+        finding = "not Paid" if transition is None else "Paid"
         where = {"restart": "before the payment"}
-        paying.expect(_PAYS, done is not None, f"Paid within {budget:g} s", found, exchange=waiting.page, where=where)
+        lane_case.expect(
+            _PAYMENT_ROW,
+            transition is not None,
+            f"Paid within {budget:g} s",
+            finding,
+            exchange=open_link.page,
+            where=where,
+        )
 
     return judge
 
 
-async def _large(case: Case) -> list[Opened]:
+async def _open_large_link(case: Case) -> list[Opened]:
     """Open a link of an amount that no short float holds, of the last tenant on the network, else of the first."""
     tenants = case.session.tenants.find_all_on(network_of(case))
     for tenant in dict.fromkeys((tenants[-1].name, tenants[0].name)):
@@ -229,114 +247,132 @@ async def _large(case: Case) -> list[Opened]:
     return []
 
 
-async def _same_page(case: Case, link: Opened) -> None:
+async def _judge_same_page(case: Case, link: Opened) -> None:
     """Judge that an open link's page still shows amount and address, as far as it did before."""
-    made, before = link.order, link.before
-    view, answer = await look(case, made, whole=True)
+    link_order, before = link.order, link.before
+    view, answer = await look(case, link_order, whole=True)
     where = {"restart": "before the payment"}
-    if before.shown_amount(made.microunits) is not None:
-        shown = view.shown_amount(made.microunits)
-        expected, found = f"exactly {made.microunits} micro-units", "another amount" if shown is None else shown
-        case.expect(_AMOUNT, shown is not None, expected, found, exchange=answer, where=where)
-    if before.shows_address(made.payout):
-        kept, expected = view.shows_address(made.payout), f"the payout address {made.payout}"
-        case.expect(_ADDRESS, kept, expected, made.payout if kept else "another", exchange=answer, where=where)
+    if before.shown_amount(link_order.microunits) is not None:
+        shown_amount = view.shown_amount(link_order.microunits)
+        requirement, finding = (
+            f"exactly {link_order.microunits} micro-units",
+            "another amount" if shown_amount is None else shown_amount,
+        )
+        case.expect(_AMOUNT_ROW, shown_amount is not None, requirement, finding, exchange=answer, where=where)
+    if before.shows_address(link_order.payout):
+        shows_address, requirement = view.shows_address(link_order.payout), f"the payout address {link_order.payout}"
+        case.expect(
+            _ADDRESS_ROW,
+            shows_address,
+            requirement,
+            link_order.payout if shows_address else "another",
+            exchange=answer,
+            where=where,
+        )
 
 
-async def _meanwhile(case: Case, words: Sequence[str]) -> After:
+async def _restart_and_pay(case: Case, words: Sequence[str]) -> JudgeAfterwards:
     """Restart the gateway, and pay links until it answers again, some of them while it is down."""
     try:
-        paying = await on_first_lane(case)
-        who, links = await payer(paying), [await opened(paying) for _ in range(1 + len(_PAUSES))]
+        lane_case = await on_first_lane(case)
+        wallet, links = await payer(lane_case), [await opened(lane_case) for _ in range(1 + len(_PAUSES))]
     except Inconclusive as reason:
         await ready_for_restart(case)
         await start_again(case, words, case.session.gateway + ANYBODYS)
-        case.mark_inconclusive(_PAYS, str(reason))
-        return _nothing
+        case.mark_inconclusive(_PAYMENT_ROW, str(reason))
+        return _judge_nothing
     # Nothing can be paid, but the gateway has to restart all the same: the other rows of this check are about it.
     await ready_for_restart(case)
     # The first payment is sent together with the stop command, the others at growing distances from it.
-    payments = [asyncio.create_task(who.settle(links[0].bill, way(paying)))]
+    payments = [asyncio.create_task(wallet.settle(links[0].bill, way(lane_case)))]
 
     async def pay() -> None:
         for link, pause in zip(links[1:], _PAUSES, strict=True):
             await asyncio.sleep(pause)
-            payments.append(asyncio.create_task(who.settle(link.bill, way(paying))))
+            payments.append(asyncio.create_task(wallet.settle(link.bill, way(lane_case))))
 
-    issuing = asyncio.create_task(pay())
+    pay_task = asyncio.create_task(pay())
     try:
         await start_again(case, words, case.session.gateway + ANYBODYS)
     finally:
         # The gateway answers again, so payments that are not sent yet would no longer test the restart.
-        issuing.cancel()
-        done = await asyncio.gather(*payments, return_exceptions=True)
-    paid = [link for link, one in zip(links, done, strict=False) if isinstance(one, str)]
+        pay_task.cancel()
+        results = await asyncio.gather(*payments, return_exceptions=True)
+    paid_links = [link for link, one in zip(links, results, strict=False) if isinstance(one, str)]
 
     async def judge() -> None:
-        if not paid:
-            reason = next((str(one) for one in done if isinstance(one, Inconclusive)), "no payment was made")
-            case.mark_inconclusive(_PAYS, f"during the restart of the gateway: {reason}")
-        budget, where = paying.profile.budgets.paid, {"restart": "during the payment"}
-        for link, turned in zip(paid, await run_concurrently(flip(paying, one) for one in paid), strict=True):
-            found = "not Paid" if turned is None else "Paid"
-            expected = f"Paid within {budget:g} s"
-            paying.expect(_PAYS, turned is not None, expected, found, exchange=link.page, where=where)
+        if not paid_links:
+            reason = next((str(one) for one in results if isinstance(one, Inconclusive)), "no payment was made")
+            case.mark_inconclusive(_PAYMENT_ROW, f"during the restart of the gateway: {reason}")
+        budget, where = lane_case.profile.budgets.paid, {"restart": "during the payment"}
+        for link, transition in zip(
+            paid_links, await run_concurrently(flip(lane_case, one) for one in paid_links), strict=True
+        ):
+            finding = "not Paid" if transition is None else "Paid"
+            requirement = f"Paid within {budget:g} s"
+            lane_case.expect(
+                _PAYMENT_ROW, transition is not None, requirement, finding, exchange=link.page, where=where
+            )
 
     return judge
 
 
-def _attests(status: Answer, document: Any) -> bool:
+def _has_valid_attestation(status: Answer, document: Any) -> bool:
     """Return whether the attestation of a status verifies with a key set."""
     token = status.object().get("settlement_attestation_jws")
     return isinstance(token, str) and jose.fault_of(token, keys_of_jwks(document)) is None
 
 
-async def _signed(case: Case) -> After:
+async def _prepare_receipt(case: Case) -> JudgeAfterwards:
     """Obtain a receipt that the platform signed, and the key set that verifies it."""
-    hosted = await verifier(case)
-    token, where = needs_platform(hosted), {"receipt": "signed before a restart"}
-    verified = jose.fault_of(token, keys_of_jwks(await published(case))) is None
+    hosted_verifier = await verifier(case)
+    token, where = needs_platform(hosted_verifier), {"receipt": "signed before a restart"}
+    is_verified = jose.fault_of(token, keys_of_jwks(await published(case))) is None
 
     async def judge() -> None:
-        answer = await hosted.present(case, Vector("the platform's, from before", _PASSES, token, valid=True))
-        held = answer.status == 200 and bool(answer.object())
-        case.expect(_PASSES, held, "200 with a report", describe(answer), exchange=answer, where=where)
-        if not verified:
-            case.mark_inconclusive(_PUBLISHED, "no published key verified the receipt before the restart")
+        answer = await hosted_verifier.present(
+            case, Vector("the platform's, from before", _RECEIPT_ROW, token, valid=True)
+        )
+        holds = answer.status == 200 and bool(answer.object())
+        case.expect(_RECEIPT_ROW, holds, "200 with a report", describe(answer), exchange=answer, where=where)
+        if not is_verified:
+            case.mark_inconclusive(_KEY_SET_ROW, "no published key verified the receipt before the restart")
             return
         fault = jose.fault_of(token, keys_of_jwks(await published(case)))
-        case.expect(_PUBLISHED, fault is None, "verifies with the published key set", fault, where=where)
+        case.expect(_KEY_SET_ROW, fault is None, "verifies with the published key set", fault, where=where)
 
     return judge
 
 
-async def _revoked(case: Case) -> After:
+async def _prepare_keys(case: Case) -> JudgeAfterwards:
     """Create a tenant with a second key, delete that key, and create a third one."""
     keys = await two_keys(case, "Weldproof restart")
     if keys is None:
-        for row in (_REVOKED, _ACCEPTED):
+        for row in (_REVOKED_KEY_ROW, _ACCEPTED_KEY_ROW):
             case.mark_not_applicable(
                 row, "the profile names no administrator of a gateway with the option gateway.tenants"
             )
-        return _nothing
+        return _judge_nothing
     await keys.delete()
-    if not is_rejected(early := await plain_link(case, keys.other)):
-        raise Inconclusive(f"a deleted key is answered {early.status} before any restart, which {_REVOKED} judges")
-    further = await keys.further()
-    if not is_created(case, early := await plain_link(case, further)):
-        raise Inconclusive(f"a further key is answered {early.status} before any restart: {short(early)}")
+    if not is_rejected(early_answer := await plain_link(case, keys.other)):
+        raise Inconclusive(
+            f"a deleted key is answered {early_answer.status} before any restart, which {_REVOKED_KEY_ROW} judges"
+        )
+    further_key = await keys.further()
+    if not is_created(case, early_answer := await plain_link(case, further_key)):
+        raise Inconclusive(f"a further key is answered {early_answer.status} before any restart: {short(early_answer)}")
 
     async def judge() -> None:
         answer = await plain_link(case, keys.other)
-        found, where = brief(answer), {"key": "deleted before the restart"}
-        case.expect(_REVOKED, is_rejected(answer), "a client error", found, exchange=answer, where=where)
-        for tenant, what in ((keys.kept, "tenant"), (further, "key")):
+        finding, where = brief(answer), {"key": "deleted before the restart"}
+        case.expect(_REVOKED_KEY_ROW, is_rejected(answer), "a client error", finding, exchange=answer, where=where)
+        for tenant, kind in ((keys.kept, "tenant"), (further_key, "key")):
             answer = await plain_link(case, tenant)
-            found, where = brief(answer), {what: "made before the restart"}
-            case.expect(_ACCEPTED, is_created(case, answer), "a link", found, exchange=answer, where=where)
+            finding, where = brief(answer), {kind: "made before the restart"}
+            case.expect(_ACCEPTED_KEY_ROW, is_created(case, answer), "a link", finding, exchange=answer, where=where)
 
     return judge
 
 
-async def _nothing() -> None:
+async def _judge_nothing() -> None:
     """Judge nothing."""

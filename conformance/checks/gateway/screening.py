@@ -33,32 +33,39 @@ async def screening_emits_a_receipt(case: Case) -> None:
     """
     bindings = case.profile.gateway_bindings
     bodies = {"a screening": bindings.screen_body, **(bindings.screen_fixtures or {})}
-    known = {what: body for what, body in bodies.items() if body is not None}
-    if not known:
+    screen_bodies = {screening: body for screening, body in bodies.items() if body is not None}
+    if not screen_bodies:
         raise Inconclusive("unbound: no body is known that can be screened; bind [gateway] screen_body")
     keys = keys_of_jwks(await published(case))
-    for what, body in known.items():
-        await _judge(case, await screened(case, body), what, keys)
+    for screening, body in screen_bodies.items():
+        await _judge(case, await screened(case, body), screening, keys)
 
 
-async def _judge(case: Case, answer: Answer, what: str, keys: list[Ed25519Key]) -> None:
-    where = {"screened": what}
+async def _judge(case: Case, answer: Answer, screening: str, keys: list[Ed25519Key]) -> None:
+    where = {"screened": screening}
     # A redirect means that the endpoint is at another path, but the interface names this one.
-    there = answer.status not in _NOT_THERE and not 300 <= answer.status < 400
-    case.expect("GW-SCR-05", there, f"an answer of POST {SCREEN}", answer.status, exchange=answer, where=where)
-    token = _token(case, answer)
-    found = f"{answer.status}: {short(answer)}"
-    emitted = case.expect("GW-SCR-01", token is not None, "a compact JWS", found, exchange=answer, where=where)
+    is_served = answer.status not in _NOT_THERE and not 300 <= answer.status < 400
+    case.expect("GW-SCR-05", is_served, f"an answer of POST {SCREEN}", answer.status, exchange=answer, where=where)
+    token = _find_receipt(case, answer)
+    finding = f"{answer.status}: {short(answer)}"
+    is_emitted = case.expect("GW-SCR-01", token is not None, "a compact JWS", finding, exchange=answer, where=where)
     # The rows below are about a receipt, so without one they are inconclusive.
-    if token is None or not emitted:
+    if token is None or not is_emitted:
         raise Inconclusive("the screening emitted no receipt that could be judged")
-    header = _header(token)
+    header = _parse_header(token)
     is_ed25519 = header.get("alg") in jose.ALGORITHMS
     case.expect("GW-SCR-02", is_ed25519, "alg EdDSA", header.get("alg"), exchange=answer, where=where)
-    hosted = await verifier(case)
-    shown = await hosted.present(case, Vector(what, "GW-SCR-03", token, valid=True))
-    expected = "200 from the hosted verifier"
-    case.expect("GW-SCR-03", shown.status == 200, expected, shown.status, exchange=shown, where=where)
+    hosted_verifier = await verifier(case)
+    verifier_answer = await hosted_verifier.present(case, Vector(screening, "GW-SCR-03", token, valid=True))
+    requirement = "200 from the hosted verifier"
+    case.expect(
+        "GW-SCR-03",
+        verifier_answer.status == 200,
+        requirement,
+        verifier_answer.status,
+        exchange=verifier_answer,
+        where=where,
+    )
     if not keys:
         case.mark_inconclusive("GW-SCR-04", "unbound: no key document at the usual paths; bind [gateway] jwks_path")
         return
@@ -66,20 +73,20 @@ async def _judge(case: Case, answer: Answer, what: str, keys: list[Ed25519Key]) 
     case.expect("GW-SCR-04", fault is None, "valid under the published keys", fault, exchange=answer, where=where)
 
 
-def _token(case: Case, answer: Answer) -> str | None:
+def _find_receipt(case: Case, answer: Answer) -> str | None:
     """Return the receipt of an answer: a token that can be parsed, else the text of the bound member."""
-    found = receipt_in(case, answer)
-    if found is not None:
-        return found[1]
-    bound = case.profile.gateway_bindings.screen_receipt_member
-    text = answer.object().get(bound) if bound is not None else None
+    receipt_member = receipt_in(case, answer)
+    if receipt_member is not None:
+        return receipt_member[1]
+    member = case.profile.gateway_bindings.screen_receipt_member
+    text = answer.object().get(member) if member is not None else None
     if isinstance(text, str) and len(text.split(".")) == _SEGMENTS and all(text.split(".")):
         name_texts(case, text, "RECEIPT")
         return text
     return None
 
 
-def _header(token: str) -> dict[str, object]:
+def _parse_header(token: str) -> dict[str, object]:
     try:
         return dict(jose.parse(token).header)
     except (jose.JwsFault, KeyFault):

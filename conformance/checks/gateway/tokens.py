@@ -25,8 +25,8 @@ def observed_bits(tokens: Sequence[str]) -> float:
     It is the sum over all positions of the logarithm of the likely alphabet's size.
     """
     places = itertools.zip_longest(*tokens, fillvalue="")
-    seen = (len(set(place)) for place in places)
-    return sum(math.log2(next((size for size in _ALPHABETS if size >= count), count)) for count in seen)
+    symbol_counts = (len(set(place)) for place in places)
+    return sum(math.log2(next((size for size in _ALPHABETS if size >= count), count)) for count in symbol_counts)
 
 
 def counts_up(tokens: Sequence[str]) -> bool:
@@ -67,10 +67,10 @@ async def tokens_cannot_be_guessed(case: Case) -> None:
     if len(tokens) < _SAMPLE:
         case.mark_inconclusive("GW-LINK-17", "links came without tokens, which GW-LINK-03 judges")
         return
-    different = len(set(tokens)) == len(tokens)
-    case.expect("GW-LINK-17", different, "all tokens different", f"{len(set(tokens))} of {len(tokens)}")
+    all_differ = len(set(tokens)) == len(tokens)
+    case.expect("GW-LINK-17", all_differ, "all tokens different", f"{len(set(tokens))} of {len(tokens)}")
     bits = observed_bits(tokens)
     case.expect("GW-LINK-17", bits >= _ENOUGH_BITS, "at least 64 bits of variety", f"about {bits:.0f} bits")
-    counts = counts_up(tokens[:_IN_A_ROW])
-    found = "tokens that rise by a common step" if counts else "no common step"
-    case.expect("GW-LINK-17", not counts, "no counter", found)
+    is_counter = counts_up(tokens[:_IN_A_ROW])
+    finding = "tokens that rise by a common step" if is_counter else "no common step"
+    case.expect("GW-LINK-17", not is_counter, "no counter", finding)

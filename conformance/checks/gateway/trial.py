@@ -43,37 +43,52 @@ async def a_tenant_pays_its_way(case: Case) -> None:
     * while it is approved: the test network with the test key only, and mainnet with the live key only,
     * a link of the whole allowance only as long as nothing was paid.
     """
-    admin, networks = administrator(case), _networks(case)
-    test, main = networks
+    admin, networks = administrator(case), _test_and_main(case)
+    test_network, main_network = networks
     payout = {name: case.session.tenants.find_first_on(name).payout[name] for name in networks}
     tenant = await admin.tenant("Weldproof trial", payout)
-    await _expect(case, "GW-TEN-01", tenant, test, allowed=True, when="on trial")
-    await _expect(case, "GW-TEN-01", tenant, main, allowed=False, when="on trial")
+    await _judge_link_request(case, "GW-TEN-01", tenant, test_network, is_allowed=True, stage="on trial")
+    await _judge_link_request(case, "GW-TEN-01", tenant, main_network, is_allowed=False, stage="on trial")
     # Live keys reach mainnet (P-TR-04), so even the administrator must not create one before the approval.
-    early = await admin.call("POST", tenant.id, "api-keys", body={"mode": "live"})
-    case.expect("GW-TEN-01", _refused(early), "a client error for a live key", early.status, exchange=early)
-    await _approves_itself(case, tenant, main)
-    live = await _approved(admin, tenant)
-    for key, network, allowed in ((tenant, test, True), (tenant, main, False), (live, test, False), (live, main, True)):
-        when = "approved, with the test key" if key is tenant else "approved, with the live key"
-        await _expect(case, "GW-TEN-02", key, network, allowed=allowed, when=when)
+    live_key_answer = await admin.call("POST", tenant.id, "api-keys", body={"mode": "live"})
+    case.expect(
+        "GW-TEN-01",
+        _is_client_error(live_key_answer),
+        "a client error for a live key",
+        live_key_answer.status,
+        exchange=live_key_answer,
+    )
+    await _judge_self_approval(case, tenant, main_network)
+    live_key = await _approve_tenant(admin, tenant)
+    for key, network, is_allowed in (
+        (tenant, test_network, True),
+        (tenant, main_network, False),
+        (live_key, test_network, False),
+        (live_key, main_network, True),
+    ):
+        stage = "approved, with the test key" if key is tenant else "approved, with the live key"
+        await _judge_link_request(case, "GW-TEN-02", key, network, is_allowed=is_allowed, stage=stage)
     # The allowance counts paid links only, so it is asked for in full before and after one payment.
-    await _uses_up(case, live, main)
+    await _judge_allowance(case, live_key, main_network)
     await admin.done("POST", tenant.id, "kyc", body={"status": "rejected"})
-    await _expect(case, "GW-TEN-01", live, main, allowed=False, when="not approved any more")
+    await _judge_link_request(
+        case, "GW-TEN-01", live_key, main_network, is_allowed=False, stage="not approved any more"
+    )
 
 
-async def _approves_itself(case: Case, tenant: Credentials, network: str) -> None:
+async def _judge_self_approval(case: Case, tenant: Credentials, network: str) -> None:
     """Make the administrator's calls with the tenant's own key; judge that they are refused and do not approve it."""
     calls = {"kyc": {"status": "approved", "plan": "trial"}, "api-keys": {"mode": "live"}}
     for path, body in calls.items():
         answer = await Administrator(case, tenant.key).call("POST", tenant.id, path, body=body)
         where, expected = {"call": path, "key": "the tenant's own"}, "a client error"
-        case.expect("GW-TEN-01", _refused(answer), expected, answer.status, exchange=answer, where=where)
-    await _expect(case, "GW-TEN-01", tenant, network, allowed=False, when="on trial, though it approved itself")
+        case.expect("GW-TEN-01", _is_client_error(answer), expected, answer.status, exchange=answer, where=where)
+    await _judge_link_request(
+        case, "GW-TEN-01", tenant, network, is_allowed=False, stage="on trial, though it approved itself"
+    )
 
 
-def _networks(case: Case) -> tuple[str, str]:
+def _test_and_main(case: Case) -> tuple[str, str]:
     """Return the lane's test network, on which links are paid, and its mainnet, which is the rail's.
 
     Raises:
@@ -81,8 +96,8 @@ def _networks(case: Case) -> tuple[str, str]:
         NodeCannotShow: The node serves a private network, which has no mainnet.
     """
     profile = case.profile
-    found = (profile.gateway_chains.of(case.lane), profile.chains.of(case.lane))
-    names = [profile.own_network(one.network) for one in found if one is not None]
+    chains = (profile.gateway_chains.of(case.lane), profile.chains.of(case.lane))
+    names = [profile.own_network(one.network) for one in chains if one is not None]
     private = next((name for name in names if profile.usual_network(name).endswith(LOCAL_ENDING)), None)
     if private is not None:
         # A private network is a property of the node, so this is not the target's or the profile's fault.
@@ -90,48 +105,57 @@ def _networks(case: Case) -> tuple[str, str]:
             f"the {case.lane} node serves the private network {private} and no mainnet, so a gateway on it offers test "
             "networks alone"
         )
-    if len(set(names)) < len(found) or not profile.usual_network(names[1]).endswith("mainnet"):
+    if len(set(names)) < len(chains) or not profile.usual_network(names[1]).endswith("mainnet"):
         raise Inconclusive(f"needs a node of a test network and one of mainnet: give [gateway.chains.{case.lane}], too")
     return names[0], names[1]
 
 
-async def _approved(admin: Administrator, tenant: Credentials) -> Credentials:
+async def _approve_tenant(admin: Administrator, tenant: Credentials) -> Credentials:
     await admin.done("POST", tenant.id, "kyc", body={"status": "approved", "plan": "trial"})
-    made = await admin.done("POST", tenant.id, "api-keys", body={"mode": "live"})
-    return Credentials(tenant.name, tenant.id, str(made.get("api_key")), tenant.networks, tenant.payout)
+    key_record = await admin.done("POST", tenant.id, "api-keys", body={"mode": "live"})
+    return Credentials(tenant.name, tenant.id, str(key_record.get("api_key")), tenant.networks, tenant.payout)
 
 
-async def _asked(case: Case, tenant: Credentials, network: str, amount: float = _CENT) -> Answer:
+async def _request_link(case: Case, tenant: Credentials, network: str, amount: float = _CENT) -> Answer:
     body = link_body(case, tenant, preferred_network=network, amount=amount)
     return named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
 
 
-async def _expect(case: Case, row: str, tenant: Credentials, network: str, *, allowed: bool, when: str) -> None:
-    answer = await _asked(case, tenant, network)
-    held = 200 <= answer.status < 300 if allowed else _refused(answer)
-    expected = "a link" if allowed else "a client error"
-    where = {"network": network, "tenant": when}
-    case.expect(row, held, expected, brief(answer), exchange=answer, where=where)
+async def _judge_link_request(
+    case: Case, row: str, tenant: Credentials, network: str, *, is_allowed: bool, stage: str
+) -> None:
+    answer = await _request_link(case, tenant, network)
+    holds = 200 <= answer.status < 300 if is_allowed else _is_client_error(answer)
+    requirement = "a link" if is_allowed else "a client error"
+    where = {"network": network, "tenant": stage}
+    case.expect(row, holds, requirement, brief(answer), exchange=answer, where=where)
 
 
-def _refused(answer: Answer) -> bool:
+def _is_client_error(answer: Answer) -> bool:
     return 400 <= answer.status < 500
 
 
-async def _uses_up(case: Case, tenant: Credentials, network: str) -> None:
+async def _judge_allowance(case: Case, tenant: Credentials, network: str) -> None:
     allowance = (case.profile.gateway_bindings.trial or {}).get("allowance_microunits")
     if allowance is None:
         raise Inconclusive("unbound: the allowance is not known; bind [gateway] trial allowance_microunits")
-    whole = allowance / _MILLIONTHS
-    for amount, allowed, what in ((whole, True, "all of it"), (whole + _CENT, False, "more than it")):
-        answer = await _asked(case, tenant, network, amount)
-        held = 200 <= answer.status < 300 if allowed else _refused(answer)
-        found, where = brief(answer), {"asked for": what, "paid": "nothing"}
-        case.expect("GW-TEN-03", held, "a link" if allowed else "a client error", found, exchange=answer, where=where)
+    whole_allowance = allowance / _MILLIONTHS
+    for amount, is_allowed, amount_name in (
+        (whole_allowance, True, "all of it"),
+        (whole_allowance + _CENT, False, "more than it"),
+    ):
+        answer = await _request_link(case, tenant, network, amount)
+        holds = 200 <= answer.status < 300 if is_allowed else _is_client_error(answer)
+        finding, where = brief(answer), {"asked for": amount_name, "paid": "nothing"}
+        case.expect(
+            "GW-TEN-03", holds, "a link" if is_allowed else "a client error", finding, exchange=answer, where=where
+        )
     link = await opened(case, microunits=odd_amount(case), network=network, tenant=tenant)
     await paid_rightly(case, checkout_payer(await case.session.payers.for_rail(case.lane)), link)
-    for amount, allowed, what in ((whole, False, "all of it"), (_CENT, True, "a cent")):
-        answer = await _asked(case, tenant, network, amount)
-        held = 200 <= answer.status < 300 if allowed else _refused(answer)
-        found, where = brief(answer), {"asked for": what, "paid": "a link"}
-        case.expect("GW-TEN-03", held, "a link" if allowed else "a client error", found, exchange=answer, where=where)
+    for amount, is_allowed, amount_name in ((whole_allowance, False, "all of it"), (_CENT, True, "a cent")):
+        answer = await _request_link(case, tenant, network, amount)
+        holds = 200 <= answer.status < 300 if is_allowed else _is_client_error(answer)
+        finding, where = brief(answer), {"asked for": amount_name, "paid": "a link"}
+        case.expect(
+            "GW-TEN-03", holds, "a link" if is_allowed else "a client error", finding, exchange=answer, where=where
+        )

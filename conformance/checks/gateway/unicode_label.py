@@ -24,11 +24,11 @@ async def a_label_comes_through(case: Case) -> None:
     white space at both ends. Expects the same code points in the event. If the target refuses U+200D and U+200C, pays a
     label without them.
     """
-    far = [sale for sale in await sales(case) if not sale.label.isascii()]
-    if not far:
+    unicode_sales = [sale for sale in await sales(case) if not sale.label.isascii()]
+    if not unicode_sales:
         raise Inconclusive("no link was made with such a label; a note says why")
-    for sale in far:
-        for one in deliveries(case, sale):
-            label = one.data.get("tenant_label")
-            found = json.dumps(label)[:300]
-            case.expect("GW-LINK-23", sale.is_label(label), json.dumps(sale.label), found, exchange=one)
+    for sale in unicode_sales:
+        for event in deliveries(case, sale):
+            label = event.data.get("tenant_label")
+            finding = json.dumps(label)[:300]
+            case.expect("GW-LINK-23", sale.is_label(label), json.dumps(sale.label), finding, exchange=event)

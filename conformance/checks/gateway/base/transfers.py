@@ -43,21 +43,21 @@ async def one_transaction_pays_two_links(case: Case) -> None:
             _ROW, "the memo is in the transaction's call data, so a transaction can pay one link only"
         )
         return
-    who, pair = await payer(case), await several(case, 2)
-    if not isinstance(who, BaseCheckout):
+    wallet, pair = await payer(case), await several(case, 2)
+    if not isinstance(wallet, BaseCheckout):
         raise Inconclusive("the payer of this lane cannot pay several links at once")
-    tx_id = await who.settle_together([one.bill for one in pair])
+    tx_id = await wallet.settle_together([order_link.bill for order_link in pair])
     case.client.names.name(tx_id, "TX_ID")
-    await paid_rightly(case, who, await opened(case))
-    await run_concurrently(flip(case, one) for one in pair)
+    await paid_rightly(case, wallet, await opened(case))
+    await run_concurrently(flip(case, order_link) for order_link in pair)
     for place, link in enumerate(pair):
         status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
-        told = status.object()
+        members = status.object()
         # Hex ids are compared without regard to case, because nodes and wallets spell them in either.
-        held = told.get("status") == "paid" and str(told.get("tx_id")).lower() == tx_id.lower()
+        holds = members.get("status") == "paid" and str(members.get("tx_id")).lower() == tx_id.lower()
         where = {"transfer": ("the first of two", "the second of two")[place]}
-        found = brief(status)
-        case.expect(_ROW, held, "paid, and the transaction", found, exchange=status, where=where)
+        finding = brief(status)
+        case.expect(_ROW, holds, "paid, and the transaction", finding, exchange=status, where=where)
 
 
 @check(
@@ -78,32 +78,32 @@ async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
             _ROW, "the profile names no administrator of a gateway with the option gateway.tenants"
         )
         return
-    who, admin, network = await payer(case), administrator(case), network_of(case)
-    if not isinstance(who, BaseCheckout):
+    wallet, admin, network = await payer(case), administrator(case), network_of(case)
+    if not isinstance(wallet, BaseCheckout):
         raise Inconclusive("the payer of this lane has no address that a tenant may be paid at")
-    address, links = who.payer.address, dict[str, Opened]()
+    address, links = wallet.payer.address, dict[str, Opened]()
     # A comparison of the texts misses one of the spellings. It would then let a tenant pay its own link, and so forge a
     # sale.
     for spelling, payout in (("with its checksum", address), ("in lower case", address.lower())):
         tenant = await admin.tenant("Weldproof payer and payee", {network: payout})
         links[spelling] = await opened(case, network=network, tenant=tenant)
-    sent = {spelling: await _pay_oneself(case, who, link) for spelling, link in links.items()}
+    tx_ids = {spelling: await _pay_oneself(case, wallet, link) for spelling, link in links.items()}
     # A control, paid after the others: once it shows as Paid, the target has seen the earlier payments as well.
-    await settle_down(await paid_rightly(case, who, await opened(case)))
+    await settle_down(await paid_rightly(case, wallet, await opened(case)))
     for spelling, link in links.items():
         url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
-        shown = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": sent[spelling]})
+        answer = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_ids[spelling]})
         status = await case.client.call("GET", f"{url}/status")
-        held = is_refused(shown) and status.object().get("status") == "active"
-        found, where = f"{brief(shown)}, then {brief(status)}", {"payout address": spelling}
-        case.expect(_ROW, held, "a client error, and still active", found, exchange=status, where=where)
+        holds = is_refused(answer) and status.object().get("status") == "active"
+        finding, where = f"{brief(answer)}, then {brief(status)}", {"payout address": spelling}
+        case.expect(_ROW, holds, "a client error, and still active", finding, exchange=status, where=where)
 
 
-async def _pay_oneself(case: Case, who: BaseCheckout, link: Opened) -> str:
+async def _pay_oneself(case: Case, wallet: BaseCheckout, link: Opened) -> str:
     """Pay a link whose payout address is the payer's own, and return the transaction, which must not pay the link."""
     # The id is registered as a stray payment: if an event reports it, this check has to judge that, and no other check.
     with case.session.stray_payments.collect_for(case.check.id) as made:
-        tx_id = await who.settle(link.bill, way(case))
-        made.update(who.together(tx_id))
+        tx_id = await wallet.settle(link.bill, way(case))
+        made.update(wallet.together(tx_id))
     case.client.names.name(tx_id, "TX_ID")
     return tx_id

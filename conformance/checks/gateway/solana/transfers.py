@@ -19,7 +19,7 @@ _AMOUNTS: Final = ("the least", "the second", "the third", "the greatest")
 # first sufficient transfer fails with falling transfers, unless it also processes links by falling amounts. A target
 # that takes the last one fails with rising transfers. Any other fixed order of a target fits four links by chance in
 # one of 24 cases.
-_FALLING: Final = (
+_ORDERS: Final = (
     *((True, False, True), (False, True, True), (False, False, True)),
     *((True, False, False), (False, True, False), (True, True, False)),
 )
@@ -40,37 +40,37 @@ async def each_link_takes_its_own_transfer(case: Case) -> None:
     order in others. Expects Paid on every page: a target that takes any sufficient transfer leaves too little for
     another link.
     """
-    who, fours = await case.session.payers.for_gateway(case.lane), []
-    if not isinstance(who, SolanaPayer):
+    wallet, link_groups = await case.session.payers.for_gateway(case.lane), []
+    if not isinstance(wallet, SolanaPayer):
         raise Inconclusive("the payer of this lane cannot put several transfers into one transaction")
-    for made, memos, transfers in _FALLING:
+    for is_falling, memos, transfers in _ORDERS:
         # Steps of two keep the amounts odd and different. They are so small that a larger transfer also suffices for a
         # smaller link.
-        least = odd_amount(case)
-        amounts = [least + 2 * place for place in range(len(_AMOUNTS))]
-        links = [await opened(case, microunits=amount) for amount in amounts[:: -1 if made else 1]]
+        least_amount = odd_amount(case)
+        amounts = [least_amount + 2 * place for place in range(len(_AMOUNTS))]
+        links = [await opened(case, microunits=amount) for amount in amounts[:: -1 if is_falling else 1]]
         links.sort(key=lambda one: one.order.microunits)
-        fours.append(links)
-        await _pay_together(who, links[:: -1 if memos else 1], links[:: -1 if transfers else 1])
+        link_groups.append(links)
+        await _pay_together(wallet, links[:: -1 if memos else 1], links[:: -1 if transfers else 1])
     control = await opened(case)
     await paid_rightly(case, await payer(case), control)
-    flips = await run_concurrently(flip(case, link) for links in fours for link in links)
-    for place, done in enumerate(flips):
-        number, which = divmod(place, len(_AMOUNTS))
-        link = fours[number][which]
+    flips = await run_concurrently(flip(case, link) for links in link_groups for link in links)
+    for place, transition in enumerate(flips):
+        number, place_in_four = divmod(place, len(_AMOUNTS))
+        link = link_groups[number][place_in_four]
         # Which link of a transaction stays unpaid may differ in a replay, so `where` names only the transfers' order.
-        where = {"transfers": "by falling amounts" if _FALLING[number][2] else "by rising amounts"}
-        found = f"{_AMOUNTS[which]} of four is {'not Paid' if done is None else 'Paid'}"
-        case.expect("GW-CHK-21", done is not None, "every link Paid", found, exchange=link.page, where=where)
+        where = {"transfers": "by falling amounts" if _ORDERS[number][2] else "by rising amounts"}
+        finding = f"{_AMOUNTS[place_in_four]} of four is {'not Paid' if transition is None else 'Paid'}"
+        case.expect("GW-CHK-21", transition is not None, "every link Paid", finding, exchange=link.page, where=where)
 
 
-async def _pay_together(who: SolanaPayer, memos: Sequence[Opened], transfers: Sequence[Opened]) -> None:
+async def _pay_together(wallet: SolanaPayer, memos: Sequence[Opened], transfers: Sequence[Opened]) -> None:
     """Pay links by one transaction: their memos in one order, their transfers in another."""
-    parts = [memo(who.main.key, one.memo.encode()) for one in memos]
-    for one in transfers:
-        bill = one.bill
+    parts = [memo(wallet.main.key, link.memo.encode()) for link in memos]
+    for link in transfers:
+        bill = link.bill
         mint, payee = pubkey(bill.asset, "asset"), pubkey(bill.address, "address")
         references = () if bill.reference is None else (pubkey(bill.reference, "reference"),)
         order = Order(mint, payee, bill.amount, references[0] if references else payee, bill.memo)
-        parts.append((await who.transfer(order, references=references)).instruction())
-    await who.send(parts, wait=CONFIRMED)
+        parts.append((await wallet.transfer(order, references=references)).instruction())
+    await wallet.send(parts, wait=CONFIRMED)

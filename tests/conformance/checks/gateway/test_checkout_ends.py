@@ -67,7 +67,7 @@ async def test_time_passes_until_shortly_before_the_end(
     service: Service, lifetime: int | None, expected: list[float]
 ) -> None:
     """A day passes for a service of its own alone, and nothing for every other, or where no more may pass."""
-    await checkout_ends._nearly_end(cast("LimitedGateway", service), made(lifetime))
+    await checkout_ends._advance_near_end(cast("LimitedGateway", service), made(lifetime))
     assert service.passed == expected
 
 
