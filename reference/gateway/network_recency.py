@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from reference.lanes.lane import ChainUnavailable, Lane
-from reference.lanes.newest import newest_time
+from reference.lanes.newest import read_newest_time
 from reference.web.logs import get_logger
 
 _log = get_logger()
@@ -74,7 +74,7 @@ class NetworkRecency:
 
     async def _look(self, network: str, newest: _Newest) -> None:
         with suppress(ChainUnavailable):  # what is known gets older, which decides
-            block_time = await newest_time(self._lanes[network])
+            block_time = await read_newest_time(self._lanes[network])
             newest.time = newest.time if block_time is None else block_time
         if self.trails(network) is not newest.trails:
             newest.trails = not newest.trails

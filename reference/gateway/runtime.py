@@ -34,8 +34,8 @@ from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.lanes.descriptor import LaneRules
 from reference.lanes.lane import ChainUnavailable, Lane
-from reference.lanes.newest import newest_blocks
-from reference.lanes.nodes import node_settings
+from reference.lanes.newest import build_newest_block_readers
+from reference.lanes.nodes import read_node_settings
 from reference.lanes.registry import open_lane
 from reference.protocol.jws import sign_compact
 from reference.protocol.keys import did_web
@@ -184,7 +184,7 @@ async def _open_dependencies(
     exits.push_async_callback(database.close)
     clock = WpClock(settings.clock_offset_file)
     chain_time = ChainTime(
-        clock, lambda: newest_blocks(lanes), SharedFacts(database, facts), strict=settings.mode == "live"
+        clock, lambda: build_newest_block_readers(lanes), SharedFacts(database, facts), strict=settings.mode == "live"
     )
     tenants, known_keys = Tenants(database), KnownKeys(database)
     links = Links(database, settings.word)
@@ -328,7 +328,7 @@ async def _open_lanes(
     lanes: dict[str, Lane] = {}
     unchecked_lanes: dict[str, Lane] = {}
     for key, network in NETWORKS.items():
-        nodes = node_settings(network)
+        nodes = read_node_settings(network)
         lane = open_lane(session, network, nodes, rules) if nodes.node else None
         if lane is not None:
             (lanes if settings.mode == "test" or await _is_of_its_network(lane) else unchecked_lanes)[key] = lane

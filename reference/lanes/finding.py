@@ -45,7 +45,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What one search found.
 
     Attributes:
@@ -55,26 +55,26 @@ class Found:
     """
 
     candidates: tuple[Candidate, ...]
-    searched: int
-    complete: bool
+    searched_to: int
+    is_complete: bool
 
 
 class Finder(Protocol):
     """Searches one network. Every method raises ChainUnavailable when the node could not be asked."""
 
-    async def head(self) -> Head:
+    async def read_head(self) -> Head:
         """Return where the chain stands."""
 
-    async def start(self, since: int, head: Head) -> int:
+    async def find_start(self, since: int, head: Head) -> int:
         """Return a block after which everything that is as young as `since`, in unix seconds, is found."""
 
-    async def find(self, address: str, after: int, head: Head) -> Found:
+    async def find(self, address: str, after: int, head: Head) -> SearchResult:
         """Return the transactions that moved the network's USDC to an address, in blocks after `after`."""
 
-    async def waiting(self, address: str) -> tuple[str, ...]:
+    async def list_pool(self, address: str) -> tuple[str, ...]:
         """Return transactions to an address that wait in the node's pool, as far as the node tells."""
 
-    async def strays(self, address: str, after: int, head: Head) -> Found:
+    async def find_strays(self, address: str, after: int, head: Head) -> SearchResult:
         """Return transactions that moved other assets to an address, in blocks after `after`, as far as is cheap.
 
         They pay nothing and are only listed. A search looks back a bounded way, however long ago `after` is, and asks
@@ -85,7 +85,7 @@ class Finder(Protocol):
 TimeOf = Callable[[int], Awaitable[int | None]]
 
 
-async def last_before(since: int, newest: int, time_of: TimeOf) -> int:
+async def find_last_before(since: int, newest: int, time_of: TimeOf) -> int:
     """Return a block older than `since`, as new as can be told; 0 when there is none.
 
     Args:

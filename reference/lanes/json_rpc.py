@@ -48,10 +48,10 @@ class JsonRpc:
             ChainUnavailable: It answered something else, or not at all.
         """
         number = next(self._numbers)
-        told = _outcome(await self._node.post(_request(number, method, params)), number)
-        if isinstance(told, NodeRefused):
-            raise told
-        return told
+        outcome = _read_outcome(await self._node.post(_build_request(number, method, params)), number)
+        if isinstance(outcome, NodeRefused):
+            raise outcome
+        return outcome
 
     async def batch(self, *calls: Call) -> list[Any]:
         """Return what several calls gave, in their order, asked for at once: a result each, or the node's refusal.
@@ -63,15 +63,19 @@ class JsonRpc:
         """
         if not self._takes_batches:
             return [await self.attempt(*call) for call in calls]
-        numbered = [(next(self._numbers), method, params) for method, *params in calls]
-        told = await self._node.post([_request(*one) for one in numbered])
-        if isinstance(told, dict) and isinstance(told.get("error"), dict):
-            self._takes_batches = told["error"].get("code") != _INVALID_REQUEST
+        requests = [(next(self._numbers), method, params) for method, *params in calls]
+        answers = await self._node.post([_build_request(*request) for request in requests])
+        if isinstance(answers, dict) and isinstance(answers.get("error"), dict):
+            self._takes_batches = answers["error"].get("code") != _INVALID_REQUEST
             return [await self.attempt(*call) for call in calls]
-        if not isinstance(told, list) or len(told) != len(numbered):
+        if not isinstance(answers, list) or len(answers) != len(requests):
             raise ChainUnavailable("the node's answer belongs to another call")
-        by_number = {one.get("id"): one for one in told if isinstance(one, dict) and isinstance(one.get("id"), int)}
-        return [_outcome(by_number.get(number), number) for number, _, _ in numbered]
+        by_number = {
+            request.get("id"): request
+            for request in answers
+            if isinstance(request, dict) and isinstance(request.get("id"), int)
+        }
+        return [_read_outcome(by_number.get(number), number) for number, _, _ in requests]
 
     async def attempt(self, method: str, *params: Any) -> Any:
         """Return a method's result, or the node's refusal.
@@ -90,7 +94,7 @@ class JsonRpc:
         Raises:
             ChainUnavailable: It did, or could not be asked.
         """
-        return [granted(told, call[0]) for told, call in zip(await self.batch(*calls), calls, strict=True)]
+        return [require_result(told, call[0]) for told, call in zip(await self.batch(*calls), calls, strict=True)]
 
     async def ask(self, method: str, *params: Any) -> Any:
         """Return the result of a method that the node has no reason to refuse.
@@ -98,30 +102,30 @@ class JsonRpc:
         Raises:
             ChainUnavailable: It did, or could not be asked.
         """
-        return granted(await self.attempt(method, *params), method)
+        return require_result(await self.attempt(method, *params), method)
 
 
-def rpc(session: aiohttp.ClientSession, url: str, token: str) -> JsonRpc:
+def open_rpc(session: aiohttp.ClientSession, url: str, token: str) -> JsonRpc:
     """Return the JSON-RPC of a node, which may ask for a bearer token."""
     return JsonRpc(Node(session, url, {"Authorization": f"Bearer {token}"} if token else {}))
 
 
-def granted(told: Any, method: str) -> Any:
+def require_result(result: Any, method: str) -> Any:
     """Return what a call of a batch gave.
 
     Raises:
         ChainUnavailable: The node refused it.
     """
-    if isinstance(told, NodeRefused):
-        raise ChainUnavailable(f"the node refused {method}: {told.message[:200]}") from told
-    return told
+    if isinstance(result, NodeRefused):
+        raise ChainUnavailable(f"the node refused {method}: {result.message[:200]}") from result
+    return result
 
 
-def _request(number: int, method: str, params: Sequence[Any]) -> dict[str, Any]:
+def _build_request(number: int, method: str, params: Sequence[Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": list(params)}
 
 
-def _outcome(answer: Any, number: int) -> Any:
+def _read_outcome(answer: Any, number: int) -> Any:
     """Return the result that an answer holds, or the node's refusal.
 
     Raises:
@@ -132,26 +136,26 @@ def _outcome(answer: Any, number: int) -> Any:
     if answer.get("jsonrpc") != "2.0" or answer.get("id") != number:
         raise ChainUnavailable("the node's answer belongs to another call")
     if "error" in answer:
-        return _refused(answer["error"])
+        return _read_refusal(answer["error"])
     if "result" not in answer:
         raise ChainUnavailable("the node's answer has no result")
     return answer["result"]
 
 
-def _refused(error: Any) -> NodeRefused:
+def _read_refusal(error: Any) -> NodeRefused:
     if not isinstance(error, Mapping) or not isinstance(error.get("message"), str):
         raise ChainUnavailable("the node's error has no message")
     code = error.get("code")
     return NodeRefused(code if isinstance(code, int) else 0, error["message"])
 
 
-def member(value: Any, name: str, kind: type) -> Any:
+def read_member(value: Any, name: str, kind: type) -> Any:
     """Return a member of an answer.
 
     Raises:
         ChainUnavailable: It is missing or of another kind.
     """
-    found = value.get(name) if isinstance(value, dict) else None
-    if not isinstance(found, kind) or isinstance(found, bool):
+    member_value = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(member_value, kind) or isinstance(member_value, bool):
         raise ChainUnavailable(f"member {name} is missing or of another kind")
-    return found
+    return member_value

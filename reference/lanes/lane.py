@@ -41,7 +41,7 @@ class _AnyLane(Protocol):
     facts: LaneFacts
     finder: Finder
 
-    def live_members(self, token: str) -> Mapping[str, str]:
+    def build_live_members(self, token: str) -> Mapping[str, str]:
         """Return the lane's own members of `extra` for a token."""
 
     async def observe(self, tx_id: str) -> ObservedTransaction:
@@ -66,14 +66,14 @@ class _AnyLane(Protocol):
 class ObservingLane(_AnyLane, Protocol):
     """A lane whose payments the payer puts on the chain; the rail only looks."""
 
-    def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> Payment:
+    def judge(self, transaction: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> Payment:
         """Return the payment when the transaction welds.
 
         Raises:
             PaymentRefused: By the first rule that does not hold.
         """
 
-    def received(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> Payment | None:
+    def find_received(self, transaction: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> Payment | None:
         """Return what the transaction moved to the payee for a challenge, at any time and in any amount.
 
         Raises:
@@ -114,9 +114,9 @@ class Use:
         cancelled: Whether the payer cancelled it.
     """
 
-    used: bool
+    is_used: bool
     tx_id: str | None = None
-    cancelled: bool = False
+    is_cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Outlook:
         nonce: How many transactions of that account are in blocks and in the pool.
     """
 
-    used: bool
+    is_used: bool
     refusal: str | None
     fees: Fees
     wei: int
@@ -144,17 +144,17 @@ class SettlingLane(_AnyLane, Protocol):
 
     domain: Domain
 
-    async def outlook(self, authorization: Authorization, settler: str) -> Outlook:
+    async def read_outlook(self, authorization: Authorization, settler: str) -> Outlook:
         """Return all that is to be known before an authorization is settled.
 
         Raises:
             ChainUnavailable: The node could not be asked.
         """
 
-    def final_in(self, tx_id: str) -> float | None:
+    def seconds_until_final(self, tx_id: str) -> float | None:
         """Return in how many seconds a transaction may be final, if the next block takes it; None when nobody knows."""
 
-    async def use_of(self, authorization: Authorization, since: int) -> Use:
+    async def find_use(self, authorization: Authorization, since: int) -> Use:
         """Return what became of an authorization that did not exist before `since`, in unix seconds.
 
         Raises:
@@ -168,24 +168,24 @@ class SettlingLane(_AnyLane, Protocol):
             ChainUnavailable: The node could not be asked.
         """
 
-    async def held_before(self, authorization: Authorization) -> bool:
+    async def has_held_price(self, authorization: Authorization) -> bool:
         """Return whether the payer held what it authorized in the chain's newest safe block, some minutes ago.
 
         Raises:
             ChainUnavailable: The node could not be asked.
         """
 
-    def settlement_call(self, authorization: Authorization) -> bytes:
+    def encode_settlement(self, authorization: Authorization) -> bytes:
         """Return the call data that settles an authorization."""
 
-    async def nonce(self, settler: str, *, pending: bool) -> int:
+    async def read_nonce(self, settler: str, *, include_pending: bool) -> int:
         """Return how many transactions of an account are in blocks, or also in the pool.
 
         Raises:
             ChainUnavailable: The node could not be asked.
         """
 
-    async def fees(self) -> Fees:
+    async def read_fees(self) -> Fees:
         """Return what a transaction costs that is to be mined soon.
 
         Raises:

@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from reference.lanes.lane import ChainUnavailable, Lane
 
 
-def newest_blocks(lanes: Mapping[str, Lane]) -> Mapping[str, Callable[[], Awaitable[tuple[int, int] | None]]]:
+def build_newest_block_readers(
+    lanes: Mapping[str, Lane],
+) -> Mapping[str, Callable[[], Awaitable[tuple[int, int] | None]]]:
     """Return, by network key, what asks for position and unix seconds of a newest block: None while nobody can tell."""
-    return {key: _asking(lane) for key, lane in lanes.items()}
+    return {key: _newest_block_reader(lane) for key, lane in lanes.items()}
 
 
-def _asking(lane: Lane) -> Callable[[], Awaitable[tuple[int, int] | None]]:
+def _newest_block_reader(lane: Lane) -> Callable[[], Awaitable[tuple[int, int] | None]]:
     async def newest() -> tuple[int, int] | None:
         try:
             head = await lane.finder.head()
@@ -24,7 +26,7 @@ def _asking(lane: Lane) -> Callable[[], Awaitable[tuple[int, int] | None]]:
     return newest
 
 
-async def newest_time(lane: Lane) -> int | None:
+async def read_newest_time(lane: Lane) -> int | None:
     """Return the time of a lane's newest block in unix seconds, None where its node does not know it.
 
     Raises:
@@ -42,7 +44,7 @@ async def refuse_behind(lane: Lane, seconds: int) -> None:
         ChainUnavailable: The newest block is older than so many seconds, or cannot be asked for.
     """
     if seconds:
-        refuse_age(await newest_time(lane), seconds)
+        refuse_age(await read_newest_time(lane), seconds)
 
 
 def refuse_age(newest: int | None, seconds: int) -> None:

@@ -33,7 +33,7 @@ class Node:
         Raises:
             ChainUnavailable: Any other answer, or none.
         """
-        return _understood(*await self._ask("GET", path, None), absent)
+        return _parse_object(*await self._ask("GET", path, None), absent)
 
     async def post(self, body: Mapping[str, Any] | Sequence[Any]) -> Any:
         """Return the JSON that answers a JSON body, whatever its status.
@@ -41,7 +41,7 @@ class Node:
         Raises:
             ChainUnavailable: There is none.
         """
-        return _json((await self._ask("POST", "", orjson.dumps(body)))[1])
+        return _parse_json((await self._ask("POST", "", orjson.dumps(body)))[1])
 
     async def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         media = {} if body is None else {"Content-Type": "application/json"}
@@ -54,12 +54,12 @@ class Node:
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS),
             ) as response:
-                return response.status, await _whole(response)
+                return response.status, await _read_whole(response)
         except (aiohttp.ClientError, TimeoutError, OSError) as fault:
             raise ChainUnavailable(type(fault).__name__) from fault
 
 
-async def _whole(response: aiohttp.ClientResponse) -> bytes:
+async def _read_whole(response: aiohttp.ClientResponse) -> bytes:
     """Return the whole body, which arrives in pieces."""
     body = bytearray()
     async for piece in response.content.iter_chunked(65_536):
@@ -69,16 +69,16 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
     return bytes(body)
 
 
-def _json(body: bytes) -> Any:
+def _parse_json(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except ValueError as fault:
         raise ChainUnavailable("the node's answer is not JSON") from fault
 
 
-def _understood(status: int, body: bytes, absent: int | None) -> dict[str, Any] | None:
+def _parse_object(status: int, body: bytes, absent: int | None) -> dict[str, Any] | None:
     """Return the object; a 404 counts as "absent" only in the node's own form, so that a proxy's 404 does not."""
-    value = _json(body)
+    value = _parse_json(body)
     if not isinstance(value, dict):
         raise ChainUnavailable("the node's answer is no object")
     if status == absent and isinstance(value.get("message"), str):

@@ -10,18 +10,18 @@ from reference.lanes.descriptor import NodeSettings
 from reference.protocol.networks import Network
 
 
-def node_settings(network: Network) -> NodeSettings:
+def read_node_settings(network: Network) -> NodeSettings:
     """Return where a network's nodes are, from `WP_NODE_<KEY>` and its companions; secrets come from a file.
 
     Raises:
         ValueError: An address is malformed, or the file cannot be read; the text names the setting.
     """
     key = network.key.upper()
-    node, indexer = _address(f"WP_NODE_{key}"), _address(f"WP_INDEXER_{key}")
-    return NodeSettings(node, indexer, _secret(f"WP_NODE_TOKEN_{key}_FILE"))
+    node, indexer = _read_address(f"WP_NODE_{key}"), _read_address(f"WP_INDEXER_{key}")
+    return NodeSettings(node, indexer, _read_secret(f"WP_NODE_TOKEN_{key}_FILE"))
 
 
-def _address(name: str) -> str:
+def _read_address(name: str) -> str:
     text = os.environ.get(name, "")
     parts = urlsplit(text)
     if text and (parts.scheme not in {"http", "https"} or not parts.hostname):
@@ -29,7 +29,7 @@ def _address(name: str) -> str:
     return text
 
 
-def _secret(name: str) -> str:
+def _read_secret(name: str) -> str:
     path = os.environ.get(name, "")
     try:
         return Path(path).read_text("ascii").strip() if path else ""

@@ -38,6 +38,6 @@ def payee_setting(lane: Descriptor) -> str:
     return f"WP_RAIL_PAYTO_{lane.name.upper()}"
 
 
-def payees() -> dict[str, str]:
+def read_payees() -> dict[str, str]:
     """Return the rail's payee by lane, as the environment has them."""
     return {lane.name: os.environ[payee_setting(lane)] for lane in LANES if os.environ.get(payee_setting(lane))}

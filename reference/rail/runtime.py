@@ -15,8 +15,8 @@ import aiohttp
 
 from reference.lanes.descriptor import LaneRules
 from reference.lanes.lane import ChainUnavailable, Lane, ObservingLane, Settler, SettlingLane
-from reference.lanes.newest import newest_blocks
-from reference.lanes.nodes import node_settings
+from reference.lanes.newest import build_newest_block_readers
+from reference.lanes.nodes import read_node_settings
 from reference.lanes.registry import descriptor_of, open_lane
 from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import did_web
@@ -192,7 +192,9 @@ async def _open_dependencies(settings: RailSettings, lanes: Mapping[str, Lane], 
     offers = _build_offers(settings, lanes)
     terms = {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}
     issuing_permission = IssuingPermission(generations, terms, clock)
-    chain_time = ChainTime(clock, lambda: newest_blocks(lanes), shared_facts, strict=settings.mode == "live")
+    chain_time = ChainTime(
+        clock, lambda: build_newest_block_readers(lanes), shared_facts, strict=settings.mode == "live"
+    )
     try:
         await ledger.prepare()
         mint = await _open_mint(settings, known_keys, shared_facts, clock)
@@ -304,7 +306,7 @@ async def _open_lanes(settings: RailSettings, session: aiohttp.ClientSession) ->
     unchecked_lanes: list[str] = []
     for key in settings.rail_lanes:
         network = NETWORKS[key]
-        nodes = node_settings(network)
+        nodes = read_node_settings(network)
         lane = open_lane(session, network, nodes, rules) if nodes.node and settings.pay_to(network) else None
         if lane is not None and not isinstance(lane, ObservingLane) and settings.rail_settler_key_file is None:
             _log.warning("lane_not_offered", network=key, reason="WP_RAIL_SETTLER_KEY_FILE is not set")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
-from reference.lanes.registry import LANES, descriptor_of, payees
+from reference.lanes.registry import LANES, descriptor_of, read_payees
 from reference.protocol import a2a_x402
 from reference.protocol.networks import NETWORKS, Network
 from reference.web.settings import CommaList, CommonSettings
@@ -40,7 +40,7 @@ class RailSettings(CommonSettings):
     rail_token_secret_file: Path | None = None
     rail_trusted_jwks: Path | None = None
     rail_lanes: CommaList = tuple(lane.main for lane in LANES)
-    rail_payto: Annotated[dict[str, str], NoDecode] = Field(default_factory=payees)
+    rail_payto: Annotated[dict[str, str], NoDecode] = Field(default_factory=read_payees)
     rail_settler_key_file: Path | None = None
     rail_prices: Prices = Field(default_factory=lambda: dict(DEFAULT_PRICES))
     rail_scheme: str = Field(default="exact", min_length=1, max_length=64)

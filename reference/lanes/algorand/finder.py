@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from algosdk import encoding
 from algosdk.error import WrongChecksumError, WrongKeyLengthError
 
-from reference.lanes.finding import BLOCK_SKEW_SECONDS, LEAST_LOOK_BACK, Candidate, Found, Head, last_before
+from reference.lanes.finding import BLOCK_SKEW_SECONDS, LEAST_LOOK_BACK, Candidate, Head, SearchResult, find_last_before
 from reference.lanes.lane import ChainUnavailable
 from reference.lanes.node import Node
 from reference.protocol.networks import Network
@@ -48,59 +48,59 @@ class AlgorandFinder:
         self._rounds: OrderedDict[int, tuple[_Header, _Payments]] = OrderedDict()
         self._reading = asyncio.Lock()
 
-    async def head(self) -> Head:
+    async def read_head(self) -> Head:
         """Return algod's last round; a round is final."""
-        status = await _given(self._algod, "/v2/status")
+        status = await _get_answer(self._algod, "/v2/status")
         last = _integer(status, "last-round")
-        header = await self._header(last)
-        if not await self._same_chain(last, header):
+        header = await self._read_header(last)
+        if not await self._is_same_chain(last, header):
             self._rounds.clear()
         return Head(last, last, None if header is None else _integer(header, "ts"))
 
-    async def start(self, since: int, head: Head) -> int:
+    async def find_start(self, since: int, head: Head) -> int:
         """Search backwards by the times of blocks."""
-        older = await last_before(since - BLOCK_SKEW_SECONDS, head.position, self._time_of)
+        older = await find_last_before(since - BLOCK_SKEW_SECONDS, head.position, self._time_of)
         return max(0, min(older, head.position - LEAST_LOOK_BACK))
 
-    async def find(self, address: str, after: int, head: Head) -> Found:
+    async def find(self, address: str, after: int, head: Head) -> SearchResult:
         """Read what is between `after` and the head."""
-        found: list[Candidate] = []
-        reached = after
+        candidates: list[Candidate] = []
+        searched_to = after
         if head.position - after > _ROUNDS_AT_ALGOD and self._indexer is not None:
-            listed, reached = await self._search(address, after, head.position)
-            found += listed
-        last = min(head.position, reached + _ROUNDS_A_SEARCH)
-        for number in range(reached + 1, last + 1):
-            found += await self._in_round(number, address, is_usdc=True)
-        return Found(tuple(found), max(reached, last), last >= head.position)
+            indexed, searched_to = await self._search_indexer(address, after, head.position)
+            candidates += indexed
+        last = min(head.position, searched_to + _ROUNDS_A_SEARCH)
+        for number in range(searched_to + 1, last + 1):
+            candidates += await self._find_in_round(number, address, is_usdc=True)
+        return SearchResult(tuple(candidates), max(searched_to, last), last >= head.position)
 
-    async def strays(self, address: str, after: int, head: Head) -> Found:
+    async def find_strays(self, address: str, after: int, head: Head) -> SearchResult:
         """Read the newest rounds again, which `find` has kept; those before them are listed by the indexer."""
-        kept = max(after, head.position - _ROUNDS_A_SEARCH)
-        found: list[Candidate] = []
-        if kept > after and self._indexer is not None:
-            found, _ = await self._search(address, after, kept, is_usdc=False)
-        for number in range(kept + 1, head.position + 1):
-            found += await self._in_round(number, address, is_usdc=False)
-        return Found(tuple(found), head.position, complete=True)
+        first_kept = max(after, head.position - _ROUNDS_A_SEARCH)
+        candidates: list[Candidate] = []
+        if first_kept > after and self._indexer is not None:
+            candidates, _ = await self._search_indexer(address, after, first_kept, is_usdc=False)
+        for number in range(first_kept + 1, head.position + 1):
+            candidates += await self._find_in_round(number, address, is_usdc=False)
+        return SearchResult(tuple(candidates), head.position, complete=True)
 
-    async def _in_round(self, number: int, address: str, *, is_usdc: bool) -> list[Candidate]:
+    async def _find_in_round(self, number: int, address: str, *, is_usdc: bool) -> list[Candidate]:
         return [
             Candidate(tx_id, number)
-            for tx_id, receiver, moves_usdc in await self._round(number)
+            for tx_id, receiver, moves_usdc in await self._read_round(number)
             if receiver == address and moves_usdc is is_usdc
         ]
 
-    async def waiting(self, address: str) -> tuple[str, ...]:
+    async def list_pool(self, address: str) -> tuple[str, ...]:
         """Return what algod's pool holds for an address."""
         path = f"/v2/accounts/{address}/transactions/pending?format=json"
-        told = await _given(self._algod, path)
-        waiting = self._payments(told.get("top-transactions"))
-        return tuple(tx_id for tx_id, receiver, is_usdc in waiting if receiver == address and is_usdc)
+        answer = await _get_answer(self._algod, path)
+        payments = self._read_payments(answer.get("top-transactions"))
+        return tuple(tx_id for tx_id, receiver, is_usdc in payments if receiver == address and is_usdc)
 
     # The indexer.
 
-    async def _search(
+    async def _search_indexer(
         self, address: str, after: int, last: int, *, is_usdc: bool = True
     ) -> tuple[list[Candidate], int]:
         """Return what the indexer lists, and how far it knows its chain; nothing of it counts if it fails midway.
@@ -109,76 +109,76 @@ class AlgorandFinder:
         """
         indexer = self._indexer
         assert indexer is not None  # noqa: S101 - asked only where there is one
-        wanted: dict[str, str | int] = {
+        query: dict[str, str | int] = {
             "address-role": "receiver",
             **({"asset-id": self._asset} if is_usdc else {}),
             "tx-type": "axfer",
             "min-round": after + 1,
             "limit": _PAGE,
         }
-        found: list[Candidate] = []
-        known = last
+        candidates: list[Candidate] = []
+        last_known = last
         try:
             for _ in range(_PAGES if is_usdc else _STRAY_PAGES):
-                page = await _given(indexer, f"/v2/accounts/{address}/transactions?{urlencode(wanted)}")
-                if "max-round" not in wanted:
+                page = await _get_answer(indexer, f"/v2/accounts/{address}/transactions?{urlencode(query)}")
+                if "max-round" not in query:
                     # Pages are pinned to what the indexer knew at first: else new rounds would push others over.
-                    known = min(last, _integer(page, "current-round"))
-                    wanted["max-round"] = known
-                found += [
-                    Candidate(str(one.get("id")), _integer(one, "confirmed-round"))
-                    for one in _objects(page, "transactions")
-                    if one.get("note") and _integer(one, "confirmed-round") <= known
-                    if is_usdc or self._is_stray(one)
+                    last_known = min(last, _integer(page, "current-round"))
+                    query["max-round"] = last_known
+                candidates += [
+                    Candidate(str(entry.get("id")), _integer(entry, "confirmed-round"))
+                    for entry in _objects(page, "transactions")
+                    if entry.get("note") and _integer(entry, "confirmed-round") <= last_known
+                    if is_usdc or self._is_stray(entry)
                 ]
-                following = page.get("next-token")
-                if not following or not page.get("transactions"):
-                    return sorted(found, key=lambda one: one.position), max(after, known)
-                wanted["next"] = str(following)
+                next_token = page.get("next-token")
+                if not next_token or not page.get("transactions"):
+                    return sorted(candidates, key=lambda entry: entry.position), max(after, last_known)
+                query["next"] = str(next_token)
         except ChainUnavailable:
             return [], after  # algod goes on alone
         if not is_usdc:
-            return sorted(found, key=lambda one: one.position), known
+            return sorted(candidates, key=lambda entry: entry.position), last_known
         raise ChainUnavailable("the indexer has no end of pages")
 
-    def _is_stray(self, listed: Mapping[str, Any]) -> bool:
+    def _is_stray(self, transaction: Mapping[str, Any]) -> bool:
         """Return whether a transaction of the indexer moves something of another asset."""
-        moved = listed.get("asset-transfer-transaction")
-        told = moved if isinstance(moved, dict) else {}
-        return told.get("asset-id") != self._asset and bool(told.get("amount"))
+        member = transaction.get("asset-transfer-transaction")
+        transfer = member if isinstance(member, dict) else {}
+        return transfer.get("asset-id") != self._asset and bool(transfer.get("amount"))
 
     # algod.
 
-    async def _round(self, number: int) -> _Payments:
+    async def _read_round(self, number: int) -> _Payments:
         """Return the payments of a round: ids and receivers."""
         async with self._reading:  # who searches another address meanwhile wants the same rounds
             if number in self._rounds:
                 return self._rounds[number][1]
-            answer = await _given(self._algod, f"/v2/blocks/{number}?format=json")
+            answer = await _get_answer(self._algod, f"/v2/blocks/{number}?format=json")
             block = answer.get("block")
             if not isinstance(block, dict) or _integer(block, "rnd") != number:
                 raise ChainUnavailable("algod answered about another round")
-            payments = self._payments(block.get("txns"), block)
+            payments = self._read_payments(block.get("txns"), block)
             self._rounds[number] = _without_payments(block), payments
             if len(self._rounds) > _KEPT_ROUNDS:
                 self._rounds.popitem(last=False)
             return payments
 
-    def _payments(self, signed: Any, block: Mapping[str, Any] | None = None) -> _Payments:
+    def _read_payments(self, entries: Any, block: Mapping[str, Any] | None = None) -> _Payments:
         """Return the asset transfers with a note, among transactions in algod's short form.
 
         Of another asset, those that move something: an account that has not opted in can be sent nothing more.
         """
-        found = []
-        for one in _objects({"txns": signed}, "txns"):
-            txn = one.get("txn")
-            told = txn if isinstance(txn, dict) and isinstance(txn.get("arcv"), str) else {}
-            is_usdc = told.get("xaid") == self._asset
-            if told.get("type") == "axfer" and told.get("note") and (is_usdc or told.get("aamt")):
-                found.append((_id_of(told, one, block), told["arcv"], is_usdc))
-        return tuple(found)
+        payments = []
+        for entry in _objects({"txns": entries}, "txns"):
+            txn = entry.get("txn")
+            transfer = txn if isinstance(txn, dict) and isinstance(txn.get("arcv"), str) else {}
+            is_usdc = transfer.get("xaid") == self._asset
+            if transfer.get("type") == "axfer" and transfer.get("note") and (is_usdc or transfer.get("aamt")):
+                payments.append((_compute_id(transfer, entry, block), transfer["arcv"], is_usdc))
+        return tuple(payments)
 
-    async def _same_chain(self, last: int, header: _Header | None) -> bool:
+    async def _is_same_chain(self, last: int, header: _Header | None) -> bool:
         """Tell whether the newest round kept is still the chain's; a header names the one before it, so all are then.
 
         A node that was set back may have grown past what is kept before it is asked again: its height says nothing.
@@ -186,14 +186,14 @@ class AlgorandFinder:
         if not self._rounds:
             return True
         newest = max(self._rounds)
-        now = header if newest == last else await self._header(newest)
+        now = header if newest == last else await self._read_header(newest)
         return now == self._rounds[newest][0]
 
     async def _time_of(self, number: int) -> int | None:
-        header = await self._header(number)
+        header = await self._read_header(number)
         return None if header is None else _integer(header, "ts")
 
-    async def _header(self, number: int) -> _Header | None:
+    async def _read_header(self, number: int) -> _Header | None:
         """Return the header of a round; None where algod has no such round."""
         path = f"/v2/blocks/{number}?format=json&header-only=true"
         answer = await self._algod.get(path, absent=_NOT_FOUND)
@@ -205,18 +205,18 @@ def _without_payments(block: _Header) -> _Header:
     return {name: value for name, value in block.items() if name != "txns"}
 
 
-def _id_of(txn: Mapping[str, Any], signed: Mapping[str, Any], block: Mapping[str, Any] | None) -> str:
+def _compute_id(txn: Mapping[str, Any], entry: Mapping[str, Any], block: Mapping[str, Any] | None) -> str:
     """Return a transaction's id: the hash of its canonical bytes, with the genesis that its block leaves out."""
-    members = {name: _raw(name, value) for name, value in txn.items()}
+    members = {name: _decode_member(name, value) for name, value in txn.items()}
     if block is not None:
-        members["gh"] = _raw("gh", block.get("gh"))
-        if signed.get("hgi"):
+        members["gh"] = _decode_member("gh", block.get("gh"))
+        if entry.get("hgi"):
             members["gen"] = block.get("gen")
-    packed = base64.b64decode(encoding.msgpack_encode(dict(sorted(members.items()))))
-    return base64.b32encode(encoding.checksum(b"TX" + packed)).decode().rstrip("=")
+    message = base64.b64decode(encoding.msgpack_encode(dict(sorted(members.items()))))
+    return base64.b32encode(encoding.checksum(b"TX" + message)).decode().rstrip("=")
 
 
-def _raw(name: str, value: Any) -> Any:
+def _decode_member(name: str, value: Any) -> Any:
     try:
         if name in _ADDRESSES:
             return encoding.decode_address(value)
@@ -225,7 +225,7 @@ def _raw(name: str, value: Any) -> Any:
         raise ChainUnavailable(f"algod's member {name} is not of its kind") from fault
 
 
-async def _given(node: Node, path: str) -> dict[str, Any]:
+async def _get_answer(node: Node, path: str) -> dict[str, Any]:
     answer = await node.get(path)
     if answer is None:
         raise ChainUnavailable("the node has no answer")
@@ -233,12 +233,12 @@ async def _given(node: Node, path: str) -> dict[str, Any]:
 
 
 def _objects(value: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
-    found = value.get(name)
-    if found is None:
+    objects = value.get(name)
+    if objects is None:
         return ()
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(objects, list) or not all(isinstance(one, dict) for one in objects):
         raise ChainUnavailable(f"member {name} is no list of objects")
-    return found
+    return objects
 
 
 def _integer(value: Mapping[str, Any], name: str) -> int:

@@ -35,18 +35,22 @@ class AlgorandLane:
         self._indexer = indexer
         self.finder: Finder = AlgorandFinder(network, algod, indexer)
 
-    def live_members(self, token: str) -> Mapping[str, str]:
+    def build_live_members(self, token: str) -> Mapping[str, str]:
         """Return nothing further: the note carries the token itself."""
         del token
         return {}
 
-    def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> weld.Payment:
+    def judge(self, transaction: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> weld.Payment:
         """Judge by the note binding."""
-        return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, terms, token, ttl, terms.pay_to), tx_id)
+        return weld.judge(weld.NOTE_BINDING, weld.Claim(transaction, terms, token, ttl, terms.pay_to), tx_id)
 
-    def received(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> weld.Payment | None:
+    def find_received(
+        self, transaction: ObservedTransaction, terms: Terms, token: Token, tx_id: str
+    ) -> weld.Payment | None:
         """Return what reached the payee with the token as its note."""
-        return weld.find_arrived_payment(weld.NOTE_BINDING, weld.Claim(seen, terms, token, 0, terms.pay_to), tx_id)
+        return weld.find_arrived_payment(
+            weld.NOTE_BINDING, weld.Claim(transaction, terms, token, 0, terms.pay_to), tx_id
+        )
 
     def is_address(self, text: str) -> bool:
         """Return whether a text is a checksummed address in its one canonical spelling, as payments show it."""
@@ -56,50 +60,50 @@ class AlgorandLane:
 
     async def check_node(self) -> bool:
         """Compare the genesis hash with the network's CAIP-2 reference."""
-        params = _required(await self._algod.get("/v2/transactions/params"))
+        params = _require_answer(await self._algod.get("/v2/transactions/params"))
         digest = _text(params, "genesis-hash").replace("+", "-").replace("/", "_")
         return digest[:32] == self.facts.network.caip2.partition(":")[2]
 
     async def observe(self, tx_id: str) -> ObservedTransaction:
         """Return what algod, else the indexer, shows of a transaction."""
-        pending = await self._algod.get(f"/v2/transactions/pending/{tx_id}?format=json", absent=_NOT_FOUND)
-        if pending is not None:
-            return await self._from_algod(pending)
+        algod_answer = await self._algod.get(f"/v2/transactions/pending/{tx_id}?format=json", absent=_NOT_FOUND)
+        if algod_answer is not None:
+            return await self._read_algod_answer(algod_answer)
         if self._indexer is None:
             return ABSENT
-        found = await self._indexer.get(f"/v2/transactions/{tx_id}", absent=_NOT_FOUND)
-        return ABSENT if found is None else _from_indexer(found, tx_id)
+        indexer_answer = await self._indexer.get(f"/v2/transactions/{tx_id}", absent=_NOT_FOUND)
+        return ABSENT if indexer_answer is None else _read_long_form(indexer_answer, tx_id)
 
-    async def _from_algod(self, pending: Mapping[str, Any]) -> ObservedTransaction:
-        transaction = _object(_object(pending, "txn"), "txn")
-        if pending.get("pool-error"):
-            return _seen(TxStatus.FAILED, 0, transaction)
-        confirmed = pending.get("confirmed-round", 0)
-        if not isinstance(confirmed, int) or isinstance(confirmed, bool):
+    async def _read_algod_answer(self, answer: Mapping[str, Any]) -> ObservedTransaction:
+        transaction = _object(_object(answer, "txn"), "txn")
+        if answer.get("pool-error"):
+            return _read_short_form(TxStatus.FAILED, 0, transaction)
+        confirmed_round = answer.get("confirmed-round", 0)
+        if not isinstance(confirmed_round, int) or isinstance(confirmed_round, bool):
             raise ChainUnavailable("confirmed-round is no integer")
-        if confirmed == 0:
-            return _seen(TxStatus.PENDING, 0, transaction)
-        return _seen(TxStatus.CONFIRMED, await self._block_time(confirmed), transaction)
+        if confirmed_round == 0:
+            return _read_short_form(TxStatus.PENDING, 0, transaction)
+        return _read_short_form(TxStatus.CONFIRMED, await self._block_time(confirmed_round), transaction)
 
     async def _block_time(self, block: int) -> int:
-        answer = _required(await self._algod.get(f"/v2/blocks/{block}?format=json&header-only=true"))
+        answer = _require_answer(await self._algod.get(f"/v2/blocks/{block}?format=json&header-only=true"))
         return _integer(_object(answer, "block"), "ts")
 
 
-def _seen(status: TxStatus, block_time: int, transaction: Mapping[str, Any]) -> ObservedTransaction:
+def _read_short_form(status: TxStatus, block_time: int, transaction: Mapping[str, Any]) -> ObservedTransaction:
     """Read a transaction in the node's own short form."""
     sender = _text(transaction, "snd")
     transfers: tuple[Transfer, ...] = ()
     if transaction.get("type") == "axfer":
-        clawed = transaction.get("asnd")
+        clawback_source = transaction.get("asnd")
         transfers = (
             Transfer(
                 ordinal=0,
                 asset=str(_integer(transaction, "xaid")),
-                sender=str(clawed or sender),
+                sender=str(clawback_source or sender),
                 receiver=_text(transaction, "arcv"),
                 value=_integer(transaction, "aamt"),
-                clawback=bool(clawed),
+                clawback=bool(clawback_source),
             ),
         )
     return ObservedTransaction(
@@ -107,23 +111,23 @@ def _seen(status: TxStatus, block_time: int, transaction: Mapping[str, Any]) -> 
     )
 
 
-def _from_indexer(found: Mapping[str, Any], tx_id: str) -> ObservedTransaction:
+def _read_long_form(answer: Mapping[str, Any], tx_id: str) -> ObservedTransaction:
     """Read a transaction in the indexer's long form."""
-    transaction = _object(found, "transaction")
+    transaction = _object(answer, "transaction")
     if transaction.get("id") != tx_id:
         raise ChainUnavailable("the indexer answered about another transaction")
     transfers: tuple[Transfer, ...] = ()
     if transaction.get("tx-type") == "axfer":
-        moved = _object(transaction, "asset-transfer-transaction")
-        clawed = moved.get("sender")
+        transfer = _object(transaction, "asset-transfer-transaction")
+        clawback_source = transfer.get("sender")
         transfers = (
             Transfer(
                 ordinal=0,
-                asset=str(_integer(moved, "asset-id")),
-                sender=str(clawed or _text(transaction, "sender")),
-                receiver=_text(moved, "receiver"),
-                value=_integer(moved, "amount"),
-                clawback=bool(clawed),
+                asset=str(_integer(transfer, "asset-id")),
+                sender=str(clawback_source or _text(transaction, "sender")),
+                receiver=_text(transfer, "receiver"),
+                value=_integer(transfer, "amount"),
+                clawback=bool(clawback_source),
             ),
         )
     return ObservedTransaction(
@@ -136,7 +140,7 @@ def _from_indexer(found: Mapping[str, Any], tx_id: str) -> ObservedTransaction:
     )
 
 
-def _required(value: dict[str, Any] | None) -> dict[str, Any]:
+def _require_answer(value: dict[str, Any] | None) -> dict[str, Any]:
     if value is None:
         raise ChainUnavailable("the node has no answer")
     return value

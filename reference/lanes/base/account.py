@@ -29,7 +29,7 @@ class EvmAccount:
         self._address = to_checksum_address(keccak(public)[12:])
 
     @classmethod
-    def read(cls, path: Path) -> EvmAccount:
+    def from_file(cls, path: Path) -> EvmAccount:
         """Return the account whose key a file holds, 64 hex digits.
 
         Raises:
@@ -56,16 +56,16 @@ class EvmAccount:
 
     def sign(self, *, chain_id: int, nonce: int, to: str, data: bytes, fees: Fees) -> tuple[bytes, str]:
         """Return a signed call of a contract and its transaction hash, `0x` and lower-case hex."""
-        numbers = [_number(one) for one in (chain_id, nonce, fees.tip, fees.most, GAS_LIMIT)]
+        numbers = [_encode_number(one) for one in (chain_id, nonce, fees.tip, fees.most, GAS_LIMIT)]
         words = (*numbers, bytes.fromhex(to.removeprefix("0x")), _NO_VALUE, data)
-        unsigned = b"".join(map(_word, words)) + _NO_ACCESS_LIST
-        signature = self._key.sign_recoverable(keccak(_TYPE + _list(unsigned)), hasher=None)
+        payload = b"".join(map(_encode_word, words)) + _NO_ACCESS_LIST
+        signature = self._key.sign_recoverable(keccak(_TYPE + _encode_list(payload)), hasher=None)
         parts = (signature[64:], signature[:32], signature[32:64])  # parity, r and s
-        raw = _TYPE + _list(unsigned + b"".join(_word(one.lstrip(b"\0")) for one in parts))
+        raw = _TYPE + _encode_list(payload + b"".join(_encode_word(one.lstrip(b"\0")) for one in parts))
         return raw, "0x" + keccak(raw).hex()
 
 
-def _number(value: int) -> bytes:
+def _encode_number(value: int) -> bytes:
     """Return a number as transactions have it: big-endian, without zeros before it, nothing for zero."""
     return value.to_bytes((value.bit_length() + 7) // 8, "big")
 
@@ -73,16 +73,16 @@ def _number(value: int) -> bytes:
 # RLP, as far as one flat list of words needs it: the library takes as long for it as the signature does.
 
 
-def _word(raw: bytes) -> bytes:
-    return raw if len(raw) == 1 and raw[0] < 0x80 else _length(0x80, len(raw)) + raw
+def _encode_word(raw: bytes) -> bytes:
+    return raw if len(raw) == 1 and raw[0] < 0x80 else _encode_length(0x80, len(raw)) + raw
 
 
-def _list(words: bytes) -> bytes:
-    return _length(0xC0, len(words)) + words
+def _encode_list(words: bytes) -> bytes:
+    return _encode_length(0xC0, len(words)) + words
 
 
-def _length(kind: int, size: int) -> bytes:
+def _encode_length(kind: int, size: int) -> bytes:
     if size < 56:
         return bytes([kind + size])
-    digits = _number(size)
+    digits = _encode_number(size)
     return bytes([kind + 55 + len(digits)]) + digits

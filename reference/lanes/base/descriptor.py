@@ -10,7 +10,7 @@ import aiohttp
 
 from reference.lanes.base.lane import BaseLane
 from reference.lanes.descriptor import Descriptor, LaneRules, NodeSettings, WalletLink
-from reference.lanes.json_rpc import rpc
+from reference.lanes.json_rpc import open_rpc
 from reference.lanes.lane import Lane, Settler
 from reference.protocol.networks import Network
 
@@ -26,7 +26,7 @@ class Base(Descriptor):
 
     def open(self, session: aiohttp.ClientSession, network: Network, nodes: NodeSettings, rules: LaneRules) -> Lane:
         """Return the lane over an EVM node."""
-        node = rpc(session, nodes.node, nodes.token)
+        node = open_rpc(session, nodes.node, nodes.token)
         return BaseLane(network, node, rules.confirmations, reads_calldata=rules.reads_calldata)
 
     def settler(self, key_file: Path) -> Settler:

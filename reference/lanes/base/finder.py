@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from reference.lanes.finding import BLOCK_SKEW_SECONDS, LEAST_LOOK_BACK, Candidate, Found, Head, last_before
-from reference.lanes.json_rpc import JsonRpc, NodeRefused, member
+from reference.lanes.finding import BLOCK_SKEW_SECONDS, LEAST_LOOK_BACK, Candidate, Head, SearchResult, find_last_before
+from reference.lanes.json_rpc import JsonRpc, NodeRefused, read_member
 from reference.lanes.lane import ChainUnavailable
 from reference.lanes.node import AnswerTooLong
 from reference.protocol.networks import Network
@@ -32,87 +32,95 @@ class BaseFinder:
         self._confirmations = confirmations
         self._most = _BLOCKS_A_SEARCH
 
-    async def head(self) -> Head:
+    async def read_head(self) -> Head:
         """Return the newest block; final are those with enough confirmations."""
         block = await self._rpc.ask("eth_getBlockByNumber", "latest", False)
-        number = _quantity(member(block, "number", str))
-        return Head(number, max(0, number - self._confirmations + 1), _quantity(member(block, "timestamp", str)))
+        number = _read_quantity(read_member(block, "number", str))
+        return Head(
+            number, max(0, number - self._confirmations + 1), _read_quantity(read_member(block, "timestamp", str))
+        )
 
-    async def start(self, since: int, head: Head) -> int:
+    async def find_start(self, since: int, head: Head) -> int:
         """Search backwards by the times of blocks."""
-        older = await last_before(since - BLOCK_SKEW_SECONDS, head.position, self._time_of)
+        older = await find_last_before(since - BLOCK_SKEW_SECONDS, head.position, self._time_of)
         return max(0, min(older, head.position - LEAST_LOOK_BACK))
 
-    async def find(self, address: str, after: int, head: Head) -> Found:
+    async def find(self, address: str, after: int, head: Head) -> SearchResult:
         """Search the events of the blocks after `after`, in parts that the node takes.
 
         Far from the head a search ends after some parts and goes on where it was; near it, it goes all the way.
         """
-        found: list[Candidate] = []
-        first, settled = min(after + 1, head.position), head.final - LAG_BLOCKS
+        candidates: list[Candidate] = []
+        first, last_settled = min(after + 1, head.position), head.final - LAG_BLOCKS
         self._most = min(_BLOCKS_A_SEARCH, 2 * self._most)
         parts = 0
-        while parts < _PARTS or first > settled:
+        while parts < _PARTS or first > last_settled:
             last = min(head.position, first + self._most - 1)
             try:
-                logs = await self._rpc.call("eth_getLogs", self._wanted(address, first, last))
+                logs = await self._rpc.call("eth_getLogs", self._build_filter(address, first, last))
             except (NodeRefused, AnswerTooLong) as fault:
                 if first == last:
-                    raise ChainUnavailable(f"the node does not tell the events of a block: {_reason(fault)}") from fault
+                    raise ChainUnavailable(
+                        f"the node does not tell the events of a block: {_reason_of(fault)}"
+                    ) from fault
                 self._most = (last - first + 1) // 2  # too many blocks or events at once
                 continue
-            found += _candidates(logs)
+            candidates += _read_candidates(logs)
             if last >= head.position:
-                return Found(tuple(dict.fromkeys(found)), max(after, settled), complete=True)
+                return SearchResult(tuple(dict.fromkeys(candidates)), max(after, last_settled), complete=True)
             first, parts = last + 1, parts + 1
-        return Found(tuple(dict.fromkeys(found)), max(after, min(first - 1, settled)), complete=False)
+        return SearchResult(tuple(dict.fromkeys(candidates)), max(after, min(first - 1, last_settled)), complete=False)
 
-    async def strays(self, address: str, after: int, head: Head) -> Found:
+    async def find_strays(self, address: str, after: int, head: Head) -> SearchResult:
         """Search the Transfer events of all contracts in the newest blocks, with one question.
 
         A node that does not answer it, or too long, shows none: nothing is halved and asked again for them.
         """
         first = max(after + 1, head.position - _BLOCKS_A_SEARCH + 1)
-        settled = max(after, head.final - LAG_BLOCKS)
+        last_settled = max(after, head.final - LAG_BLOCKS)
         try:
-            logs = await self._rpc.call("eth_getLogs", self._wanted(address, first, head.position, of_any_asset=True))
+            logs = await self._rpc.call(
+                "eth_getLogs", self._build_filter(address, first, head.position, of_any_asset=True)
+            )
         except (NodeRefused, AnswerTooLong):
-            return Found((), after, complete=False)
+            return SearchResult((), after, complete=False)
         if not isinstance(logs, list):
             raise ChainUnavailable("the node's events are no list")
-        others = [log for log in logs if member(log, "address", str).lower() != self._asset]
-        return Found(tuple(dict.fromkeys(_candidates(others))), settled, complete=True)
+        stray_logs = [log for log in logs if read_member(log, "address", str).lower() != self._asset]
+        return SearchResult(tuple(dict.fromkeys(_read_candidates(stray_logs))), last_settled, complete=True)
 
-    async def waiting(self, address: str) -> tuple[str, ...]:
+    async def list_pool(self, address: str) -> tuple[str, ...]:
         """Return nothing: a pool tells nothing of events."""
         del address
         return ()
 
-    def _wanted(self, address: str, first: int, last: int, *, of_any_asset: bool = False) -> dict[str, Any]:
+    def _build_filter(self, address: str, first: int, last: int, *, of_any_asset: bool = False) -> dict[str, Any]:
         receiver = "0x" + address.lower().removeprefix("0x").rjust(64, "0")
         blocks = {"fromBlock": hex(first), "toBlock": hex(last), "topics": [_TRANSFER, None, receiver]}
         return blocks if of_any_asset else {"address": self._asset, **blocks}
 
     async def _time_of(self, number: int) -> int | None:
         block = await self._rpc.ask("eth_getBlockByNumber", hex(number), False)
-        return None if block is None else _quantity(member(block, "timestamp", str))
+        return None if block is None else _read_quantity(read_member(block, "timestamp", str))
 
 
-def _reason(fault: NodeRefused | AnswerTooLong) -> str:
+def _reason_of(fault: NodeRefused | AnswerTooLong) -> str:
     return fault.message[:200] if isinstance(fault, NodeRefused) else str(fault)
 
 
-def _candidates(logs: Any) -> list[Candidate]:
+def _read_candidates(logs: Any) -> list[Candidate]:
     if not isinstance(logs, list):
         raise ChainUnavailable("the node's events are no list")
     return [
-        Candidate(member(log, "transactionHash", str).lower(), _quantity(member(log, "blockNumber", str)))
+        Candidate(
+            read_member(log, "transactionHash", str).lower(), _read_quantity(read_member(log, "blockNumber", str))
+        )
         for log in logs
-        if int(member(log, "data", str).removeprefix("0x") or "0", 16)
+        if int(read_member(log, "data", str).removeprefix("0x") or "0", 16)
     ]
 
 
-def _quantity(value: str) -> int:
+def _read_quantity(value: str) -> int:
     if _QUANTITY.fullmatch(value) is None:
         raise ChainUnavailable("the node's answer holds no quantity where one belongs")
     return int(value, 16)

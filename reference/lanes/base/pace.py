@@ -18,7 +18,7 @@ class Pace:
         self._monotonic = monotonic
         self._heads: deque[tuple[int, float]] = deque(maxlen=_KEPT_HEADS)
 
-    def saw(self, head: int) -> None:
+    def note_head(self, head: int) -> None:
         """Note that a block is the newest now."""
         if self._heads and head < self._heads[-1][0]:
             self._heads.clear()  # blocks were undone: what comes next says nothing about those before
@@ -39,9 +39,9 @@ class Pace:
         """
         if len(self._heads) < 2:
             return None
-        (first, began), (last, seen) = self._heads[0], self._heads[-1]
-        each = (seen - began) / (last - first)
+        (first, first_seen), (last, last_seen) = self._heads[0], self._heads[-1]
+        seconds_per_block = (last_seen - first_seen) / (last - first)
         # Each was there when it was seen, or some time before: the one that was seen soonest tells most.
-        zero = min(at - head * each for head, at in self._heads)
-        wanted = (last + 1 if block is None else block) + later
-        return zero + (wanted + _MARGIN) * each - self._monotonic()
+        zero = min(at - head * seconds_per_block for head, at in self._heads)
+        target = (last + 1 if block is None else block) + later
+        return zero + (target + _MARGIN) * seconds_per_block - self._monotonic()

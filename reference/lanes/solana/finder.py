@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reference.lanes.finding import BLOCK_SKEW_SECONDS, LEAST_LOOK_BACK, Candidate, Found, Head, last_before
-from reference.lanes.json_rpc import JsonRpc, NodeRefused, member
+from reference.lanes.finding import BLOCK_SKEW_SECONDS, LEAST_LOOK_BACK, Candidate, Head, SearchResult, find_last_before
+from reference.lanes.json_rpc import JsonRpc, NodeRefused, read_member
 from reference.lanes.lane import ChainUnavailable
-from reference.lanes.solana.block_times import block_time
+from reference.lanes.solana.block_times import read_block_time
 from reference.protocol.networks import Network
 from reference.protocol.solana_transfers import TOKEN_PROGRAM, associated_account
 
@@ -18,8 +18,8 @@ _PAGES = 100
 LAG_SLOTS = 1_500
 _NEIGHBOURS = 4
 _STRAY_ACCOUNTS = 8
-_HELD = {"encoding": "base64", "dataSlice": {"offset": 0, "length": 0}, "commitment": "confirmed"}
-_NEWEST = {"limit": 100, "commitment": "confirmed"}
+_LIST_ACCOUNTS = {"encoding": "base64", "dataSlice": {"offset": 0, "length": 0}, "commitment": "confirmed"}
+_NEWEST_SIGNATURES = {"limit": 100, "commitment": "confirmed"}
 
 
 class SolanaFinder:
@@ -30,12 +30,12 @@ class SolanaFinder:
         self._rpc = rpc
         self._commitment = commitment
 
-    async def head(self) -> Head:
+    async def read_head(self) -> Head:
         """Return the newest confirmed slot; final is what the setting says."""
         newest = await self._slot("confirmed")
-        return Head(newest, min(newest, await self._slot(self._commitment)), await block_time(self._rpc, newest))
+        return Head(newest, min(newest, await self._slot(self._commitment)), await read_block_time(self._rpc, newest))
 
-    async def start(self, since: int, head: Head) -> int:
+    async def find_start(self, since: int, head: Head) -> int:
         """Search backwards by the times of slots, as far as the node remembers them."""
         first = await self._first()
 
@@ -44,69 +44,71 @@ class SolanaFinder:
             if slot < first:
                 return None
             for near in range(slot, max(first, slot - _NEIGHBOURS) - 1, -1):
-                time = await block_time(self._rpc, near)
+                time = await read_block_time(self._rpc, near)
                 if time is not None:
                     return time
             return since
 
-        older = await last_before(since - BLOCK_SKEW_SECONDS, head.position, time_of)
+        older = await find_last_before(since - BLOCK_SKEW_SECONDS, head.position, time_of)
         return max(0, min(older, head.position - LEAST_LOOK_BACK))
 
-    async def find(self, address: str, after: int, head: Head) -> Found:
+    async def find(self, address: str, after: int, head: Head) -> SearchResult:
         """List signatures page by page until they are older than `after`."""
         account = associated_account(address, self._mint)
-        found: list[Candidate] = []
-        wanted: dict[str, Any] = {"limit": _PAGE, "commitment": "confirmed"}
+        candidates: list[Candidate] = []
+        options: dict[str, Any] = {"limit": _PAGE, "commitment": "confirmed"}
         for _ in range(_PAGES):
-            page = await self._rpc.ask("getSignaturesForAddress", account, wanted)
+            page = await self._rpc.ask("getSignaturesForAddress", account, options)
             if not isinstance(page, list):
                 raise ChainUnavailable("the node's signatures are no list")
-            listed = [(Candidate(member(one, "signature", str), _slot_of(one)), one) for one in page]
-            found += [told for told, one in listed if told.position > after and one.get("err") is None]
-            if len(page) < _PAGE or listed[-1][0].position <= after:
-                searched = max(after, head.final - LAG_SLOTS)
-                return Found(tuple(dict.fromkeys(reversed(found))), searched, complete=True)
-            wanted["before"] = listed[-1][0].tx_id
+            entries = [(Candidate(read_member(one, "signature", str), _slot_of(one)), one) for one in page]
+            candidates += [told for told, one in entries if told.position > after and one.get("err") is None]
+            if len(page) < _PAGE or entries[-1][0].position <= after:
+                searched_to = max(after, head.final - LAG_SLOTS)
+                return SearchResult(tuple(dict.fromkeys(reversed(candidates))), searched_to, complete=True)
+            options["before"] = entries[-1][0].tx_id
         raise ChainUnavailable("the node has no end of signatures")
 
-    async def strays(self, address: str, after: int, head: Head) -> Found:
+    async def find_strays(self, address: str, after: int, head: Head) -> SearchResult:
         """List the newest signatures of a few further token accounts of the payout address.
 
         An associated account for an asset exists once its rent has been paid, so there are few of them.
         """
-        held = await self._rpc.ask("getTokenAccountsByOwner", address, {"programId": TOKEN_PROGRAM}, _HELD)
-        accounts = [member(one, "pubkey", str) for one in member(held, "value", list)]
+        accounts_answer = await self._rpc.ask(
+            "getTokenAccountsByOwner", address, {"programId": TOKEN_PROGRAM}, _LIST_ACCOUNTS
+        )
+        accounts = [read_member(one, "pubkey", str) for one in read_member(accounts_answer, "value", list)]
         own = associated_account(address, self._mint)
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         for account in [one for one in accounts if one != own][:_STRAY_ACCOUNTS]:
-            page = await self._rpc.ask("getSignaturesForAddress", account, _NEWEST)
+            page = await self._rpc.ask("getSignaturesForAddress", account, _NEWEST_SIGNATURES)
             if not isinstance(page, list):
                 raise ChainUnavailable("the node's signatures are no list")
-            listed = [(Candidate(member(one, "signature", str), _slot_of(one)), one) for one in page]
-            found += [told for told, one in listed if told.position > after and one.get("err") is None]
-        found.sort(key=lambda one: one.position)
-        return Found(tuple(dict.fromkeys(found)), max(after, head.final - LAG_SLOTS), complete=True)
+            entries = [(Candidate(read_member(one, "signature", str), _slot_of(one)), one) for one in page]
+            candidates += [told for told, one in entries if told.position > after and one.get("err") is None]
+        candidates.sort(key=lambda one: one.position)
+        return SearchResult(tuple(dict.fromkeys(candidates)), max(after, head.final - LAG_SLOTS), complete=True)
 
-    async def waiting(self, address: str) -> tuple[str, ...]:
+    async def list_pool(self, address: str) -> tuple[str, ...]:
         """Return nothing: a search sees no earlier than `confirmed`."""
         del address
         return ()
 
     async def _slot(self, commitment: str) -> int:
-        return _number(await self._rpc.ask("getSlot", {"commitment": commitment}))
+        return _read_number(await self._rpc.ask("getSlot", {"commitment": commitment}))
 
     async def _first(self) -> int:
         try:
-            return _number(await self._rpc.call("getFirstAvailableBlock"))
+            return _read_number(await self._rpc.call("getFirstAvailableBlock"))
         except NodeRefused:
             return 0
 
 
-def _slot_of(listed: Mapping[str, Any]) -> int:
-    return _number(listed.get("slot"))
+def _slot_of(entry: Mapping[str, Any]) -> int:
+    return _read_number(entry.get("slot"))
 
 
-def _number(value: Any) -> int:
+def _read_number(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ChainUnavailable("the node's answer holds no slot where one belongs")
     return value

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from reference.lanes.finding import Finder
-from reference.lanes.json_rpc import JsonRpc, granted, member
+from reference.lanes.json_rpc import JsonRpc, read_member, require_result
 from reference.lanes.lane import ChainUnavailable, LaneFacts
-from reference.lanes.solana.block_times import block_time, listed_time
+from reference.lanes.solana.block_times import find_listed_time, read_block_time
 from reference.lanes.solana.finder import SolanaFinder
 from reference.protocol import solana_transfers, weld
 from reference.protocol.challenge import Terms, Token
@@ -28,36 +28,40 @@ class SolanaLane:
     """The lane of one Solana network."""
 
     def __init__(self, network: Network, rpc: JsonRpc, word: ServiceWord, commitment: str) -> None:
-        nobody = hashlib.sha256(f"{word.payable_core}:solana-no-fee-payer".encode()).digest()
-        extra = {"feePayer": solana_transfers.reference_account(nobody)}  # P-CH-07
+        unsigned_digest = hashlib.sha256(f"{word.payable_core}:solana-no-fee-payer".encode()).digest()
+        extra = {"feePayer": solana_transfers.reference_account(unsigned_digest)}  # P-CH-07
         self.facts = LaneFacts(network, "solana-reference", "solana-reference", "USDC", extra)
         self._rpc = rpc
         self._word = word
         self._commitment = commitment
         self.finder: Finder = SolanaFinder(network, rpc, commitment)
 
-    def live_members(self, token: str) -> Mapping[str, str]:
+    def build_live_members(self, token: str) -> Mapping[str, str]:
         """Return the reference account that the transfer must name."""
-        return {"svm_reference_pubkey": self.reference(token)}
+        return {"svm_reference_pubkey": self.derive_reference(token)}
 
-    def reference(self, token: str) -> str:
+    def derive_reference(self, token: str) -> str:
         """Return a token's reference account, derived (5.4)."""
-        told = f"{self._word.payable_core}:solana-ref:{token}"
-        return solana_transfers.reference_account(hashlib.sha256(told.encode()).digest())
+        preimage = f"{self._word.payable_core}:solana-ref:{token}"
+        return solana_transfers.reference_account(hashlib.sha256(preimage.encode()).digest())
 
-    def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> weld.Payment:
+    def judge(self, transaction: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> weld.Payment:
         """Judge by the reference binding, and that the transfer is for this call alone."""
-        claim = self._claim(seen, terms, token, ttl)
+        claim = self._build_claim(transaction, terms, token, ttl)
         return weld.judge((*weld.REFERENCE_BINDING, *weld.REFERENCE_ALONE), claim, tx_id)
 
-    def received(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> weld.Payment | None:
+    def find_received(
+        self, transaction: ObservedTransaction, terms: Terms, token: Token, tx_id: str
+    ) -> weld.Payment | None:
         """Return what reached the payee's account with the token's reference."""
-        claim = self._claim(seen, terms, token, 0)
+        claim = self._build_claim(transaction, terms, token, 0)
         return weld.find_arrived_payment((*weld.REFERENCE_BINDING, *weld.REFERENCE_ALONE), claim, tx_id)
 
-    def _claim(self, seen: ObservedTransaction, terms: Terms, token: Token, ttl: int) -> weld.Claim:
+    def _build_claim(self, transaction: ObservedTransaction, terms: Terms, token: Token, ttl: int) -> weld.Claim:
         destination = solana_transfers.associated_account(terms.pay_to, terms.asset)
-        return weld.Claim(seen, terms, token, ttl, destination, self.reference(token.text), self._word.lower)
+        return weld.Claim(
+            transaction, terms, token, ttl, destination, self.derive_reference(token.text), self._word.lower
+        )
 
     def is_address(self, text: str) -> bool:
         """Return whether a text is 32 bytes in base58."""
@@ -65,97 +69,99 @@ class SolanaLane:
 
     async def check_node(self) -> bool:
         """Compare the genesis hash with the network's CAIP-2 reference."""
-        told = await self._rpc.ask("getGenesisHash")
-        return isinstance(told, str) and told[:32] == self.facts.network.caip2.partition(":")[2]
+        genesis_hash = await self._rpc.ask("getGenesisHash")
+        return isinstance(genesis_hash, str) and genesis_hash[:32] == self.facts.network.caip2.partition(":")[2]
 
     async def observe(self, tx_id: str) -> ObservedTransaction:
         """Return what the node shows of a transaction."""
-        told, sent = await self._rpc.batch(
+        statuses, transaction_answer = await self._rpc.batch(
             ("getSignatureStatuses", [tx_id], {"searchTransactionHistory": True}),
             ("getTransaction", tx_id, _AS_BYTES),
         )
-        status = _status(granted(told, "getSignatureStatuses"))
+        status = _read_status(require_result(statuses, "getSignatureStatuses"))
         if status is None:
             return ABSENT
         if status.get("err") is not None:
             return ObservedTransaction(TxStatus.FAILED)
-        reached = status.get("confirmationStatus")
-        if _RANK.get(str(reached), 0) < _RANK["confirmed"]:
+        commitment = status.get("confirmationStatus")
+        if _RANK.get(str(commitment), 0) < _RANK["confirmed"]:
             return ObservedTransaction(TxStatus.PENDING)
-        found = granted(sent, "getTransaction")
-        if found is None:
+        transaction = require_result(transaction_answer, "getTransaction")
+        if transaction is None:
             return ObservedTransaction(TxStatus.PENDING)
-        if not isinstance(found, dict):
+        if not isinstance(transaction, dict):
             raise ChainUnavailable("the node's transaction is no object")
-        return await self._observed(found, tx_id, final=_RANK[str(reached)] >= _RANK[self._commitment])
+        return await self._read_transaction(transaction, tx_id, final=_RANK[str(commitment)] >= _RANK[self._commitment])
 
-    async def _observed(self, found: Mapping[str, Any], tx_id: str, *, final: bool) -> ObservedTransaction:
-        meta = member(found, "meta", dict)
+    async def _read_transaction(
+        self, transaction: Mapping[str, Any], tx_id: str, *, final: bool
+    ) -> ObservedTransaction:
+        meta = read_member(transaction, "meta", dict)
         if meta.get("err") is not None:
             return ObservedTransaction(TxStatus.FAILED)
-        raw = _raw(found)
+        raw = _decode_raw(transaction)
         try:
             if solana_transfers.signature_of(raw) != tx_id:
                 raise ChainUnavailable("the node answered about another transaction")
-            loaded = _loaded(meta)
+            loaded_accounts = _read_loaded_accounts(meta)
             # Without them a payment would be refused for good that the payer has made.
-            if len(loaded) != solana_transfers.count_looked_up_accounts(raw):
+            if len(loaded_accounts) != solana_transfers.count_looked_up_accounts(raw):
                 raise ChainUnavailable("the node's loaded addresses are not as many as the transaction looks up")
-            transfers = solana_transfers.transfers(raw, loaded)
-            owners = _owners(meta, solana_transfers.accounts(raw, loaded))
-            memos = solana_transfers.memos(raw, loaded)
+            transfers = solana_transfers.transfers(raw, loaded_accounts)
+            owners = _read_owners(meta, solana_transfers.accounts(raw, loaded_accounts))
+            memos = solana_transfers.memos(raw, loaded_accounts)
             sender = solana_transfers.fee_payer(raw)
         except solana_transfers.NotATransaction as fault:
             raise ChainUnavailable("the node's answer holds no transaction") from fault
         own = dict.fromkeys([account for one in transfers for account in one.accounts[:1]] or [sender])
-        time = await self._time_of(member(found, "slot", int), tx_id, own)
+        time = await self._time_of(read_member(transaction, "slot", int), tx_id, own)
         # A delegate may have signed for the owner of what is debited.
-        owned = tuple(replace(one, sender=owners.get(one.source, one.sender)) for one in transfers)
-        return ObservedTransaction(TxStatus.CONFIRMED, final, time, sender, transfers=owned, memos=memos)
+        owned_transfers = tuple(replace(one, sender=owners.get(one.source, one.sender)) for one in transfers)
+        return ObservedTransaction(TxStatus.CONFIRMED, final, time, sender, transfers=owned_transfers, memos=memos)
 
     async def _time_of(self, slot: int, tx_id: str, addresses: Iterable[str]) -> int:
-        time = await block_time(self._rpc, slot)
+        time = await read_block_time(self._rpc, slot)
         if time is None:  # the node may have forgotten the block, and lists what was in it
-            time = await listed_time(self._rpc, tx_id, addresses)
+            time = await find_listed_time(self._rpc, tx_id, addresses)
         if time is None:
             raise ChainUnavailable(f"the node knows no time of slot {slot}")
         return time
 
 
-def _status(told: Any) -> Mapping[str, Any] | None:
-    values = member(told, "value", list)
+def _read_status(answer: Any) -> Mapping[str, Any] | None:
+    values = read_member(answer, "value", list)
     if len(values) != 1 or not (values[0] is None or isinstance(values[0], dict)):
         raise ChainUnavailable("the node told no status")
     return values[0]
 
 
-def _raw(found: Mapping[str, Any]) -> bytes:
-    told = member(found, "transaction", list)
-    if len(told) != 2 or told[1] != "base64" or not isinstance(told[0], str):
+def _decode_raw(transaction: Mapping[str, Any]) -> bytes:
+    encoded = read_member(transaction, "transaction", list)
+    if len(encoded) != 2 or encoded[1] != "base64" or not isinstance(encoded[0], str):
         raise ChainUnavailable("the node's transaction is not in base64")
     try:
-        return base64.b64decode(told[0], validate=True)
+        return base64.b64decode(encoded[0], validate=True)
     except ValueError as fault:
         raise ChainUnavailable("the node's transaction is not in base64") from fault
 
 
-def _loaded(meta: Mapping[str, Any]) -> list[str]:
+def _read_loaded_accounts(meta: Mapping[str, Any]) -> list[str]:
     """Return what address tables added: the writable accounts, then the read-only ones."""
     tables = meta.get("loadedAddresses") or {}
-    named = [tables.get(name) or [] for name in ("writable", "readonly")] if isinstance(tables, dict) else [None]
-    if not all(isinstance(part, list) and all(isinstance(one, str) for one in part) for part in named):
+    lists = [tables.get(name) or [] for name in ("writable", "readonly")] if isinstance(tables, dict) else [None]
+    if not all(isinstance(part, list) and all(isinstance(one, str) for one in part) for part in lists):
         raise ChainUnavailable("the node's loaded addresses are no addresses")
-    return [one for part in named if part is not None for one in part]
+    return [one for part in lists if part is not None for one in part]
 
 
-def _owners(meta: Mapping[str, Any], accounts: Sequence[str]) -> dict[str, str]:
+def _read_owners(meta: Mapping[str, Any], accounts: Sequence[str]) -> dict[str, str]:
     """Return who owned each token account before the transaction, as far as the node tells."""
-    told = meta.get("preTokenBalances")
-    found = {}
-    for balance in told if isinstance(told, list) else []:
+    balances = meta.get("preTokenBalances")
+    owners = {}
+    for balance in balances if isinstance(balances, list) else []:
         if not isinstance(balance, dict):
             continue
         place, owner = balance.get("accountIndex"), balance.get("owner")
         if isinstance(place, int) and 0 <= place < len(accounts) and isinstance(owner, str):
-            found[accounts[place]] = owner
-    return found
+            owners[accounts[place]] = owner
+    return owners

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from reference.lanes.lane import ChainUnavailable, Lane, SettlingLane
-from reference.lanes.newest import newest_time, refuse_age
+from reference.lanes.newest import read_newest_time, refuse_age
 from reference.protocol.weld import AGE_SKEW_SECONDS
 from reference.rail.settings import RailSettings
 from reference.store.absences import Absences
@@ -68,7 +68,7 @@ class _NodeHealth:
         Raises:
             ChainUnavailable: It could not be asked for.
         """
-        block_time = await newest_time(self.lane)
+        block_time = await read_newest_time(self.lane)
         if block_time is not None:
             self.newest = block_time
         return block_time
@@ -146,7 +146,11 @@ class LaneHealth:
         now = self._monotonic()
         await asyncio.gather(
             *(self._look(key, node) for key, node in self._nodes.items() if node.due <= now),
-            *(self._follow(node) for node in self._nodes.values() if node.is_offered and node.newest_due <= now < node.due),
+            *(
+                self._follow(node)
+                for node in self._nodes.values()
+                if node.is_offered and node.newest_due <= now < node.due
+            ),
         )
         self._decide()
         for key, node in self._nodes.items():

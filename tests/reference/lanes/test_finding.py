@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.lanes.finding import last_before
+from reference.lanes.finding import find_last_before
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=60).map(sorted), st.integers(-5, 50), st.integers(0, 60))
@@ -16,7 +16,7 @@ async def test_everything_as_young_as_the_time_comes_after_it(times: list[int], 
     async def time_of(position: int) -> int | None:
         return None if position < pruned else times[position]
 
-    found = await last_before(since, newest, time_of)
+    found = await find_last_before(since, newest, time_of)
     assert 0 <= found <= newest
     young = [place for place, time in enumerate(times) if time >= since and place >= pruned]
     assert all(place > found for place in young if place > 0)
@@ -32,5 +32,5 @@ async def test_few_blocks_are_asked_about() -> None:
         asked.append(position)
         return position
 
-    assert await last_before(123_456, 1_000_000, time_of) == 123_455
+    assert await find_last_before(123_456, 1_000_000, time_of) == 123_455
     assert len(asked) <= 45

@@ -63,7 +63,7 @@ class ScriptedFinder(AlgorandFinder):
         super().__init__(NETWORK, None, None)  # type: ignore[arg-type]
         self.age = 0
 
-    async def head(self) -> Head:
+    async def read_head(self) -> Head:
         """Return the newest block."""
         return Head(1, 1, int(time.time()) - self.age)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from reference.lanes.finding import Candidate, Found, Head
+from reference.lanes.finding import Candidate, Head, SearchResult
 from reference.lanes.lane import ChainUnavailable, Lane, LaneFacts
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS
@@ -164,7 +164,7 @@ class ScriptedLane:
         self.chain.started.append(since)
         return max(0, head.position - 50)
 
-    async def find(self, address: str, after: int, head: Head) -> Found:
+    async def find(self, address: str, after: int, head: Head) -> SearchResult:
         self._ask()
         last = min(head.position, after + self.chain.reach)
         told = tuple(
@@ -175,20 +175,20 @@ class ScriptedLane:
             and address == PAYOUTS[self.chain.network]
             and self._moves_usdc(one.seen)
         )
-        return Found(told, min(last, head.final), last == head.position)
+        return SearchResult(told, min(last, head.final), last == head.position)
 
     def _moves_usdc(self, seen: ObservedTransaction) -> bool:
         asset = NETWORKS[self.chain.network].asset_id.lower()
         return any(one.asset.lower() in {"", asset} for one in seen.transfers)
 
-    async def strays(self, address: str, after: int, head: Head) -> Found:
+    async def strays(self, address: str, after: int, head: Head) -> SearchResult:
         self._ask()
         told = tuple(
             Candidate(tx_id, one.position)
             for tx_id, one in self.chain.placed.items()
             if one.position > after and address == PAYOUTS[self.chain.network] and not self._moves_usdc(one.seen)
         )
-        return Found(told, head.final, complete=True)
+        return SearchResult(told, head.final, complete=True)
 
     async def waiting(self, address: str) -> tuple[str, ...]:
         self._ask()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reference.gateway.checkout.watcher import UNREADABLE_SECONDS
-from reference.lanes.finding import Found, Head
+from reference.lanes.finding import Head, SearchResult
 from reference.protocol.observed_transaction import AuthorizationUsed
 from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
 
@@ -118,7 +118,7 @@ async def test_much_traffic_at_one_address_lets_others_through(bench: Bench, mon
     lane, held = chain.lane, asyncio.Event()
     find = lane.finder.find
 
-    async def slow(address: str, after: int, head: Head) -> Found:
+    async def slow(address: str, after: int, head: Head) -> SearchResult:
         if address == busy.pay_to:
             await held.wait()
         return await find(address, after, head)
