@@ -11,7 +11,7 @@ from types import ModuleType
 import reference
 from reference.variants.edits import edit_modules, import_edited
 from reference.variants.mutants.catalog import CATALOG
-from reference.variants.mutants.data import ROOT
+from reference.variants.mutants.edit_mutants import ROOT
 
 _PACKAGE = "reference.protocol"
 

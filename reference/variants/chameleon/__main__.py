@@ -16,9 +16,9 @@ import click
 import orjson
 
 from reference.variants.chameleon.catalog import draw_variant
-from reference.variants.chameleon.document import page
-from reference.variants.chameleon.installing import install
+from reference.variants.chameleon.installation import install
 from reference.variants.chameleon.points import Variant
+from reference.variants.chameleon.points_page import page
 
 EXIT_USAGE = 2
 

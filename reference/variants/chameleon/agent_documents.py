@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD
+from reference.variants.chameleon.answer_rewriter import Answer, change_texts
 from reference.variants.chameleon.rail_documents import loosen_contract
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer, change_texts
 
 OPENAPI = "/openapi.json"
 _REQUIRED_MEMBERS = (

@@ -15,9 +15,9 @@ from reference.gateway.resources import ResourceRequest
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.receipt_verification import ReceiptVerifyRequest
 from reference.protocol.screening import ScreeningRequest
+from reference.variants.chameleon.answer_rewriter import Answer, change_texts
 from reference.variants.chameleon.rail_documents import loosen_contract
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer, change_texts
 from reference.variants.seams import replace
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable

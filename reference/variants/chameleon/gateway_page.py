@@ -13,8 +13,8 @@ from jinja2 import Environment, StrictUndefined
 from reference.gateway.checkout import page
 from reference.gateway.checkout.page import Page
 from reference.protocol.checkout import LinkState
+from reference.variants.chameleon.answer_rewriter import Answer
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer
 from reference.variants.seams import replace
 
 # A page of a table, without a script: it asks for itself again until it is paid.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from reference.variants.chameleon.answer_rewriter import Answer
 from reference.variants.chameleon.rail_documents import loosen_contract
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer
 
 OPENAPI = "/openapi.json"
 

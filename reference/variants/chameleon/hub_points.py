@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference.variants.chameleon.hub_look import HEALTH_AT, NAME_AT, healthy_at
+from reference.variants.chameleon.hub_answer_variants import HEALTH_AT, NAME_AT, healthy_at
 from reference.variants.chameleon.points import Choice, Point
 from reference.variants.chameleon.shape import Shape
 

@@ -11,8 +11,8 @@ import orjson
 
 from reference.rail.documents import published
 from reference.rail.services import SERVICES, Service
+from reference.variants.chameleon.answer_rewriter import Answer, change_texts
 from reference.variants.chameleon.shape import REFERENCE_PATHS, Shape
-from reference.variants.chameleon.wire import Answer, change_texts
 from reference.variants.seams import replace
 
 OPENAPI = "/openapi.json"

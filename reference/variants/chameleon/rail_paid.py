@@ -22,9 +22,9 @@ from reference.rail.services import Service
 from reference.rail.signing import Signer
 from reference.store.redemption_rows import Answer as Stored
 from reference.store.redemption_rows import Redemption
-from reference.variants.chameleon import wire
+from reference.variants.chameleon import answer_rewriter
+from reference.variants.chameleon.answer_rewriter import CURRENT_REQUEST, Answer
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import CURRENT_REQUEST, Answer
 from reference.variants.seams import replace, replace_rule
 from reference.web.errors import Refused
 from reference.web.http.exchange import Reply, Request
@@ -99,13 +99,13 @@ def _wrap_answer(answer: Callable[..., Any], shape: Shape) -> Callable[..., Any]
             _rename_verdict(answer_body["result"], shape.verdict_claim, lambda made: sign_compact(made, key))
         document = _document(answer_body, shape)
         place, _, where = shape.receipt_at.partition(":")
-        body = wire.encoder(shape.json_style)(document)
+        body = answer_rewriter.encoder(shape.json_style)(document)
         response_hash = _response(shape, answer_body["result"], document, body)
         receipt = sign_compact(
             _claims(claims, shape, _request(shape, service), response_hash, _settled_reference(claims, row, shape)), key
         )
         if place == "body":
-            body = wire.encoder(shape.json_style)(_put_at(document, where, receipt))
+            body = answer_rewriter.encoder(shape.json_style)(_put_at(document, where, receipt))
             return Stored(body, full.payment_response, full.attestation)
         response = {**orjson.loads(base64.b64decode(full.payment_response)), _RECEIPT: receipt}
         return Stored(body, base64.b64encode(orjson.dumps(response)).decode(), full.attestation)
@@ -241,7 +241,7 @@ def edit(answer: Answer, shape: Shape) -> None:
         if shape.payment_response is not None:
             answer.set_header(shape.payment_response, value)
     if answer.status == 200 and answer.request.path in shape.paths.values():
-        answer.document = wire.ABSENT
+        answer.document = answer_rewriter.ABSENT
 
 
 def edit_refusal(answer: Answer, shape: Shape) -> None:

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Final
 
 from reference.variants import mutants
-from reference.variants.mutants.data import find_mutant, load_mutants
+from reference.variants.mutants.edit_mutants import find_mutant, load_mutants
 from reference.variants.mutants.mutant import Mutant
 
 # The modules with mutants in Python, by the beginning of their ids.

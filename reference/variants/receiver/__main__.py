@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from reference.variants.receiver.receiving import serve
+from reference.variants.receiver.webhook_receiver import serve
 
 if __name__ == "__main__":
     asyncio.run(serve())

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from reference.variants.mutants.catalog import CATALOG
-from reference.variants.mutants.data import load_mutants
+from reference.variants.mutants.edit_mutants import load_mutants
 
 
 def test_only_mutants_that_need_a_process_are_python() -> None:

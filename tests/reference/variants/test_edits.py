@@ -12,7 +12,7 @@ import pytest
 
 from reference.variants.edits import Edit, EditFault, edit_modules, import_edited
 from reference.variants.mutants.catalog import CATALOG
-from reference.variants.mutants.data import ROOT, load_mutants
+from reference.variants.mutants.edit_mutants import ROOT, load_mutants
 
 
 def test_every_edit_fits_once_and_changes_code_that_compiles() -> None:

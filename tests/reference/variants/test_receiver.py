@@ -12,8 +12,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from conformance.selftest.kill_lists import load_kill_lists
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_signature import header_value
-from reference.variants.mutants.data import load_mutants
-from reference.variants.receiver.receiving import Receiver
+from reference.variants.mutants.edit_mutants import load_mutants
+from reference.variants.receiver.webhook_receiver import Receiver
 
 SECRET = "weldw_a-secret-of-this-test"
 BODY = json.dumps({"id": "evt_1", "type": "payment.confirmed"}).encode()

@@ -13,9 +13,9 @@ from conformance.selftest.seen import OBSERVERS
 from conformance.target import Profile
 from conformance.target.hub import PORTS
 from reference.variants.chameleon.catalog import CONFLICTS, POINTS, draw_variant
-from reference.variants.chameleon.document import page
 from reference.variants.chameleon.open_points import CONTRADICTIONS, FIXED_POINTS, OPEN
 from reference.variants.chameleon.points import Choice, Point
+from reference.variants.chameleon.points_page import page
 from reference.variants.chameleon.shape import Shape
 
 _DOCUMENT = Path(__file__).parents[4] / "docs" / "chameleon.md"

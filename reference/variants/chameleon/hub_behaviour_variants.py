@@ -21,9 +21,9 @@ from reference.protocol.key_documents import ATB_KEYS, PQC_KEYS, TRUST_SET
 from reference.protocol.keys import falcon_kid
 from reference.protocol.trust_set import meant_by
 from reference.store.services import Service
-from reference.variants.chameleon import hub_audit
+from reference.variants.chameleon import hub_audit_variants
+from reference.variants.chameleon.answer_rewriter import Answer
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer
 from reference.variants.seams import replace
 from reference.web.errors import Refused
 
@@ -34,7 +34,7 @@ _REVOKED_KEYS: list[dict[str, Any]] = []
 
 def install(shape: Shape) -> None:
     """Put the manners of a look into the service."""
-    hub_audit.install(shape)
+    hub_audit_variants.install(shape)
     replace(posture, "_shown", _with_address)
     if shape.hub_service_request != "base_url":
         replace(app, "read", lambda read: lambda model, body: read(model, _own(model, body, shape)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from reference.variants.chameleon.answer_rewriter import ABSENT, Answer
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import ABSENT, Answer
 
 ISSUERS, SERVICES, POSTURE, HEALTH = "/v1/issuers", "/v1/services", "/v1/posture", "/health"
 HEALTH_AT: Mapping[str, Mapping[str, str]] = {

@@ -11,11 +11,11 @@ import pytest
 from conformance.surfaces.agent.answers import placed
 from conformance.surfaces.control_plane import documents
 from reference.addons.kit import Call
-from reference.variants.chameleon import addon_look
+from reference.variants.chameleon import addon_variants
 from reference.variants.chameleon.addon_points import POINTS
+from reference.variants.chameleon.answer_rewriter import Answer, ReceivedRequest
 from reference.variants.chameleon.points import Choice
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer, ReceivedRequest
 from reference.web.http.exchange import Request
 
 _BY_ID = {point.id: {choice.name: choice for choice in point.choices} for point in POINTS}
@@ -37,15 +37,15 @@ def test_a_question_is_taken_and_its_verdict_told(addon: str, question: str, ans
     shape = shape_of(choice, _BY_ID["addon.answer"][answer])
     surface = f"addons.{addon}"
     told = choice.binds[f"addons.{addon}.question"](shape)
-    path = addon_look.elsewhere(shape, surface)(told["path"])
+    path = addon_variants.elsewhere(shape, surface)(told["path"])
     body = documents.filled(told["body"], {"credential": "c"})
     call = Call(Request(path, "POST", "", {}, json.dumps(body).encode(), ""))
-    own = addon_look._own(call, call.json(), surface) if shape.addon_question == "words" else call.json()
+    own = addon_variants._own(call, call.json(), surface) if shape.addon_question == "words" else call.json()
     assert own == _OWN[addon]
     said = Answer(
         ReceivedRequest("POST", told["path"], ""), 200, [], b"", {"valid": valid, "status": "active", "reason": None}
     )
-    addon_look.edit(said, shape, surface)
+    addon_variants.edit(said, shape, surface)
     assert placed(said.document, told["valid_at"]) == [valid]
 
 
@@ -53,11 +53,11 @@ def test_a_question_is_taken_and_its_verdict_told(addon: str, question: str, ans
 def test_the_addons_own_names_are_unknown_elsewhere(addon: str) -> None:
     """A look with words of its own takes nothing by the addon's, at neither path."""
     shape = Shape(addon_question="words")
-    path = addon_look.QUESTIONS[f"addons.{addon}"][0]
-    assert addon_look.elsewhere(shape, f"addons.{addon}")(path) != path
+    path = addon_variants.QUESTIONS[f"addons.{addon}"][0]
+    assert addon_variants.elsewhere(shape, f"addons.{addon}")(path) != path
     call = Call(Request(path, "POST", "", {}, b"", ""))
-    assert addon_look._own(call, _OWN[addon], f"addons.{addon}") == {}
-    assert "credential" not in addon_look._own(call, {"presented": 7, "credential": "c"}, f"addons.{addon}")
+    assert addon_variants._own(call, _OWN[addon], f"addons.{addon}") == {}
+    assert "credential" not in addon_variants._own(call, {"presented": 7, "credential": "c"}, f"addons.{addon}")
 
 
 @pytest.mark.parametrize("form", _BY_ID["addon.health"])
@@ -66,6 +66,6 @@ def test_health_tells_the_issuers_where_it_is_bound(form: str) -> None:
     choice = _BY_ID["addon.health"][form]
     told = {"status": "ok", "service": "s", "version": "1", "hub": "connected", "issuers": 3}
     answer = Answer(ReceivedRequest("GET", "/health", ""), 200, [], b"", told)
-    addon_look.edit(answer, shape_of(choice), "addons.atb_verifier")
+    addon_variants.edit(answer, shape_of(choice), "addons.atb_verifier")
     place = choice.binds.get("addons.atb_verifier.issuers_at")
     assert documents.count(answer.document, "issuers", place) == (3 if place else None)

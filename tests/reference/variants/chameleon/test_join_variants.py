@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference.variants.chameleon import join_look
+from reference.variants.chameleon import join_variants
 from reference.variants.chameleon.shape import Shape
 from reference.web.control_plane_link.link import SERVICES, Entry, HubLink, HubSettings, linked
 from tests.reference.scripted_hub import ScriptedHub, until
@@ -22,7 +22,7 @@ def undressed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def _joined(hub: ScriptedHub, shape: Shape, *, token: str = "t") -> None:  # noqa: S107 - of a test's hub
     """Join a hub in a look until it was pulled twice, and registered at where there is a token."""
-    join_look.install(shape)
+    join_variants.install(shape)
     link = HubLink(HubSettings(url=hub.url, token=token, poll_seconds=0.01), _ENTRY)
     async with linked(link):
         await until(lambda: hub.count(_PULL) > 1 and (not token or hub.records))

@@ -22,9 +22,9 @@ from reference.protocol.canonical_json import canonicalise
 from reference.protocol.time_text import utc_text
 from reference.store.audit_log import TrustChange
 from reference.store.database import DuplicateKey, RowNotFound
+from reference.variants.chameleon.answer_rewriter import Answer
 from reference.variants.chameleon.hub_audit_points import NAMES
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer
 from reference.variants.seams import replace
 
 AUDIT = "/v1/audit"

@@ -7,9 +7,9 @@ from typing import Any
 
 from reference.addons.kit.calls import Call
 from reference.variants.chameleon.addon_points import OTHER_PATH
-from reference.variants.chameleon.hub_look import put_error
+from reference.variants.chameleon.answer_rewriter import Answer
+from reference.variants.chameleon.hub_answer_variants import put_error
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer
 from reference.variants.seams import replace
 
 # The addons that are asked about credentials, the path of each, and how its own body is made of one.

@@ -9,26 +9,26 @@ from typing import Any
 
 from hypercorn.config import Config
 
-from reference.variants.chameleon import http_look, join_look, keys_look
+from reference.variants.chameleon import http_variants, join_variants, key_variants
+from reference.variants.chameleon.answer_rewriter import AsgiApp, Edit, Wire, encoder
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import AsgiApp, Edit, Wire, encoder
 from reference.variants.seams import replace
 from reference.web.servers import serving
 
 
 def install(shape: Shape, surface: str) -> None:
     """Put a look into the service `reference.SURFACE` that this process is about to run."""
-    keys_look.install(shape, surface)
+    key_variants.install(shape, surface)
     if surface != "control_plane":
-        join_look.install(shape)
+        join_variants.install(shape)
     before, after = _edits(shape, surface)
 
     def wrap_build(build: Callable[[], AbstractAsyncContextManager[AsgiApp]]) -> Any:
         @asynccontextmanager
         async def open_variant() -> AsyncIterator[AsgiApp]:
             async with build() as app:
-                own = partial(http_look.own_answer, shape=shape)
-                edits = (*after, *http_look.head_edits(shape))
+                own = partial(http_variants.own_answer, shape=shape)
+                edits = (*after, *http_variants.head_edits(shape))
                 yield Wire(app, before, encoder(shape.json_style), edits, elsewhere(shape, surface), own)
 
         return open_variant
@@ -41,14 +41,19 @@ def install(shape: Shape, surface: str) -> None:
 def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
     """Install the seams of a surface and return its edits: before and after the body is written."""
     if surface == "rail":
-        from reference.variants.chameleon import a2a_look, rail_challenge, rail_documents, rail_paid  # noqa: PLC0415 - one surface a process
+        from reference.variants.chameleon import (  # noqa: PLC0415 - one surface a process
+            a2a_variants,
+            rail_challenge,
+            rail_documents,
+            rail_paid,
+        )
 
-        for module in (rail_documents, rail_challenge, rail_paid, a2a_look):
+        for module in (rail_documents, rail_challenge, rail_paid, a2a_variants):
             module.install(shape)
-        edits = (rail_paid.edit, rail_documents.edit, rail_challenge.edit, rail_paid.edit_refusal, a2a_look.edit)
+        edits = (rail_paid.edit, rail_documents.edit, rail_challenge.edit, rail_paid.edit_refusal, a2a_variants.edit)
         return [_of(one, shape) for one in edits], [
             _of(rail_challenge.repeat_in_header, shape),
-            _of(keys_look.documents_edit, shape),
+            _of(key_variants.documents_edit, shape),
         ]
     if surface == "gateway":
         from reference.variants.chameleon import gateway_calls, gateway_events, gateway_page  # noqa: PLC0415 - as above
@@ -56,23 +61,33 @@ def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
         for module in (gateway_calls, gateway_page, gateway_events):
             module.install(shape)
         before = [_of(gateway_calls.edit, shape)]
-        return before, [_of(keys_look.documents_edit, shape), _of(gateway_page.edit, shape)]
+        return before, [_of(key_variants.documents_edit, shape), _of(gateway_page.edit, shape)]
     if surface == "agent":
-        from reference.variants.chameleon import agent_documents, agent_look  # noqa: PLC0415 - one surface a process
+        from reference.variants.chameleon import agent_documents, agent_variants  # noqa: PLC0415 - one surface a process
 
-        agent_look.install(shape)
-        return [_of(one, shape) for one in (agent_look.edit, agent_documents.edit)], []
+        agent_variants.install(shape)
+        return [_of(one, shape) for one in (agent_variants.edit, agent_documents.edit)], []
     if surface == "control_plane":
-        from reference.variants.chameleon import hub_audit, hub_documents, hub_look, hub_manners  # noqa: PLC0415 - as above
+        from reference.variants.chameleon import (  # noqa: PLC0415 - as above
+            hub_answer_variants,
+            hub_audit_variants,
+            hub_behaviour_variants,
+            hub_documents,
+        )
 
-        hub_manners.install(shape)
-        of_the_hub = (hub_audit.edit, hub_look.edit, hub_manners.edit, hub_documents.edit)
+        hub_behaviour_variants.install(shape)
+        of_the_hub = (
+            hub_audit_variants.edit,
+            hub_answer_variants.edit,
+            hub_behaviour_variants.edit,
+            hub_documents.edit,
+        )
         return [_of(one, shape) for one in of_the_hub], []
     if surface.startswith("addons."):
-        from reference.variants.chameleon import addon_look, hub_documents  # noqa: PLC0415 - as above
+        from reference.variants.chameleon import addon_variants, hub_documents  # noqa: PLC0415 - as above
 
-        addon_look.install(shape, surface)
-        return [hub_documents.edit_of_an_addon, lambda answer: addon_look.edit(answer, shape, surface)], []
+        addon_variants.install(shape, surface)
+        return [hub_documents.edit_of_an_addon, lambda answer: addon_variants.edit(answer, shape, surface)], []
     return [], []
 
 
@@ -87,9 +102,9 @@ def elsewhere(shape: Shape, surface: str) -> Callable[[str], str]:
 
         return hub_documents.elsewhere(shape)
     if surface.startswith("addons."):
-        from reference.variants.chameleon import addon_look  # noqa: PLC0415 - as above
+        from reference.variants.chameleon import addon_variants  # noqa: PLC0415 - as above
 
-        return addon_look.elsewhere(shape, surface)
+        return addon_variants.elsewhere(shape, surface)
     if surface != "gateway":
         return str
     from reference.variants.chameleon import gateway_calls  # noqa: PLC0415 - one surface a process

@@ -19,12 +19,18 @@ from conformance.surfaces.control_plane.log_reading import oldest_first
 from reference.control_plane.asking import Finding
 from reference.control_plane.posture import HealthBoard
 from reference.protocol.audit_chain import Entry, Head, encode_entry
-from reference.variants.chameleon import hub_audit, hub_audit_points, hub_look, hub_manners, join_look
+from reference.variants.chameleon import (
+    hub_answer_variants,
+    hub_audit_points,
+    hub_audit_variants,
+    hub_behaviour_variants,
+    join_variants,
+)
+from reference.variants.chameleon.answer_rewriter import ABSENT, Answer, ReceivedRequest
 from reference.variants.chameleon.hub_documents import edit as edit_document
 from reference.variants.chameleon.hub_points import POINTS
 from reference.variants.chameleon.points import Choice
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import ABSENT, Answer, ReceivedRequest
 from reference.web.clock import WpClock
 
 _BY_ID = {point.id: point for point in (*POINTS, *hub_audit_points.POINTS)}
@@ -84,8 +90,8 @@ def test_every_form_of_the_posture_says_how_a_service_is(form: str, word: str, m
     """One record shows a service, and whether it is healthy, at the bound places and without them."""
     given = choices("hub.posture")[form], choices("hub.health-word")[word], choices("hub.posture-members")[members]
     shape = shape_of(*given)
-    answer = answered(hub_look.POSTURE, posture(healthy=healthy))
-    hub_look.edit(answer, shape)
+    answer = answered(hub_answer_variants.POSTURE, posture(healthy=healthy))
+    hub_answer_variants.edit(answer, shape)
     told = bound(shape, *given)
     for name_at, healthy_at in ((None, None), (told.get("posture_name_at"), told.get("posture_healthy_at"))):
         found = documents.records(answer.document, _NAME, _URL, name_at)
@@ -98,8 +104,8 @@ def test_every_form_of_health_tells_both_counts(form: str) -> None:
     choice = choices("hub.health")[form]
     shape = shape_of(choice)
     told = {"status": "ok", "service": "weldproof-controlplane", "version": "0.1.0", "issuers": 3, "services": 5}
-    answer = answered(hub_look.HEALTH, told)
-    hub_look.edit(answer, shape)
+    answer = answered(hub_answer_variants.HEALTH, told)
+    hub_answer_variants.edit(answer, shape)
     places = bound(shape, choice)["health_counts"]
     for what, expected in (("issuers", 3), ("services", 5)):
         assert documents.count(answer.document, what, places[what]) == expected
@@ -114,9 +120,9 @@ def test_every_registration_is_read_as_the_same_service(form: str) -> None:
     record = {"name": _NAME, "type": "addon", "base_url": _URL, "health_path": "/health"}
     for sent in (
         documents.filled(bound(shape, choice)["service_body"], _VALUES),
-        join_look.registration(record, dataclasses.replace(shape, join_more=True)),
+        join_variants.registration(record, dataclasses.replace(shape, join_more=True)),
     ):
-        own = sent if shape.hub_service_request == "base_url" else hub_manners.own_record(sent, shape)
+        own = sent if shape.hub_service_request == "base_url" else hub_behaviour_variants.own_record(sent, shape)
         assert all(own.get(name, "/health") == record[name] for name in ("name", "base_url", "health_path"))
 
 
@@ -125,7 +131,11 @@ def test_a_registration_that_may_be_told_is_among_those_that_are_tried(form: str
     """Where a profile need not tell the body, one of the suite's own registers the service."""
     shape = shape_of(choices("hub.service-body")[form])
     tried = [documents.filled(one, _VALUES) for one in CANDIDATES]
-    own = tried if shape.hub_service_request == "base_url" else [hub_manners.own_record(one, shape) for one in tried]
+    own = (
+        tried
+        if shape.hub_service_request == "base_url"
+        else [hub_behaviour_variants.own_record(one, shape) for one in tried]
+    )
     assert any(one.get("name") == _NAME and one.get("base_url") == _URL for one in own)
 
 
@@ -133,7 +143,7 @@ def test_a_registration_that_may_be_told_is_among_those_that_are_tried(form: str
 @pytest.mark.parametrize("form", list(choices("hub.service-body"))[1:])
 def test_what_registers_nothing_is_left_to_the_service(form: str, told: dict[str, Any]) -> None:
     """A body of another form gives no record, which the service refuses."""
-    own = hub_manners.own_record(told, shape_of(choices("hub.service-body")[form]))
+    own = hub_behaviour_variants.own_record(told, shape_of(choices("hub.service-body")[form]))
     assert "name" not in own
 
 
@@ -144,7 +154,7 @@ def log_of(shape: Shape, count: int = 5) -> list[Entry]:
     for number in range(count):
         told: dict[str, Any] = {"actor": "admin", "subject": f"did:web:{number}.example", "payload": {"kid": "ä1"}}
         time = 1_767_225_600_000 + number * 700
-        made = hub_audit._seal_entry(head, _KEY, shape, ts_ms=time, action=actions[number % 5], **told)
+        made = hub_audit_variants._seal_entry(head, _KEY, shape, ts_ms=time, action=actions[number % 5], **told)
         found.append(made)
         head = made.head
     return found
@@ -166,7 +176,7 @@ def test_every_log_is_a_chain_for_the_oracle(entry: str, recipe: str, key: str) 
         *(choices(f"hub.audit-{one}").values() for one in ("genesis", "mac", "times"))
     ):
         shape = shape_of(*fixed, genesis, mac, time)
-        shown = [hub_audit.show_entry(one, shape) for one in log_of(shape)]
+        shown = [hub_audit_variants.show_entry(one, shape) for one in log_of(shape)]
         assert oldest_first(shown[::-1]) == shown
         assert oldest_first(shown) == shown
         if shape.audit_entry == "nested":
@@ -196,11 +206,11 @@ def test_the_log_checks_its_own_entries(entry: str) -> None:
     """A stored entry is sealed under the key that it was written with; a changed one is not, nor one without a MAC."""
     shape = dataclasses.replace(shape_of(choices("hub.audit-entry")[entry]), audit_recipe="prev-jcs")
     row = encode_entry(log_of(shape)[2])
-    assert hub_audit._is_sealed(_KEY, row, shape)
-    assert not hub_audit._is_sealed(bytes(32), row, shape)
+    assert hub_audit_variants._is_sealed(_KEY, row, shape)
+    assert not hub_audit_variants._is_sealed(bytes(32), row, shape)
     for place, other in ((4, "did:web:other"), (6, "no MAC"), (7, "no MAC"), (7, "")):
         changed = (*row[:place], other, *row[place + 1 :])
-        assert not hub_audit._is_sealed(_KEY, changed, shape)  # type: ignore[arg-type] # a tuple of the same columns
+        assert not hub_audit_variants._is_sealed(_KEY, changed, shape)  # type: ignore[arg-type] # a tuple of the same columns
 
 
 @pytest.mark.parametrize("form", choices("hub.audit-document"))
@@ -211,9 +221,9 @@ def test_every_document_holds_the_entries(form: str, order: str) -> None:
     shape = shape_of(choice, turned)
     log = log_of(shape)
     page = {"entries": [one.wire() for one in log], "count": 5, "head": {"seq": 5, "mac": log[-1].mac}, "valid": True}
-    answer = answered(hub_audit.AUDIT, page)
-    hub_audit.edit(answer, shape)
-    expected = [hub_audit.show_entry(one, shape) for one in log]
+    answer = answered(hub_audit_variants.AUDIT, page)
+    hub_audit_variants.edit(answer, shape)
+    expected = [hub_audit_variants.show_entry(one, shape) for one in log]
     for place in (bound(shape, choice)["audit_entries_at"], None):
         found = documents.entries(answer.document, place)
         assert found is not None
@@ -229,7 +239,7 @@ def test_a_refusal_stays_one(form: str, status: int) -> None:
         *(choices(one).values() for one in ("hub.credential-status", "hub.bad-body-status"))
     ):
         answer = answered("/v1/issuers", {"detail": detail}, status, "POST", authorization="Bearer x")
-        hub_look.edit(answer, shape_of(choices("hub.errors")[form], credential, bad))
+        hub_answer_variants.edit(answer, shape_of(choices("hub.errors")[form], credential, bad))
         assert 400 <= answer.status < 500
         assert "no" in json.dumps(answer.document)
         assert (answer.header("WWW-Authenticate") is not None) == (answer.status == 401)
@@ -242,15 +252,15 @@ def test_a_success_stays_one(created: str, deleted: str) -> None:
     shape = shape_of(choices("hub.create-status")[created], choices("hub.delete-answer")[deleted])
     for status in (200, 201):
         answer = answered("/v1/services", {"name": "a"}, status, "POST")
-        hub_look.edit(answer, shape)
+        hub_answer_variants.edit(answer, shape)
         assert 200 <= answer.status < 300
     gone = answered("/v1/issuers/did:web:a", ABSENT, 204, "DELETE")
-    hub_look.edit(gone, shape)
+    hub_answer_variants.edit(gone, shape)
     assert 200 <= gone.status < 300
     assert (gone.status == 204) == (gone.document is ABSENT)
     for unknown in choices("hub.unknown-did").values():
         nobody = answered("/v1/issuers/did:web:a", {"detail": "Not Found"}, 404, "DELETE")
-        hub_look.edit(nobody, dataclasses.replace(shape, **unknown.sets))
+        hub_answer_variants.edit(nobody, dataclasses.replace(shape, **unknown.sets))
         assert nobody.status in {200, 202, 204, 404, 410}
 
 
@@ -275,10 +285,11 @@ async def test_rounds_tell_what_the_last_one_found() -> None:
         return Finding(200, 1, None)
 
     board = HealthBoard(ask, WpClock(None))
-    first = await hub_manners._look_in_rounds(board, ["a", "b", "a"])
+    look_in_rounds = hub_behaviour_variants._look_in_rounds
+    first = await look_in_rounds(board, ["a", "b", "a"])
     assert {one: seen.finding.error for one, seen in first.items()} == {"a": "not_asked_yet", "b": "not_asked_yet"}
     async with asyncio.timeout(120):
-        while any(seen.finding.error for seen in (await hub_manners._look_in_rounds(board, ["a", "b"])).values()):  # noqa: ASYNC110 - no signal
+        while any(seen.finding.error for seen in (await look_in_rounds(board, ["a", "b"])).values()):  # noqa: ASYNC110 - no signal
             await asyncio.sleep(0)
     assert {"a", "b"} == set(asked)
     await board.close()

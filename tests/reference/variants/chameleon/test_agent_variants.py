@@ -15,12 +15,12 @@ from conformance.surfaces.agent import answers
 from conformance.surfaces.agent.templates import filled, values_of
 from reference.agent.skills import SKILLS, Moment
 from reference.variants.chameleon import agent_requests
-from reference.variants.chameleon.agent_look import edit
 from reference.variants.chameleon.agent_points import POINTS
 from reference.variants.chameleon.agent_results import reshape_signed, reshape_verdict
+from reference.variants.chameleon.agent_variants import edit
+from reference.variants.chameleon.answer_rewriter import Answer, ReceivedRequest
 from reference.variants.chameleon.points import Choice
 from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import Answer, ReceivedRequest
 
 _NOW = 1_767_225_600
 _MOMENT = Moment(_NOW, 60)

@@ -8,9 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from reference.variants.chameleon.http_look import head_edits, own_answer
-from reference.variants.chameleon.shape import Shape
-from reference.variants.chameleon.wire import (
+from reference.variants.chameleon.answer_rewriter import (
     ABSENT,
     CURRENT_REQUEST,
     Answer,
@@ -22,6 +20,8 @@ from reference.variants.chameleon.wire import (
     Wire,
     encoder,
 )
+from reference.variants.chameleon.http_variants import head_edits, own_answer
+from reference.variants.chameleon.shape import Shape
 
 
 class Service:

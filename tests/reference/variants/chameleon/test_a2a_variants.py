@@ -10,7 +10,7 @@ import pytest
 from conformance.selftest.seen.a2a import beyond
 from conformance.surfaces.rail.a2a import Task
 from reference.protocol.a2a_card import agent_card
-from reference.variants.chameleon.a2a_look import _own_message, _reshape_task, own_id, reshaped_id
+from reference.variants.chameleon.a2a_variants import _own_message, _reshape_task, own_id, reshaped_id
 from reference.variants.chameleon.agent_documents import card
 from reference.variants.chameleon.rail_a2a_points import POINTS
 from reference.variants.chameleon.shape import Shape
