@@ -55,7 +55,7 @@ async def a_link_ends_in_time(case: Case) -> None:
     Creates a link of a minute and one of a day, and lets an hour pass. Expects of the first within the budget
     (`[budgets] paid`):
 
-    * the status `is_expired`,
+    * the status `expired`,
     * 200 for its page, with the word, without address and memo, and not Paid,
     * a client error for cancelling, abandoning and paying it.
 
@@ -227,10 +227,10 @@ async def a_link_is_called_off(case: Case) -> None:
     """An active link is cancelled by its secret, and abandoned without one (P-CK-03, P-CK-07).
 
     Creates three links. Abandons one with an empty object and one without a body, and cancels one with its secret.
-    Expects 200 and `cancelled_link` of each, `cancelled_link` as its status, and 200 for its page, with the word, without address
+    Expects 200 and `cancelled` of each, `cancelled` as its status, and 200 for its page, with the word, without address
     and memo, and not Paid.
 
-    Then abandons the cancelled link and cancels it again. Expects 200 and `cancelled_link` for the first call, and 410 for
+    Then abandons the cancelled link and cancels it again. Expects 200 and `cancelled` for the first call, and 410 for
     the second. While the chain cannot be consulted, nothing is decided.
     """
     tenant = case.session.tenants.get()

@@ -59,9 +59,9 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     Pays it, reads the status until it is paid, looks at the page, and shows the paying transaction to the gateway.
     Expects:
 
-    * `is_paid` with the transaction's id,
+    * `paid` with the transaction's id,
     * the settlement attestation, as an object and as a compact JWS with the same members,
-    * never `is_paid` without either an attestation or a page that says Paid,
+    * never `paid` without either an attestation or a page that says Paid,
     * 200 with the same attestation for the transaction that is shown.
 
     Then abandons and cancels the link. Expects client errors, and that it is still paid.

@@ -60,13 +60,13 @@ async def judge_not_paid(case: Case, row: str, wallet: CheckoutPayer, ways: Sequ
     *links, control = await several(case, len(usable_ways) + 1)
 
     async def pay(wrong_way: Way, link: Opened) -> str | None:
-        with case.session.stray_payments.collect_for(case.check.id) as made:
+        with case.session.stray_payments.collect_for(case.check.id) as stray_ids:
             try:
                 tx_id = await wrong_way.pay(link.bill)
             except Inconclusive as reason:
                 case.note(f"{wrong_way.what}: {reason}")
                 return None
-            made.update(wallet.together(tx_id))
+            stray_ids.update(wallet.together(tx_id))
         return tx_id
 
     tx_ids = await run_concurrently(map(pay, usable_ways, links))
@@ -318,15 +318,15 @@ async def pending_payment(case: Case) -> None:
     # The first payment also fills the payer's account. A node fault would otherwise hit the funding transaction.
     await paid_rightly(case, wallet, first_link)
     # Registered as stray payments, so that other checks do not judge an event that reports them.
-    with case.session.stray_payments.collect_for(case.check.id) as made:
+    with case.session.stray_payments.collect_for(case.check.id) as stray_ids:
         if "reject_late" in names:
             # `reject_late`: the node accepts the transaction and then drops it from its pool. `withhold`: it keeps the
             # transaction out of every block until the release.
             async with node_payer.fault("reject_late"):
-                made.add(await wallet.submitted(dropped_link.bill))
+                stray_ids.add(await wallet.submitted(dropped_link.bill))
         async with node_payer.fault("withhold"):
             tx_id = await wallet.submitted(waiting_link.bill)
-        made.add(tx_id)
+        stray_ids.add(tx_id)
     try:
         transition = await paid_rightly(case, wallet, second_link)
         await settle_down(transition)

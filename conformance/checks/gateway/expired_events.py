@@ -57,8 +57,8 @@ async def _judge_expired_link(case: Case) -> None:
     """
     lane_case = await on_first_lane(case)
     network = network_of(lane_case)
-    async with own_destination(case, "Weldproof expired link", network, {"events": list(_EVENTS)}) as own:
-        tenant, receiver = own.tenant, own.receiver
+    async with own_destination(case, "Weldproof expired link", network, {"events": list(_EVENTS)}) as destination:
+        tenant, receiver = destination.tenant, destination.receiver
         # Opened for a new tenant, so that no other check's events reach this destination.
         late_link = await opened(lane_case, network=network, tenant=tenant, members={"expires_in_seconds": _LIFETIME})
         await pass_time(lane_case, _LIFETIME + _AFTERWARDS)

@@ -184,14 +184,14 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
     Which fault of a faulty call wins is open, so only the valid calls of the last load have to be answered 429. If the
     target refuses calls with forwarding fields, none has them.
     """
-    async with limited_gateway(case) as service, _yield_disguises(case, service) as guises:
+    async with limited_gateway(case) as service, _yield_disguises(case, service) as disguises:
         tenant = service.tenant("first")
         start_time = service.now
         refusals = throttled(await send_burst(case, service, tenant, CALLS_IN_A_MINUTE))
         quick_enough(service, start_time, refusals, f"{CALLS_IN_A_MINUTE} calls")
         _judge_throttling(case, refusals, f"{CALLS_IN_A_MINUTE} calls at once")
         await service.advance(MINUTE + 1)
-        await _judge_sustained(case, service, tenant, guises)
+        await _judge_sustained(case, service, tenant, disguises)
         await service.advance(MINUTE + 1)
         start_time = service.now
         calls = (post(service.call, Creation(LINKS, {}, tenant)) for _ in range(CALLS_IN_A_MINUTE))

@@ -117,8 +117,8 @@ def _require_a_pass(hosted_verifier: Verifier, outcomes: Sequence[Outcome]) -> N
 def _likely_binding_fault(hosted_verifier: Verifier) -> str:
     """Return the likely reason if no valid receipt passes at all: a wrong binding, not a fault of cryptography."""
     return (
-        f"No valid receipt passes: is {hosted_verifier.member} the member that carries it ([gateway] receipt_member), and are "
-        "your own receipts of the profile's form? If so, verify them as the interface says"
+        f"No valid receipt passes: is {hosted_verifier.member} the member that carries it ([gateway] receipt_member), "
+        "and are your own receipts of the profile's form? If so, verify them as the interface says"
     )
 
 

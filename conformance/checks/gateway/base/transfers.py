@@ -102,8 +102,8 @@ async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
 async def _pay_oneself(case: Case, wallet: BaseCheckout, link: Opened) -> str:
     """Pay a link whose payout address is the payer's own, and return the transaction, which must not pay the link."""
     # The id is registered as a stray payment: if an event reports it, this check has to judge that, and no other check.
-    with case.session.stray_payments.collect_for(case.check.id) as made:
+    with case.session.stray_payments.collect_for(case.check.id) as stray_ids:
         tx_id = await wallet.settle(link.bill, way(case))
-        made.update(wallet.together(tx_id))
+        stray_ids.update(wallet.together(tx_id))
     case.client.names.name(tx_id, "TX_ID")
     return tx_id
