@@ -46,7 +46,7 @@ async def judge_links(case: Case, hub: Hub, log: Entries) -> None:
         expected, hint = "every entry linked to the one before it", binding_hints.of_chain(is_bound=True)
         case.expect("CP-AUDIT-04", found is None, expected, found or "all are", hint=hint)
         return
-    if audit_chain.linked(log) or audit_chain.linked(inner := [documents.flat(entry) for entry in log]):
+    if audit_chain.find_links(log) or audit_chain.find_links(inner := [documents.flat(entry) for entry in log]):
         case.expect("CP-AUDIT-04", True, "every entry linked to the one before it", "all are")
         return
     if not audit_chain.chain_values(inner):
@@ -98,7 +98,7 @@ def form_of(case: Case, log: Entries, key: str) -> audit_chain.Form:
     """
     bound, ours = case.profile.hub_bindings.audit_chain, case.profile.is_reference
     if bound is None:
-        found = audit_chain.found_form(log, key)
+        found = audit_chain.find_form(log, key)
         if found is None:
             raise Inconclusive("unbound: no usual recipe makes these MACs; give [hub.audit_chain]")
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.engine.check import Case
-from conformance.oracles.webhook_signature import stale
+from conformance.oracles.webhook_signature import is_stale
 from conformance.surfaces import binding_hints
 from conformance.surfaces.webhooks.signatures import header_of, usable_header
 from conformance.webhook_receiver.inbox import Received
@@ -22,7 +22,7 @@ def judge_time(case: Case, one: Received) -> None:
     header = usable_header(case, one)
     tolerance = case.profile.webhook_bindings.tolerance
     t = header.t or 0
-    fresh = not stale(t, one.now, tolerance)
+    fresh = not is_stale(t, one.now, tolerance)
     told_before = one.arrival.at - _UNDER_WAY_SECONDS - tolerance <= t < one.now
     if not fresh and told_before and one.since_move < _UNDER_WAY_SECONDS and not _is_kept(case, one, t):
         return

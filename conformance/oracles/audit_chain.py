@@ -33,13 +33,13 @@ _LONGEST_SEARCH = 8
 class Kind(StrEnum):
     """What is wrong with a log."""
 
-    ALTERED = "altered"
-    MISSING = "missing"
-    REORDERED = "reordered"
-    UNLINKED = "unlinked"
+    ALTERED_ENTRY = "altered"
+    MISSING_ENTRY = "missing"
+    WRONG_ORDER = "reordered"
+    WRONG_LINK = "unlinked"
     CUT_TAIL = "cut_tail"
     WRONG_KEY = "wrong_key"
-    MALFORMED = "malformed"
+    MALFORMED_ENTRY = "malformed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +139,11 @@ def _plain(value: Any) -> bool:
     return isinstance(value, list) and all(map(_plain, value))
 
 
-def _spaced(value: Any) -> bytes:
+def _encode_spaced(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True).encode()
 
 
-def _rest(entry: Entry, *names: str | None) -> dict[str, Any]:
+def _without(entry: Entry, *names: str | None) -> dict[str, Any]:
     return {name: member for name, member in entry.items() if name not in names}
 
 
@@ -157,24 +157,24 @@ class Recipe:
         prev_first: Whether the predecessor's MAC comes first.
     """
 
-    written: Callable[[Any], bytes]
+    encode: Callable[[Any], bytes]
     joint: bytes | None = None
     prev_first: bool = True
 
-    def covered(self, entry: Entry, form: Form, before: str) -> bytes:
+    def covered_bytes(self, entry: Entry, form: Form, before: str) -> bytes:
         """Return the bytes that an entry's MAC covers, `before` being the predecessor's MAC."""
         if self.joint is None:
-            return self.written(_rest(entry, form.mac))
-        rest = self.written(_rest(entry, form.mac, form.prev))
-        return self.joint.join((before.encode(), rest) if self.prev_first else (rest, before.encode()))
+            return self.encode(_without(entry, form.mac))
+        remainder = self.encode(_without(entry, form.mac, form.prev))
+        return self.joint.join((before.encode(), remainder) if self.prev_first else (remainder, before.encode()))
 
 
 def _recipes() -> Iterator[tuple[str, Recipe]]:
-    for name, written in (("jcs", canonical), ("sorted-json", _spaced)):
-        yield f"{name}-without-mac", Recipe(written)
+    for name, encode in (("jcs", canonical), ("sorted-json", _encode_spaced)):
+        yield f"{name}-without-mac", Recipe(encode)
         for joint, between in (("", b""), ("-newline", b"\n"), ("-bar", b"|"), ("-colon", b":")):
-            yield f"prev{joint}-{name}", Recipe(written, between)
-            yield f"{name}{joint}-prev", Recipe(written, between, prev_first=False)
+            yield f"prev{joint}-{name}", Recipe(encode, between)
+            yield f"{name}{joint}-prev", Recipe(encode, between, prev_first=False)
 
 
 RECIPES: Final[Mapping[str, Recipe]] = dict(_recipes())
@@ -193,7 +193,7 @@ def mac_of(entry: Entry, key: bytes, form: Form = PROFILE, before: str = "") -> 
     Raises:
         ValueError: The entry has no canonical form.
     """
-    return hmac.new(key, RECIPES[form.recipe].covered(entry, form, before), hashlib.sha256).hexdigest()
+    return hmac.new(key, RECIPES[form.recipe].covered_bytes(entry, form, before), hashlib.sha256).hexdigest()
 
 
 def first_fault(
@@ -208,7 +208,7 @@ def first_fault(
         head: The newest entry as it was noted; a log that continues after it is whole.
         partial: The log may begin in the middle.
     """
-    before = _Before(form, partial=partial)
+    before = _ExpectedLink(form, partial=partial)
     for place, entry in enumerate(entries):
         fault = _entry_fault(entries, place, key, form, before)
         if fault is not None:
@@ -217,7 +217,7 @@ def first_fault(
     return None if head is None else _tail_fault(entries, form, head)
 
 
-class _Before:
+class _ExpectedLink:
     """What the next entry must follow."""
 
     def __init__(self, form: Form, *, partial: bool) -> None:
@@ -232,26 +232,26 @@ class _Before:
             self.seq = int(entry[self._form.seq]) + 1
 
 
-def _entry_fault(entries: Sequence[Entry], place: int, key: bytes, form: Form, before: _Before) -> Finding | None:
+def _entry_fault(entries: Sequence[Entry], place: int, key: bytes, form: Form, before: _ExpectedLink) -> Finding | None:
     entry = entries[place]
-    malformed = _malformed(entry, form)
-    seq = None if form.seq is None or malformed else int(entry[form.seq])
-    if malformed is not None:
-        return Finding(Kind.MALFORMED, place, None, f"entry {place + 1} of the log is no entry: {malformed}")
+    form_fault = _form_fault(entry, form)
+    seq = None if form.seq is None or form_fault else int(entry[form.seq])
+    if form_fault is not None:
+        return Finding(Kind.MALFORMED_ENTRY, place, None, f"entry {place + 1} of the log is no entry: {form_fault}")
     unseen = place == 0 and form.begins_unseen
     if not unseen and not _has_its_mac(entry, key, form, before.mac or ""):
-        told = f"entry {place + 1} of the log" if seq is None else f"entry {seq}"
+        entry_name = f"entry {place + 1} of the log" if seq is None else f"entry {seq}"
         # Where a MAC is right but for what came before, the entry is as it was written.
-        return Finding(Kind.ALTERED, place, seq, f"{told} is not what was written: its MAC is another")
+        return Finding(Kind.ALTERED_ENTRY, place, seq, f"{entry_name} is not what was written: its MAC is another")
     if seq is not None and before.seq is not None and seq != before.seq:
         return _out_of_order(entries, place, seq, before.seq, form)
     if form.prev is not None and before.mac is not None and entry[form.prev] != before.mac:
-        told = f"entry {place + 1} of the log" if seq is None else f"entry {seq}"
-        return Finding(Kind.UNLINKED, place, seq, f"{told} was written after another one than stands before it")
+        entry_name = f"entry {place + 1} of the log" if seq is None else f"entry {seq}"
+        return Finding(Kind.WRONG_LINK, place, seq, f"{entry_name} was written after another one than stands before it")
     return None
 
 
-def _malformed(entry: Any, form: Form) -> str | None:
+def _form_fault(entry: Any, form: Form) -> str | None:
     if not isinstance(entry, Mapping):
         return "not an object"
     if not isinstance(entry.get(form.mac), str):
@@ -265,39 +265,45 @@ def _malformed(entry: Any, form: Form) -> str | None:
 
 
 def _has_its_mac(entry: Entry, key: bytes, form: Form, before: str) -> bool:
-    given = str(entry[form.mac])
+    entry_mac = str(entry[form.mac])
     try:
-        wanted = mac_of(entry, key, form, str(entry[form.prev]) if form.prev is not None else before)
+        expected_mac = mac_of(entry, key, form, str(entry[form.prev]) if form.prev is not None else before)
     except (ValueError, RecursionError):
         return False
     if not form.any_case:
-        return given == wanted
-    raw = bytes.fromhex(wanted)
+        return entry_mac == expected_mac
+    raw = bytes.fromhex(expected_mac)
     spellings = {base64.b64encode(raw).decode(), encode_base64url(raw)}
-    return given in spellings or given.lower() == wanted
+    return entry_mac in spellings or entry_mac.lower() == expected_mac
 
 
-def _out_of_order(entries: Sequence[Entry], place: int, seq: int, wanted: int, form: Form) -> Finding:
-    later = any(_number(entry, form) == wanted for entry in entries[place + 1 :])
-    if seq < wanted or later:
-        text = f"entry {seq} stands where entry {wanted} belongs"
-        return Finding(Kind.REORDERED, place, seq, text)
-    gap = f"entry {wanted} is missing" if seq == wanted + 1 else f"entries {wanted} to {seq - 1} are missing"
-    return Finding(Kind.MISSING, place, wanted, gap)
+def _out_of_order(entries: Sequence[Entry], place: int, seq: int, expected_seq: int, form: Form) -> Finding:
+    later = any(_number(entry, form) == expected_seq for entry in entries[place + 1 :])
+    if seq < expected_seq or later:
+        text = f"entry {seq} stands where entry {expected_seq} belongs"
+        return Finding(Kind.WRONG_ORDER, place, seq, text)
+    gap = (
+        f"entry {expected_seq} is missing"
+        if seq == expected_seq + 1
+        else f"entries {expected_seq} to {seq - 1} are missing"
+    )
+    return Finding(Kind.MISSING_ENTRY, place, expected_seq, gap)
 
 
 def _number(entry: Any, form: Form) -> int | None:
-    found = entry.get(form.seq) if isinstance(entry, Mapping) and form.seq is not None else None
-    return found if isinstance(found, int) else None
+    number = entry.get(form.seq) if isinstance(entry, Mapping) and form.seq is not None else None
+    return number if isinstance(number, int) else None
 
 
 def _or_wrong_key(fault: Finding, entries: Sequence[Entry], key: bytes, form: Form) -> Finding:
     """Return the fault, or that the key is another where no entry at all is as it was written."""
-    if fault.kind is not Kind.ALTERED or fault.place > 0:
+    if fault.kind is not Kind.ALTERED_ENTRY or fault.place > 0:
         return fault
-    others = [entry for entry in entries if _malformed(entry, form) is None]
-    before = itertools.chain([form.genesis or ""], (str(entry[form.mac]) for entry in others))
-    if len(others) < 2 or any(_has_its_mac(entry, key, form, mac) for entry, mac in zip(others, before, strict=False)):
+    readable_entries = [entry for entry in entries if _form_fault(entry, form) is None]
+    before = itertools.chain([form.genesis or ""], (str(entry[form.mac]) for entry in readable_entries))
+    if len(readable_entries) < 2 or any(
+        _has_its_mac(entry, key, form, mac) for entry, mac in zip(readable_entries, before, strict=False)
+    ):
         return fault
     return Finding(Kind.WRONG_KEY, 0, None, "no entry has a MAC of this key: another key, or another way to make MACs")
 
@@ -307,28 +313,30 @@ def _tail_fault(entries: Sequence[Entry], form: Form, head: Head) -> Finding | N
     count = len(entries)
     last = _number(entries[-1], form) if entries else None
     if form.seq is None:
-        there = any(entry[form.mac] == head.mac for entry in entries)
-        return None if there else Finding(Kind.CUT_TAIL, count, None, "the noted head is not in the log")
+        has_head = any(entry[form.mac] == head.mac for entry in entries)
+        return None if has_head else Finding(Kind.CUT_TAIL, count, None, "the noted head is not in the log")
     if head.seq < 1:
         return None
     if last is None or last < head.seq:
-        missing = (last or 0) + 1
-        what = f"entry {head.seq}" if missing == head.seq else f"entries {missing} to {head.seq}"
-        return Finding(Kind.CUT_TAIL, count, missing, f"the end is cut off: {what}, which the noted head knows")
+        first_missing = (last or 0) + 1
+        missing_entries = f"entry {head.seq}" if first_missing == head.seq else f"entries {first_missing} to {head.seq}"
+        return Finding(
+            Kind.CUT_TAIL, count, first_missing, f"the end is cut off: {missing_entries}, which the noted head knows"
+        )
     for place, entry in enumerate(entries):
         if entry[form.seq] == head.seq and entry[form.mac] != head.mac:
-            return Finding(Kind.ALTERED, place, head.seq, f"entry {head.seq} is another than the noted head")
+            return Finding(Kind.ALTERED_ENTRY, place, head.seq, f"entry {head.seq} is another than the noted head")
     return None
 
 
-def linked(entries: Sequence[Entry]) -> list[tuple[str, str]]:
+def find_links(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """Return the members (predecessor's MAC, own MAC) that link every entry of a log to the one before it.
 
     Args:
         entries: At least two, in the order they were written.
     """
-    shared = set.intersection(*(set(entry) for entry in entries)) if entries else set()
-    texts = sorted(name for name in shared if all(isinstance(entry[name], str) for entry in entries))
+    common_names = set.intersection(*(set(entry) for entry in entries)) if entries else set()
+    texts = sorted(name for name in common_names if all(isinstance(entry[name], str) for entry in entries))
     return [
         (prev, own)
         for prev, own in itertools.permutations(texts, 2)
@@ -337,29 +345,29 @@ def linked(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     ]
 
 
-def begins(entries: Sequence[Entry]) -> bool:
+def is_first_page(entries: Sequence[Entry]) -> bool:
     """Return whether the first of some linked entries is the first of its log: no MAC stands where its link is."""
     return any(
         entries[0][prev] == GENESIS or _MAC.fullmatch(entries[0][prev]) is None
-        for prev, _ in (linked(entries) if len(entries) > 1 else ())
+        for prev, _ in (find_links(entries) if len(entries) > 1 else ())
     )
 
 
 def chain_values(entries: Sequence[Entry]) -> list[str]:
     """Return the members that have the form of MACs in every entry and never repeat."""
-    shared = set.intersection(*(set(entry) for entry in entries)) if entries else set()
+    common_names = set.intersection(*(set(entry) for entry in entries)) if entries else set()
     return sorted(
         name
-        for name in shared
+        for name in common_names
         if all(isinstance(entry[name], str) and _MAC.fullmatch(entry[name]) for entry in entries)
         and len({entry[name] for entry in entries}) == len(entries)
     )
 
 
-def found_form(entries: Sequence[Entry], key_text: str) -> Form | None:
+def find_form(entries: Sequence[Entry], key_text: str) -> Form | None:
     """Return names and recipe under which most of a log's first entries have their MACs, None where none is known."""
     sample = list(entries[:_LONGEST_SEARCH])
-    pairs: list[tuple[str | None, str]] = [*linked(sample)] if len(sample) > 1 else []
+    pairs: list[tuple[str | None, str]] = [*find_links(sample)] if len(sample) > 1 else []
     pairs += [(None, name) for name in chain_values(sample)]
     for (prev, own), recipe, key_form in itertools.product(pairs, RECIPES, KEY_FORMS):
         form = Form(None, prev, own, recipe, key_form, None, any_case=True)
@@ -367,11 +375,13 @@ def found_form(entries: Sequence[Entry], key_text: str) -> Form | None:
             key = key_bytes(key_text, key_form)
         except ValueError:
             continue
-        befores = [None, *(str(entry[own]) for entry in sample[:-1])]
-        pairs_of_it = [(entry, mac or "") for entry, mac in zip(sample, befores, strict=True)]
+        previous_macs = [None, *(str(entry[own]) for entry in sample[:-1])]
+        entries_with_previous = [(entry, mac or "") for entry, mac in zip(sample, previous_macs, strict=True)]
         # What precedes the first entry is open; the later ones show the recipe.
-        judged = pairs_of_it[1:] if form.begins_unseen and len(sample) > 1 else pairs_of_it
-        if 2 * sum(_has_its_mac(entry, key, form, mac) for entry, mac in judged) > len(judged):
+        conclusive_pairs = (
+            entries_with_previous[1:] if form.begins_unseen and len(sample) > 1 else entries_with_previous
+        )
+        if 2 * sum(_has_its_mac(entry, key, form, mac) for entry, mac in conclusive_pairs) > len(conclusive_pairs):
             return _with_its_genesis(form, sample[0], key)
     return None
 

@@ -36,8 +36,8 @@ class Token:
     @classmethod
     def read(cls, text: str) -> Self | None:
         """Return the token of a text, None for a text of another form."""
-        found = _FORM.fullmatch(text)
-        return None if found is None else cls(text, found[1], found[2], found[3][:HALF], found[3][HALF:])
+        match = _FORM.fullmatch(text)
+        return None if match is None else cls(text, match[1], match[2], match[3][:HALF], match[3][HALF:])
 
     @property
     def issued_at(self) -> int:

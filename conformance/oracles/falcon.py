@@ -20,16 +20,16 @@ MODULUS: Final = 12_289
 PUBLIC_KEY_BYTES: Final = 1793
 SALT_BYTES: Final = 40
 # Of the compressed form; the padded one has 1280 always.
-SIGNATURE_MOST_BYTES: Final = 1462
+MAX_SIGNATURE_BYTES: Final = 1462
 # The most that the squared length of a signature's vector may be, for this degree.
-BOUND: Final = 70_265_242
+LENGTH_BOUND: Final = 70_265_242
 KEY_HEADER: Final = 0x0A
 SIGNATURE_HEADER: Final = 0x3A
 _HALF = MODULUS // 2
 # Multiples of the modulus below 2**16 are the whole of the range that a sample is taken from.
 _SAMPLES_BELOW = 5 * MODULUS
 # A coefficient as it is coded: sign, seven low bits, the rest in unary up to 15; zero has one sign only.
-_ONE = re.compile("[01]{8}0{0,15}1")
+_COEFFICIENT = re.compile("[01]{8}0{0,15}1")
 _VALUES = {
     f"{byte:08b}{high * '0'}1": (byte & 0x7F | high << 7) * (-1 if byte & 0x80 else 1)
     for byte in range(256)
@@ -52,7 +52,7 @@ class FalconFault(StrEnum):
     KEY_RANGE = "the public key holds a coefficient beyond the modulus"
     LENGTH = "the signature is shorter or longer than any"
     HEADER = "the signature does not begin with 0x3a"
-    CODING = "the signature is no compressed polynomial"
+    INVALID_CODING = "the signature is no compressed polynomial"
     NORM = "the signature's vector is too long: another message, another key, or a changed signature"
 
 
@@ -77,12 +77,12 @@ def fault_of(public_key: bytes, message: bytes, signature: bytes) -> FalconFault
         return FalconFault(str(fault))
     length = sum(map(mul, second, second))
     # Also what keeps the product's coefficients in their places.
-    if length > BOUND:
+    if length > LENGTH_BOUND:
         return FalconFault.NORM
-    product = multiplied(second, key)
+    product = multiply(second, key)
     # The first half of the vector, each coefficient between -6144 and 6144.
-    first = [(c - p + _HALF) % MODULUS - _HALF for c, p in zip(hashed_to_point(salt, message), product, strict=True)]
-    return FalconFault.NORM if length + sum(map(mul, first, first)) > BOUND else None
+    first = [(c - p + _HALF) % MODULUS - _HALF for c, p in zip(hash_to_point(salt, message), product, strict=True)]
+    return FalconFault.NORM if length + sum(map(mul, first, first)) > LENGTH_BOUND else None
 
 
 def holds(public_key: bytes, message: bytes, signature: bytes) -> bool:
@@ -100,13 +100,13 @@ def public_polynomial(public_key: bytes) -> tuple[int, ...]:
         raise NotFalcon(FalconFault.KEY_LENGTH)
     if public_key[0] != KEY_HEADER:
         raise NotFalcon(FalconFault.KEY_HEADER)
-    found: list[int] = []
+    coefficients: list[int] = []
     for start in range(1, PUBLIC_KEY_BYTES, 7):
         four = int.from_bytes(public_key[start : start + 7], "big")
-        found += (four >> 42, four >> 28 & 0x3FFF, four >> 14 & 0x3FFF, four & 0x3FFF)
-    if max(found) >= MODULUS:
+        coefficients += (four >> 42, four >> 28 & 0x3FFF, four >> 14 & 0x3FFF, four & 0x3FFF)
+    if max(coefficients) >= MODULUS:
         raise NotFalcon(FalconFault.KEY_RANGE)
-    return tuple(found)
+    return tuple(coefficients)
 
 
 def signature_parts(signature: bytes) -> tuple[bytes, list[int]]:
@@ -115,40 +115,40 @@ def signature_parts(signature: bytes) -> tuple[bytes, list[int]]:
     Raises:
         NotFalcon: It is not a signature.
     """
-    if not 1 + SALT_BYTES < len(signature) <= SIGNATURE_MOST_BYTES:
+    if not 1 + SALT_BYTES < len(signature) <= MAX_SIGNATURE_BYTES:
         raise NotFalcon(FalconFault.LENGTH)
     if signature[0] != SIGNATURE_HEADER:
         raise NotFalcon(FalconFault.HEADER)
-    return signature[1 : 1 + SALT_BYTES], _decompressed(signature[1 + SALT_BYTES :])
+    return signature[1 : 1 + SALT_BYTES], _decompress(signature[1 + SALT_BYTES :])
 
 
-def _decompressed(coded: bytes) -> list[int]:
+def _decompress(encoding: bytes) -> list[int]:
     """Return the coefficients of a compressed polynomial: sign, seven low bits, and the rest in unary.
 
     Raises:
         NotFalcon: It ends too early or too late, or codes a value in a way that is not its own.
     """
-    bits = f"{int.from_bytes(coded, 'big'):0{8 * len(coded)}b}"
-    ones = _ONE.findall(bits)
+    bits = f"{int.from_bytes(encoding, 'big'):0{8 * len(encoding)}b}"
+    coefficients = _COEFFICIENT.findall(bits)
     # What is left of the last byte is zeros; a search that skipped a bit shows here too.
-    whole = "".join(ones)
-    if len(ones) != DEGREE or len(bits) - len(whole) >= 8 or whole.ljust(len(bits), "0") != bits:
-        raise NotFalcon(FalconFault.CODING)
+    whole = "".join(coefficients)
+    if len(coefficients) != DEGREE or len(bits) - len(whole) >= 8 or whole.ljust(len(bits), "0") != bits:
+        raise NotFalcon(FalconFault.INVALID_CODING)
     try:
-        return [_VALUES[one] for one in ones]
+        return [_VALUES[one] for one in coefficients]
     except KeyError:
-        raise NotFalcon(FalconFault.CODING) from None
+        raise NotFalcon(FalconFault.INVALID_CODING) from None
 
 
-def hashed_to_point(salt: bytes, message: bytes) -> list[int]:
+def hash_to_point(salt: bytes, message: bytes) -> list[int]:
     """Return the 1024 coefficients that a salted message stands for: samples of SHAKE256 but for those too large."""
-    wanted = 2_400
+    byte_count = 2_400
     while True:
-        stream = struct.unpack(f">{wanted // 2}H", hashlib.shake_256(salt + message).digest(wanted))
-        taken = [sample % MODULUS for sample in stream if sample < _SAMPLES_BELOW][:DEGREE]
-        if len(taken) == DEGREE:
-            return taken
-        wanted *= 2
+        stream = struct.unpack(f">{byte_count // 2}H", hashlib.shake_256(salt + message).digest(byte_count))
+        coefficients = [sample % MODULUS for sample in stream if sample < _SAMPLES_BELOW][:DEGREE]
+        if len(coefficients) == DEGREE:
+            return coefficients
+        byte_count *= 2
 
 
 @lru_cache(maxsize=64)
@@ -161,7 +161,7 @@ def key_number(public_key: bytes) -> int:
     return _number([(value + _HALF) % MODULUS - _HALF for value in public_polynomial(public_key)])
 
 
-def multiplied(short: Sequence[int], key: int) -> tuple[int, ...]:
+def multiply(short: Sequence[int], key: int) -> tuple[int, ...]:
     """Return the coefficients of a product modulo x**1024 + 1; they are not reduced modulo 12289.
 
     Both polynomials are evaluated at 2**32, multiplied as whole numbers and read back. No coefficient leaves its place
@@ -169,14 +169,14 @@ def multiplied(short: Sequence[int], key: int) -> tuple[int, ...]:
     and 6144 · √1024, which is less than 2**31.
 
     Args:
-        short: 1024 coefficients whose squares are `BOUND` together at most.
+        short: 1024 coefficients whose squares are `LENGTH_BOUND` together at most.
         key: A key's number; see `key_number`.
     """
     product = _number(short) * key
     # x**1024 is -1, so 2**32768 is; the remainder takes back what the lower half borrowed from the upper.
-    folded = (product & _LOW) - (product >> _BITS)
-    placed = (folded + _SIGNS) % (_LOW + 2) ^ _SIGNS
-    return _WORDS.unpack(placed.to_bytes(_WORDS.size, "little"))
+    remainder = (product & _LOW) - (product >> _BITS)
+    words = (remainder + _SIGNS) % (_LOW + 2) ^ _SIGNS
+    return _WORDS.unpack(words.to_bytes(_WORDS.size, "little"))
 
 
 def _number(coefficients: Sequence[int]) -> int:

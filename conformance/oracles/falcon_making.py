@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from conformance.oracles.falcon import (
     DEGREE,
     KEY_HEADER,
+    MAX_SIGNATURE_BYTES,
     MODULUS,
     PUBLIC_KEY_BYTES,
     SALT_BYTES,
     SIGNATURE_HEADER,
-    SIGNATURE_MOST_BYTES,
-    hashed_to_point,
+    hash_to_point,
 )
 
 # The spread of a signer's own vectors, for this degree.
@@ -43,17 +43,17 @@ class OneSignature:
     signature: bytes = field(repr=False)
 
 
-def signed(message: bytes, rng: random.Random) -> OneSignature:
+def sign_once(message: bytes, rng: random.Random) -> OneSignature:
     """Return a key with its signature over a message, drawn from `rng`: the same draw gives the same key."""
     while True:
         salt = rng.randbytes(SALT_BYTES)
         first, second = ([round(rng.gauss(0, _SIGMA)) for _ in range(DEGREE)] for _ in range(2))
-        made = of_vector(message, salt, first, second)
-        if made is not None and len(made.signature) <= SIGNATURE_MOST_BYTES:
-            return made
+        one_signature = sign_with_vector(message, salt, first, second)
+        if one_signature is not None and len(one_signature.signature) <= MAX_SIGNATURE_BYTES:
+            return one_signature
 
 
-def of_vector(message: bytes, salt: bytes, first: Sequence[int], second: Sequence[int]) -> OneSignature | None:
+def sign_with_vector(message: bytes, salt: bytes, first: Sequence[int], second: Sequence[int]) -> OneSignature | None:
     """Return a key under which a vector signs a message, however long the vector is.
 
     Args:
@@ -65,13 +65,15 @@ def of_vector(message: bytes, salt: bytes, first: Sequence[int], second: Sequenc
     Returns:
         None where the second half has no inverse, so that no key makes up for it.
     """
-    divisors = _transformed(second)
+    divisors = _transform(second)
     if 0 in divisors:
         return None
-    rest = [c - one for c, one in zip(hashed_to_point(salt, message), first, strict=True)]
-    ratios = [one * pow(other, -1, MODULUS) % MODULUS for one, other in zip(_transformed(rest), divisors, strict=True)]
-    signature = bytes((SIGNATURE_HEADER,)) + salt + compressed(second)
-    return OneSignature(public_key_of(_restored(ratios)), signature)
+    right_side = [c - one for c, one in zip(hash_to_point(salt, message), first, strict=True)]
+    ratios = [
+        one * pow(other, -1, MODULUS) % MODULUS for one, other in zip(_transform(right_side), divisors, strict=True)
+    ]
+    signature = bytes((SIGNATURE_HEADER,)) + salt + compress(second)
+    return OneSignature(public_key_of(_transform_back(ratios)), signature)
 
 
 def any_public_key(rng: random.Random) -> bytes:
@@ -81,14 +83,16 @@ def any_public_key(rng: random.Random) -> bytes:
 
 def public_key_of(coefficients: list[int]) -> bytes:
     """Return the encoding of a public polynomial, 14 bits a coefficient."""
-    packed = int("".join(f"{value:014b}" for value in coefficients), 2)
-    return bytes((KEY_HEADER,)) + packed.to_bytes(PUBLIC_KEY_BYTES - 1, "big")
+    bits = int("".join(f"{value:014b}" for value in coefficients), 2)
+    return bytes((KEY_HEADER,)) + bits.to_bytes(PUBLIC_KEY_BYTES - 1, "big")
 
 
 def neighbour_of(text: str) -> str:
     """Return a well-formed public key in base64 that differs from another in the case of one letter of its middle."""
-    others = (text[:place] + text[place].swapcase() + text[place + 1 :] for place in range(len(text) // 2, len(text)))
-    return next(one for one in others if one != text and _is_well_formed(base64.b64decode(one)))
+    candidates = (
+        text[:place] + text[place].swapcase() + text[place + 1 :] for place in range(len(text) // 2, len(text))
+    )
+    return next(one for one in candidates if one != text and _is_well_formed(base64.b64decode(one)))
 
 
 def _is_well_formed(public_key: bytes) -> bool:
@@ -96,31 +100,31 @@ def _is_well_formed(public_key: bytes) -> bool:
     return all(int(bits[start : start + 14], 2) < MODULUS for start in range(0, len(bits), 14))
 
 
-def compressed(coefficients: Sequence[int]) -> bytes:
+def compress(coefficients: Sequence[int]) -> bytes:
     """Return the compressed form of a polynomial: sign, seven low bits, the rest in unary, zeros up to a whole byte."""
     bits = "".join(f"{int(value < 0)}{abs(value) & 0x7F:07b}{'0' * (abs(value) >> 7)}1" for value in coefficients)
     bits += "0" * (-len(bits) % 8)
     return int(bits, 2).to_bytes(len(bits) // 8, "big")
 
 
-def _transformed(coefficients: Sequence[int]) -> list[int]:
+def _transform(coefficients: Sequence[int]) -> list[int]:
     """Return the values of a polynomial at the 1024 roots of x**1024 + 1."""
-    turned, power = [], 1
+    weighted_values, power = [], 1
     for value in coefficients:
-        turned.append(value * power % MODULUS)
+        weighted_values.append(value * power % MODULUS)
         power = power * _ROOT % MODULUS
-    return _spectrum(turned, _ROOT * _ROOT % MODULUS)
+    return _spectrum(weighted_values, _ROOT * _ROOT % MODULUS)
 
 
-def _restored(values: list[int]) -> list[int]:
+def _transform_back(values: list[int]) -> list[int]:
     """Return the polynomial that has these values at the roots."""
     back = pow(_ROOT, -1, MODULUS)
     power = pow(DEGREE, -1, MODULUS)
-    found = []
+    coefficients = []
     for value in _spectrum(values, back * back % MODULUS):
-        found.append(value * power % MODULUS)
+        coefficients.append(value * power % MODULUS)
         power = power * back % MODULUS
-    return found
+    return coefficients
 
 
 def _spectrum(values: list[int], root: int) -> list[int]:
@@ -128,9 +132,9 @@ def _spectrum(values: list[int], root: int) -> list[int]:
     if len(values) == 1:
         return values
     even, odd = (_spectrum(values[start::2], root * root % MODULUS) for start in (0, 1))
-    turned, power = [], 1
+    weighted_odd, power = [], 1
     for value in odd:
-        turned.append(value * power % MODULUS)
+        weighted_odd.append(value * power % MODULUS)
         power = power * root % MODULUS
-    low = [(one + other) % MODULUS for one, other in zip(even, turned, strict=True)]
-    return low + [(one - other) % MODULUS for one, other in zip(even, turned, strict=True)]
+    low = [(one + other) % MODULUS for one, other in zip(even, weighted_odd, strict=True)]
+    return low + [(one - other) % MODULUS for one, other in zip(even, weighted_odd, strict=True)]

@@ -126,8 +126,8 @@ def plus_order(token: str, times: int = 1) -> str:
         times: How often the order is added; 14 times fits any S into its bytes.
     """
     _, signature = without_its_signature(token)
-    raised = int.from_bytes(signature[32:], "little") + times * ORDER
-    return with_signature(token, signature[:32] + raised.to_bytes(32, "little"))
+    larger_scalar = int.from_bytes(signature[32:], "little") + times * ORDER
+    return with_signature(token, signature[:32] + larger_scalar.to_bytes(32, "little"))
 
 
 def under_small_order_key(header: object, payload: bytes, key: bytes, seed: bytes) -> str:
@@ -138,9 +138,9 @@ def under_small_order_key(header: object, payload: bytes, key: bytes, seed: byte
     """
     text = signing_input(header, payload).encode()
     for count in range(256):
-        drawn = hashlib.sha256(seed + bytes([count])).digest()
-        scalar = _scalar(drawn)
-        point = Ed25519PrivateKey.from_private_bytes(drawn).public_key().public_bytes_raw()
+        draw_seed = hashlib.sha256(seed + bytes([count])).digest()
+        scalar = _scalar(draw_seed)
+        point = Ed25519PrivateKey.from_private_bytes(draw_seed).public_key().public_bytes_raw()
         h = int.from_bytes(hashlib.sha512(point + key + text).digest(), "little") % ORDER
         if h % _ORDERS.get(key, 1) == 0:
             return compact(header, payload, point + (scalar % ORDER).to_bytes(32, "little"))

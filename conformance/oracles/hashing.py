@@ -40,14 +40,14 @@ def sha256_hex(data: bytes) -> str:
 
 def spellings(data: bytes) -> set[str]:
     """Return the digests of `data` in every spelling seen in the field."""
-    found: set[str] = set()
+    digests: set[str] = set()
     for name, label in (("sha256", "sha256:"), ("sha384", "sha384:"), ("sha512", "sha512:")):
         raw = hashlib.new(name, data).digest()
         plain, safe = base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()
-        found |= {raw.hex(), raw.hex().upper(), label + raw.hex(), "0x" + raw.hex()}
-        found |= {plain, safe, safe.rstrip("="), f":{plain}:"}
-        found |= {f"{label.replace('sha', 'sha-').rstrip(':')}=:{plain}:", f"{label.rstrip(':')}-{plain}"}
-    return found
+        digests |= {raw.hex(), raw.hex().upper(), label + raw.hex(), "0x" + raw.hex()}
+        digests |= {plain, safe, safe.rstrip("="), f":{plain}:"}
+        digests |= {f"{label.replace('sha', 'sha-').rstrip(':')}=:{plain}:", f"{label.rstrip(':')}-{plain}"}
+    return digests
 
 
 def request_hashes(
@@ -81,7 +81,7 @@ def request_hashes(
     if raw_body:
         recipes["raw-body"] = lambda: raw_body
         recipes["line-raw-body"] = lambda: f"{line}\n".encode() + raw_body
-    return _hashed(recipes)
+    return _hash_recipes(recipes)
 
 
 def response_hashes(
@@ -93,7 +93,7 @@ def response_hashes(
     token, `jcs-body-without-receipt` the body without the members that hold `receipt`. `encode` is that of
     `request_hashes`.
     """
-    return _hashed(
+    return _hash_recipes(
         {
             "jcs-result": lambda: encode(result),
             "raw-body": lambda: raw_body,
@@ -113,20 +113,20 @@ def _without_tokens(body: Any) -> Any:
 def _without(value: Any, receipt: str) -> Any:
     """Return a JSON value without the members and list items that are the receipt, and what that leaves empty."""
     if isinstance(value, dict):
-        kept = {name: _without(member, receipt) for name, member in value.items() if member != receipt}
-        return {name: member for name, member in kept.items() if member or not value[name]}
+        members = {name: _without(member, receipt) for name, member in value.items() if member != receipt}
+        return {name: member for name, member in members.items() if member or not value[name]}
     return [_without(one, receipt) for one in value if one != receipt] if isinstance(value, list) else value
 
 
-def _hashed(recipes: Mapping[str, Callable[[], bytes]]) -> dict[str, set[str]]:
+def _hash_recipes(recipes: Mapping[str, Callable[[], bytes]]) -> dict[str, set[str]]:
     """Return the digests of each recipe: none for a recipe over a value that has no canonical form."""
-    found: dict[str, set[str]] = {}
+    digests: dict[str, set[str]] = {}
     for name, recipe in recipes.items():
         try:
-            found[name] = spellings(recipe())
+            digests[name] = spellings(recipe())
         except (ValueError, RecursionError):
-            found[name] = set()
-    return found
+            digests[name] = set()
+    return digests
 
 
 def settled_refs(service_word: str | None, tx_id: str | None, network_key: str, token: str) -> dict[str, set[str]]:
@@ -143,14 +143,14 @@ def settled_refs(service_word: str | None, tx_id: str | None, network_key: str, 
         "sha256-tx": tx_id,
         "sha256-network-tx": f"{network_key}:{tx_id}",
     }
-    hashed = {name: spellings(text.encode()) for name, text in recipes.items()}
-    return {**hashed, "raw-tx": {tx_id}, **over_token}
+    digests = {name: spellings(text.encode()) for name, text in recipes.items()}
+    return {**digests, "raw-tx": {tx_id}, **over_token}
 
 
 def find_claim(claims: Mapping[str, Any], values: Iterable[str]) -> str | None:
     """Return the dotted path of a claim that equals one of `values`, or None."""
-    wanted = set(values)
-    return next((path for path, value in _leaves(claims, "", _CLAIM_DEPTH) if value in wanted), None)
+    expected_values = set(values)
+    return next((path for path, value in _leaves(claims, "", _CLAIM_DEPTH) if value in expected_values), None)
 
 
 def _leaves(value: Any, path: str, depth: int) -> Iterable[tuple[str, str]]:

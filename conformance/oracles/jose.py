@@ -46,7 +46,7 @@ class CompactJws:
         return _object(self.payload, "payload")
 
 
-def _object(data: bytes, what: str) -> dict[str, Any]:
+def _object(data: bytes, part_name: str) -> dict[str, Any]:
     try:
         value = json.loads(
             data.decode("utf-8"),
@@ -55,9 +55,9 @@ def _object(data: bytes, what: str) -> dict[str, Any]:
             parse_float=by_value,
         )
     except (ValueError, RecursionError) as fault:
-        raise JwsFault(f"the {what} is not JSON") from fault
+        raise JwsFault(f"the {part_name} is not JSON") from fault
     if not isinstance(value, dict):
-        raise JwsFault(f"the {what} is no object")
+        raise JwsFault(f"the {part_name} is no object")
     return value
 
 
@@ -92,7 +92,7 @@ def verify(text: str, keys: Sequence[Ed25519Key]) -> dict[str, Any]:
         raise JwsFault("the header has critical members, or a payload that is not base64url")
     if not keys:
         raise JwsFault("there is no key to verify with")
-    key = _chosen(keys, token.header.get("kid"))
+    key = _choose_key(keys, token.header.get("kid"))
     if not verify_signature(key, token.signing_input, token.signature):
         raise JwsFault("the signature does not verify")
     _agree(text, key, str(token.header["alg"]))
@@ -108,7 +108,7 @@ def fault_of(text: str, keys: Sequence[Ed25519Key]) -> str | None:
     return None
 
 
-def _chosen(keys: Sequence[Ed25519Key], kid: Any) -> Ed25519Key:
+def _choose_key(keys: Sequence[Ed25519Key], kid: Any) -> Ed25519Key:
     """Return the first key the header's `kid` names, by itself or as the fragment of a DID URL; else the first key."""
     names = {kid, kid.rpartition("#")[2]} if isinstance(kid, str) else set()
     return next((one for one in keys if one.kid is not None and one.kid in names), keys[0])
@@ -141,13 +141,13 @@ def tokens_in(body: Any, headers: Mapping[str, str]) -> list[tuple[str, str]]:
     A place reads `body:receipt.jws`, `body:receipts[0]`, `header:X-Receipt`, or `header:PAYMENT-RESPONSE:receipt` for
     a member of a header that holds base64 of a JSON object.
     """
-    found = list(_tokens(body, "body:", _SEARCH_DEPTH))
+    tokens = list(_tokens(body, "body:", _SEARCH_DEPTH))
     for name, value in headers.items():
         if _is_token(value):
-            found.append((f"header:{name}", value))
+            tokens.append((f"header:{name}", value))
         else:
-            found += _tokens(_encoded_object(value), f"header:{name}:", _SEARCH_DEPTH)
-    return found
+            tokens += _tokens(_encoded_object(value), f"header:{name}:", _SEARCH_DEPTH)
+    return tokens
 
 
 def _tokens(value: Any, place: str, depth: int) -> Iterator[tuple[str, str]]:

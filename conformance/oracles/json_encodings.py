@@ -24,11 +24,11 @@ def _plain_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _escaped(unsafe: re.Pattern[str]) -> Callable[[str], str]:
+def _escape_matches(unsafe: re.Pattern[str]) -> Callable[[str], str]:
     """Return an encoder of texts that also escapes what a pattern matches, as UTF-16 code units."""
 
-    def escape(found: re.Match[str]) -> str:
-        return json.dumps(found.group()).strip('"') if found.group() > "\x7f" else f"\\u{ord(found.group()):04x}"
+    def escape(match: re.Match[str]) -> str:
+        return json.dumps(match.group()).strip('"') if match.group() > "\x7f" else f"\\u{ord(match.group()):04x}"
 
     return lambda text: f'"{unsafe.sub(escape, _plain_text(text)[1:-1])}"'
 
@@ -36,10 +36,10 @@ def _escaped(unsafe: re.Pattern[str]) -> Callable[[str], str]:
 def _as_dotnet(text: str) -> str:
     """Escape a text as System.Text.Json does: digits in upper case, and the quote by its number."""
 
-    def escape(found: re.Match[str]) -> str:
-        if found.group().startswith("\\"):
-            return r"\u0022" if found.group() == r"\"" else found.group()
-        units = found.group().encode("utf-16-be", "surrogatepass").hex().upper()
+    def escape(match: re.Match[str]) -> str:
+        if match.group().startswith("\\"):
+            return r"\u0022" if match.group() == r"\"" else match.group()
+        units = match.group().encode("utf-16-be", "surrogatepass").hex().upper()
         return "".join(rf"\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
     return f'"{_DOTNET.sub(escape, _plain_text(text)[1:-1])}"'
@@ -75,31 +75,31 @@ def encoder(
         number: Writes a number.
     """
 
-    def written(value: Any) -> str:
+    def write(value: Any) -> str:
         if isinstance(value, str):
             return text(value)
         if isinstance(value, Mapping):
-            return "{" + ",".join(f"{text(name)}:{written(value[name])}" for name in order(value)) + "}"
+            return "{" + ",".join(f"{text(name)}:{write(value[name])}" for name in order(value)) + "}"
         if isinstance(value, list | tuple):
-            return "[" + ",".join(map(written, value)) + "]"
+            return "[" + ",".join(map(write, value)) + "]"
         if value is None or isinstance(value, bool):
             return json.dumps(value)
         return number(value)
 
-    return lambda value: written(value).encode("utf-8", "surrogatepass")
+    return lambda value: write(value).encode("utf-8", "surrogatepass")
 
 
 # By what each does that RFC 8785 does not.
 OTHER_ENCODINGS: Final[Mapping[str, Encoder]] = {
-    "escapes &, < and > as Go's json.Marshal does": encoder(text=_escaped(_HTML)),
-    "escapes what is not ASCII as Python's json.dumps does": encoder(text=_escaped(_NOT_ASCII)),
+    "escapes &, < and > as Go's json.Marshal does": encoder(text=_escape_matches(_HTML)),
+    "escapes what is not ASCII as Python's json.dumps does": encoder(text=_escape_matches(_NOT_ASCII)),
     "escapes / as PHP's json_encode does": encoder(text=_with_slashes),
     "escapes what System.Text.Json escapes": encoder(text=_as_dotnet),
     r"writes \b and \f as \u0008 and \u000c": encoder(text=_without_short_escapes),
     "sorts members by code points": encoder(order=sorted),
     "writes numbers as Python's repr does": encoder(number=repr),
     "is Python's json.dumps with sort_keys": encoder(text=json.dumps, order=sorted, number=repr),
-    "is Go's json.Marshal": encoder(text=_escaped(_HTML), order=sorted),
+    "is Go's json.Marshal": encoder(text=_escape_matches(_HTML), order=sorted),
 }
 
 

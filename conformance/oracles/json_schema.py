@@ -44,13 +44,13 @@ class Schema:
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     # Python's `$` also stands before a line feed at the end, which ECMA-262's does not.
     return re.compile(re.sub(r"(?<!\\)\$", r"\\Z", pattern))
 
 
 def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
-    if isinstance(value, str) and _compiled(pattern).search(value) is None:
+    if isinstance(value, str) and _compile(pattern).search(value) is None:
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 

@@ -25,12 +25,12 @@ def sponge(data: bytes, suffix: int) -> bytes:
         data: The message.
         suffix: First byte of the padding: 0x01 as submitted, 0x06 for SHA3-256 (FIPS 202, section 6.1 and B.2).
     """
-    padded = bytearray(data) + bytes([suffix]) + bytes(-(len(data) + 1) % _RATE)
-    padded[-1] |= 0x80
+    padded_message = bytearray(data) + bytes([suffix]) + bytes(-(len(data) + 1) % _RATE)
+    padded_message[-1] |= 0x80
     state = [0] * 25
-    for start in range(0, len(padded), _RATE):
+    for start in range(0, len(padded_message), _RATE):
         for place in range(_RATE // 8):
-            state[place] ^= int.from_bytes(padded[start + 8 * place : start + 8 * place + 8], "little")
+            state[place] ^= int.from_bytes(padded_message[start + 8 * place : start + 8 * place + 8], "little")
         _permute(state)
     return b"".join(lane.to_bytes(8, "little") for lane in state[:4])
 
@@ -39,10 +39,13 @@ def _permute(state: list[int]) -> None:
     """Do Keccak-f[1600] (FIPS 202, section 3.3); the lane of (x, y) stands at x + 5 y."""
     for constant in _CONSTANTS:
         columns = [state[x] ^ state[x + 5] ^ state[x + 10] ^ state[x + 15] ^ state[x + 20] for x in range(5)]
-        ahead = [(one << 1 | one >> 63) & _LANE for one in columns]
-        mixed = [columns[x - 1] ^ ahead[(x + 1) % 5] for x in range(5)]
-        moved = [((one := state[place] ^ mixed[x]) << turn | one >> (64 - turn)) & _LANE for place, x, turn in _MOVES]
-        state[:] = [moved[place] ^ (~moved[one] & moved[two]) for place, one, two in _NEIGHBOURS]
+        ahead = [(neighbour << 1 | neighbour >> 63) & _LANE for neighbour in columns]
+        theta = [columns[x - 1] ^ ahead[(x + 1) % 5] for x in range(5)]
+        lanes = [
+            ((neighbour := state[place] ^ theta[x]) << turn | neighbour >> (64 - turn)) & _LANE
+            for place, x, turn in _MOVES
+        ]
+        state[:] = [lanes[place] ^ (~lanes[neighbour] & lanes[two]) for place, neighbour, two in _NEIGHBOURS]
         state[0] ^= constant
 
 
@@ -59,15 +62,15 @@ def _moves() -> list[tuple[int, int, int]]:
 
 def _constants() -> list[int]:
     """Return the constants of iota, one a round (section 3.2.5): bits of a shift register."""
-    register, found = 1, []
+    register, constants = 1, []
     for _ in range(_ROUNDS):
         constant = 0
         for power in range(7):
             if register & 1:
                 constant |= 1 << ((1 << power) - 1)
             register = register << 1 ^ (0x171 if register & 0x80 else 0)
-        found.append(constant)
-    return found
+        constants.append(constant)
+    return constants
 
 
 _MOVES: Final = _moves()

@@ -82,8 +82,8 @@ def key_of_jwk(jwk: Any) -> Ed25519Key:
 
 def keys_of_jwks(document: Any) -> list[Ed25519Key]:
     """Return the Ed25519 signing keys of a JWKS document, in order; keys of other kinds and uses are left out."""
-    listed = document.get("keys") if isinstance(document, dict) else None
-    jwks = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    entries = document.get("keys") if isinstance(document, dict) else None
+    jwks = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
     return list(_usable([one for one in jwks if one.get("use") != "enc"]))
 
 
@@ -95,13 +95,13 @@ def keys_of_did(document: Any) -> list[Ed25519Key]:
     """
     if not isinstance(document, dict):
         return []
-    listed = document.get("verificationMethod")
-    methods = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    asserting = document.get("assertionMethod")
-    if isinstance(asserting, list):
-        references = {_absolute(document, one) for one in asserting if isinstance(one, str)}
+    entries = document.get("verificationMethod")
+    methods = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+    assertion_methods = document.get("assertionMethod")
+    if isinstance(assertion_methods, list):
+        references = {_absolute(document, one) for one in assertion_methods if isinstance(one, str)}
         methods = [one for one in methods if _absolute(document, one.get("id")) in references]
-        methods += [one for one in asserting if isinstance(one, dict)]
+        methods += [one for one in assertion_methods if isinstance(one, dict)]
     return list(_usable([_jwk_of_method(one) for one in methods]))
 
 
@@ -141,17 +141,17 @@ def _usable(jwks: Sequence[Any]) -> Iterator[Ed25519Key]:
 
 def private_members(document: Any, place: str = "") -> list[str]:
     """Return the places in a document where private key members stand."""
-    found: list[str] = []
+    places: list[str] = []
     if isinstance(document, dict):
         for name, member in document.items():
-            here = f"{place}.{name}".lstrip(".")
+            member_place = f"{place}.{name}".lstrip(".")
             if _is_private(name, member, document):
-                found.append(here)
-            found += private_members(member, here)
+                places.append(member_place)
+            places += private_members(member, member_place)
     elif isinstance(document, list):
         for number, member in enumerate(document):
-            found += private_members(member, f"{place}[{number}]")
-    return found
+            places += private_members(member, f"{place}[{number}]")
+    return places
 
 
 def _is_private(name: str, member: Any, holder: dict[str, Any]) -> bool:

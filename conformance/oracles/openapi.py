@@ -7,7 +7,7 @@ from typing import Any
 
 from openapi_spec_validator import OpenAPIV30SpecValidator, OpenAPIV31SpecValidator
 
-_MOST = 20
+_MAX_FAULTS = 20
 _REFERENCES = ("$ref", "$dynamicRef")
 
 
@@ -23,17 +23,17 @@ def demand_whole(document: Any) -> None:
     Raises:
         LeadsElsewhere: It has one.
     """
-    waiting = [document]
-    while waiting:
-        value = waiting.pop()
+    values = [document]
+    while values:
+        value = values.pop()
         if isinstance(value, Mapping):
             for address in (value.get(name) for name in _REFERENCES):
                 if isinstance(address, str) and not address.startswith("#"):
-                    what = f"a reference of the document leads to {address[:200]}, which is not fetched"
-                    raise LeadsElsewhere(f"{what}: publish it in one piece")
-            waiting.extend(value.values())
+                    trouble = f"a reference of the document leads to {address[:200]}, which is not fetched"
+                    raise LeadsElsewhere(f"{trouble}: publish it in one piece")
+            values.extend(value.values())
         elif isinstance(value, list):
-            waiting.extend(value)
+            values.extend(value)
 
 
 def faults_of_openapi(document: Any) -> list[str]:
@@ -53,7 +53,7 @@ def faults_of_openapi(document: Any) -> list[str]:
     try:
         for fault in kind(document).iter_errors():
             faults.append(f"{'/'.join(str(part) for part in fault.absolute_path)}: {fault.message}"[:400])
-            if len(faults) == _MOST:
+            if len(faults) == _MAX_FAULTS:
                 break
     except Exception as fault:  # noqa: BLE001 - the validator trips over references that lead nowhere
         faults.append(f"{type(fault).__name__}: {fault}"[:400])

@@ -63,12 +63,12 @@ class Binding:
         return self.outcome is Outcome.HOLDS
 
 
-def faults(claims: Mapping[str, Any], given: Mapping[str, Any]) -> list[Binding]:
+def faults(claims: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Binding]:
     """Return the bindings that do not hold by the profile's recipes, in the order of `bindings`."""
-    return [one for one in bindings(claims, given) if not one.holds]
+    return [one for one in bindings(claims, facts) if not one.holds]
 
 
-def bindings(claims: Mapping[str, Any], given: Mapping[str, Any]) -> list[Binding]:
+def bindings(claims: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Binding]:
     """Return each claim that what is given can be compared with.
 
     Args:
@@ -83,23 +83,23 @@ def bindings(claims: Mapping[str, Any], given: Mapping[str, Any]) -> list[Bindin
             * `payment_reference`: the challenge token as text.
             * `payer`: `{"address", "network"}`.
     """
-    made: list[Binding] = []
-    for member, compare in _COMPARED.items():
-        value = given.get(member)
+    comparisons: list[Binding] = []
+    for member, compare in _COMPARISONS.items():
+        value = facts.get(member)
         if value is not None:
-            made.append(compare(claims, value if isinstance(value, str | Mapping) else {}))
-    return made
+            comparisons.append(compare(claims, value if isinstance(value, str | Mapping) else {}))
+    return comparisons
 
 
 def request_hash(request: Mapping[str, Any], service_id: Any) -> str | None:
     """Return `request_hash` by P-RH-01; None where the body has no canonical form."""
-    given = {
+    full_request = {
         "body": request.get("body"),
         "method": request.get("method", "POST"),
         "path": request.get("path"),
         "query": request.get("query", ""),
     }
-    return _reference(lambda: request_bytes(given, service_id))
+    return _reference(lambda: request_bytes(full_request, service_id))
 
 
 def response_hash(response: Mapping[str, Any]) -> str | None:
@@ -148,20 +148,20 @@ def payer_ref(address: str, network: str) -> str | None:
     return _reference(lambda: jcs_bytes({"address": normal, "network": network}))
 
 
-def _reference(made: Callable[[], bytes]) -> str | None:
+def _reference(encode: Callable[[], bytes]) -> str | None:
     """Return a hash reference (P-CV-06)."""
     try:
-        return f"sha256:{sha256_hex(made())}"
+        return f"sha256:{sha256_hex(encode())}"
     except (ValueError, RecursionError):
         return None
 
 
-def _compare_request(claims: Mapping[str, Any], given: Any) -> Binding:
-    request = given if isinstance(given, Mapping) else {}
+def _compare_request(claims: Mapping[str, Any], fact: Any) -> Binding:
+    request = fact if isinstance(fact, Mapping) else {}
     service = request.get("service_id", claims.get("service_id"))
     texts = {name: str(request.get(name) or "") for name in ("method", "path", "query", "raw_body")}
 
-    def others() -> Mapping[str, set[str]]:
+    def other_recipes() -> Mapping[str, set[str]]:
         return hashing.request_hashes(
             texts["method"] or "POST",
             texts["path"],
@@ -171,82 +171,92 @@ def _compare_request(claims: Mapping[str, Any], given: Any) -> Binding:
             service if isinstance(service, str) else None,
         )
 
-    return _binding(claims, "request_hash", "request_hash_differs", "P-RH-01", request_hash(request, service), others)
+    return _compare_claim(
+        claims, "request_hash", "request_hash_differs", "P-RH-01", request_hash(request, service), other_recipes
+    )
 
 
-def _compare_response(claims: Mapping[str, Any], given: Any) -> Binding:
-    response = given if isinstance(given, Mapping) else {}
+def _compare_response(claims: Mapping[str, Any], fact: Any) -> Binding:
+    response = fact if isinstance(fact, Mapping) else {}
     raw = str(response.get("raw_body") or "").encode("utf-8", "surrogatepass")
 
-    def others() -> Mapping[str, set[str]]:
-        found = hashing.response_hashes(raw, response.get("result"), str(response.get("receipt") or ""))
-        return found if raw else {"jcs-result": found["jcs-result"]} if "result" in response else {}
+    def other_recipes() -> Mapping[str, set[str]]:
+        digests = hashing.response_hashes(raw, response.get("result"), str(response.get("receipt") or ""))
+        return digests if raw else {"jcs-result": digests["jcs-result"]} if "result" in response else {}
 
-    return _binding(claims, "response_hash", "response_hash_differs", "P-RH-02", response_hash(response), others)
+    return _compare_claim(
+        claims, "response_hash", "response_hash_differs", "P-RH-02", response_hash(response), other_recipes
+    )
 
 
-def _compare_settlement(claims: Mapping[str, Any], given: Any) -> Binding:
-    settlement = given if isinstance(given, Mapping) else {}
+def _compare_settlement(claims: Mapping[str, Any], fact: Any) -> Binding:
+    settlement = fact if isinstance(fact, Mapping) else {}
     tx_id, network = str(settlement.get("tx_id") or ""), str(settlement.get("network") or "")
     word = str(settlement.get("service") or service_word_of(claims) or _SERVICE)
 
-    def others() -> Mapping[str, set[str]]:
-        found = hashing.settled_refs(word, tx_id, network, "") if tx_id else {}
-        return {name: values for name, values in found.items() if not name.endswith("-token")}
+    def other_recipes() -> Mapping[str, set[str]]:
+        digests = hashing.settled_refs(word, tx_id, network, "") if tx_id else {}
+        return {name: values for name, values in digests.items() if not name.endswith("-token")}
 
-    computed = settled_payment_ref(tx_id, network, word)
-    return _binding(claims, payment_member(claims), "settled_payment_ref_differs", "P-RH-03", computed, others)
+    computed_value = settled_payment_ref(tx_id, network, word)
+    return _compare_claim(
+        claims, payment_member(claims), "settled_payment_ref_differs", "P-RH-03", computed_value, other_recipes
+    )
 
 
-def _compare_payment_reference(claims: Mapping[str, Any], given: Any) -> Binding:
-    token = given if isinstance(given, str) else ""
+def _compare_payment_reference(claims: Mapping[str, Any], fact: Any) -> Binding:
+    token = fact if isinstance(fact, str) else ""
 
-    def others() -> Mapping[str, set[str]]:
+    def other_recipes() -> Mapping[str, set[str]]:
         return {"sha256-token": hashing.spellings(token.encode("utf-8", "surrogatepass"))} if token else {}
 
     code = "payment_reference_hash_differs"
-    return _binding(claims, "payment_reference_hash", code, "specification 2.3", payment_reference_hash(token), others)
+    return _compare_claim(
+        claims, "payment_reference_hash", code, "specification 2.3", payment_reference_hash(token), other_recipes
+    )
 
 
-def _compare_payer(claims: Mapping[str, Any], given: Any) -> Binding:
-    payer = given if isinstance(given, Mapping) else {}
+def _compare_payer(claims: Mapping[str, Any], fact: Any) -> Binding:
+    payer = fact if isinstance(fact, Mapping) else {}
     address, network = str(payer.get("address") or ""), str(payer.get("network") or "")
 
-    def others() -> Mapping[str, set[str]]:
+    def other_recipes() -> Mapping[str, set[str]]:
         texts = {"jcs-payer-as-given": jcs_bytes({"address": address, "network": network})}
         texts |= {"sha256-address": address.encode(), "sha256-address-lower": address.lower().encode()}
         texts |= {"sha256-network-address": f"{network}:{address}".encode()}
         return {name: hashing.spellings(text) for name, text in texts.items()} if address else {}
 
-    return _binding(claims, "payer_ref", "payer_ref_differs", "specification 2.3", payer_ref(address, network), others)
+    return _compare_claim(
+        claims, "payer_ref", "payer_ref_differs", "specification 2.3", payer_ref(address, network), other_recipes
+    )
 
 
-def _binding(
+def _compare_claim(
     claims: Mapping[str, Any],
     claim: str,
     code: str,
     clause: str,
-    computed: str | None,
-    others: Callable[[], Mapping[str, set[str]]],
+    computed_value: str | None,
+    other_recipes: Callable[[], Mapping[str, set[str]]],
 ) -> Binding:
-    claimed = claims.get(claim)
-    if claimed is None:
-        return Binding(claim, code, clause, Outcome.ABSENT, None, computed, None)
-    if computed is not None and claimed == computed:
-        return Binding(claim, code, clause, Outcome.HOLDS, claimed, computed, "profile")
-    recipe = _fitting(claimed, others) if isinstance(claimed, str) else None
+    claim_value = claims.get(claim)
+    if claim_value is None:
+        return Binding(claim, code, clause, Outcome.ABSENT, None, computed_value, None)
+    if computed_value is not None and claim_value == computed_value:
+        return Binding(claim, code, clause, Outcome.HOLDS, claim_value, computed_value, "profile")
+    recipe = _find_recipe(claim_value, other_recipes) if isinstance(claim_value, str) else None
     outcome = Outcome.DIFFERS if recipe is None else Outcome.OTHER_RECIPE
-    return Binding(claim, code, clause, outcome, claimed, computed, recipe)
+    return Binding(claim, code, clause, outcome, claim_value, computed_value, recipe)
 
 
-def _fitting(claimed: str, others: Callable[[], Mapping[str, set[str]]]) -> str | None:
+def _find_recipe(claim_value: str, other_recipes: Callable[[], Mapping[str, set[str]]]) -> str | None:
     try:
-        return next((name for name, values in others().items() if claimed in values), None)
+        return next((name for name, values in other_recipes().items() if claim_value in values), None)
     except ValueError:
         return None
 
 
-_COMPARED: Mapping[str, Callable[[Mapping[str, Any], Any], Binding]] = {
+_COMPARISONS: Mapping[str, Callable[[Mapping[str, Any], Any], Binding]] = {
     "request": _compare_request,
     "response": _compare_response,
     "settlement": _compare_settlement,

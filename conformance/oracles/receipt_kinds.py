@@ -50,8 +50,8 @@ def kind_of(claims: Mapping[str, Any]) -> Kind:
 
 def service_word_of(claims: Mapping[str, Any]) -> str | None:
     """Return the service word in a payable receipt's kind, in lower case; None without one."""
-    found = _PAYABLE.fullmatch(str(claims.get("kind")))
-    return found[1] if found is not None else None
+    match = _PAYABLE.fullmatch(str(claims.get("kind")))
+    return match[1] if match is not None else None
 
 
 def payment_member(claims: Mapping[str, Any]) -> str:
@@ -67,9 +67,9 @@ def missing_member(claims: Mapping[str, Any]) -> str | None:
 def member_outside_its_set(claims: Mapping[str, Any]) -> str | None:
     """Return the first required member whose value is not one of those allowed (step 8b)."""
     kind = kind_of(claims)
-    named = (name for name in MEMBERS[kind] if name in VALUES and claims.get(name) not in VALUES[name])
+    wrong_members = (name for name in MEMBERS[kind] if name in VALUES and claims.get(name) not in VALUES[name])
     hashes = HASHES if kind == "payable" else ()
-    return next(named, next((name for name in hashes if not is_hash_reference(claims.get(name))), None))
+    return next(wrong_members, next((name for name in hashes if not is_hash_reference(claims.get(name))), None))
 
 
 def is_hash_reference(value: Any) -> bool:

@@ -86,14 +86,14 @@ class Examination:
         claims: The payload, once its signature held and it was a JSON object; empty before.
     """
 
-    passed: int = 0
+    passed_steps: int = 0
     fault: ReceiptFault | None = None
     envelope: Envelope | None = None
     jwk: Mapping[str, Any] | None = None
     claims: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def verified(self) -> bool:
+    def is_verified(self) -> bool:
         """Whether all nine steps passed."""
         return self.fault is None
 
@@ -105,7 +105,7 @@ class Examination:
     @property
     def checks(self) -> list[dict[str, str]]:
         """The nine lines of the report, in order: `{"code", "result"}`, after a fail all skipped."""
-        results = ["pass"] * self.passed + ["fail"] * (self.fault is not None)
+        results = ["pass"] * self.passed_steps + ["fail"] * (self.fault is not None)
         results += ["skipped"] * (len(STEPS) - len(results))
         return [{"code": code, "result": result} for code, result in zip(STEPS, results, strict=True)]
 
@@ -121,30 +121,30 @@ def verify_receipt(token: Any, keys: Any, *, expected_payment_hash: str | None =
     Raises:
         ReceiptFault: It does not verify; its code is that of the first step that fails.
     """
-    found = examine(token, keys, expected_payment_hash=expected_payment_hash)
-    if found.fault is not None:
-        raise found.fault
-    return found.claims
+    examination = examine(token, keys, expected_payment_hash=expected_payment_hash)
+    if examination.fault is not None:
+        raise examination.fault
+    return examination.claims
 
 
 def examine(token: Any, keys: Any, *, expected_payment_hash: str | None = None) -> Examination:
     """Return what the nine steps find, with the arguments of `verify_receipt`; never raises."""
-    found = Examination()
+    examination = Examination()
     try:
-        for _ in _steps(found, token, keys, expected_payment_hash):
-            found.passed += 1
+        for _ in _steps(examination, token, keys, expected_payment_hash):
+            examination.passed_steps += 1
     except ReceiptFault as fault:
-        found.fault = fault
-    return found
+        examination.fault = fault
+    return examination
 
 
-def _steps(found: Examination, token: Any, keys: Any, expected: str | None) -> Iterator[None]:
+def _steps(examination: Examination, token: Any, keys: Any, expected_payment_hash: str | None) -> Iterator[None]:
     """Take the nine steps one after the other, yielding after each that passes."""
     if not isinstance(token, str) or not token:
         raise ReceiptFault("MISSING_ENVELOPE", "there is no receipt")
     yield
-    envelope = found.envelope = read_envelope(token)
-    jwk = found.jwk = _selected(keys, envelope.header.get("kid"))
+    envelope = examination.envelope = read_envelope(token)
+    jwk = examination.jwk = _select_key(keys, envelope.header.get("kid"))
     is_ed25519 = (jwk.get("kty"), jwk.get("crv")) == ("OKP", "Ed25519")
     key = _key(jwk) if is_ed25519 else Ed25519Key(b"", None)
     yield
@@ -154,7 +154,7 @@ def _steps(found: Examination, token: Any, keys: Any, expected: str | None) -> I
     if not verify(key, envelope.signing_input, envelope.signature):
         raise ReceiptFault("TAMPERED_SIGNATURE", "the signature does not hold")
     yield
-    claims = found.claims = _claims(envelope.payload)
+    claims = examination.claims = _claims(envelope.payload)
     yield
     if claims.get("canon_version") != CANON_VERSION:
         raise ReceiptFault("UNSUPPORTED_CANON_VERSION", "canon_version is not jcs-rfc8785-v1", "canon_version")
@@ -166,7 +166,7 @@ def _steps(found: Examination, token: Any, keys: Any, expected: str | None) -> I
     _require_members(claims)
     yield
     member = payment_member(claims)
-    if expected is not None and claims.get(member) != expected:
+    if expected_payment_hash is not None and claims.get(member) != expected_payment_hash:
         raise ReceiptFault("PAYMENT_HASH_MISMATCH", f"{member} is not that of the expected payment", member)
     yield
 
@@ -206,15 +206,15 @@ def departure_from_jcs(payload: bytes) -> str | None:
     return None if canonical == payload else "the payload is not its own JCS form"
 
 
-def _selected(document: Any, kid: Any) -> Mapping[str, Any]:
-    listed = document.get("keys") if isinstance(document, Mapping) else None
-    if not isinstance(listed, Sequence) or not listed or not all(isinstance(one, Mapping) for one in listed):
+def _select_key(document: Any, kid: Any) -> Mapping[str, Any]:
+    jwks = document.get("keys") if isinstance(document, Mapping) else None
+    if not isinstance(jwks, Sequence) or not jwks or not all(isinstance(one, Mapping) for one in jwks):
         raise ReceiptFault("INVALID_JWS_FORMAT", "the key set is no JWKS document with keys")
-    named = [one for one in listed if kid is not None and one.get("kid") == kid]
+    keys_with_kid = [one for one in jwks if kid is not None and one.get("kid") == kid]
     # Keys of different types may share a kid (RFC 7517, 4.5): only one of them fits the algorithm.
-    fitting = (one for one in named if (one.get("kty"), one.get("crv")) == ("OKP", "Ed25519"))
-    found: Mapping[str, Any] = next(fitting, (named or listed)[0])
-    return found
+    ed25519_keys = (one for one in keys_with_kid if (one.get("kty"), one.get("crv")) == ("OKP", "Ed25519"))
+    jwk: Mapping[str, Any] = next(ed25519_keys, (keys_with_kid or jwks)[0])
+    return jwk
 
 
 def _key(jwk: Mapping[str, Any]) -> Ed25519Key:
@@ -239,9 +239,9 @@ def _claims(payload: bytes) -> dict[str, Any]:
 
 
 def _require_members(claims: Mapping[str, Any]) -> None:
-    missing = missing_member(claims)
-    if missing is not None:
-        raise ReceiptFault("MISSING_FIELD", f"{missing} is missing", missing)
+    missing_name = missing_member(claims)
+    if missing_name is not None:
+        raise ReceiptFault("MISSING_FIELD", f"{missing_name} is missing", missing_name)
     wrong = member_outside_its_set(claims)
     if wrong is not None:
         raise ReceiptFault("INVALID_PAYLOAD", f"{wrong} has a value outside its set", wrong)

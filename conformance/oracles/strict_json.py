@@ -51,21 +51,21 @@ def json_text(body: bytes) -> Any:
 
 def literal_faults(body: bytes) -> list[str]:
     """Return what a parsing JSON text holds outside RFC 8259, one line each: literals of JavaScript, names twice."""
-    found: list[str] = []
+    faults: list[str] = []
 
     def constant(name: str) -> None:
-        found.append(f"the literal {name}")
+        faults.append(f"the literal {name}")
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         often = Counter(name for name, _ in pairs)
-        found.extend(f"the member {name!r} twice" for name, count in sorted(often.items()) if count > 1)
+        faults.extend(f"the member {name!r} twice" for name, count in sorted(often.items()) if count > 1)
         return dict(pairs)
 
     try:
         json.loads(body.decode("utf-8"), parse_constant=constant, object_pairs_hook=members)
     except (ValueError, RecursionError):
         return []
-    return found
+    return faults
 
 
 class _Members(list[tuple[str, Any]]):
@@ -160,19 +160,19 @@ def _binary64(digits: str, faults: list[IJsonFault]) -> float:
 
 
 def _members(pairs: list[tuple[str, Any]], faults: list[IJsonFault]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         faults.append(IJsonFault(IJsonKind.DUPLICATE_MEMBERS, "two members of an object have one name"))
-    return found
+    return members
 
 
 def _demand_unicode(value: Any) -> None:
-    left = [value]
-    while left:
-        one = left.pop()
-        if isinstance(one, str) and _SURROGATE.search(one):
+    values = [value]
+    while values:
+        value_part = values.pop()
+        if isinstance(value_part, str) and _SURROGATE.search(value_part):
             raise IJsonFault(IJsonKind.STRING, "a string has half of a surrogate pair, which is no character")
-        if isinstance(one, dict):
-            left += [*one, *one.values()]
-        elif isinstance(one, list):
-            left += one
+        if isinstance(value_part, dict):
+            values += [*value_part, *value_part.values()]
+        elif isinstance(value_part, list):
+            values += value_part

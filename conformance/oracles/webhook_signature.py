@@ -66,7 +66,7 @@ class SignatureHeader:
     faults: tuple[HeaderFault, ...]
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether there is one time and a v1 to verify; order, spaces and lengths do not matter for that."""
         return UNUSABLE.isdisjoint(self.faults)
 
@@ -77,7 +77,7 @@ def read(value: str) -> SignatureHeader:
     pairs = [(name.strip(), text.strip()) for name, equals, text in (part.partition("=") for part in parts) if equals]
     times, v1, v2 = (tuple(text for name, text in pairs if name == wanted) for wanted in ("t", "v1", "v2"))
     t = int(times[0]) if len(times) == 1 and _DECIMAL.fullmatch(times[0]) else None
-    found = {
+    by_fault = {
         HeaderFault.NO_T: not times,
         HeaderFault.T_TWICE: len(times) > 1,
         HeaderFault.T_NOT_DECIMAL: len(times) == 1 and t is None,
@@ -90,10 +90,10 @@ def read(value: str) -> SignatureHeader:
         HeaderFault.MEMBER: any("=" not in part or part.startswith("=") for part in parts),
     }
     further = tuple((name, text) for name, text in pairs if name not in {"t", "v1", "v2"})
-    return SignatureHeader(value, t, v1, v2, further, tuple(fault for fault, there in found.items() if there))
+    return SignatureHeader(value, t, v1, v2, further, tuple(fault for fault, there in by_fault.items() if there))
 
 
-def covered(template: str, t: int, body: bytes) -> bytes:
+def covered_bytes(template: str, t: int, body: bytes) -> bytes:
     """Return the bytes that a signature covers: the template filled in, once, from left to right.
 
     Raises:
@@ -112,7 +112,7 @@ def sign(secret: str | bytes, template: str, t: int, body: bytes) -> str:
         ValueError: The template does not cover the body.
     """
     key = secret.encode() if isinstance(secret, str) else secret
-    return _hmac(hashes.SHA256(), key, covered(template, t, body))
+    return _hmac(hashes.SHA256(), key, covered_bytes(template, t, body))
 
 
 def header(t: int, v1: str, *further: str) -> str:
@@ -132,21 +132,21 @@ def signed_header(secret: str | bytes, template: str, t: int, body: bytes) -> st
 def verify(read_header: SignatureHeader, secrets: Iterable[str | bytes], template: str, body: bytes) -> int | None:
     """Return the place of the first secret that a v1 of the header verifies with, None when none does.
 
-    Hex letters may be of either case. The age of `t` is not looked at: see `stale`.
+    Hex letters may be of either case. The age of `t` is not looked at: see `is_stale`.
 
     Raises:
         ValueError: The template does not cover the body.
     """
-    if not read_header.usable or read_header.t is None:
+    if not read_header.is_usable or read_header.t is None:
         return None
     for place, secret in enumerate(secrets):
-        wanted = sign(secret, template, read_header.t, body)
-        if any(_same(wanted, given) for given in read_header.v1):
+        expected_v1 = sign(secret, template, read_header.t, body)
+        if any(_is_equal_hex(expected_v1, given) for given in read_header.v1):
             return place
     return None
 
 
-def stale(t: int, now: float, tolerance: float) -> bool:
+def is_stale(t: int, now: float, tolerance: float) -> bool:
     """Return whether `t` is further than `tolerance` seconds away from `now`, to either side (P-WH-13)."""
     return abs(now - t) > tolerance
 
@@ -163,7 +163,7 @@ def sign_v2(secret: str, service_word: str, template: str, t: int, body: bytes) 
     Raises:
         ValueError: The template does not cover the body.
     """
-    return _hmac(hashes.SHA384(), v2_key(secret, service_word), covered(template, t, body))
+    return _hmac(hashes.SHA384(), v2_key(secret, service_word), covered_bytes(template, t, body))
 
 
 def verify_v2(
@@ -177,8 +177,8 @@ def verify_v2(
     if read_header.t is None:
         return None
     for place, secret in enumerate(secrets):
-        wanted = sign_v2(secret, service_word, template, read_header.t, body)
-        if any(_same(wanted, given) for given in read_header.v2):
+        expected_v2 = sign_v2(secret, service_word, template, read_header.t, body)
+        if any(_is_equal_hex(expected_v2, given) for given in read_header.v2):
             return place
     return None
 
@@ -189,5 +189,5 @@ def _hmac(algorithm: hashes.HashAlgorithm, key: bytes, message: bytes) -> str:
     return code.finalize().hex()
 
 
-def _same(wanted: str, given: str) -> bool:
-    return hmac.compare_digest(wanted.encode(), given.lower().encode("utf-8", "replace"))
+def _is_equal_hex(expected_hex: str, given_hex: str) -> bool:
+    return hmac.compare_digest(expected_hex.encode(), given_hex.lower().encode("utf-8", "replace"))

@@ -141,7 +141,7 @@ def verify_delivery(arrival: Arrival, terms: Terms) -> WebhookEvent:
     if not values:
         raise DeliveryRefusal(Reason.SIGNATURE_MISSING, f"the header {terms.header} is missing")
     header = webhook_signature.read(values[0])
-    if len(values) > 1 or not header.usable or header.t is None:
+    if len(values) > 1 or not header.is_usable or header.t is None:
         fault = next((fault for fault in header.faults if fault in webhook_signature.UNUSABLE), "it came twice")
         raise DeliveryRefusal(Reason.SIGNATURE_MALFORMED, f"the header {terms.header} is malformed: {fault}")
     place = webhook_signature.verify(header, terms.secrets, terms.signed_string, arrival.body)
@@ -151,7 +151,7 @@ def verify_delivery(arrival: Arrival, terms: Terms) -> WebhookEvent:
     if second is False:
         word = f"the key is derived with the service word {terms.service_word}"
         raise DeliveryRefusal(Reason.WRONG, f"v1 verifies, and v2 with none of the secrets ({word})")
-    if webhook_signature.stale(header.t, arrival.at, terms.tolerance):
+    if webhook_signature.is_stale(header.t, arrival.at, terms.tolerance):
         away = round(arrival.at - header.t)
         where = f"{away} s ago" if away > 0 else f"{-away} s ahead"
         raise DeliveryRefusal(Reason.STALE, f"t is {where}; {terms.tolerance:g} s are accepted")

@@ -75,7 +75,7 @@ def judged_alike(vector: Any, place: str, which: float, edits: list[tuple[str, f
     theirs = judgement.judge(members.message_of(request), members.key_of(request), members.policy_of(request), now=now)
     SEEN[ours["valid"]] += 1
 
-    assert ours["valid"] is theirs.valid, (ours["error_codes"], theirs.codes)
+    assert ours["valid"] is theirs.is_valid, (ours["error_codes"], theirs.codes)
     if ours["valid"]:
         assert theirs.base is not None
         assert ours["signature_base"] == theirs.base.text
@@ -99,4 +99,4 @@ def test_the_comparison_can_fail(change: dict[str, Any]) -> None:
     other = request | change
     theirs = judgement.judge(members.message_of(other), members.key_of(other), members.policy_of(other), now=NOW)
 
-    assert (ours["valid"], theirs.valid) == (True, False)
+    assert (ours["valid"], theirs.is_valid) == (True, False)

@@ -101,7 +101,7 @@ class Receiver:
         signed = webhook_signature.read(str(headers.get(_HEADER, "")))
         if signed.faults or webhook_signature.verify(signed, [self.secret], "{t}.{body}", body) is None:
             judge.violated("event-unsigned", "receiver", f"{event}: {signed.value}")
-        elif webhook_signature.stale(signed.t or 0, EPOCH + self.shop.gateway.loop.time(), _STALE_SECONDS):
+        elif webhook_signature.is_stale(signed.t or 0, EPOCH + self.shop.gateway.loop.time(), _STALE_SECONDS):
             judge.violated("event-stale", "receiver", f"{event} was signed at {signed.t}")
         told = json.loads(body)
         if told["type"] == EventType.PAYMENT_CONFIRMED.value:

@@ -20,8 +20,8 @@ from conformance.oracles.keys import ed25519_jwk, encode_base64url
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
 from conformance.oracles.message_signatures.base import signature_base
-from conformance.oracles.message_signatures.digests import FIELD, SUPPORTED, digest_value
-from conformance.oracles.message_signatures.headers import Labelled
+from conformance.oracles.message_signatures.digests import FIELD, HASHES_BY_NAME, digest_value
+from conformance.oracles.message_signatures.headers import LabelledSignature
 from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.message import Fields, Message
 from conformance.outcome import Inconclusive
@@ -75,7 +75,7 @@ class Demo:
     answer: Answer
     message: Message | None
     keys: list[bytes]
-    labelled: Labelled | None
+    labelled: LabelledSignature | None
 
     def key(self) -> bytes | None:
         """Return the key that verifies the request: of those given the one that does, else the first."""
@@ -120,7 +120,7 @@ def read(case: Case, agent: Agent, asked: Message, answer: Answer) -> Demo:
         there = {name.lower() for name, _ in fields}
         kept = tuple(pair for pair in asked.headers if pair[0].lower() not in there)
         message = Message(asked.method, asked.authority, asked.scheme, asked.target, (*kept, *fields), None, asked.body)
-        labelled = judgement.judge(message, None, judgement.Policy(), now=0).labelled
+        labelled = judgement.judge(message, None, judgement.Policy(), now=0).signature
     keys = answers.public_keys(document, agent.bindings.demo_key_at)
     for key in keys:
         case.client.names.name(key.hex(), "DEMO_KEY")
@@ -130,7 +130,7 @@ def read(case: Case, agent: Agent, asked: Message, answer: Answer) -> Demo:
     return Demo(answer, message, keys, labelled)
 
 
-def _name(case: Case, labelled: Labelled) -> None:
+def _name(case: Case, labelled: LabelledSignature) -> None:
     """Keep what differs from run to run out of the log: the signature and its times."""
     name_signature(case, labelled.signature)
     for name in ("created", "expires"):
@@ -179,7 +179,7 @@ async def demo_requests_are_signed(case: Case) -> None:
 
 async def _judge_wrong_digests(case: Case, agent: Agent) -> None:
     """Judge requests that come with the digest of another body: who signs them, signs one that matches."""
-    for algorithm in SUPPORTED:
+    for algorithm in HASHES_BY_NAME:
         given = (("Content-Type", "application/json"), ("Content-Digest", digest_value(b"another body", algorithm)))
         asked = Message("POST", "api.example.org", "https", "/orders", given, None, b'{"order":7}')
         answer = await agent.sign(asked)
@@ -317,7 +317,7 @@ def _digest_fault(demo: Demo) -> str | None:
         return "no Content-Digest"
     if FIELD not in {one.name for one in labelled.covered.components}:
         return "the digest is not covered"
-    known = [base64.b64encode(digest(message.body).digest()).decode() for digest in SUPPORTED.values()]
+    known = [base64.b64encode(digest(message.body).digest()).decode() for digest in HASHES_BY_NAME.values()]
     field = message.field(FIELD) or ""
     return None if any(one in field for one in known) else f"the digest is of another content: {field}"
 

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 
 from conformance.engine.check import Case, check
-from conformance.oracles.webhook_signature import stale
+from conformance.oracles.webhook_signature import is_stale
 from conformance.pages import figures
 from conformance.surfaces.webhooks.sales import MORE, Sale, deliveries, overpaid, sales
 from conformance.surfaces.webhooks.signatures import header_of
@@ -93,8 +93,8 @@ async def an_event_says_what_it_is(case: Case) -> None:
 async def _is_time(case: Case, delivery: Received, seconds: int) -> bool:
     """Return whether a time can be that of a payment which was just reported."""
     header = header_of(case, delivery)
-    t = None if header is None or not header.usable else header.t
-    if t is None or stale(t, delivery.now, case.profile.webhook_bindings.tolerance):
+    t = None if header is None or not header.is_usable else header.t
+    if t is None or is_stale(t, delivery.now, case.profile.webhook_bindings.tolerance):
         return abs(seconds - delivery.now) < _DAY
     # A fresh signature time proves that the target's clock is right, so `seconds` must be near a known clock. Without
     # that proof only a wrong unit (milliseconds) or a wrong day is found.

@@ -211,7 +211,7 @@ def _judge_new_signature(case: Case, redelivery: Received, where: Mapping[str, s
         Inconclusive: It is unknown what v1 covers, or how the key is derived from the secret.
     """
     header = header_of(case, redelivery)
-    if header is None or not header.usable:
+    if header is None or not header.is_usable:
         finding = "no signature header with a time and a v1"
         case.expect("WH-SIG-07", False, "a v1 that verifies", finding, exchange=redelivery, where=where)
         return

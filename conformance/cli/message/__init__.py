@@ -1,4 +1,4 @@
-"""`weldproof message`: verify, explain and sign one HTTP message by RFC 9421, offline."""
+"""`weldproof message`: verifies, explains and signs one HTTP message by RFC 9421, offline."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _policy_options = _options(
         help="Accept only these algorithms.",
     ),
     click.option("--require", "required", multiple=True, metavar="COMPONENT", help="A component that must be covered."),
-    click.option("--expect-tag", "tag", help="The tag that the signature must bear."),
+    click.option("--expect-tag", "tag", help="The tag that the signature must have."),
     click.option("--max-age", type=click.IntRange(0), help="Greatest age of `created` in seconds."),
     click.option(
         "--skew",
@@ -100,7 +100,7 @@ _policy_options = _options(
     ),
     click.option("--allow-empty", is_flag=True, help="Accept a signature that covers nothing."),
     click.option(
-        "--strict", is_flag=True, help="RFC 9421 alone: do not accept `created` or `expires` as covered names."
+        "--strict", is_flag=True, help="Follow RFC 9421 alone: do not accept `created` or `expires` as covered names."
     ),
 )
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
@@ -108,7 +108,7 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print the r
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A message with what it is to be judged by, and what came of it."""
+    """A message with the notes of the parser, the expected key, and the judgement."""
 
     message: Message
     remarks: tuple[str, ...]
@@ -130,14 +130,14 @@ def verify(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     case = _judge_message(options)
     if case.key is None:
         raise UsageFault(
-            "no key: give --public-key-hex, --did-key, --key-file or --secret-file; `weldproof message explain` does "
-            "without one"
+            "no key: give --public-key-hex, --did-key, --key-file or --secret-file; `weldproof message explain` works "
+            "without a key"
         )
     if as_json:
-        _print(report.verified(case.judgement))
+        _print(report.verify_answer(case.judgement))
     else:
         text.show_verdict(case.judgement, case.remarks)
-    ctx.exit(Exit.PASSED if case.judgement.valid else Exit.FAILED)
+    ctx.exit(Exit.PASSED if case.judgement.is_valid else Exit.FAILED)
 
 
 @command.command("explain")
@@ -153,10 +153,10 @@ def explain(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """
     case = _judge_message(options)
     if as_json:
-        _print(report.explained(case.message, case.key, case.judgement))
+        _print(report.explain_answer(case.message, case.key, case.judgement))
     else:
         text.show_explanation(case.judgement, case.remarks, fix_notes(case.message, case.key, case.judgement))
-    ctx.exit({True: Exit.PASSED, False: Exit.FAILED, None: Exit.NO_VERDICT}[case.judgement.valid])
+    ctx.exit({True: Exit.PASSED, False: Exit.FAILED, None: Exit.NO_VERDICT}[case.judgement.is_valid])
 
 
 @command.command("sign")
@@ -197,9 +197,10 @@ def sign(as_json: bool, output: Path | None, **options: Any) -> None:
     unsigned_message, _ = _read_message(options)
     key, ephemeral = choose_signing_key(options["key_file"], options["secret_file"])
     message = signing.with_digest(unsigned_message)
-    wrong = digests.compare(message, (), required=False).faults
+    # A message with a wrong digest would be signed as it is, and every verifier would reject it.
+    wrong = digests.compare(message, (), is_required=False).faults
     if wrong:
-        raise UsageFault(f"{wrong[0].text}; remove the field, and a correct one is added")
+        raise UsageFault(f"{wrong[0].text}; remove the field, then this command adds a correct one")
     try:
         components = _components(options["components"]) or signing.default_components(message)
         algorithm = options["algorithm"] or key.algorithms[0]
@@ -230,7 +231,7 @@ def _judge_message(options: dict[str, Any]) -> _Case:
         algorithm=options["algorithm"],
         tag=options["tag"],
         max_age=options["max_age"],
-        required=_components(options["required"]),
+        required_components=_components(options["required"]),
         require_digest=not options["no_content_digest"],
         skew=options["skew"],
         allow_empty=options["allow_empty"],
@@ -245,7 +246,7 @@ def _read_message(options: dict[str, Any]) -> tuple[Message, tuple[str, ...]]:
     request = None if related_path is None else _parse_file(related_path, options).message
     parsed_message = _parse_file(options["file"], options, request)
     if request is not None and not parsed_message.message.is_response:
-        raise UsageFault("--related-request goes with a response; the message is a request")
+        raise UsageFault("--related-request is for a response; the message is a request")
     return parsed_message.message, parsed_message.remarks
 
 
@@ -274,7 +275,7 @@ def _did_of(key: VerifyingKey) -> str | None:
 
 
 def _parameters(options: dict[str, Any], algorithm: str, keyid: str | None) -> dict[str, structured.BareItem]:
-    """Return the parameters in the order of P-SG-03."""
+    """Return the signature parameters in the order of P-SG-03."""
     created = int(time.time()) if options["created"] is None else options["created"]
     expires = created + _LIFETIME if options["expires"] is None else options["expires"]
     texts = {

@@ -1,4 +1,4 @@
-"""What `weldproof message` says to people."""
+"""The text output of `weldproof message`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from conformance.oracles.message_signatures.digests import DigestReport
 from conformance.oracles.message_signatures.judgement import Judgement
-from conformance.oracles.message_signatures.report import shown
+from conformance.oracles.message_signatures.report import parameters_as_json
 from conformance.text.untrusted import one_line
 
 _WORDS = {True: ("valid", "green"), False: ("not valid", "red"), None: ("not verified", "yellow")}
@@ -17,26 +17,26 @@ _COLOURS = {"pass": "green", "fail": "red", "skipped": None}
 
 
 def show_verdict(judgement: Judgement, remarks: Sequence[str]) -> None:
-    """Say whether a message holds, what was checked, and what is wrong."""
+    """Print whether a message is valid, what was checked, and each fault."""
     _headline(judgement)
     for remark in remarks:
         click.echo(f"note       {one_line(remark, 400)}")
-    for name, outcome in judgement.checked.items():
+    for name, outcome in judgement.outcomes.items():
         click.echo(f"{name.replace('_', ' '):15}{click.style(outcome, fg=_COLOURS[outcome])}")
     for fault in judgement.faults:
         click.echo(f"\n{click.style(str(fault.code), bold=True)} ({fault.code.step}): {one_line(fault.text, 400)}")
 
 
 def show_explanation(judgement: Judgement, remarks: Sequence[str], notes: Sequence[str]) -> None:
-    """Show everything that a signature is made of, then what to fix."""
+    """Print the parts of a signature, then the corrections."""
     show_verdict(judgement, remarks)
-    if judgement.labelled is not None and judgement.base is not None:
-        signature_input = judgement.labelled.covered
+    if judgement.signature is not None and judgement.base is not None:
+        signature_input = judgement.signature.covered
         _title("covered components, in signed order")
         for component in signature_input.components:
             click.echo(f"  {_visible(str(component))}")
         _title("signature parameters, in signed order")
-        for name, value in shown(dict(signature_input.parameters)).items():
+        for name, value in parameters_as_json(dict(signature_input.parameters)).items():
             click.echo(f"  {_visible(f'{name}: {value}')}")
         is_complete = judgement.base.text is not None
         _title(
@@ -55,7 +55,7 @@ def show_explanation(judgement: Judgement, remarks: Sequence[str], notes: Sequen
 
 
 def show_signing(members: Mapping[str, Any]) -> None:
-    """Say on standard error what was signed and how to verify it."""
+    """Print on standard error what was signed and how to verify it."""
     lines = [f"signed {members['label']} with {members['algorithm']}"]
     if members["ephemeral"]:
         lines.append("the key was generated for this message and deleted; do not trust it")
@@ -68,20 +68,22 @@ def show_signing(members: Mapping[str, Any]) -> None:
 
 
 def _headline(judgement: Judgement) -> None:
-    word, colour = _WORDS[judgement.valid]
+    word, colour = _WORDS[judgement.is_valid]
     about = ""
-    if judgement.labelled is not None:
+    if judgement.signature is not None:
         algorithm = f", {judgement.algorithm}" if judgement.algorithm is not None else ""
-        about = f"  {judgement.labelled.label}{algorithm}"
+        about = f"  {judgement.signature.label}{algorithm}"
     click.echo(click.style(word, fg=colour, bold=True) + about)
 
 
 def _digest(report: DigestReport) -> None:
     _title("Content-Digest")
-    click.echo(f"  {'covered' if report.covered else 'not covered' if report.present else 'the message has none'}")
-    if report.provided is not None:
-        click.echo(f"  {report.algorithm} given     {report.provided}")
-    click.echo(f"  {report.algorithm} computed  {report.computed}")
+    click.echo(
+        f"  {'covered' if report.is_covered else 'not covered' if report.is_present else 'the message has none'}"
+    )
+    if report.field_digest is not None:
+        click.echo(f"  {report.algorithm} given     {report.field_digest}")
+    click.echo(f"  {report.algorithm} computed  {report.content_digest}")
 
 
 def _title(text: str) -> None:
@@ -89,7 +91,7 @@ def _title(text: str) -> None:
 
 
 def _visible(text: str) -> str:
-    """Return a line as it stands, control characters in escapes: a message must not drive the terminal."""
+    """Return a line with control characters as escapes, which a terminal would obey."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in text
     )

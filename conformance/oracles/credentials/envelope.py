@@ -42,15 +42,15 @@ class Envelope:
     alg: str
     kid: str
     signature: bytes = field(repr=False)
-    signed: bytes = field(repr=False)
+    signed_bytes: bytes = field(repr=False)
 
     @property
     def content_hash(self) -> str:
         """SHA-256 of what is signed, hex (P-CV-06)."""
-        return hashlib.sha256(self.signed).hexdigest()
+        return hashlib.sha256(self.signed_bytes).hexdigest()
 
 
-def opened(text: str) -> Envelope:
+def open_envelope(text: str) -> Envelope:
     """Return the envelope that a text contains; members other than the four are not signed and are ignored.
 
     Raises:
@@ -60,8 +60,8 @@ def opened(text: str) -> Envelope:
         members = parse_json(decode_base64url(text), duplicates=False)
     except (KeyFault, ValueError) as fault:
         raise NoEnvelope(DECODE) from fault
-    found = members if isinstance(members, dict) else {}
-    payload, texts = found.get("payload"), [found.get(name) for name in ("alg", "kid", "sig")]
+    envelope_members = members if isinstance(members, dict) else {}
+    payload, texts = envelope_members.get("payload"), [envelope_members.get(name) for name in ("alg", "kid", "sig")]
     if not isinstance(payload, dict) or not all(isinstance(one, str) for one in texts):
         raise NoEnvelope(SHAPE)
     alg, kid, sig = (str(one) for one in texts)

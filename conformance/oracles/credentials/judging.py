@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from conformance.oracles import falcon
-from conformance.oracles.credentials.envelope import SHAPE, Envelope, NoEnvelope, opened, unix_of
-from conformance.oracles.credentials.payloads import Kind, credential_kind, decoded, issuer_of, typed_kind
+from conformance.oracles.credentials.envelope import SHAPE, Envelope, NoEnvelope, open_envelope, unix_of
+from conformance.oracles.credentials.payloads import Kind, credential_kind, decode_base64, issuer_of, typed_kind
 from conformance.oracles.range_proof import system
 from conformance.oracles.range_proof.verifying import Refusal, refusal_of
 
@@ -60,40 +60,40 @@ def kid_of(public_key: bytes) -> str:
     return hashlib.sha256(public_key).hexdigest()[:16]
 
 
-def trusted(keys: Mapping[str, str]) -> dict[str, bytes]:
+def read_trust_set(keys: Mapping[str, str]) -> dict[str, bytes]:
     """Return the keys of a trust set; an entry that holds none is left out."""
-    read = ((did, decoded(text) or b"") for did, text in keys.items())
+    read = ((did, decode_base64(text) or b"") for did, text in keys.items())
     return {did: key for did, key in read if len(key) == falcon.PUBLIC_KEY_BYTES and key[0] == falcon.KEY_HEADER}
 
 
 def judge_credential(text: str, question: Question) -> Judgement:
     """Return what a certificate or a passport is worth (8.2)."""
-    return _judged(text, question, None)
+    return _judge(text, question, None)
 
 
 def judge_token(text: str, question: Question) -> Judgement:
     """Return what a federation token is worth (8.3)."""
-    return _judged(text, question, Kind.TOKEN)
+    return _judge(text, question, Kind.TOKEN)
 
 
 def judge_receipt(text: str, question: Question) -> Judgement:
     """Return what a ZK receipt is worth (8.4); its key is chosen by `kid` alone, of all that are trusted."""
-    found = _judged(text, question, Kind.RECEIPT)
-    if found.reason is not None or found.envelope is None:
-        return found
-    payload = found.envelope.payload
+    judgement = _judge(text, question, Kind.RECEIPT)
+    if judgement.reason is not None or judgement.envelope is None:
+        return judgement
+    payload = judgement.envelope.payload
     if payload.get("proof_system") != system.NAME:
-        return Judgement(UNKNOWN_PROOF_SYSTEM, None, found.envelope, found.kind)
-    refusal = refusal_of(payload, decoded(payload["proof_b64"]) or b"")
-    return Judgement(None if refusal is None else PROOF_INVALID, refusal, found.envelope, found.kind)
+        return Judgement(UNKNOWN_PROOF_SYSTEM, None, judgement.envelope, judgement.kind)
+    refusal = refusal_of(payload, decode_base64(payload["proof_b64"]) or b"")
+    return Judgement(None if refusal is None else PROOF_INVALID, refusal, judgement.envelope, judgement.kind)
 
 
-def _judged(text: str, question: Question, wanted: Kind | None) -> Judgement:
+def _judge(text: str, question: Question, expected_kind: Kind | None) -> Judgement:
     try:
-        envelope = opened(text)
+        envelope = open_envelope(text)
     except NoEnvelope as fault:
         return Judgement(str(fault))
-    kind = credential_kind(envelope.payload) if wanted is None else typed_kind(envelope.payload, wanted)
+    kind = credential_kind(envelope.payload) if expected_kind is None else typed_kind(envelope.payload, expected_kind)
     if kind is None:
         return Judgement(SHAPE, None, envelope)
     return Judgement(next(_faults(envelope, kind, question), None), None, envelope, kind)
@@ -111,8 +111,8 @@ def _faults(envelope: Envelope, kind: Kind, question: Question) -> Iterator[str]
     if key is None:
         yield "no_public_key"
         return
-    named = {envelope.kid, *([payload["bench_kid"]] if kind is Kind.CERTIFICATE else [])}
-    if named != {kid_of(key)}:
+    key_names = {envelope.kid, *([payload["bench_kid"]] if kind is Kind.CERTIFICATE else [])}
+    if key_names != {kid_of(key)}:
         yield "kid_mismatch"
     try:
         unix_of(payload["issued_at"])
@@ -120,21 +120,21 @@ def _faults(envelope: Envelope, kind: Kind, question: Question) -> Iterator[str]
     except ValueError:
         yield "timestamp_parse"
         return
-    if not falcon.holds(key, envelope.signed, envelope.signature):
+    if not falcon.holds(key, envelope.signed_bytes, envelope.signature):
         yield "sig_invalid"
     if expires < question.now - SKEW_SECONDS:
         yield "expired"
-    yield from _unmet(envelope, kind, question)
+    yield from _unmet_requirements(envelope, kind, question)
 
 
 def _key(envelope: Envelope, kind: Kind, question: Question) -> bytes | None:
-    keys = trusted(question.keys)
+    keys = read_trust_set(question.keys)
     if kind is Kind.RECEIPT:
         return next((key for key in keys.values() if kid_of(key) == envelope.kid), None)
     return keys.get(issuer_of(envelope.payload, kind))
 
 
-def _unmet(envelope: Envelope, kind: Kind, question: Question) -> Iterator[str]:
+def _unmet_requirements(envelope: Envelope, kind: Kind, question: Question) -> Iterator[str]:
     """Yield the requirements of the caller that are not met."""
     payload = envelope.payload
     if question.min_score is not None and kind is not Kind.TOKEN:

@@ -28,15 +28,17 @@ class Kind(StrEnum):
 
 def credential_kind(payload: Mapping[str, Any]) -> Kind | None:
     """Return whether a payload is a certificate or a passport; None when it is neither, or could be both (P-AD-08)."""
-    marked = [kind for kind, mark in _MARKS.items() if mark in payload]
-    if "type" in payload or len(marked) != 1:
+    kinds = [kind for kind, mark in _MARKS.items() if mark in payload]
+    if "type" in payload or len(kinds) != 1:
         return None
-    return marked[0] if _has(payload, MEMBERS[marked[0]]) else None
+    return kinds[0] if _has(payload, MEMBERS[kinds[0]]) else None
 
 
-def typed_kind(payload: Mapping[str, Any], wanted: Kind) -> Kind | None:
-    """Return `wanted` when a payload says that it is that, and has its members; else None (P-AD-08)."""
-    return wanted if payload.get("type") == wanted.value and _has(payload, MEMBERS[wanted]) else None
+def typed_kind(payload: Mapping[str, Any], expected_kind: Kind) -> Kind | None:
+    """Return `expected_kind` when a payload says that it is that, and has its members; else None (P-AD-08)."""
+    return (
+        expected_kind if payload.get("type") == expected_kind.value and _has(payload, MEMBERS[expected_kind]) else None
+    )
 
 
 def issuer_of(payload: Mapping[str, Any], kind: Kind) -> str:
@@ -44,7 +46,7 @@ def issuer_of(payload: Mapping[str, Any], kind: Kind) -> str:
     return str(payload["bench_issuer" if kind in {Kind.CERTIFICATE, Kind.RECEIPT} else "issuer_did"])
 
 
-def decoded(text: Any) -> bytes | None:
+def decode_base64(text: Any) -> bytes | None:
     """Return the bytes of standard base64 with padding in its one spelling (P-CV-06), None where it is not base64."""
     try:
         data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
@@ -85,11 +87,11 @@ def _matches(pattern: re.Pattern[str]) -> Rule:
 
 
 def _commitment(value: Any) -> bool:
-    return len(decoded(value) or b"") == 32
+    return len(decode_base64(value) or b"") == 32
 
 
 def _proof(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_PROOF_TEXT and decoded(value) is not None
+    return isinstance(value, str) and len(value) <= LONGEST_PROOF_TEXT and decode_base64(value) is not None
 
 
 _MARKS: Final[Mapping[Kind, str]] = {Kind.CERTIFICATE: "atb_cert_version", Kind.PASSPORT: "passport_id"}

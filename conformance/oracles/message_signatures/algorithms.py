@@ -38,7 +38,7 @@ class VerifyingKey:
     material: PublicKey
 
     @property
-    def rejected(self) -> str | None:
+    def rejection(self) -> str | None:
         """Why an Ed25519 key must not be used; None if it may be used."""
         if self.algorithms != (ED25519,) or not isinstance(self.material, bytes):
             return None

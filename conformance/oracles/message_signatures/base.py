@@ -16,7 +16,7 @@ _PARAMETERS_AS_COMPONENTS: Final = frozenset({"created", "expires"})
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class Coverage:
     """What one signature covers: components in order and parameters in order.
 
     Attributes:
@@ -59,7 +59,7 @@ class Base:
 
     lines: tuple[Line, ...]
     faults: tuple[Fault, ...] = ()
-    stood_for: tuple[str, ...] = ()
+    substituted_names: tuple[str, ...] = ()
 
     @property
     def text(self) -> str | None:
@@ -67,7 +67,7 @@ class Base:
         return None if self.faults else "\n".join(str(line) for line in self.lines)
 
 
-def signature_base(message: Message, covered: Covered, *, parameters_as_components: bool = False) -> Base:
+def signature_base(message: Message, coverage: Coverage, *, parameters_as_components: bool = False) -> Base:
     """Return the base of a signature over a message.
 
     Args:
@@ -77,28 +77,28 @@ def signature_base(message: Message, covered: Covered, *, parameters_as_componen
             parameter of that name (P-AG-07); RFC 9421 knows no such thing.
     """
     lines: list[Line] = []
-    faults: list[Fault] = list(_repeated(covered.components))
-    stood_for: list[str] = []
-    for component in dict.fromkeys(covered.components):
+    faults: list[Fault] = list(_duplicate_faults(coverage.components))
+    substituted_names: list[str] = []
+    for component in dict.fromkeys(coverage.components):
         try:
-            value = _stand_in(component, message, covered) if parameters_as_components else None
+            value = _stand_in(component, message, coverage) if parameters_as_components else None
             if value is not None:
-                stood_for.append(component.name)
+                substituted_names.append(component.name)
             lines.append(Line(str(component), value_of(component, message) if value is None else value))
         except Refusal as refusal:
             faults.append(refusal.fault)
-    lines.append(Line('"@signature-params"', str(covered)))
-    return Base(tuple(lines), tuple(faults), tuple(stood_for))
+    lines.append(Line('"@signature-params"', str(coverage)))
+    return Base(tuple(lines), tuple(faults), tuple(substituted_names))
 
 
-def _stand_in(component: Component, message: Message, covered: Covered) -> str | None:
+def _stand_in(component: Component, message: Message, coverage: Coverage) -> str | None:
     if component.name not in _PARAMETERS_AS_COMPONENTS or component.parameters or message.field_lines(component.name):
         return None
-    value = covered.parameter(component.name)
+    value = coverage.parameter(component.name)
     return None if value is None else structured.write_bare(value)
 
 
-def _repeated(components: Sequence[Component]) -> list[Fault]:
+def _duplicate_faults(components: Sequence[Component]) -> list[Fault]:
     counts = Counter(component.identity for component in components)
     first = {component.identity: component for component in reversed(components)}
     return [

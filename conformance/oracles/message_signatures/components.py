@@ -106,73 +106,73 @@ def value_of(component: Component, message: Message) -> str:
     """
     for flag in sorted(_FLAGS & component.flags):
         if component.parameter(flag) is not True:
-            raise _unsupported(component, f"its parameter {flag} is a flag and takes no value")
+            raise _unsupported_refusal(component, f"its parameter {flag} is a flag and takes no value")
     if "req" in component.flags:
         return _of_request(component, message)
     if component.name.startswith("@"):
-        return _derived(component, message)
+        return _derived_value(component, message)
     return _field(component, message)
 
 
 def _of_request(component: Component, message: Message) -> str:
     if not message.is_response:
-        raise _unsupported(component, "req speaks of the request behind a response, and this is a request")
+        raise _unsupported_refusal(component, "req speaks of the request behind a response, and this is a request")
     if message.request is None:
-        raise _unsupported(component, "the request that this response answers is not known")
-    rest = tuple((name, value) for name, value in component.parameters if name != "req")
+        raise _unsupported_refusal(component, "the request that this response answers is not known")
+    other_parameters = tuple((name, value) for name, value in component.parameters if name != "req")
     try:
-        return value_of(replace(component, parameters=rest), message.request)
+        return value_of(replace(component, parameters=other_parameters), message.request)
     except Refusal as refusal:
         raise Refusal(refusal.fault.code, f"{refusal} (in the related request)", str(component)) from refusal
 
 
-def _derived(component: Component, message: Message) -> str:
+def _derived_value(component: Component, message: Message) -> str:
     if component.name not in DERIVED_NAMES:
         reason = "it is always the last line and never in the list" if component.name == "@signature-params" else ""
-        raise _unsupported(component, reason or "RFC 9421 has no derived component of that name")
+        raise _unsupported_refusal(component, reason or "RFC 9421 has no derived component of that name")
     try:
         value = _query_parameter(component, message) if component.name == "@query-param" else None
         if value is None:
-            _no_further(component, frozenset())
-            value = message.derived(component.name)
+            _refuse_other_parameters(component, frozenset())
+            value = message.derived_value(component.name)
     except NoStatus as fault:
         raise Refusal(Code.MISSING_COMPONENT, str(fault), str(component)) from fault
     except NotThisKind as fault:
-        raise _unsupported(component, str(fault)) from fault
+        raise _unsupported_refusal(component, str(fault)) from fault
     if not _DERIVED_TEXT.fullmatch(value):
-        raise _unsupported(component, "its value has characters other than printable ASCII, or space at an end")
+        raise _unsupported_refusal(component, "its value has characters other than printable ASCII, or space at an end")
     return value
 
 
 def _query_parameter(component: Component, message: Message) -> str:
-    _no_further(component, frozenset({"name"}))
+    _refuse_other_parameters(component, frozenset({"name"}))
     name = component.parameter("name")
     if not isinstance(name, str) or isinstance(name, structured.Token):
-        raise _unsupported(component, "it needs the parameter name, a String")
+        raise _unsupported_refusal(component, "it needs the parameter name, a String")
     values = message.query_parameters(name)
     if not values:
         raise Refusal(Code.MISSING_COMPONENT, f"the query has no parameter {name!r}", str(component))
     if len(values) > 1:
-        raise _unsupported(component, f"the query has {name!r} {len(values)} times; cover @query instead")
+        raise _unsupported_refusal(component, f"the query has {name!r} {len(values)} times; cover @query instead")
     return values[0]
 
 
 def _field(component: Component, message: Message) -> str:
     if component.name != component.name.lower():
-        raise _unsupported(component, "field names are written in lower case")
-    _no_further(component, _FIELD_PARAMETERS)
+        raise _unsupported_refusal(component, "field names are written in lower case")
+    _refuse_other_parameters(component, _FIELD_PARAMETERS)
     if "bs" in component.flags and component.flags & {"sf", "key"}:
-        raise _unsupported(component, "bs keeps the lines raw and cannot go with sf or key")
+        raise _unsupported_refusal(component, "bs keeps the lines raw and cannot go with sf or key")
     trailer = "tr" in component.flags
     if trailer and message.trailers is None:
-        raise _unsupported(component, "the message comes without its trailers")
+        raise _unsupported_refusal(component, "the message comes without its trailers")
     lines = message.field_lines(component.name, trailer=trailer)
     if not lines:
         where = "trailer" if trailer else "header"
         raise Refusal(Code.MISSING_COMPONENT, f"the message has no {where} field {component.name}", str(component))
-    value = _bytes(component, lines) if "bs" in component.flags else _structured(component, ", ".join(lines))
+    value = _bytes(component, lines) if "bs" in component.flags else _field_value(component, ", ".join(lines))
     if not _FIELD_TEXT.fullmatch(value):
-        raise _unsupported(component, "its value is not one line of printable ASCII; cover it with bs")
+        raise _unsupported_refusal(component, "its value is not one line of printable ASCII; cover it with bs")
     return value
 
 
@@ -180,26 +180,26 @@ def _bytes(component: Component, lines: list[str]) -> str:
     try:
         return structured.write_list(structured.Item(line.encode("latin-1")) for line in lines)
     except UnicodeEncodeError as fault:
-        raise _unsupported(component, "its value has characters beyond one byte") from fault
+        raise _unsupported_refusal(component, "its value has characters beyond one byte") from fault
 
 
-def _structured(component: Component, text: str) -> str:
+def _field_value(component: Component, text: str) -> str:
     try:
         if "key" in component.flags:
             return _member(component, text)
         if "sf" in component.flags:
             return _strict(component, text)
     except structured.Malformed as fault:
-        raise _unsupported(component, f"the field is not the structured field it should be: {fault}") from fault
+        raise _unsupported_refusal(component, f"the field is not the structured field it should be: {fault}") from fault
     return text
 
 
 def _member(component: Component, text: str) -> str:
     key = component.parameter("key")
     if not isinstance(key, str) or isinstance(key, structured.Token):
-        raise _unsupported(component, "its parameter key is a String")
+        raise _unsupported_refusal(component, "its parameter key is a String")
     if STRUCTURED_FIELDS.get(component.name, "dictionary") != "dictionary":
-        raise _unsupported(component, f"{component.name} is no Dictionary")
+        raise _unsupported_refusal(component, f"{component.name} is no Dictionary")
     members = structured.read_dictionary(text)
     if key not in members:
         raise Refusal(Code.MISSING_COMPONENT, f"{component.name} has no member {key!r}", str(component))
@@ -209,15 +209,15 @@ def _member(component: Component, text: str) -> str:
 def _strict(component: Component, text: str) -> str:
     kind = STRUCTURED_FIELDS.get(component.name)
     if kind is None:
-        raise _unsupported(component, f"{component.name} is not known to be a structured field")
+        raise _unsupported_refusal(component, f"{component.name} is not known to be a structured field")
     return _WRITERS[kind](text)
 
 
-def _no_further(component: Component, known: frozenset[str]) -> None:
-    unknown = component.flags - known
+def _refuse_other_parameters(component: Component, known_names: frozenset[str]) -> None:
+    unknown = component.flags - known_names
     if unknown:
-        raise _unsupported(component, f"it takes no parameter {', '.join(sorted(unknown))}")
+        raise _unsupported_refusal(component, f"it takes no parameter {', '.join(sorted(unknown))}")
 
 
-def _unsupported(component: Component, reason: str) -> Refusal:
+def _unsupported_refusal(component: Component, reason: str) -> Refusal:
     return Refusal(Code.UNSUPPORTED_COMPONENT, f"{component} cannot be covered: {reason}", str(component))

@@ -13,7 +13,7 @@ from conformance.oracles.message_signatures.faults import Code, Fault
 from conformance.oracles.message_signatures.message import Message
 
 FIELD: Final = "content-digest"
-SUPPORTED: Final = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
+HASHES_BY_NAME: Final = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +30,22 @@ class DigestReport:
         faults: What is wrong.
     """
 
-    present: bool
-    covered: bool
+    is_present: bool
+    is_covered: bool
     algorithm: str
-    provided: str | None
-    computed: str
+    field_digest: str | None
+    content_digest: str
     match: bool | None
     faults: tuple[Fault, ...] = ()
 
 
 def digest_value(body: bytes, algorithm: str = "sha-256") -> str:
     """Return the Content-Digest field's value for a content."""
-    digest = structured.Item(SUPPORTED[algorithm](body).digest())
+    digest = structured.Item(HASHES_BY_NAME[algorithm](body).digest())
     return structured.write_dictionary({algorithm: digest})
 
 
-def compare(message: Message, components: Sequence[Component], *, required: bool) -> DigestReport:
+def compare(message: Message, components: Sequence[Component], *, is_required: bool) -> DigestReport:
     """Compare a message's Content-Digest with its content.
 
     Args:
@@ -54,52 +54,52 @@ def compare(message: Message, components: Sequence[Component], *, required: bool
         required: Whether a content that is not empty needs a covered digest.
     """
     value = message.field(FIELD)
-    covered = any(one.name == FIELD and not one.flags & {"req", "tr"} for one in components)
+    is_covered = any(one.name == FIELD and not one.flags & {"req", "tr"} for one in components)
     if value is None:
-        missing = [_fault(Code.CONTENT_DIGEST_MISSING, "the message has content and no Content-Digest")]
-        faults = missing if required and message.body else []
-        return DigestReport(False, covered, "sha-256", None, _text(_digest("sha-256", message)), None, tuple(faults))
-    report = _compared(message, value, covered=covered)
-    if required and message.body and not covered:
+        missing_faults = [_fault(Code.CONTENT_DIGEST_MISSING, "the message has content and no Content-Digest")]
+        faults = missing_faults if is_required and message.body else []
+        return DigestReport(False, is_covered, "sha-256", None, _text(_digest("sha-256", message)), None, tuple(faults))
+    report = _compare_field(message, value, is_covered=is_covered)
+    if is_required and message.body and not is_covered:
         text = "Content-Digest is present but not covered: it could be replaced together with the content"
         report = _with(report, _fault(Code.CONTENT_DIGEST_NOT_COVERED, text))
     return report
 
 
-def _compared(message: Message, value: str, *, covered: bool) -> DigestReport:
-    def report(algorithm: str, provided: bytes | None, match: bool | None, *faults: Fault) -> DigestReport:
-        given = None if provided is None else _text(provided)
-        computed = _text(_digest(algorithm, message))
-        return DigestReport(True, covered, algorithm, given, computed, match, faults)
+def _compare_field(message: Message, value: str, *, is_covered: bool) -> DigestReport:
+    def report(algorithm: str, field_digest: bytes | None, match: bool | None, *faults: Fault) -> DigestReport:
+        digest_text = None if field_digest is None else _text(field_digest)
+        content_digest = _text(_digest(algorithm, message))
+        return DigestReport(True, is_covered, algorithm, digest_text, content_digest, match, faults)
 
     try:
         digests = _read(value)
     except structured.Malformed as reason:
         text = f"Content-Digest is no dictionary of byte sequences: {reason}"
         return report("sha-256", None, None, _fault(Code.CONTENT_DIGEST_MALFORMED, text))
-    known = {name: digest for name, digest in digests.items() if name in SUPPORTED}
-    if not known:
-        text = f"Content-Digest has none of {', '.join(SUPPORTED)}: {', '.join(digests) or 'it is empty'}"
+    known_digests = {name: digest for name, digest in digests.items() if name in HASHES_BY_NAME}
+    if not known_digests:
+        text = f"Content-Digest has none of {', '.join(HASHES_BY_NAME)}: {', '.join(digests) or 'it is empty'}"
         return report("sha-256", None, None, _fault(Code.CONTENT_DIGEST_UNSUPPORTED, text))
-    for name, digest in known.items():
+    for name, digest in known_digests.items():
         if digest != _digest(name, message):
             text = f"the content's {name} is {_text(_digest(name, message))}, the field says {_text(digest)}"
             return report(name, digest, False, _fault(Code.CONTENT_DIGEST_MISMATCH, text))
-    name = next(iter(known))
-    return report(name, known[name], True)
+    name = next(iter(known_digests))
+    return report(name, known_digests[name], True)
 
 
 def _read(value: str) -> dict[str, bytes]:
-    found = {}
-    for name, member in structured.read_dictionary(value, unique=True, canonical=SUPPORTED).items():
+    digests = {}
+    for name, member in structured.read_dictionary(value, unique=True, canonical=HASHES_BY_NAME).items():
         if not isinstance(member, structured.Item) or not isinstance(member.value, bytes):
             raise structured.Malformed(f"{name} is not a byte sequence such as :…base64…:")
-        found[name] = member.value
-    return found
+        digests[name] = member.value
+    return digests
 
 
 def _digest(algorithm: str, message: Message) -> bytes:
-    return SUPPORTED[algorithm](message.body).digest()
+    return HASHES_BY_NAME[algorithm](message.body).digest()
 
 
 def _text(raw: bytes) -> str:
@@ -112,11 +112,11 @@ def _fault(code: Code, text: str) -> Fault:
 
 def _with(report: DigestReport, fault: Fault) -> DigestReport:
     return DigestReport(
-        report.present,
-        report.covered,
+        report.is_present,
+        report.is_covered,
         report.algorithm,
-        report.provided,
-        report.computed,
+        report.field_digest,
+        report.content_digest,
         report.match,
         (*report.faults, fault),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from conformance.oracles.message_signatures import structured
-from conformance.oracles.message_signatures.base import Covered
+from conformance.oracles.message_signatures.base import Coverage
 from conformance.oracles.message_signatures.components import component_of
 from conformance.oracles.message_signatures.faults import Code, Refusal
 from conformance.oracles.message_signatures.message import Message
@@ -16,7 +16,7 @@ STRINGS: Final = ("nonce", "alg", "keyid", "tag")
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledSignature:
     """The signature chosen from a message.
 
     Attributes:
@@ -26,11 +26,11 @@ class Labelled:
     """
 
     label: str
-    covered: Covered
+    coverage: Coverage
     signature: bytes
 
 
-def read(message: Message, label: str | None = None) -> Labelled:
+def read(message: Message, label: str | None = None) -> LabelledSignature:
     """Return the signature of a message, the only one or the one named.
 
     Raises:
@@ -45,24 +45,26 @@ def read(message: Message, label: str | None = None) -> Labelled:
         raise Refusal(Code.LABEL_MISMATCH, f"no signature is labelled {label}; there is {_names(inputs)}")
     if label is None and len(inputs) > 1:
         raise Refusal(Code.MULTIPLE_LABELS, f"there are several signatures, {_names(inputs)}: name one")
-    chosen = next(iter(inputs)) if label is None else label
-    return Labelled(chosen, covered_of(chosen, inputs[chosen]), _bytes(chosen, signatures[chosen]))
+    chosen_label = next(iter(inputs)) if label is None else label
+    return LabelledSignature(
+        chosen_label, read_coverage(chosen_label, inputs[chosen_label]), _bytes(chosen_label, signatures[chosen_label])
+    )
 
 
-def _dictionary(message: Message, name: str, missing: Code, malformed: Code) -> dict[str, structured.Member]:
+def _dictionary(message: Message, name: str, missing_code: Code, malformed_code: Code) -> dict[str, structured.Member]:
     value = message.field(name)
     if value is None:
-        raise Refusal(missing, f"the message has no {name} field")
+        raise Refusal(missing_code, f"the message has no {name} field")
     try:
         members = structured.read_dictionary(value, unique=True)
     except structured.Malformed as fault:
-        raise Refusal(malformed, f"{name} is no structured dictionary: {fault}") from fault
+        raise Refusal(malformed_code, f"{name} is no structured dictionary: {fault}") from fault
     if not members:
-        raise Refusal(missing, f"{name} is empty, which is as good as absent (RFC 8941 4.1.2)")
+        raise Refusal(missing_code, f"{name} is empty, which is as good as absent (RFC 8941 4.1.2)")
     return members
 
 
-def covered_of(label: str, member: structured.Member) -> Covered:
+def read_coverage(label: str, member: structured.Member) -> Coverage:
     """Return what a member of Signature-Input covers.
 
     Raises:
@@ -80,7 +82,7 @@ def covered_of(label: str, member: structured.Member) -> Covered:
             raise Refusal(Code.MALFORMED_SIGNATURE_INPUT, f"{name} is an Integer of seconds, not {value!r}")
         if name in STRINGS and (not isinstance(value, str) or isinstance(value, structured.Token)):
             raise Refusal(Code.MALFORMED_SIGNATURE_INPUT, f"{name} is a String in double quotes, not {value!r}")
-    return Covered(components, member.parameters)
+    return Coverage(components, member.parameters)
 
 
 def _bytes(label: str, member: structured.Member) -> bytes:

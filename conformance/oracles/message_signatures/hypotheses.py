@@ -13,7 +13,7 @@ from conformance.oracles.keys import KeyFault
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
 from conformance.oracles.message_signatures.base import signature_base
-from conformance.oracles.message_signatures.headers import Labelled
+from conformance.oracles.message_signatures.headers import LabelledSignature
 from conformance.oracles.message_signatures.message import Message
 
 _MOST_SEGMENTS = 3
@@ -28,31 +28,31 @@ class Hypothesis:
     meaning: str
 
 
-def fitting(message: Message, labelled: Labelled, key: VerifyingKey, algorithm: str) -> list[str]:
+def find_hypotheses(message: Message, signature: LabelledSignature, key: VerifyingKey, algorithm: str) -> list[str]:
     """Return what every hypothesis means under which the signature holds."""
-    found = [
-        one.meaning
-        for one in _bases(message, labelled)
-        if one.base.isascii() and key.verify(algorithm, labelled.signature, one.base.encode("ascii"))
+    meanings = [
+        hypothesis.meaning
+        for hypothesis in _bases(message, signature)
+        if hypothesis.base.isascii() and key.verify(algorithm, signature.signature, hypothesis.base.encode("ascii"))
     ]
-    return list(dict.fromkeys([*found, *_other_key(message, labelled)]))
+    return list(dict.fromkeys([*meanings, *_other_key(message, signature)]))
 
 
-def _bases(message: Message, labelled: Labelled) -> Iterator[Hypothesis]:
-    for meaning, changed in _messages(message):
-        text = signature_base(changed, labelled.covered).text
+def _bases(message: Message, signature: LabelledSignature) -> Iterator[Hypothesis]:
+    for meaning, changed_message in _messages(message):
+        text = signature_base(changed_message, signature.covered).text
         if text is not None:
             yield Hypothesis(text, meaning)
-    text = signature_base(message, labelled.covered).text
+    text = signature_base(message, signature.covered).text
     if text is not None:
-        yield from _texts(text, message, labelled)
+        yield from _texts(text, message, signature)
 
 
 def _messages(message: Message) -> Iterator[tuple[str, Message]]:
     for meaning, change in _CHANGES:
-        for changed in change(message):
-            if changed != message:
-                yield meaning, changed
+        for changed_message in change(message):
+            if changed_message != message:
+                yield meaning, changed_message
 
 
 def _methods(message: Message) -> Iterator[Message]:
@@ -64,7 +64,7 @@ def _schemes(message: Message) -> Iterator[Message]:
     yield replace(message, scheme="http" if message.scheme.lower() == "https" else "https")
 
 
-def _forwarded(message: Message) -> Iterator[Message]:
+def _proxied_messages(message: Message) -> Iterator[Message]:
     """Yield the message as the client sent it to a proxy, by what proxies say of that."""
     host, scheme = message.field("x-forwarded-host"), message.field("x-forwarded-proto")
     for pair in (message.field("forwarded") or "").partition(",")[0].split(";"):
@@ -73,8 +73,8 @@ def _forwarded(message: Message) -> Iterator[Message]:
         scheme = value.strip('"') if name.lower() == "proto" else scheme
     if host or scheme:
         yield replace(message, authority=host or message.authority, scheme=scheme or message.scheme)
-    for other in filter(None, (message.field("host"), message.field("x-original-host"))):
-        yield replace(message, authority=other)
+    for original_host in filter(None, (message.field("host"), message.field("x-original-host"))):
+        yield replace(message, authority=original_host)
 
 
 def _paths(message: Message) -> Iterator[Message]:
@@ -114,7 +114,7 @@ _CHANGES: tuple[tuple[str, Callable[[Message], Iterator[Message]]], ...] = (
             "the host or scheme was that of the client's own request: a proxy changed them; verify with the one that "
             "the client called"
         ),
-        _forwarded,
+        _proxied_messages,
     ),
     ("the path was signed with or without a slash at its end: a router added or took it", _paths),
     (
@@ -132,32 +132,32 @@ _CHANGES: tuple[tuple[str, Callable[[Message], Iterator[Message]]], ...] = (
 )
 
 
-def _texts(base: str, message: Message, labelled: Labelled) -> Iterator[Hypothesis]:
+def _texts(base: str, message: Message, signature: LabelledSignature) -> Iterator[Hypothesis]:
     lines = base.split("\n")
     values = dict(line.split(": ", 1) for line in lines)
-    written = str(labelled.covered)
+    coverage_text = str(signature.covered)
 
-    def exchanged(identifier: str, value: str) -> str:
+    def replace_line(identifier: str, value: str) -> str:
         return "\n".join(f"{identifier}: {value}" if line.startswith(f"{identifier}: ") else line for line in lines)
 
     if '"@path"' in values and message.query is not None:
         meaning = "the signer put the query inside @path: @path ends before the ?, cover @query for the rest"
-        yield Hypothesis(exchanged('"@path"', f"{message.path}?{message.query}"), meaning)
+        yield Hypothesis(replace_line('"@path"', f"{message.path}?{message.query}"), meaning)
     if '"@query"' in values:
         meaning = "the signer left out the question mark: the value of @query begins with ?"
-        yield Hypothesis(exchanged('"@query"', message.query or ""), meaning)
+        yield Hypothesis(replace_line('"@query"', message.query or ""), meaning)
     if '"@authority"' in values:
         meaning = "the signer kept the default port or the letters' case in @authority: leave the port out, lower case"
-        yield Hypothesis(exchanged('"@authority"', message.authority), meaning)
+        yield Hypothesis(replace_line('"@authority"', message.authority), meaning)
         port = _DEFAULT_PORT.get(message.scheme.lower(), "")
-        yield Hypothesis(exchanged('"@authority"', message.normal_authority() + port), meaning)
+        yield Hypothesis(replace_line('"@authority"', message.normal_authority() + port), meaning)
     yield Hypothesis(base + "\n", "the signer ended the base with a line feed: its last line has none")
     yield Hypothesis(base.replace("\n", "\r\n"), "the signer's base has CRLF: its lines end in a line feed alone")
     yield Hypothesis("\n".join(lines[:-1]), 'the signer left out the last line, "@signature-params"')
-    labelled_line = f'"@signature-params": {labelled.label}={written}'
+    labelled_line = f'"@signature-params": {signature.label}={coverage_text}'
     yield Hypothesis("\n".join([*lines[:-1], labelled_line]), "the signer put the label into @signature-params")
-    given = (message.field("signature-input") or "").partition("=")[2]
-    raw = f'"@signature-params": {given}'
+    sent_text = (message.field("signature-input") or "").partition("=")[2]
+    raw = f'"@signature-params": {sent_text}'
     meaning = (
         "the signer signed Signature-Input as it was sent: its parameters must be serialised again (RFC 9421, 2.3)"
     )
@@ -166,18 +166,18 @@ def _texts(base: str, message: Message, labelled: Labelled) -> Iterator[Hypothes
     yield Hypothesis(f"{bare}\n{lines[-1]}", "the signer left out the quotes around the components' names")
 
 
-def _other_key(message: Message, labelled: Labelled) -> Iterator[str]:
+def _other_key(message: Message, signature: LabelledSignature) -> Iterator[str]:
     """Yield that the key which `keyid` spells out signed; it is still not the expected one."""
-    keyid = labelled.covered.parameter("keyid")
-    base = signature_base(message, labelled.covered).text
+    keyid = signature.covered.parameter("keyid")
+    base = signature_base(message, signature.covered).text
     if not isinstance(keyid, str) or base is None:
         return
     for read in (keys.of_did_key, keys.of_hex):
         try:
-            named = read(keyid)
+            named_key = read(keyid)
         except KeyFault:
             continue
-        if named.rejected is None and named.verify(ED25519, labelled.signature, base.encode("ascii")):
+        if named_key.rejection is None and named_key.verify(ED25519, signature.signature, base.encode("ascii")):
             yield (
                 "the key that keyid spells out did sign this message, and it is not the expected key: if you trust its "
                 "holder, expect that key"

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from conformance.oracles.message_signatures import digests, headers
 from conformance.oracles.message_signatures.algorithms import VerifyingKey
-from conformance.oracles.message_signatures.base import Base, Covered, signature_base
+from conformance.oracles.message_signatures.base import Base, Coverage, signature_base
 from conformance.oracles.message_signatures.components import Component
 from conformance.oracles.message_signatures.digests import DigestReport
 from conformance.oracles.message_signatures.faults import Code, Fault, Refusal
@@ -40,7 +40,7 @@ class Policy:
     algorithm: str | None = None
     tag: str | None = None
     max_age: int | None = None
-    required: tuple[Component, ...] = ()
+    required_components: tuple[Component, ...] = ()
     require_digest: bool = True
     skew: int = SKEW_SECONDS
     allow_empty: bool = False
@@ -61,10 +61,10 @@ class Judgement:
         digest: The comparison of Content-Digest; None where no signature could be read.
     """
 
-    valid: bool | None
+    is_valid: bool | None
     faults: tuple[Fault, ...]
-    checked: dict[str, Outcome] = field(default_factory=dict)
-    labelled: headers.Labelled | None = None
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    signature: headers.Labelled | None = None
     base: Base | None = None
     algorithm: str | None = None
     digest: DigestReport | None = None
@@ -84,94 +84,100 @@ def judge(message: Message, key: VerifyingKey | None, policy: Policy, *, now: in
         policy: What is demanded.
         now: The time of judging in Unix seconds.
     """
-    skipped: dict[str, Outcome] = dict.fromkeys(("signature", "content_digest", "created", "expires"), "skipped")
+    skipped_outcomes: dict[str, Outcome] = dict.fromkeys(
+        ("signature", "content_digest", "created", "expires"), "skipped"
+    )
     try:
-        labelled = headers.read(message, policy.label)
+        signature = headers.read(message, policy.label)
     except Refusal as refusal:
-        return Judgement(None if key is None else False, (refusal.fault,), skipped)
-    covered = labelled.covered
-    base = signature_base(message, covered, parameters_as_components=policy.parameters_as_components)
-    faults = [*_coverage(covered, base, policy)]
-    timing = list(_times(covered, policy, now))
-    algorithm, refused = _algorithm(covered, key, policy)
-    faults += [*refused, *_tag(covered, policy), *timing]
-    if key is not None and key.rejected is not None:
-        faults.append(Fault(Code.KEY_REJECTED, key.rejected))
-    digest = digests.compare(message, covered.components, required=policy.require_digest)
+        return Judgement(None if key is None else False, (refusal.fault,), skipped_outcomes)
+    coverage = signature.covered
+    base = signature_base(message, coverage, parameters_as_components=policy.parameters_as_components)
+    faults = [*_coverage(coverage, base, policy)]
+    timing = list(_times(coverage, policy, now))
+    algorithm, algorithm_faults = _algorithm(coverage, key, policy)
+    faults += [*algorithm_faults, *_tag(coverage, policy), *timing]
+    if key is not None and key.rejection is not None:
+        faults.append(Fault(Code.KEY_REJECTED, key.rejection))
+    digest = digests.compare(message, coverage.components, is_required=policy.require_digest)
     faults += digest.faults
-    holds = _equation(base, labelled, key, algorithm)
+    holds = _equation(base, signature, key, algorithm)
     if holds is False:
         faults.append(Fault(Code.SIGNATURE_MISMATCH, "the signature is not this key's over this signature base"))
-    checked: dict[str, Outcome] = {
+    outcomes: dict[str, Outcome] = {
         "signature": _outcome(holds),
         "content_digest": "fail" if digest.faults else _outcome(digest.match),
-        "created": _time_outcome(covered, "created", timing, {Code.CREATED_IN_FUTURE, Code.TOO_OLD}),
-        "expires": _time_outcome(covered, "expires", timing, {Code.EXPIRED}),
+        "created": _time_outcome(coverage, "created", timing, {Code.CREATED_IN_FUTURE, Code.TOO_OLD}),
+        "expires": _time_outcome(coverage, "expires", timing, {Code.EXPIRED}),
     }
-    valid = None if key is None else not faults and holds is True
-    return Judgement(valid, tuple(faults), checked, labelled, base, algorithm, digest)
+    is_valid = None if key is None else not faults and holds is True
+    return Judgement(is_valid, tuple(faults), outcomes, signature, base, algorithm, digest)
 
 
-def _coverage(covered: Covered, base: Base, policy: Policy) -> Iterator[Fault]:
-    if not covered.components and not policy.allow_empty:
+def _coverage(coverage: Coverage, base: Base, policy: Policy) -> Iterator[Fault]:
+    if not coverage.components and not policy.allow_empty:
         text = "the signature covers nothing: it would fit any message"
         yield Fault(Code.EMPTY_COMPONENTS, text)
     yield from base.faults
-    identities = {component.identity for component in covered.components}
-    for component in policy.required:
+    identities = {component.identity for component in coverage.components}
+    for component in policy.required_components:
         if component.identity not in identities:
             text = f"{component} must be covered and is not"
             yield Fault(Code.REQUIRED_COMPONENT_MISSING, text, str(component))
 
 
-def _algorithm(covered: Covered, key: VerifyingKey | None, policy: Policy) -> tuple[str | None, list[Fault]]:
+def _algorithm(coverage: Coverage, key: VerifyingKey | None, policy: Policy) -> tuple[str | None, list[Fault]]:
     """Return the algorithm to apply, and the fault where key, signature and caller disagree (RFC 9421, 3.2 step 6).
 
     What is applied follows from the key: a signature only chooses among what the key is for.
     """
-    named = covered.parameter("alg")
-    stated = str(named) if named is not None else None
-    fits = key.algorithms if key is not None else tuple(filter(None, (stated,))) or policy.algorithms or ()
-    chosen = next((one for one in (stated, policy.algorithm) if one in fits), next(iter(fits), None))
-    if stated is not None and (stated != chosen or (policy.algorithm or stated) != stated):
-        text = f"alg is {stated!r}, and the expected key signs {policy.algorithm or ' or '.join(fits)}"
-        return chosen, [Fault(Code.ALG_NOT_ALLOWED, text)]
-    if chosen is not None and policy.algorithms is not None and chosen not in policy.algorithms:
-        text = f"the signature is {chosen}; allowed is {', '.join(policy.algorithms) or 'nothing'}"
-        return chosen, [Fault(Code.ALG_NOT_ALLOWED, text)]
-    return chosen, []
+    alg_parameter = coverage.parameter("alg")
+    stated_algorithm = str(alg_parameter) if alg_parameter is not None else None
+    fits = key.algorithms if key is not None else tuple(filter(None, (stated_algorithm,))) or policy.algorithms or ()
+    chosen_algorithm = next(
+        (one for one in (stated_algorithm, policy.algorithm) if one in fits), next(iter(fits), None)
+    )
+    if stated_algorithm is not None and (
+        stated_algorithm != chosen_algorithm or (policy.algorithm or stated_algorithm) != stated_algorithm
+    ):
+        text = f"alg is {stated_algorithm!r}, and the expected key signs {policy.algorithm or ' or '.join(fits)}"
+        return chosen_algorithm, [Fault(Code.ALG_NOT_ALLOWED, text)]
+    if chosen_algorithm is not None and policy.algorithms is not None and chosen_algorithm not in policy.algorithms:
+        text = f"the signature is {chosen_algorithm}; allowed is {', '.join(policy.algorithms) or 'nothing'}"
+        return chosen_algorithm, [Fault(Code.ALG_NOT_ALLOWED, text)]
+    return chosen_algorithm, []
 
 
-def _tag(covered: Covered, policy: Policy) -> Iterator[Fault]:
-    tag = covered.parameter("tag")
+def _tag(coverage: Coverage, policy: Policy) -> Iterator[Fault]:
+    tag = coverage.parameter("tag")
     if policy.tag is not None and tag != policy.tag:
-        given = "none" if tag is None else repr(tag)
-        yield Fault(Code.TAG_MISMATCH, f"the tag must be {policy.tag!r}, the signature bears {given}")
+        tag_text = "none" if tag is None else repr(tag)
+        yield Fault(Code.TAG_MISMATCH, f"the tag must be {policy.tag!r}, the signature bears {tag_text}")
 
 
-def _times(covered: Covered, policy: Policy, now: int) -> Iterator[Fault]:
-    created, expires = covered.parameter("created"), covered.parameter("expires")
-    if isinstance(created, int) and created > now + policy.skew:
-        yield Fault(Code.CREATED_IN_FUTURE, f"created is {created - now} s ahead of {now}")
+def _times(coverage: Coverage, policy: Policy, now: int) -> Iterator[Fault]:
+    creation_time, expires = coverage.parameter("created"), coverage.parameter("expires")
+    if isinstance(creation_time, int) and creation_time > now + policy.skew:
+        yield Fault(Code.CREATED_IN_FUTURE, f"created is {creation_time - now} s ahead of {now}")
     if isinstance(expires, int) and expires < now - policy.skew:
         yield Fault(Code.EXPIRED, f"expires was {now - expires} s before {now}")
-    if policy.max_age is not None and not isinstance(created, int):
+    if policy.max_age is not None and not isinstance(creation_time, int):
         yield Fault(Code.TOO_OLD, "an age is demanded, and the signature bears no created")
-    elif policy.max_age is not None and isinstance(created, int) and now - created > policy.max_age:
-        yield Fault(Code.TOO_OLD, f"the signature is {now - created} s old, {policy.max_age} s are allowed")
+    elif policy.max_age is not None and isinstance(creation_time, int) and now - creation_time > policy.max_age:
+        yield Fault(Code.TOO_OLD, f"the signature is {now - creation_time} s old, {policy.max_age} s are allowed")
 
 
-def _equation(base: Base, labelled: headers.Labelled, key: VerifyingKey | None, algorithm: str | None) -> bool | None:
-    if key is None or key.rejected is not None or algorithm is None or base.text is None:
+def _equation(base: Base, signature: headers.Labelled, key: VerifyingKey | None, algorithm: str | None) -> bool | None:
+    if key is None or key.rejection is not None or algorithm is None or base.text is None:
         return None
-    return key.verify(algorithm, labelled.signature, base.text.encode("ascii"))
+    return key.verify(algorithm, signature.signature, base.text.encode("ascii"))
 
 
 def _outcome(holds: bool | None) -> Outcome:
     return "skipped" if holds is None else "pass" if holds else "fail"
 
 
-def _time_outcome(covered: Covered, name: str, found: list[Fault], codes: set[Code]) -> Outcome:
-    if any(fault.code in codes for fault in found):
+def _time_outcome(coverage: Coverage, name: str, faults: list[Fault], codes: set[Code]) -> Outcome:
+    if any(fault.code in codes for fault in faults):
         return "fail"
-    return "skipped" if covered.parameter(name) is None else "pass"
+    return "skipped" if coverage.parameter(name) is None else "pass"

@@ -137,12 +137,12 @@ def _text(data: bytes) -> str:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        jwk = json.loads(text)
     except (ValueError, RecursionError) as fault:
         raise KeyFault(f"the JWK is no JSON: {fault}") from fault
-    if not isinstance(found, dict) or "kty" not in found:
+    if not isinstance(jwk, dict) or "kty" not in jwk:
         raise KeyFault("the JSON is no JWK: it has no member kty (of a key set, give one key)")
-    return found
+    return jwk
 
 
 def _is_secret_jwk(jwk: dict[str, Any]) -> bool:

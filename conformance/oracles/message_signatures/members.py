@@ -26,7 +26,7 @@ def message_of(members: Mapping[str, Any]) -> Message:
     target = str(members["path"])
     if "?" not in target and members.get("query") is not None:
         target = f"{target}?{members['query']}"
-    related = members.get("related_request")
+    related_request = members.get("related_request")
     trailers = members.get("trailers")
     return Message(
         method=str(members["method"]),
@@ -37,7 +37,7 @@ def message_of(members: Mapping[str, Any]) -> Message:
         trailers=None if trailers is None else _fields(trailers),
         body=base64.b64decode(members.get("body_b64") or "", validate=True),
         status=members.get("status"),
-        request=None if related is None else message_of(related),
+        request=None if related_request is None else message_of(related_request),
     )
 
 
@@ -48,7 +48,7 @@ def _fields(headers: Mapping[str, str | Sequence[str]]) -> Fields:
 
 def members_of(message: Message) -> dict[str, Any]:
     """Return the members that describe a message, those of its related request among them."""
-    found: dict[str, Any] = {
+    members: dict[str, Any] = {
         "method": message.method,
         "authority": message.authority,
         "path": message.target,
@@ -57,23 +57,23 @@ def members_of(message: Message) -> dict[str, Any]:
         "body_b64": base64.b64encode(message.body).decode("ascii"),
     }
     if message.status is not None:
-        found["status"] = message.status
+        members["status"] = message.status
     if message.trailers:
-        found["trailers"] = headers_of(message.trailers)
+        members["trailers"] = headers_of(message.trailers)
     if message.request is not None:
-        found["related_request"] = members_of(message.request)
-    return found
+        members["related_request"] = members_of(message.request)
+    return members
 
 
 def headers_of(fields: Fields) -> dict[str, str | list[str]]:
     """Return field lines as the member `headers`: a string for one line, an array for several."""
-    found: dict[str, str | list[str]] = {}
+    headers: dict[str, str | list[str]] = {}
     names: dict[str, str] = {}
-    for given, value in fields:
-        name = names.setdefault(given.lower(), given)
-        before = found.get(name)
-        found[name] = value if before is None else [*([before] if isinstance(before, str) else before), value]
-    return found
+    for sent_name, value in fields:
+        name = names.setdefault(sent_name.lower(), sent_name)
+        before = headers.get(name)
+        headers[name] = value if before is None else [*([before] if isinstance(before, str) else before), value]
+    return headers
 
 
 def key_of(members: Mapping[str, Any]) -> VerifyingKey | None:
@@ -89,9 +89,9 @@ def key_of(members: Mapping[str, Any]) -> VerifyingKey | None:
     if members.get("did_key") is not None:
         return keys.of_did_key(str(members["did_key"]))
     if members.get("public_key_pem") is not None:
-        found = keys.read_public(str(members["public_key_pem"]).encode())
+        key = keys.read_public(str(members["public_key_pem"]).encode())
         algorithm = members.get("algorithm")
-        return VerifyingKey((str(algorithm),), found.material) if algorithm in found.algorithms else found
+        return VerifyingKey((str(algorithm),), key.material) if algorithm in key.algorithms else key
     if members.get("secret_b64") is not None:
         return keys.shared_secret(keys.decode_secret(str(members["secret_b64"]))).public
     return None
@@ -107,14 +107,14 @@ def policy_of(members: Mapping[str, Any], *, algorithms: tuple[str, ...] = (ED25
     Raises:
         Malformed: An item of `required_components` is no identifier.
     """
-    allowed = members.get("allowed_algorithms")
-    required = members.get("required_components") or ()
+    allowed_algorithms = members.get("allowed_algorithms")
+    required_components = members.get("required_components") or ()
     return Policy(
         label=members.get("label"),
-        algorithms=algorithms if allowed is None else tuple(allowed),
+        algorithms=algorithms if allowed_algorithms is None else tuple(allowed_algorithms),
         tag=members.get("expected_tag"),
         max_age=members.get("max_age_seconds"),
-        required=tuple(read_component(text) for text in required),
+        required_components=tuple(read_component(text) for text in required_components),
         require_digest=members.get("require_content_digest", True),
         allow_empty=members.get("allow_empty_components", False),
     )

@@ -84,7 +84,7 @@ class Message:
             return self.authority.lower()
         return host if port in {"", _DEFAULT_PORTS.get(self.scheme.lower())} else f"{host}:{port}"
 
-    def derived(self, name: str) -> str:
+    def derived_value(self, name: str) -> str:
         """Return the value of a derived component other than `@query-param`.
 
         Raises:
@@ -92,7 +92,7 @@ class Message:
             NoStatus: It is `@status` and the message has none.
             NotThisKind: It belongs to a request and this is a response.
         """
-        derive = _DERIVED[name]
+        derive = _DERIVED_VALUES[name]
         if name == "@status" and not self.is_response:
             raise NoStatus("the message has no status: it is a request")
         if name != "@status" and self.is_response:
@@ -130,7 +130,7 @@ def _request_target(message: Message) -> str:
     return f"/{message.target}" if message.target[:1] in {"", "?"} else message.target
 
 
-_DERIVED: Final[dict[str, Callable[[Message], str]]] = {
+_DERIVED_VALUES: Final[dict[str, Callable[[Message], str]]] = {
     "@method": lambda message: message.method,
     "@target-uri": _target_uri,
     "@authority": Message.normal_authority,
@@ -140,4 +140,4 @@ _DERIVED: Final[dict[str, Callable[[Message], str]]] = {
     "@query": lambda message: f"?{message.query or ''}",
     "@status": lambda message: str(message.status),
 }
-DERIVED_NAMES: Final = frozenset({*_DERIVED, "@query-param"})
+DERIVED_NAMES: Final = frozenset({*_DERIVED_VALUES, "@query-param"})

@@ -8,7 +8,7 @@ from typing import Final
 from conformance.oracles.message_signatures.algorithms import VerifyingKey
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.faults import Code, Fault
-from conformance.oracles.message_signatures.hypotheses import fitting
+from conformance.oracles.message_signatures.hypotheses import find_hypotheses
 from conformance.oracles.message_signatures.judgement import Judgement
 from conformance.oracles.message_signatures.message import Message
 
@@ -74,8 +74,8 @@ def fix_notes(message: Message, key: VerifyingKey | None, judgement: Judgement) 
             notes += _mismatch(message, key, judgement)
         else:
             notes.append(f"{fault.text}: {_ADVICE[fault.code](fault, message)}")
-    if judgement.base is not None and judgement.base.stood_for:
-        names = " and ".join(judgement.base.stood_for)
+    if judgement.base is not None and judgement.base.substituted_names:
+        names = " and ".join(judgement.base.substituted_names)
         notes.append(
             f"{names} covered by name is no component of RFC 9421; it is accepted for older signers. Leave it out: "
             "parameters are signed anyway"
@@ -86,17 +86,17 @@ def fix_notes(message: Message, key: VerifyingKey | None, judgement: Judgement) 
 
 
 def _mismatch(message: Message, key: VerifyingKey | None, judgement: Judgement) -> list[str]:
-    if key is None or judgement.labelled is None or judgement.algorithm is None:
+    if key is None or judgement.signature is None or judgement.algorithm is None:
         return [_NO_CLUE]
-    found = fitting(message, judgement.labelled, key, judgement.algorithm)
+    notes = find_hypotheses(message, judgement.signature, key, judgement.algorithm)
     base = None if judgement.base is None else judgement.base.text
-    for other in key.algorithms:
-        if base is not None and key.verify(other, judgement.labelled.signature, base.encode("ascii")):
-            found.append(f"the key was used with {other}: say so by --algorithm, or by the parameter alg")
+    for other_algorithm in key.algorithms:
+        if base is not None and key.verify(other_algorithm, judgement.signature.signature, base.encode("ascii")):
+            notes.append(f"the key was used with {other_algorithm}: say so by --algorithm, or by the parameter alg")
     sizes = {"ed25519": 64, "ecdsa-p256-sha256": 64, "ecdsa-p384-sha384": 96, "hmac-sha256": 32}
-    wanted, given = sizes.get(judgement.algorithm), len(judgement.labelled.signature)
-    if wanted is not None and wanted != given:
-        found.append(
-            f"a signature of {judgement.algorithm} has {wanted} bytes, this has {given} (no DER, no hex inside)"
+    expected_bytes, byte_count = sizes.get(judgement.algorithm), len(judgement.signature.signature)
+    if expected_bytes is not None and expected_bytes != byte_count:
+        notes.append(
+            f"a signature of {judgement.algorithm} has {expected_bytes} bytes, this has {byte_count} (no DER, no hex inside)"
         )
-    return [f"it would hold so: {one}" if "expected key" not in one else one for one in found] or [_NO_CLUE]
+    return [f"it would hold so: {one}" if "expected key" not in one else one for one in notes] or [_NO_CLUE]

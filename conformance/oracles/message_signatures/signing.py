@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from conformance.oracles.message_signatures import structured
 from conformance.oracles.message_signatures.algorithms import SigningKey
-from conformance.oracles.message_signatures.base import Covered, signature_base
+from conformance.oracles.message_signatures.base import Coverage, signature_base
 from conformance.oracles.message_signatures.components import Component
 from conformance.oracles.message_signatures.digests import FIELD, digest_value
 from conformance.oracles.message_signatures.message import Message
@@ -18,7 +18,7 @@ class CannotSign(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedMessage:
     """A message with its new signature.
 
     Attributes:
@@ -32,7 +32,7 @@ class Signed:
 
     message: Message
     label: str
-    covered: Covered
+    coverage: Coverage
     base: str
     signature: bytes
     algorithm: str
@@ -63,7 +63,7 @@ def sign(
     *,
     label: str = "sig",
     algorithm: str | None = None,
-) -> Signed:
+) -> SignedMessage:
     """Sign a message.
 
     Args:
@@ -77,16 +77,18 @@ def sign(
     Raises:
         CannotSign: A component is not in the message, the label is no key or taken, or the key is for something else.
     """
-    covered = Covered(tuple(components), tuple(parameters.items()))
-    base = signature_base(message, covered)
+    coverage = Coverage(tuple(components), tuple(parameters.items()))
+    base = signature_base(message, coverage)
     if base.text is None:
         raise CannotSign("; ".join(fault.text for fault in base.faults))
-    chosen = algorithm or key.algorithms[0]
+    chosen_algorithm = algorithm or key.algorithms[0]
     try:
-        signature = key.sign(chosen, base.text.encode("ascii"))
+        signature = key.sign(chosen_algorithm, base.text.encode("ascii"))
     except ValueError as fault:
         raise CannotSign(str(fault)) from fault
-    return Signed(attach(message, label, str(covered), signature), label, covered, base.text, signature, chosen)
+    return SignedMessage(
+        attach(message, label, str(coverage), signature), label, coverage, base.text, signature, chosen_algorithm
+    )
 
 
 def attach(message: Message, label: str, signature_input: str, signature: bytes) -> Message:
@@ -96,14 +98,14 @@ def attach(message: Message, label: str, signature_input: str, signature: bytes)
         CannotSign: The label is no key of a dictionary, or the message has it already.
     """
     try:
-        taken = structured.read_dictionary(message.field("signature-input") or "")
+        existing_members = structured.read_dictionary(message.field("signature-input") or "")
         structured.read_dictionary(f"{label}={structured.write_bare(signature)}")
     except structured.Malformed as fault:
         raise CannotSign(f"label {label!r} or the signatures already there: {fault}") from fault
-    if label in taken:
+    if label in existing_members:
         raise CannotSign(f"the message already has a signature labelled {label}; choose another label")
-    added = (
+    signature_fields = (
         ("Signature-Input", f"{label}={signature_input}"),
         ("Signature", f"{label}={structured.write_bare(signature)}"),
     )
-    return replace(message, headers=(*message.headers, *added))
+    return replace(message, headers=(*message.headers, *signature_fields))

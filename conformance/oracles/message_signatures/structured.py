@@ -231,8 +231,8 @@ class _Reader:
         except _PARSER_FAULTS as fault:
             raise self._fault(str(fault) or "no value") from fault
         self._at += used
-        written = self._data[start : self._at]
-        if isinstance(value, Decimal) and written.endswith(b"."):
+        text = self._data[start : self._at]
+        if isinstance(value, Decimal) and text.endswith(b"."):
             raise self._fault("a Decimal ends in its point")
         if not isinstance(value, int | Decimal | str):
             raise self._fault("no value of RFC 8941")
@@ -240,25 +240,25 @@ class _Reader:
 
     def _byte_sequence(self) -> bytes:
         """Read base64 between colons; http-sfv's reader refuses what has no padding and takes what follows it."""
-        found = _BYTE_SEQUENCE.match(self._data, self._at)
-        letters = found[1] if found is not None else b""
-        if found is None or len(letters) % 4 == 1 or (found[2] and len(found[2]) != -len(letters) % 4):
+        match = _BYTE_SEQUENCE.match(self._data, self._at)
+        letters = match[1] if match is not None else b""
+        if match is None or len(letters) % 4 == 1 or (match[2] and len(match[2]) != -len(letters) % 4):
             raise self._fault("no byte sequence: base64 between colons")
         raw = base64.b64decode(letters + b"=" * (-len(letters) % 4))
-        if self._canonical and base64.b64encode(raw) != letters + found[2]:
+        if self._canonical and base64.b64encode(raw) != letters + match[2]:
             raise self._fault("base64 that is not in its one canonical spelling")
-        self._at = found.end()
+        self._at = match.end()
         return raw
 
     def _parameters(self) -> Parameters:
-        found: dict[str, BareItem] = {}
+        parameters: dict[str, BareItem] = {}
         while self._take(b";"):
             self._skip_spaces()
             name = self._key()
-            if self._unique and name in found:
+            if self._unique and name in parameters:
                 raise Malformed(f"parameter {name!r} occurs twice")
-            found[name] = self._bare() if self._take(b"=") else True
-        return tuple(found.items())
+            parameters[name] = self._bare() if self._take(b"=") else True
+        return tuple(parameters.items())
 
     def _key(self) -> str:
         try:
@@ -278,6 +278,6 @@ class _Reader:
         self._at += discard_ows(self._data[self._at :])
 
     def _fault(self, reason: str) -> Malformed:
-        rest = self._data[self._at : self._at + _DEPTH_OF_TEXT].decode("ascii")
-        place = f"at {rest!r}" if rest else "at the end"
+        remainder = self._data[self._at : self._at + _DEPTH_OF_TEXT].decode("ascii")
+        place = f"at {remainder!r}" if remainder else "at the end"
         return Malformed(f"{reason}, character {self._at + 1}, {place}")

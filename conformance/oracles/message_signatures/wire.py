@@ -19,7 +19,7 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _DECIMAL = re.compile(r"[0-9]{1,10}")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
-_SHOWN: Final = 80
+_QUOTED_LETTERS: Final = 80
 
 
 class NotHttp(ValueError):
@@ -27,7 +27,7 @@ class NotHttp(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadMessage:
     """A message as read.
 
     Attributes:
@@ -39,7 +39,9 @@ class Read:
     remarks: tuple[str, ...] = ()
 
 
-def read(data: bytes, *, scheme: str = "https", authority: str | None = None, request: Message | None = None) -> Read:
+def read(
+    data: bytes, *, scheme: str = "https", authority: str | None = None, request: Message | None = None
+) -> ReadMessage:
     """Read one message.
 
     Args:
@@ -55,20 +57,20 @@ def read(data: bytes, *, scheme: str = "https", authority: str | None = None, re
     if not data:
         raise NotHttp("the message is empty; give a file with a raw HTTP/1.1 message, or pipe one in")
     end = _HEAD_END.search(data)
-    head, rest = (data, b"") if end is None else (data[: end.start()], data[end.end() :])
+    head, content = (data, b"") if end is None else (data[: end.start()], data[end.end() :])
     lines = [line.removesuffix("\r") for line in head.decode("latin-1").split("\n")]
     while lines and not lines[-1]:
         lines.pop()
     message = _start(lines[0], scheme)
     message = replace(message, headers=_fields(lines[1:], first=2), trailers=())
-    message, remarks = _with_content(message, rest)
+    message, remarks = _with_content(message, content)
     if message.is_response:
         message = replace(message, request=request)
     else:
         message = replace(message, authority=authority or message.authority or message.field("host") or "")
         if not message.authority:
             raise NotHttp("the request has no Host field; add one, or give --authority")
-    return Read(message, tuple(remarks))
+    return ReadMessage(message, tuple(remarks))
 
 
 def _start(line: str, scheme: str) -> Message:
@@ -78,7 +80,7 @@ def _start(line: str, scheme: str) -> Message:
     request = _REQUEST_LINE.fullmatch(line)
     if request is None:
         raise NotHttp(
-            f"line 1 is {_shown(line)}, neither a request line (METHOD target HTTP/1.1) nor a status line "
+            f"line 1 is {_quote(line)}, neither a request line (METHOD target HTTP/1.1) nor a status line "
             "(HTTP/1.1 200 OK)"
         )
     method, target = request[1], request[2]
@@ -88,12 +90,12 @@ def _start(line: str, scheme: str) -> Message:
     absolute = _ABSOLUTE.fullmatch(target)
     if absolute is None:
         return Message(method=method, target=target, scheme=scheme)
-    given, authority, rest = absolute.groups()
+    target_scheme, authority, path_and_query = absolute.groups()
     return Message(
         method=method,
-        target=rest,
+        target=path_and_query,
         request_target=target,
-        scheme=given.lower(),
+        scheme=target_scheme.lower(),
         authority=authority.rpartition("@")[2],
     )
 
@@ -107,35 +109,37 @@ def _fields(lines: list[str], *, first: int) -> Fields:
             continue
         name, colon, value = line.partition(":")
         if not colon or not _NAME.fullmatch(name):
-            raise NotHttp(f"line {number} is {_shown(line)}, no header field; a blank line ends the header")
+            raise NotHttp(f"line {number} is {_quote(line)}, no header field; a blank line ends the header")
         fields.append((name, value.strip(" \t")))
     return tuple(fields)
 
 
-def _with_content(message: Message, rest: bytes) -> tuple[Message, list[str]]:
-    coding = message.field("transfer-encoding")
-    if coding is not None and coding.lower().rpartition(",")[2].strip() == "chunked":
-        body, trailers = _chunked(rest)
+def _with_content(message: Message, content: bytes) -> tuple[Message, list[str]]:
+    transfer_coding = message.field("transfer-encoding")
+    if transfer_coding is not None and transfer_coding.lower().rpartition(",")[2].strip() == "chunked":
+        body, trailers = _read_chunks(content)
         return replace(message, body=body, trailers=trailers), []
     length = message.field("content-length")
     if length is None:
-        return replace(message, body=rest), []
+        return replace(message, body=content), []
     if not _DECIMAL.fullmatch(length):
-        raise NotHttp(f"Content-Length is {_shown(length)}, no number of bytes")
-    return _cut(message, rest, int(length))
+        raise NotHttp(f"Content-Length is {_quote(length)}, no number of bytes")
+    return _cut(message, content, int(length))
 
 
-def _cut(message: Message, rest: bytes, length: int) -> tuple[Message, list[str]]:
-    if len(rest) < length:
-        raise NotHttp(f"the content has {len(rest)} bytes and Content-Length says {length}: the file is cut, or edited")
-    surplus = rest[length:]
+def _cut(message: Message, content: bytes, length: int) -> tuple[Message, list[str]]:
+    if len(content) < length:
+        raise NotHttp(
+            f"the content has {len(content)} bytes and Content-Length says {length}: the file is cut, or edited"
+        )
+    surplus = content[length:]
     if surplus.strip(b"\r\n"):
-        raise NotHttp(f"the content has {len(rest)} bytes and Content-Length says {length}: more than one message?")
+        raise NotHttp(f"the content has {len(content)} bytes and Content-Length says {length}: more than one message?")
     remarks = [f"left out {len(surplus)} bytes of line ends after the content"] if surplus else []
-    return replace(message, body=rest[:length]), remarks
+    return replace(message, body=content[:length]), remarks
 
 
-def _chunked(data: bytes) -> tuple[bytes, Fields]:
+def _read_chunks(data: bytes) -> tuple[bytes, Fields]:
     body, at = bytearray(), 0
     while True:
         size = _CHUNK.match(data, at)
@@ -156,20 +160,22 @@ def _chunked(data: bytes) -> tuple[bytes, Fields]:
 
 def write(message: Message) -> bytes:
     """Write a message with CRLF; chunked when it says so or has trailers."""
-    chunked = bool(message.trailers) or "chunked" in (message.field("transfer-encoding") or "").lower()
+    is_chunked = bool(message.trailers) or "chunked" in (message.field("transfer-encoding") or "").lower()
     headers = message.headers
-    if chunked and message.field("transfer-encoding") is None:
+    if is_chunked and message.field("transfer-encoding") is None:
         headers = (*((name, value) for name, value in headers if name.lower() != "content-length"),)
         headers = (*headers, ("Transfer-Encoding", "chunked"))
-    start = f"HTTP/1.1 {message.status}" if message.is_response else f"{message.method} {_sent(message)} HTTP/1.1"
+    start = (
+        f"HTTP/1.1 {message.status}" if message.is_response else f"{message.method} {_sent_target(message)} HTTP/1.1"
+    )
     if not message.is_response and message.field("host") is None:
         headers = (("Host", message.authority), *headers)
     head = "".join(f"{line}\r\n" for line in [start, *(f"{name}: {value}" for name, value in headers), ""])
-    return head.encode("latin-1", "backslashreplace") + (_in_chunks(message) if chunked else message.body)
+    return head.encode("latin-1", "backslashreplace") + (_in_chunks(message) if is_chunked else message.body)
 
 
-def _sent(message: Message) -> str:
-    return message.derived("@request-target")
+def _sent_target(message: Message) -> str:
+    return message.derived_value("@request-target")
 
 
 def _in_chunks(message: Message) -> bytes:
@@ -178,5 +184,5 @@ def _in_chunks(message: Message) -> bytes:
     return chunk + b"0\r\n" + trailers.encode("latin-1", "backslashreplace") + b"\r\n"
 
 
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+def _quote(text: str) -> str:
+    return repr(text if len(text) <= _QUOTED_LETTERS else text[:_QUOTED_LETTERS] + "…")

@@ -24,10 +24,10 @@ class NoPoint(ValueError):
     """Bytes are no canonical encoding of a point of the curve."""
 
 
-def add(one: Point, other: Point) -> Point:
+def add(first: Point, second: Point) -> Point:
     """Return the sum of two points; the law is complete."""
-    x1, y1, z1, t1 = one
-    x2, y2, z2, t2 = other
+    x1, y1, z1, t1 = first
+    x2, y2, z2, t2 = second
     a, b = (y1 - x1) * (y2 - x2) % P, (y1 + x1) * (y2 + x2) % P
     c, d = t1 * _TWO_D * t2 % P, 2 * z1 * z2 % P
     e, f, g, h = b - a, d - c, d + c, b + a
@@ -46,39 +46,41 @@ def double(point: Point) -> Point:
 
 def multiply(scalar: int, point: Point) -> Point:
     """Return a multiple; the scalar is not reduced, so that points outside the subgroup are multiplied rightly."""
-    found = NEUTRAL
+    product = NEUTRAL
     for bit in f"{scalar:b}":
-        found = double(found)
+        product = double(product)
         if bit == "1":
-            found = add(found, point)
-    return found
+            product = add(product, point)
+    return product
 
 
 def combine(scalars: Sequence[int], points: Sequence[Point]) -> Point:
     """Return the sum of multiples of points, by buckets; scalars are below 2^256 and not reduced."""
-    found = NEUTRAL
+    total_point = NEUTRAL
     for shift in range((_DIGITS - 1) * _WINDOW, -1, -_WINDOW):
         for _ in range(_WINDOW):
-            found = double(found)
+            total_point = double(total_point)
         buckets: list[Point | None] = [None] * (1 << _WINDOW)
         for scalar, point in zip(scalars, points, strict=True):
             digit = scalar >> shift & (1 << _WINDOW) - 1
-            held = buckets[digit]
-            buckets[digit] = point if held is None else add(held, point)
-        running = whole = NEUTRAL
+            bucket_point = buckets[digit]
+            buckets[digit] = point if bucket_point is None else add(bucket_point, point)
+        suffix_sum = whole = NEUTRAL
         for bucket in buckets[:0:-1]:
-            running = running if bucket is None else add(running, bucket)
-            whole = add(whole, running)
-        found = add(found, whole)
-    return found
+            suffix_sum = suffix_sum if bucket is None else add(suffix_sum, bucket)
+            whole = add(whole, suffix_sum)
+        total_point = add(total_point, whole)
+    return total_point
 
 
-def same(one: Point, other: Point) -> bool:
+def is_same(first: Point, second: Point) -> bool:
     """Return whether two points are one."""
-    return (one[0] * other[2] - other[0] * one[2]) % P == 0 and (one[1] * other[2] - other[1] * one[2]) % P == 0
+    return (first[0] * second[2] - second[0] * first[2]) % P == 0 and (
+        first[1] * second[2] - second[1] * first[2]
+    ) % P == 0
 
 
-def negated(point: Point) -> Point:
+def negate(point: Point) -> Point:
     """Return the other end of a point."""
     x, y, z, t = point
     return -x % P, y, z, -t % P
@@ -111,9 +113,9 @@ def decode(data: bytes) -> Point:
     return x, y, 1, x * y % P
 
 
-def in_subgroup(point: Point) -> bool:
+def is_in_subgroup(point: Point) -> bool:
     """Return whether a point is of prime order, the neutral one not being so."""
-    return not same(point, NEUTRAL) and same(multiply(L, point), NEUTRAL)
+    return not is_same(point, NEUTRAL) and is_same(multiply(L, point), NEUTRAL)
 
 
 def total(points: Sequence[Point]) -> Point:

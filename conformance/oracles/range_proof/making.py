@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from conformance.oracles.range_proof import curve
 from conformance.oracles.range_proof.curve import L, Point
-from conformance.oracles.range_proof.multiples import BASE, combined
+from conformance.oracles.range_proof.multiples import BASE, combine_generators
 from conformance.oracles.range_proof.system import BITS, LEFTS, RIGHTS, Transcript, generator
 
 # A point of order eight: twice doubled it is (0, -1).
@@ -27,13 +27,15 @@ class Forgery(StrEnum):
     POLYNOMIAL = "the polynomial's equation"
     INNER_PRODUCT = "the inner product's equation"
     SUBGROUP = "the subgroup check"
-    MOVED = "the subgroup check, the commitment on the equation's other side"
+    SUBGROUP_OTHER_SIDE = "the subgroup check, the commitment on the equation's other side"
     POINTS = "the subgroup check of the proof's points"
     VALUES = "the subgroup check of T1 and T2"
     ROUNDS = "the subgroup check of the rounds' points"
 
 
-TWISTED: Final = frozenset({Forgery.SUBGROUP, Forgery.MOVED, Forgery.POINTS, Forgery.VALUES, Forgery.ROUNDS})
+POINT_FORGERIES: Final = frozenset(
+    {Forgery.SUBGROUP, Forgery.SUBGROUP_OTHER_SIDE, Forgery.POINTS, Forgery.VALUES, Forgery.ROUNDS}
+)
 """Forgeries for a score that reaches its threshold: what is wrong is a point outside the subgroup.
 
 A verifier multiplies it by a scalar below L, and a point of small order vanishes where that scalar is a multiple of the
@@ -43,7 +45,7 @@ on either side of an equation. A commitment is alone, so that there is one forge
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
+class CommitmentOpening:
     """What the maker of a proof draws.
 
     Attributes:
@@ -53,72 +55,78 @@ class Secret:
     """
 
     score: int
-    blinding: int = field(repr=False)
+    blinding_scalar: int = field(repr=False)
     twist: Point = curve.NEUTRAL
 
 
-def secret(score: int, rng: random.Random, forgery: Forgery | None = None) -> Secret:
+def secret(score: int, rng: random.Random, forgery: Forgery | None = None) -> CommitmentOpening:
     """Return a secret for a score; the commitment of `SUBGROUP` and `MOVED` lies outside the subgroup."""
-    twisted = forgery in {Forgery.SUBGROUP, Forgery.MOVED}
-    return Secret(score, rng.randrange(1, L), _SMALL if twisted else curve.NEUTRAL)
+    is_twisted = forgery in {Forgery.SUBGROUP, Forgery.SUBGROUP_OTHER_SIDE}
+    return CommitmentOpening(score, rng.randrange(1, L), _SMALL if is_twisted else curve.NEUTRAL)
 
 
-def commitment_text(held: Secret) -> str:
+def commitment_text(opening: CommitmentOpening) -> str:
     """Return the commitment in base64."""
-    whole = combined({BASE: held.score, "H": held.blinding})
-    return base64.b64encode(curve.encode(curve.add(whole, held.twist))).decode()
+    whole = combine_generators({BASE: opening.score, "H": opening.blinding_scalar})
+    return base64.b64encode(curve.encode(curve.add(whole, opening.twist))).decode()
 
 
 def proof_of(
     payload: Mapping[str, Any],
-    held: Secret,
+    opening: CommitmentOpening,
     rng: random.Random,
     forgery: Forgery | None = None,
-    begun: Callable[[Mapping[str, Any]], Transcript] = Transcript,
+    new_transcript: Callable[[Mapping[str, Any]], Transcript] = Transcript,
 ) -> bytes:
     """Return a proof for a payload that has its commitment and threshold.
 
     An honest one needs a score that is not below the threshold. A forged one is for any score, but for those of
-    `TWISTED`, of which `SUBGROUP` and `MOVED` have a commitment that is wrong, `POINTS` an S, `VALUES` T1 and T2, and
-    `ROUNDS` both sides of a round. `begun` makes the transcript; with another one than everybody's the proof is of
+    `POINT_FORGERIES`, of which `SUBGROUP` and `MOVED` have a commitment that is wrong, `POINTS` an S, `VALUES` T1 and T2, and
+    `ROUNDS` both sides of a round. `new_transcript` makes the transcript; with another one than everybody's the proof is of
     another system.
     """
-    return _Making(payload, held, rng, forgery, begun).proof()
+    return _Prover(payload, opening, rng, forgery, new_transcript).proof()
 
 
-class _Making:
+class _Prover:
     """One proof in the making."""
 
     def __init__(
         self,
         payload: Mapping[str, Any],
-        held: Secret,
+        opening: CommitmentOpening,
         rng: random.Random,
         forgery: Forgery | None,
-        begun: Callable[[Mapping[str, Any]], Transcript],
+        new_transcript: Callable[[Mapping[str, Any]], Transcript],
     ) -> None:
-        self._payload, self._held, self._rng, self._forgery, self._begun = payload, held, rng, forgery, begun
-        self._value = (held.score - int(payload["threshold_milliunits"])) % L
-        if (forgery is None or forgery in TWISTED) and self._value >= 2**BITS:
+        self._payload, self._opening, self._rng, self._forgery, self._new_transcript = (
+            payload,
+            opening,
+            rng,
+            forgery,
+            new_transcript,
+        )
+        self._value = (opening.score - int(payload["threshold_milliunits"])) % L
+        if (forgery is None or forgery in POINT_FORGERIES) and self._value >= 2**BITS:
             raise ValueError("an honest proof needs a score that is not below the threshold")
 
     def proof(self) -> bytes:
-        while (made := self._made()) is None:
+        while (proof_bytes := self._try_proof()) is None:
             pass
-        return made
+        return proof_bytes
 
-    def _made(self) -> bytes | None:
+    def _try_proof(self) -> bytes | None:
         """Return a proof; None where no round of a `ROUNDS` forgery drew a scalar that does."""
         bits, excess = self._bits()
         alpha, rho = self._draw(), self._draw()
         left_masks, right_masks = [self._draw() for _ in bits], [self._draw() for _ in bits]
-        committed = combined({"H": alpha, "U": excess} | _named(bits, [bit - 1 for bit in bits]))
-        masks = combined({"H": rho} | _named(left_masks, right_masks))
+        bit_commitment = combine_generators({"H": alpha, "U": excess} | _name_scalars(bits, [bit - 1 for bit in bits]))
+        masks = combine_generators({"H": rho} | _name_scalars(left_masks, right_masks))
         if self._forgery is Forgery.POINTS:
             masks = curve.add(masks, _SMALL)
         while True:
-            transcript = self._begun(self._payload)
-            y, z = _sent(transcript, {"A": curve.encode(committed), "S": curve.encode(masks)}, "y", "z")
+            transcript = self._new_transcript(self._payload)
+            y, z = _send(transcript, {"A": curve.encode(bit_commitment), "S": curve.encode(masks)}, "y", "z")
             if self._twist_vanishes(z):
                 break
             rho, masks = rho + 1, curve.add(masks, generator("H"))
@@ -131,29 +139,29 @@ class _Making:
         while True:
             tau_1, tau_2 = self._draw(), self._draw()
             linear, quadratic = _pedersen(t_1, tau_1, twist), _pedersen(t_2, tau_2, twist)
-            asked = copy(transcript)
-            (x,) = _sent(asked, {"T1": linear, "T2": quadratic}, "x")
+            trial = copy(transcript)
+            (x,) = _send(trial, {"T1": linear, "T2": quadratic}, "x")
             if self._points_vanish(x):
                 break
-        transcript = asked
-        left = [(left_0[n] + x * left_masks[n]) % L for n in range(BITS)]
-        right = [(right_0[n] + x * right_1[n]) % L for n in range(BITS)]
-        t = (_inner(left, right) - excess) % L
+        transcript = trial
+        left_values = [(left_0[n] + x * left_masks[n]) % L for n in range(BITS)]
+        right_values = [(right_0[n] + x * right_1[n]) % L for n in range(BITS)]
+        t = (_inner(left_values, right_values) - excess) % L
         if self._forgery is Forgery.INNER_PRODUCT:
             delta = (z - z * z) * sum(ups) - z**3 * (2**BITS - 1)
             t = (z * z * self._value + delta + x * t_1 + x * x * t_2) % L
-        tau_x, mu = (tau_2 * x * x + tau_1 * x + z * z * self._held.blinding) % L, (alpha + rho * x) % L
-        opened = {"tau_x": _scalar(tau_x), "mu": _scalar(mu), "t": _scalar(t)}
-        (w,) = _sent(transcript, opened, "w")
+        tau_x, mu = (tau_2 * x * x + tau_1 * x + z * z * self._opening.blinding_scalar) % L, (alpha + rho * x) % L
+        scalars = {"tau_x": _scalar(tau_x), "mu": _scalar(mu), "t": _scalar(t)}
+        (w,) = _send(transcript, scalars, "w")
         if self._forgery is Forgery.W:
             w = 1
-        folded = _folded(transcript, left, right, y, w, twisted=self._forgery is Forgery.ROUNDS)
-        firsts = (curve.encode(committed), curve.encode(masks), linear, quadratic)
-        return None if folded is None else b"".join((*firsts, *opened.values(), *folded))
+        rounds = _fold_rounds(transcript, left_values, right_values, y, w, is_twisted=self._forgery is Forgery.ROUNDS)
+        firsts = (curve.encode(bit_commitment), curve.encode(masks), linear, quadratic)
+        return None if rounds is None else b"".join((*firsts, *scalars.values(), *rounds))
 
     def _twist_vanishes(self, z: int) -> bool:
         """Return whether what is wrong about the commitment vanishes: the verifier multiplies it by z^2, or by -z^2."""
-        if self._forgery is Forgery.MOVED:
+        if self._forgery is Forgery.SUBGROUP_OTHER_SIDE:
             return -z * z % L % 8 == 0
         return self._forgery is not Forgery.SUBGROUP or z * z % L % 8 == 0
 
@@ -161,7 +169,7 @@ class _Making:
         """Return whether what is wrong about S, or T1 and T2, vanishes: they are multiplied by x, x and x^2."""
         if self._forgery is Forgery.POINTS:
             return x % 8 == 0
-        return self._forgery is not Forgery.VALUES or _alike(x, x * x)
+        return self._forgery is not Forgery.VALUES or _has_same_parity(x, x * x)
 
     def _bits(self) -> tuple[list[int], int]:
         """Return the vector that stands for bits, and the multiple of U that goes with it.
@@ -178,82 +186,87 @@ class _Making:
         return self._rng.randrange(1, L)
 
 
-def _sent(transcript: Transcript, items: Mapping[str, bytes], *answered: str) -> list[int]:
+def _send(transcript: Transcript, items: Mapping[str, bytes], *challenge_names: str) -> list[int]:
     for name, value in items.items():
         transcript.item(name, value)
-    return [transcript.challenge(name) for name in answered]
+    return [transcript.challenge(name) for name in challenge_names]
 
 
-def _named(lefts: Sequence[int], rights: Sequence[int]) -> dict[str, int]:
+def _name_scalars(lefts: Sequence[int], rights: Sequence[int]) -> dict[str, int]:
     """Return scalars of all G_n and all H_n by those names."""
     return dict(zip((*LEFTS, *RIGHTS), (*lefts, *rights), strict=True))
 
 
-def _folded(
-    transcript: Transcript, left: Sequence[int], right: Sequence[int], y: int, w: int, *, twisted: bool
+def _fold_rounds(
+    transcript: Transcript, left_values: Sequence[int], right_values: Sequence[int], y: int, w: int, *, is_twisted: bool
 ) -> list[bytes] | None:
     """Return the sides of the six rounds, and a and b, all encoded.
 
-    Where they are `twisted` both sides of the first round that draws a scalar for it are wrong; None if none does.
+    Where they are `is_twisted` both sides of the first round that draws a scalar for it are wrong; None if none does.
     The generators are folded in numbers only: each stands for a sum of the first ones, with a weight for each of them.
     """
     down = pow(y, -1, L)
     weights = [1] * BITS, [pow(down, n, L) for n in range(BITS)]
     sides: list[bytes] = []
-    while (half := len(left) // 2) > 0:
+    while (half := len(left_values) // 2) > 0:
         number = len(sides) // 2 + 1
         pair = {
-            f"{side}_{number}": combined(_side(left, right, weights, w, upper=upper))
+            f"{side}_{number}": combine_generators(_side(left_values, right_values, weights, w, upper=upper))
             for side, upper in (("L", True), ("R", False))
         }
-        if twisted:
+        if is_twisted:
             wrong = {name: curve.add(point, _HALF) for name, point in pair.items()}
-            (u,) = _sent(copy(transcript), _encoded(wrong), f"u_{number}")
-            if _alike(u * u, pow(u, -2, L)):
-                pair, twisted = wrong, False
-        encoded = _encoded(pair)
-        (u,) = _sent(transcript, encoded, f"u_{number}")
-        sides += encoded.values()
+            (u,) = _send(copy(transcript), _encode_points(wrong), f"u_{number}")
+            if _has_same_parity(u * u, pow(u, -2, L)):
+                pair, is_twisted = wrong, False
+        encoded_pair = _encode_points(pair)
+        (u,) = _send(transcript, encoded_pair, f"u_{number}")
+        sides += encoded_pair.values()
         back = pow(u, -1, L)
         for n in range(BITS):
             of_left, of_right = (u, back) if n & half else (back, u)
             weights[0][n], weights[1][n] = weights[0][n] * of_left % L, weights[1][n] * of_right % L
-        left = [(u * left[n] + back * left[n + half]) % L for n in range(half)]
-        right = [(back * right[n] + u * right[n + half]) % L for n in range(half)]
-    return None if twisted else [*sides, _scalar(left[0]), _scalar(right[0])]
+        left_values = [(u * left_values[n] + back * left_values[n + half]) % L for n in range(half)]
+        right_values = [(back * right_values[n] + u * right_values[n + half]) % L for n in range(half)]
+    return None if is_twisted else [*sides, _scalar(left_values[0]), _scalar(right_values[0])]
 
 
 def _side(
-    left: Sequence[int], right: Sequence[int], weights: tuple[Sequence[int], Sequence[int]], w: int, *, upper: bool
+    left_values: Sequence[int],
+    right_values: Sequence[int],
+    weights: tuple[Sequence[int], Sequence[int]],
+    w: int,
+    *,
+    upper: bool,
 ) -> dict[str, int]:
     """Return the scalars of a round's L, which has the upper half of the G_n, or of its R, which has the lower."""
-    half = len(left) // 2
+    half = len(left_values) // 2
     low, high = slice(None, half), slice(half, None)
-    one, other = (low, high) if upper else (high, low)
-    terms = {"U": w * _inner(left[one], right[other])}
+    left_half, right_half = (low, high) if upper else (high, low)
+    terms = {"U": w * _inner(left_values[left_half], right_values[right_half])}
     for n, (of_left, of_right) in enumerate(zip(*weights, strict=True)):
         if bool(n & half) is upper:
-            terms[LEFTS[n]] = of_left * left[one][n % half]
+            terms[LEFTS[n]] = of_left * left_values[left_half][n % half]
         else:
-            terms[RIGHTS[n]] = of_right * right[other][n % half]
+            terms[RIGHTS[n]] = of_right * right_values[right_half][n % half]
     return terms
 
 
-def _alike(one: int, other: int) -> bool:
+def _has_same_parity(first: int, second: int) -> bool:
     """Return whether two scalars are both even or both odd."""
-    return (one % L + other % L) % 2 == 0
+    return (first % L + second % L) % 2 == 0
 
 
-def _encoded(points: Mapping[str, Point]) -> dict[str, bytes]:
+def _encode_points(points: Mapping[str, Point]) -> dict[str, bytes]:
     return {name: curve.encode(point) for name, point in points.items()}
 
 
-def _inner(one: Sequence[int], other: Sequence[int]) -> int:
-    return sum(a * b for a, b in zip(one, other, strict=True)) % L
+def _inner(first: Sequence[int], second: Sequence[int]) -> int:
+    return sum(a * b for a, b in zip(first, second, strict=True)) % L
 
 
-def _pedersen(value: int, blinding: int, twist: Point) -> bytes:
-    return curve.encode(curve.add(combined({BASE: value, "H": blinding}), twist))
+def _pedersen(value: int, blinding_scalar: int, twist: Point) -> bytes:
+    return curve.encode(curve.add(combine_generators({BASE: value, "H": blinding_scalar}), twist))
 
 
 def _scalar(value: int) -> bytes:

@@ -18,7 +18,7 @@ _DIGITS = 64
 _FEW = 16
 
 
-def combined(terms: Mapping[str, int]) -> Point:
+def combine_generators(terms: Mapping[str, int]) -> Point:
     """Return the sum of multiples of generators.
 
     Args:
@@ -38,12 +38,12 @@ def combined(terms: Mapping[str, int]) -> Point:
             elif digit < half:
                 plus, minus, product = point
                 buckets[half - digit] = _plus(buckets[half - digit], (minus, plus, -product))
-    running = whole = NEUTRAL
+    suffix_sum = whole = NEUTRAL
     for bucket in buckets[:0:-1]:
         if bucket is not NEUTRAL:
-            running = curve.add(running, bucket)
-        if running is not NEUTRAL:
-            whole = curve.add(whole, running)
+            suffix_sum = curve.add(suffix_sum, bucket)
+        if suffix_sum is not NEUTRAL:
+            whole = curve.add(whole, suffix_sum)
     return whole
 
 
@@ -53,10 +53,10 @@ def _digits(number: int, width: int) -> list[int]:
     return list(whole) if width == 8 else [digit for byte in whole for digit in (byte & 15, byte >> 4)]
 
 
-def _plus(one: Point, other: _Ready) -> Point:
+def _plus(point: Point, table_point: _Ready) -> Point:
     """Return the sum of a point and one out of a table."""
-    x, y, z, t = one
-    plus, minus, product = other
+    x, y, z, t = point
+    plus, minus, product = table_point
     a, b, c, d = (y - x) * minus % P, (y + x) * plus % P, t * product % P, 2 * z
     e, f, g, h = b - a, d - c, d + c, b + a
     return e * f % P, g * h % P, f * g % P, e * h % P
@@ -66,12 +66,12 @@ def _plus(one: Point, other: _Ready) -> Point:
 def _table(name: str) -> tuple[_Ready, ...]:
     """Return what a generator is times 16^n."""
     point = curve.BASE if name == BASE else generator(name)
-    found: list[Point] = []
+    multiples: list[Point] = []
     for _ in range(_DIGITS):
-        found.append(point)
+        multiples.append(point)
         for _ in range(4):
             point = curve.double(point)
-    return tuple(map(_ready, found, _inverses([one[2] for one in found])))
+    return tuple(map(_ready, multiples, _inverses([one[2] for one in multiples])))
 
 
 def _ready(point: Point, back: int) -> _Ready:
@@ -84,8 +84,8 @@ def _inverses(numbers: list[int]) -> list[int]:
     products = [1]
     for number in numbers:
         products.append(products[-1] * number % P)
-    back, found = pow(products[-1], -1, P), []
+    back, inverses = pow(products[-1], -1, P), []
     for number, before in zip(reversed(numbers), reversed(products[:-1]), strict=True):
-        found.append(back * before % P)
+        inverses.append(back * before % P)
         back = back * number % P
-    return found[::-1]
+    return inverses[::-1]

@@ -35,11 +35,11 @@ def generator(name: str) -> Point:
     for counter in count():
         digest = hashlib.sha512(f"{NAME} generator {name} {counter}".encode()).digest()
         try:
-            found = curve.multiply(8, curve.decode(digest[:32]))
+            point = curve.multiply(8, curve.decode(digest[:32]))
         except curve.NoPoint:
             continue
-        if not curve.same(found, curve.NEUTRAL):
-            return found
+        if not curve.is_same(point, curve.NEUTRAL):
+            return point
     raise AssertionError("counting ends never")
 
 
@@ -70,7 +70,7 @@ class Transcript:
             ZeroChallenge: It is zero.
         """
         self.item("challenge", name.encode())
-        drawn = int.from_bytes(hashlib.sha512(self._items).digest(), "little") % curve.L
-        if drawn == 0:
+        challenge = int.from_bytes(hashlib.sha512(self._items).digest(), "little") % curve.L
+        if challenge == 0:
             raise ZeroChallenge(name)
-        return drawn
+        return challenge

@@ -58,22 +58,22 @@ def refusal_of(payload: Mapping[str, Any], proof: bytes) -> Refusal | None:
     if any(scalar >= L for scalar in scalars.values()):
         return Refusal.SCALAR
     try:
-        drawn = _challenges(payload, parts)
+        challenges = _challenges(payload, parts)
     except ZeroChallenge:
         return Refusal.CHALLENGE
-    if not _polynomial(commitment, int(payload["threshold_milliunits"]), points, scalars, drawn):
+    if not _polynomial(commitment, int(payload["threshold_milliunits"]), points, scalars, challenges):
         return Refusal.POLYNOMIAL
-    return None if _inner_product(points, scalars, drawn) else Refusal.INNER_PRODUCT
+    return None if _inner_product(points, scalars, challenges) else Refusal.INNER_PRODUCT
 
 
 def _commitment(payload: Mapping[str, Any]) -> bytes:
     try:
-        found = base64.b64decode(str(payload["commitment_b64"]), validate=True)
+        commitment = base64.b64decode(str(payload["commitment_b64"]), validate=True)
     except (KeyError, binascii.Error) as fault:
         raise ValueError("the payload has no commitment") from fault
-    if len(found) != 32:
+    if len(commitment) != 32:
         raise ValueError("a commitment is 32 bytes")
-    return found
+    return commitment
 
 
 @lru_cache(maxsize=1024)
@@ -83,41 +83,45 @@ def _element(data: bytes) -> Point | None:
         point = curve.decode(data)
     except curve.NoPoint:
         return None
-    return point if curve.in_subgroup(point) else None
+    return point if curve.is_in_subgroup(point) else None
 
 
 def _challenges(payload: Mapping[str, Any], parts: Mapping[str, bytes]) -> dict[str, int]:
-    transcript, drawn = Transcript(payload), {}
+    transcript, challenges = Transcript(payload), {}
     steps = [
         (POINTS_FIRST[:2], ("y", "z")),
         (POINTS_FIRST[2:], ("x",)),
         (SCALARS_FIRST, ("w",)),
         *(((f"L_{n}", f"R_{n}"), (f"u_{n}",)) for n in range(1, ROUNDS + 1)),
     ]
-    for sent, answered in steps:
-        for name in sent:
+    for item_names, challenge_names in steps:
+        for name in item_names:
             transcript.item(name, parts[name])
-        for name in answered:
-            drawn[name] = transcript.challenge(name)
-    return drawn
+        for name in challenge_names:
+            challenges[name] = transcript.challenge(name)
+    return challenges
 
 
 def _polynomial(
-    commitment: Point, threshold: int, points: Mapping[str, Point], scalars: Mapping[str, int], drawn: Mapping[str, int]
+    commitment: Point,
+    threshold: int,
+    points: Mapping[str, Point],
+    scalars: Mapping[str, int],
+    challenges: Mapping[str, int],
 ) -> bool:
     """t*G + tau_x*H against z^2*V + delta*G + x*T1 + x^2*T2, where V is the commitment less the threshold."""
-    x, y, z = drawn["x"], drawn["y"], drawn["z"]
+    x, y, z = challenges["x"], challenges["y"], challenges["z"]
     series = (pow(y, BITS, L) - 1) * pow(y - 1, -1, L) if y != 1 else BITS
     delta = (z - z * z) * series - pow(z, 3, L) * (2**BITS - 1)
-    value = curve.add(commitment, curve.negated(curve.multiply(threshold, curve.BASE)))
-    right = [(z * z, value), (delta, curve.BASE), (x, points["T1"]), (x * x, points["T2"])]
-    left = [(-scalars["t"], curve.BASE), (-scalars["tau_x"], generator("H"))]
-    return _vanishes(right + left)
+    value = curve.add(commitment, curve.negate(curve.multiply(threshold, curve.BASE)))
+    right_terms = [(z * z, value), (delta, curve.BASE), (x, points["T1"]), (x * x, points["T2"])]
+    left_terms = [(-scalars["t"], curve.BASE), (-scalars["tau_x"], generator("H"))]
+    return _vanishes(right_terms + left_terms)
 
 
-def _inner_product(points: Mapping[str, Point], scalars: Mapping[str, int], drawn: Mapping[str, int]) -> bool:
+def _inner_product(points: Mapping[str, Point], scalars: Mapping[str, int], challenges: Mapping[str, int]) -> bool:
     """Fold the vectors of generators by the challenges, in numbers only, and compare with what was folded."""
-    x, y, z, w = (drawn[name] for name in ("x", "y", "z", "w"))
+    x, y, z, w = (challenges[name] for name in ("x", "y", "z", "w"))
     a, b = scalars["a"], scalars["b"]
     lefts, rights = vectors()
     left_weights, right_weights = [1] * BITS, [1] * BITS
@@ -125,7 +129,7 @@ def _inner_product(points: Mapping[str, Point], scalars: Mapping[str, int], draw
     terms = [(1, points["A"]), (x, points["S"]), (-scalars["mu"], generator("H"))]
     terms.append((w * (scalars["t"] - a * b), generator("U")))
     for number in range(1, ROUNDS + 1):
-        u = drawn[f"u_{number}"]
+        u = challenges[f"u_{number}"]
         back = pow(u, -1, L)
         for place in range(BITS):
             upper = place & half
@@ -143,4 +147,4 @@ def _inner_product(points: Mapping[str, Point], scalars: Mapping[str, int], draw
 
 def _vanishes(terms: list[tuple[int, Point]]) -> bool:
     """Return whether a sum of multiples of elements is neutral."""
-    return curve.same(curve.combine([n % L for n, _ in terms], [point for _, point in terms]), curve.NEUTRAL)
+    return curve.is_same(curve.combine([n % L for n, _ in terms], [point for _, point in terms]), curve.NEUTRAL)

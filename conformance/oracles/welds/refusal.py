@@ -34,10 +34,10 @@ STAGES: Final = (
     SETTLEMENT,
 )
 INVALID_TRANSACTION: Final = "invalid_transaction"
-UNSUPPORTED: Final = "unsupported_transaction"
+UNSUPPORTED_CODE: Final = "unsupported_transaction"
 
 
-class Refused(Exception):
+class PaymentRefusal(Exception):
     """A payment that does not pay its challenge.
 
     Attributes:
@@ -60,10 +60,10 @@ def demand(holds: bool, stage: str, code: str, why: str) -> None:
         Refused: It does not.
     """
     if not holds:
-        raise Refused(stage, code, why)
+        raise PaymentRefusal(stage, code, why)
 
 
-def intact(holds: bool, why: str) -> None:
+def demand_valid(holds: bool, why: str) -> None:
     """Refuse a transaction that no chain takes.
 
     Raises:
@@ -72,17 +72,17 @@ def intact(holds: bool, why: str) -> None:
     demand(holds, TRANSACTION, INVALID_TRANSACTION, why)
 
 
-def broken(why: str) -> Refused:
+def invalid_transaction(why: str) -> PaymentRefusal:
     """Return the refusal of a transaction that no chain takes."""
-    return Refused(TRANSACTION, INVALID_TRANSACTION, why)
+    return PaymentRefusal(TRANSACTION, INVALID_TRANSACTION, why)
 
 
-def of_age(challenge: Mapping[str, Any], block_time: int) -> None:
+def demand_age(challenge: Mapping[str, Any], block_time: int) -> None:
     """Refuse a payment made before the challenge was issued or after it ended, a minute of skew allowed each way.
 
     Raises:
         Refused: Its block has another time.
     """
-    issued, ends = challenge["issued_at"], challenge["issued_at"] + challenge["ttl_seconds"]
-    demand(block_time >= issued - AGE_SKEW_SECONDS, AGE, "payment_too_old", "its block is older than the challenge")
+    issued_at, ends = challenge["issued_at"], challenge["issued_at"] + challenge["ttl_seconds"]
+    demand(block_time >= issued_at - AGE_SKEW_SECONDS, AGE, "payment_too_old", "its block is older than the challenge")
     demand(block_time <= ends + AGE_SKEW_SECONDS, AGE, "challenge_expired", "its block is later than the challenge")

@@ -43,8 +43,8 @@ def decode(raw: bytes) -> Item:
 def _head(length: int, base: int) -> bytes:
     if length <= _SHORT:
         return bytes([base + length])
-    written = length.to_bytes((length.bit_length() + 7) // 8, "big")
-    return bytes([base + _SHORT + len(written)]) + written
+    length_bytes = length.to_bytes((length.bit_length() + 7) // 8, "big")
+    return bytes([base + _SHORT + len(length_bytes)]) + length_bytes
 
 
 def _item(raw: bytes, at: int, depth: int) -> tuple[Item, int]:
@@ -71,9 +71,9 @@ def _extent(raw: bytes, at: int, base: int) -> tuple[int, int]:
     length, start = raw[at] - base, at + 1
     if length > _SHORT:
         start += length - _SHORT
-        written = raw[at + 1 : start]
-        length = int.from_bytes(written, "big")
-        if written[:1] in {b"", b"\0"} or length <= _SHORT:
+        length_bytes = raw[at + 1 : start]
+        length = int.from_bytes(length_bytes, "big")
+        if length_bytes[:1] in {b"", b"\0"} or length <= _SHORT:
             raise Malformed("a length is not in its shortest form")
     if start + length > len(raw):
         raise Malformed("an item is cut off")

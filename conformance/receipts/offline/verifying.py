@@ -216,7 +216,7 @@ def _examined(found: Found, keys: KeySet, expected_payment_hash: str | None) -> 
 
 def _compared(examination: Examination, given: Mapping[str, Any], token: str) -> list[Binding]:
     """Return the bindings of a receipt that passed the steps; an unsigned payload is not compared."""
-    if not examination.verified:
+    if not examination.is_verified:
         return []
     response = given.get("response")
     told_also = {} if response is None else {"response": {**response, "receipt": token}}
@@ -225,7 +225,7 @@ def _compared(examination: Examination, given: Mapping[str, Any], token: str) ->
 
 def _issuer(examination: Examination, keys: KeySet) -> Issuer:
     claimed = claimed_dids(examination.claims)
-    if not examination.verified:
+    if not examination.is_verified:
         return Issuer("not_judged", keys.did, claimed, "the steps before failed")
     if keys.did is None:
         return Issuer("not_judged", None, claimed, "the key was given without a DID; you say whose it is")

@@ -16,7 +16,7 @@ from conformance.oracles import falcon_making
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from conformance.oracles.range_proof.curve import L
-from conformance.oracles.range_proof.making import TWISTED, Forgery, commitment_text, proof_of, secret
+from conformance.oracles.range_proof.making import POINT_FORGERIES, Forgery, commitment_text, proof_of, secret
 from conformance.oracles.range_proof.system import LAYOUT, NAME
 from conformance.surfaces.control_plane.played_hub import kid_of
 from conformance.vocabulary.networks import EXAMPLE
@@ -91,7 +91,7 @@ async def issued_receipt(case: Case, label: str, forgery: Forgery | None = None)
 def _proven(did: str, payload: Mapping[str, Any], forgery: Forgery | None, proving: float, signing: float) -> Issued:
     """Return a receipt with its proof; the two seeds decide everything that is drawn for it."""
     rng = random.Random(proving)  # noqa: S311 - the suite's choice
-    held = secret(_HIGH if forgery is None or forgery in TWISTED else _LOW, rng, forgery)
+    held = secret(_HIGH if forgery is None or forgery in POINT_FORGERIES else _LOW, rng, forgery)
     stated = {**payload, "commitment_b64": commitment_text(held)}
     proof = proof_of(stated, held, rng, forgery)
     return _signed(did, stated | {"proof_b64": _base64(proof)}, signing)

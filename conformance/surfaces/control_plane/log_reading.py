@@ -95,7 +95,7 @@ def oldest_first(entries: Sequence[Mapping[str, Any]]) -> Entries:
     columns = [[one[name] for one in flat] for name in sorted(shared)]
     if any(_falls(column[::-1]) for column in columns):
         return list(entries)
-    turned = any(map(_falls, columns)) or audit_chain.begins(flat[::-1])
+    turned = any(map(_falls, columns)) or audit_chain.is_first_page(flat[::-1])
     return list(entries[::-1] if turned else entries)
 
 

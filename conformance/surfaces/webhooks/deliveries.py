@@ -131,7 +131,7 @@ def forgeries(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, D
         "one digit of v1 changed": value(lambda _, v1: f"t={t},v1={v1[:-1]}{'1' if v1[-1] == '0' else '0'}"),
         "v1 is a hash without a key": value(
             lambda one, _: webhook_signature.header(
-                t, hashlib.sha256(webhook_signature.covered(template, t, one.body)).hexdigest()
+                t, hashlib.sha256(webhook_signature.covered_bytes(template, t, one.body)).hexdigest()
             )
         ),
         "v1 under another name": value(lambda _, v1: f"t={t},v0={v1}"),

@@ -42,7 +42,7 @@ def usable_header(case: Case, received: Received) -> SignatureHeader:
         Inconclusive: It has no usable one, which WH-SIG-01 and -02 judge.
     """
     header = header_of(case, received)
-    if header is None or not header.usable:
+    if header is None or not header.is_usable:
         raise Inconclusive("a delivery has no signature header with a time and a v1, which WH-SIG-01 and -02 judge")
     return header
 

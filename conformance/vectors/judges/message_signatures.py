@@ -25,7 +25,7 @@ def judge(given: Mapping[str, Any]) -> Verdict:
     found = judged(given["message"], given["key"], given["policy"])
     base = None if found.base is None else found.base.text
     values = {} if base is None else {"signature_base": base}
-    if found.valid:
+    if found.is_valid:
         return Verdict.holds(**values)
     codes = tuple(dict.fromkeys(fault.code for fault in found.faults))
     return Verdict.refused(codes[0].step, *codes, **values)

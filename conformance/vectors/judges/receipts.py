@@ -38,7 +38,7 @@ def judge(input: Mapping[str, Any]) -> Verdict:  # noqa: A002 - the word of the 
     """
     found = examine(input.get("jws"), input.get("jwks"), expected_payment_hash=input.get("expected_payment_hash"))
     if found.fault is not None:
-        return _refused(found.passed, found.fault)
+        return _refused(found.passed_steps, found.fault)
     wrong = dict.fromkeys(one.code for one in faults(found.claims, input))
     return Verdict.refused("bindings", *wrong, **_values(found)) if wrong else Verdict.holds(**_values(found))
 

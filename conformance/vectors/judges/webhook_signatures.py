@@ -27,7 +27,7 @@ def judge(given: Mapping[str, Any]) -> Verdict:
         return Verdict.refused("header")
     mac, holds = _signature(header, header.t, given)
     told = {"t": header.t, "mac": mac}
-    if oracle.stale(header.t, given["now"], given["tolerance_seconds"]):
+    if oracle.is_stale(header.t, given["now"], given["tolerance_seconds"]):
         return Verdict.refused("time", **told)
     return Verdict.holds(**told) if holds else Verdict.refused("signature", **told)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
-from conformance.oracles.welds.refusal import Refused
+from conformance.oracles.welds.refusal import PaymentRefusal
 from conformance.vectors.judges import Verdict
 from conformance.vocabulary.claims import LANES
 
@@ -17,7 +17,7 @@ def judge(given: Mapping[str, Any]) -> Verdict:
     """Return the verdict on the evidence of one lane; it tells who paid, and which transaction it was."""
     try:
         return Verdict.holds(**_welded(given))
-    except Refused as refusal:
+    except PaymentRefusal as refusal:
         return Verdict.refused(refusal.stage, refusal.code)
 
 

@@ -13,7 +13,7 @@ from solders.transaction import VersionedTransaction
 
 from conformance.first_look.forged_payment import forged_payments
 from conformance.oracles.welds.algorand.transaction import SignedTransaction as AlgorandTransaction
-from conformance.oracles.welds.refusal import Refused
+from conformance.oracles.welds.refusal import PaymentRefusal
 from conformance.oracles.welds.solana.accounts import associated_account
 from tests.conformance.first_look.test_x402_rules import terms
 
@@ -75,7 +75,7 @@ def test_a_transaction_of_algorand_is_read_by_stock_code_and_signed_by_no_accoun
     assert isinstance(transfer, AssetTransferTxn)
     assert (transfer.receiver, transfer.amount, transfer.index) == (PAYEE, 10000, 10458941)
     assert transfer.genesis_hash.startswith("SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe")
-    with pytest.raises(Refused, match="its signature does not hold"):
+    with pytest.raises(PaymentRefusal, match="its signature does not hold"):
         AlgorandTransaction.read(base64.b64decode(encoded))
 
 

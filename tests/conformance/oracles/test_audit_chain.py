@@ -89,25 +89,25 @@ LOG = log_of(12)
 @pytest.mark.parametrize(
     ("log", "kind", "place", "seq"),
     [
-        (changed(LOG, 4, subject="did:web:other.example"), Kind.ALTERED, 4, 5),
-        (changed(LOG, 0, actor="system"), Kind.ALTERED, 0, 1),
-        (changed(LOG, 11, ts_ms=1.5), Kind.ALTERED, 11, 12),
-        (changed(LOG, 3, added=True), Kind.ALTERED, 3, 4),
-        (changed(LOG, 3, subject="\ud800"), Kind.ALTERED, 3, 4),
-        (changed(LOG, 7, mac="f" * 64), Kind.ALTERED, 7, 8),
-        (changed(LOG, 7, mac=LOG[7]["mac"].upper()), Kind.ALTERED, 7, 8),
-        (changed(LOG, 7, prev_mac=LOG[5]["mac"]), Kind.ALTERED, 7, 8),
-        (changed(LOG, 6, seq=9), Kind.ALTERED, 6, 9),
-        (LOG[:5] + LOG[6:], Kind.MISSING, 5, 6),
-        (LOG[:5] + LOG[9:], Kind.MISSING, 5, 6),
-        (LOG[1:], Kind.MISSING, 0, 1),
-        (swapped(LOG, 5, 6), Kind.REORDERED, 5, 7),
-        (swapped(LOG, 0, 11), Kind.REORDERED, 0, 12),
-        (LOG[:6] + LOG[5:], Kind.REORDERED, 6, 6),
-        (relinked(LOG, 4), Kind.UNLINKED, 4, 5),
-        (changed(LOG, 2, seq="3"), Kind.MALFORMED, 2, None),
-        (changed(LOG, 2, mac=None), Kind.MALFORMED, 2, None),
-        (changed(changed(LOG, 8, actor="x"), 4, actor="x"), Kind.ALTERED, 4, 5),
+        (changed(LOG, 4, subject="did:web:other.example"), Kind.ALTERED_ENTRY, 4, 5),
+        (changed(LOG, 0, actor="system"), Kind.ALTERED_ENTRY, 0, 1),
+        (changed(LOG, 11, ts_ms=1.5), Kind.ALTERED_ENTRY, 11, 12),
+        (changed(LOG, 3, added=True), Kind.ALTERED_ENTRY, 3, 4),
+        (changed(LOG, 3, subject="\ud800"), Kind.ALTERED_ENTRY, 3, 4),
+        (changed(LOG, 7, mac="f" * 64), Kind.ALTERED_ENTRY, 7, 8),
+        (changed(LOG, 7, mac=LOG[7]["mac"].upper()), Kind.ALTERED_ENTRY, 7, 8),
+        (changed(LOG, 7, prev_mac=LOG[5]["mac"]), Kind.ALTERED_ENTRY, 7, 8),
+        (changed(LOG, 6, seq=9), Kind.ALTERED_ENTRY, 6, 9),
+        (LOG[:5] + LOG[6:], Kind.MISSING_ENTRY, 5, 6),
+        (LOG[:5] + LOG[9:], Kind.MISSING_ENTRY, 5, 6),
+        (LOG[1:], Kind.MISSING_ENTRY, 0, 1),
+        (swapped(LOG, 5, 6), Kind.WRONG_ORDER, 5, 7),
+        (swapped(LOG, 0, 11), Kind.WRONG_ORDER, 0, 12),
+        (LOG[:6] + LOG[5:], Kind.WRONG_ORDER, 6, 6),
+        (relinked(LOG, 4), Kind.WRONG_LINK, 4, 5),
+        (changed(LOG, 2, seq="3"), Kind.MALFORMED_ENTRY, 2, None),
+        (changed(LOG, 2, mac=None), Kind.MALFORMED_ENTRY, 2, None),
+        (changed(changed(LOG, 8, actor="x"), 4, actor="x"), Kind.ALTERED_ENTRY, 4, 5),
     ],
 )
 def test_the_first_fault_is_named(log: Log, kind: Kind, place: int, seq: int | None) -> None:
@@ -133,7 +133,7 @@ def test_a_rewritten_tail_shows_where_the_head_is_known() -> None:
     assert first_fault(log, KEY) is None
     found = first_fault(log, KEY, head=Head(12, LOG[-1]["mac"]))
     assert found is not None
-    assert (found.kind, found.seq) == (Kind.ALTERED, 12)
+    assert (found.kind, found.seq) == (Kind.ALTERED_ENTRY, 12)
 
 
 def test_another_key_is_told_apart_from_an_altered_entry() -> None:
@@ -148,7 +148,7 @@ def test_a_part_of_a_log() -> None:
     assert first_fault(LOG[4:], KEY, partial=True) is None
     found = first_fault(LOG[4:6] + LOG[7:], KEY, partial=True)
     assert found is not None
-    assert (found.kind, found.seq) == (Kind.MISSING, 7)
+    assert (found.kind, found.seq) == (Kind.MISSING_ENTRY, 7)
 
 
 @pytest.mark.parametrize("value", [{"b": 1, "a": [True, None, 'é\n\\"/\x01']}, {"é": 1, "a": 2**60}, 1.5, [1e30, "x"]])
@@ -180,7 +180,7 @@ def foreign(count: int, recipe: str) -> Log:
 def test_how_a_foreign_log_is_made_is_found_out(recipe: str) -> None:
     """Names, recipe and form of the key are found among the usual ones; then the log is judged by them."""
     log = foreign(6, recipe)
-    form = audit_chain.found_form(log, "a secret of words")
+    form = audit_chain.find_form(log, "a secret of words")
     assert form is not None
     assert form.key == "text"
     key = audit_chain.key_bytes("a secret of words", form.key)
@@ -188,8 +188,8 @@ def test_how_a_foreign_log_is_made_is_found_out(recipe: str) -> None:
     log[3]["event"] = {"issuer": "did:web:elsewhere"}
     found = first_fault(log, key, form)
     assert found is not None
-    assert (found.kind, found.place) == (Kind.ALTERED, 3)
-    assert audit_chain.found_form(log, "another secret") is None
+    assert (found.kind, found.place) == (Kind.ALTERED_ENTRY, 3)
+    assert audit_chain.find_form(log, "another secret") is None
 
 
 @pytest.mark.parametrize("genesis", ["", "0" * 64, "genesis", "an unguessable word"])
@@ -202,7 +202,7 @@ def test_a_log_whose_entries_name_no_predecessor_may_begin_with_anything(genesis
         covered = before.encode() + rfc8785.dumps(entry)
         before = hmac.new(KEY, covered, hashlib.sha256).hexdigest().upper()
         log.append({**entry, "mac": before})
-    form = audit_chain.found_form(log, KEY.hex())
+    form = audit_chain.find_form(log, KEY.hex())
     assert form is not None
     assert (form.recipe, form.key) == ("prev-jcs", "hex")
     assert first_fault(log, KEY, form) is None
@@ -224,15 +224,15 @@ def test_the_profiles_own_form_has_one_spelling() -> None:
 
 def test_the_beginning_of_a_log_shows_by_what_is_no_mac() -> None:
     """The first entry names zeros, or nothing that is a MAC; turned round, a log does not begin so."""
-    assert audit_chain.begins(LOG)
-    assert not audit_chain.begins(LOG[::-1])
-    assert not audit_chain.begins(LOG[1:])
-    assert not audit_chain.begins(LOG[:1])
+    assert audit_chain.is_first_page(LOG)
+    assert not audit_chain.is_first_page(LOG[::-1])
+    assert not audit_chain.is_first_page(LOG[1:])
+    assert not audit_chain.is_first_page(LOG[:1])
 
 
 def test_links_show_without_a_key() -> None:
     """The two members that link entries are found; a log that links nothing has none."""
-    assert audit_chain.linked(LOG) == [("prev_mac", "mac")]
+    assert audit_chain.find_links(LOG) == [("prev_mac", "mac")]
     assert audit_chain.chain_values(LOG) == ["mac", "prev_mac"]
-    assert audit_chain.linked(swapped(LOG, 3, 4)) == []
-    assert audit_chain.linked([{"text": "a"}, {"text": "b"}]) == []
+    assert audit_chain.find_links(swapped(LOG, 3, 4)) == []
+    assert audit_chain.find_links([{"text": "a"}, {"text": "b"}]) == []

@@ -80,7 +80,7 @@ def test_a_padded_signature_is_another_coding(corpus: list[Signed]) -> None:
     public, message, signature = next(one for one in corpus if len(one[2]) < 1280)
     padded = signature.ljust(1280, b"\0")
     assert theirs((public, message, padded))
-    assert falcon.fault_of(public, message, padded) is falcon.FalconFault.CODING
+    assert falcon.fault_of(public, message, padded) is falcon.FalconFault.INVALID_CODING
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_a_padded_signature_is_another_coding(corpus: list[Signed]) -> None:
         (lambda p, s: (p, s + bytes(1463 - len(s))), falcon.FalconFault.LENGTH),
         (lambda p, s: (p, b"\x39" + s[1:]), falcon.FalconFault.HEADER),
         (lambda p, s: (p, b"\xba" + s[1:]), falcon.FalconFault.HEADER),
-        (lambda p, s: (p, s[:-1]), falcon.FalconFault.CODING),
-        (lambda p, s: (p, s[:41] + b"\x80\x80" + s[43:]), falcon.FalconFault.CODING),
-        (lambda p, s: (p, s[:41] + b"\x00\x00\x00\x08" + s[45:]), falcon.FalconFault.CODING),
+        (lambda p, s: (p, s[:-1]), falcon.FalconFault.INVALID_CODING),
+        (lambda p, s: (p, s[:41] + b"\x80\x80" + s[43:]), falcon.FalconFault.INVALID_CODING),
+        (lambda p, s: (p, s[:41] + b"\x00\x00\x00\x08" + s[45:]), falcon.FalconFault.INVALID_CODING),
     ],
 )
 def test_each_refusal_has_its_reason(change: object, fault: falcon.FalconFault, corpus: list[Signed]) -> None:

@@ -22,7 +22,7 @@ def payload(text: str | bytes) -> str:
 def test_a_receipt_that_verifies_passes_nine_steps() -> None:
     """Claims, kind and key are reported."""
     found = examine(GOOD, JWKS, expected_payment_hash=PAYABLE["settled_payment_ref"])
-    assert found.verified
+    assert found.is_verified
     assert [{"code": code, "result": "pass"} for code in STEPS] == found.checks
     assert (PAYABLE, "payable", SIGNER.jwk) == (found.claims, found.kind, found.jwk)
 
@@ -65,7 +65,7 @@ def test_the_first_step_that_fails_decides(token: Any, jwks: Any, code: str, pas
     """Its code, and how many steps passed before; the rest is skipped."""
     found = examine(token, jwks)
     assert found.fault is not None
-    assert (code, passed) == (found.fault.code, found.passed)
+    assert (code, passed) == (found.fault.code, found.passed_steps)
     results = ["pass"] * passed + ["fail"] + ["skipped"] * (8 - passed)
     assert results == [check["result"] for check in found.checks]
 

@@ -61,7 +61,7 @@ def test_stripes_own_verifier_takes_a_signed_header() -> None:
 )
 def test_the_operators_word_is_filled_in_once(template: str, message: bytes) -> None:
     """A template is filled in from left to right; what the body holds is never taken for a place."""
-    assert message == oracle.covered(template, 5, b'{"id":"{t}"}')
+    assert message == oracle.covered_bytes(template, 5, b'{"id":"{t}"}')
 
 
 def test_a_signed_string_must_cover_the_body() -> None:
@@ -156,4 +156,4 @@ def test_v2_verifies_with_its_secret_and_word_only() -> None:
 )
 def test_staleness_counts_to_either_side(now: float, expected: bool) -> None:
     """Exactly the tolerance is fresh; more than it is stale, in the past and in the future."""
-    assert oracle.stale(T, now, 300) is expected
+    assert oracle.is_stale(T, now, 300) is expected

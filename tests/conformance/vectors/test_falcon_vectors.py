@@ -107,7 +107,7 @@ def lenient_coding(pattern: str) -> Callable[[pytest.MonkeyPatch], None]:
     def read(coded: bytes) -> list[int]:
         bits = "".join(f"{byte:08b}" for byte in coded)
         if re.fullmatch(pattern, bits) is None:
-            raise falcon.NotFalcon(falcon.FalconFault.CODING)
+            raise falcon.NotFalcon(falcon.FalconFault.INVALID_CODING)
         ones = re.findall("([01])([01]{7})(0*)1", bits)[:1024]
         return [(-1 if sign == "1" else 1) * (int(low, 2) + 128 * len(zeros)) for sign, low, zeros in ones]
 
@@ -115,7 +115,7 @@ def lenient_coding(pattern: str) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def bound(beyond: int) -> Callable[[pytest.MonkeyPatch], None]:
-    return lambda patch: patch.setattr(falcon, "BOUND", falcon.BOUND + beyond)
+    return lambda patch: patch.setattr(falcon, "BOUND", falcon.LENGTH_BOUND + beyond)
 
 
 def reducing(patch: pytest.MonkeyPatch) -> None:
@@ -291,10 +291,10 @@ def test_both_canonical_forms_are_one() -> None:
     seen = 0
     for one in ALL:
         try:
-            found = envelope.opened(one["input"]["envelope"])
+            found = envelope.open_envelope(one["input"]["envelope"])
         except envelope.NoEnvelope:
             continue
-        assert found.signed == canonical(found.payload).encode(), one["id"]
+        assert found.signed_bytes == canonical(found.payload).encode(), one["id"]
         seen += 1
     assert seen > 100
 
@@ -326,7 +326,7 @@ def test_what_was_never_recorded_stops_the_build(tmp_path: Path) -> None:
 def test_a_vector_is_made_as_long_as_asked() -> None:
     """To the unit, whatever it was."""
     rng = random.Random(7)
-    for squared in (falcon.BOUND // 2, falcon.BOUND // 2 + 1):
+    for squared in (falcon.LENGTH_BOUND // 2, falcon.LENGTH_BOUND // 2 + 1):
         vector = lengthened([round(rng.gauss(0, 168)) for _ in range(1024)], squared)
         assert sum(one * one for one in vector) == squared
         assert len(vector) == 1024

@@ -19,7 +19,7 @@ import pytest
 import rfc8785
 import structlog
 
-from conformance.oracles.range_proof.making import TWISTED, Forgery
+from conformance.oracles.range_proof.making import POINT_FORGERIES, Forgery
 from conformance.oracles.range_proof.verifying import refusal_of
 from reference.addons.zkp_receipt.measuring import milliunits
 from reference.addons.zkp_receipt.receipts import ADDON
@@ -297,7 +297,7 @@ async def test_a_receipt_of_a_trusted_issuer_holds(zkp: httpx.AsyncClient) -> No
         (Forgery.POLYNOMIAL, "polynomial"),
         (Forgery.INNER_PRODUCT, "inner_product"),
         (Forgery.SUBGROUP, "commitment"),
-        (Forgery.MOVED, "commitment"),
+        (Forgery.SUBGROUP_OTHER_SIDE, "commitment"),
         (Forgery.POINTS, "point"),
         (Forgery.VALUES, "point"),
         (Forgery.ROUNDS, "point"),
@@ -305,7 +305,7 @@ async def test_a_receipt_of_a_trusted_issuer_holds(zkp: httpx.AsyncClient) -> No
 )
 async def test_a_forged_proof_is_refused(zkp: httpx.AsyncClient, forgery: Forgery, stage: str) -> None:
     """Even with a valid signature; the stage is reported, and the signed payload."""
-    payload = receipt_payload(912 if forgery in TWISTED else 3, forgery)
+    payload = receipt_payload(912 if forgery in POINT_FORGERIES else 3, forgery)
     told = await judged(zkp, ISSUER.issue(payload))
     assert (told["valid"], told["status"], told["reason"]) == (False, "invalid", "proof_invalid")
     assert (told["stage"], told["payload"]) == (stage, payload)

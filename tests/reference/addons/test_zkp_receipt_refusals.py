@@ -19,7 +19,7 @@ from tests.reference.addons.receipts import judged, receipt_payload
 from tests.reference.protocol.range_proof.receipts import element_of, placed
 
 ORDER_8 = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
-OTHER_ORDER_8 = curve.encode(curve.negated(curve.decode(ORDER_8)))  # as a number it is not below the group's order
+OTHER_ORDER_8 = curve.encode(curve.negate(curve.decode(ORDER_8)))  # as a number it is not below the group's order
 UNCANONICAL_IDENTITY = (curve.P + 1).to_bytes(32, "little")
 UNCANONICAL_POINT = (curve.P + 3).to_bytes(32, "little")  # of y = 3, which has a point
 UNCANONICAL_SCALAR = (curve.L + 2).to_bytes(32, "little")

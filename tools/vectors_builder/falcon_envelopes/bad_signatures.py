@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from conformance.oracles.credentials.judging import kid_of
-from conformance.oracles.falcon import DEGREE, MODULUS, SIGNATURE_MOST_BYTES, public_polynomial, signature_parts
-from conformance.oracles.falcon_making import compressed
+from conformance.oracles.falcon import DEGREE, MAX_SIGNATURE_BYTES, MODULUS, public_polynomial, signature_parts
+from conformance.oracles.falcon_making import compress
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft
@@ -114,7 +114,7 @@ def swapped(vector: list[int]) -> list[int]:
 
 def recoded(salt: bytes, vector: list[int]) -> bytes:
     """Return a signature of a salt and a vector, whose coding is as long as it is."""
-    return b"\x3a" + salt + compressed(vector)
+    return b"\x3a" + salt + compress(vector)
 
 
 def _codings() -> Iterator[Draft]:
@@ -174,8 +174,8 @@ def _lengths() -> Iterator[Draft]:
     yield refused(
         "sig_invalid/too_long",
         "by_one",
-        signed_with(held.ljust(SIGNATURE_MOST_BYTES + 1, b"\0")),
-        f"The signature is {SIGNATURE_MOST_BYTES + 1} bytes, the rest of them zeros: one more than any is.",
+        signed_with(held.ljust(MAX_SIGNATURE_BYTES + 1, b"\0")),
+        f"The signature is {MAX_SIGNATURE_BYTES + 1} bytes, the rest of them zeros: one more than any is.",
         "A library with a buffer of the longest signature must not be handed more.",
         pins=("P-KY-09",),
     )
@@ -198,7 +198,7 @@ def _ends() -> Iterator[Draft]:
             held.ljust(_PADDED, b"\0"),
             "The signature is filled up with zeros to 1280 bytes, as padded Falcon.",
         ),
-        "longest": (held.ljust(SIGNATURE_MOST_BYTES, b"\0"), "The signature is filled up with zeros to 1462 bytes."),
+        "longest": (held.ljust(MAX_SIGNATURE_BYTES, b"\0"), "The signature is filled up with zeros to 1462 bytes."),
     }
     for variant, (data, fault) in zeros.items():
         yield refused("sig_invalid/zeros_after_the_end", variant, signed_with(data), fault, why, pins=("P-KY-09",))

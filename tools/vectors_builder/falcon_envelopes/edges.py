@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from conformance.oracles.credentials.judging import kid_of
-from conformance.oracles.falcon import BOUND, DEGREE, SALT_BYTES
-from conformance.oracles.falcon_making import OneSignature, of_vector
+from conformance.oracles.falcon import DEGREE, LENGTH_BOUND, SALT_BYTES
+from conformance.oracles.falcon_making import OneSignature, sign_with_vector
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft, seed
@@ -59,10 +59,10 @@ def valid_drafts() -> Iterator[Draft]:
     """Yield those that hold."""
     shown = {
         "norm at_the_bound": (
-            Shape(_usual, squared=BOUND),
+            Shape(_usual, squared=LENGTH_BOUND),
             "The squared length may be the bound itself: too long is what is longer.",
         ),
-        "norm just_below": (Shape(_usual, squared=BOUND - 1), "One less than the bound, under another key."),
+        "norm just_below": (Shape(_usual, squared=LENGTH_BOUND - 1), "One less than the bound, under another key."),
         "signature_length shortest": (
             Shape(lambda rng: [rng.choice((-1, 1)) * rng.randint(1, 127) for _ in range(DEGREE)]),
             "No coefficient needs more than nine bits: 1193 bytes, far fewer than a signer's usual 1270.",
@@ -82,9 +82,9 @@ def valid_drafts() -> Iterator[Draft]:
 def refused_drafts() -> Iterator[Draft]:
     """Yield those that do not."""
     why = "The equation holds and the coding is right: only the length of the vector tells that nobody signed this."
-    for variant, squared in (("by_one", BOUND + 1), ("twice", 2 * BOUND)):
+    for variant, squared in (("by_one", LENGTH_BOUND + 1), ("twice", 2 * LENGTH_BOUND)):
         text, keys = _envelope(f"norm {variant}", Shape(_usual, squared=squared))
-        fault = f"The squared length of the signature's vector is {squared}, and {BOUND} is the most."
+        fault = f"The squared length of the signature's vector is {squared}, and {LENGTH_BOUND} is the most."
         yield refused("sig_invalid/norm", variant, text, fault, why, trusted=keys)
     for variant, value in (("highest", 2048), ("lowest", -2048)):
         text, keys = _envelope(f"beyond {variant}", _with_first(value))
@@ -130,7 +130,7 @@ def _drawn(rng: random.Random, message: bytes, shape: Shape) -> OneSignature:
         first = [round(rng.gauss(0, shape.spread)) for _ in range(DEGREE)]
         if shape.squared is not None:
             first = lengthened(first, shape.squared - sum(one * one for one in second))
-        made = of_vector(message, rng.randbytes(SALT_BYTES), first, second)
+        made = sign_with_vector(message, rng.randbytes(SALT_BYTES), first, second)
         if made is not None:
             return made
 

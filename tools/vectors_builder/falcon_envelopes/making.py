@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.oracles.credentials.envelope import opened
+from conformance.oracles.credentials.envelope import open_envelope
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft, holding, refusal
@@ -157,7 +157,7 @@ def holds(
         pins: Clauses by which alone it holds; none where the standards say so.
         rest: Further members of the input.
     """
-    found = opened(text)
+    found = open_envelope(text)
     kind = TOKEN if expect == TOKEN else "agent_passport" if "passport_id" in found.payload else "atb_certificate"
     rows = CERTIFICATE_ROWS if kind == "atb_certificate" else ROWS
     values = {"type": kind, "content_hash": found.content_hash}

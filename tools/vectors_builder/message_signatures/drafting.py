@@ -202,7 +202,7 @@ def signed(
         ValueError: A component is not in the message: the vector's author is wrong.
     """
     text = f"({components}){parameters}"
-    covered = headers.covered_of(label, structured.read_dictionary(f"{label}={text}")[label])
+    covered = headers.read_coverage(label, structured.read_dictionary(f"{label}={text}")[label])
     base = signature_base(members.message_of(message), covered, parameters_as_components=True)
     if base.text is None:
         raise ValueError(f"{text}: {base.faults}")

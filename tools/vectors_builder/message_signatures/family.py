@@ -28,12 +28,12 @@ def complaints(draft: Draft) -> Iterator[str]:
     message, key, policy = (draft.input[name] for name in ("message", "key", "policy"))
     found = judged(message, key, policy)
     whole = second_opinion.whole_message(message, key, policy)
-    if whole is not None and whole is not found.valid:
-        yield f"http-message-signatures says {whole}, the suite says {found.valid}"
+    if whole is not None and whole is not found.is_valid:
+        yield f"http-message-signatures says {whole}, the suite says {found.is_valid}"
     text = None if found.base is None else found.base.text
-    outcome = found.checked["signature"]
-    if text is not None and found.labelled is not None and outcome != "skipped":
-        holds = second_opinion.equation(key, found.labelled.signature, text)
+    outcome = found.outcomes["signature"]
+    if text is not None and found.signature is not None and outcome != "skipped":
+        holds = second_opinion.equation(key, found.signature.signature, text)
         if holds is not (outcome == "pass"):
             yield f"the equation: PyCryptodome says {holds}, the suite says {outcome}"
 

@@ -145,7 +145,7 @@ def _commitments() -> Iterator[Draft]:
     yield refused(
         "proof_invalid/forged_without_subgroup_check",
         "commitment_moved",
-        receipt(proven("forged moved", forgery=Forgery.MOVED)),
+        receipt(proven("forged moved", forgery=Forgery.SUBGROUP_OTHER_SIDE)),
         "The commitment lies outside the prime-order subgroup; both equations hold with it on their other side.",
         "Who leaves its subgroup check out and multiplies it by less z^2 takes it.",
         code="commitment",

@@ -146,7 +146,7 @@ def _committed() -> Iterator[Draft]:
             curve.add(point, curve.BASE),
             "The commitment has the base point added to it: a score of one more.",
         ),
-        "negated": (curve.negated(point), "The commitment is negated."),
+        "negated": (curve.negate(point), "The commitment is negated."),
         "blinded_again": (
             curve.add(point, generator("H")),
             "The commitment is blinded once more, with the same score.",
@@ -159,7 +159,7 @@ def _committed() -> Iterator[Draft]:
     text = changed(usual, commitment_b64=theirs)
     fault = "The commitment is that of another receipt."
     yield refused("proof_invalid/commitment_of_another", "receipt", text, fault, why, code=POLYNOMIAL)
-    less = curve.encode(curve.add(point, curve.negated(curve.BASE)))
+    less = curve.encode(curve.add(point, curve.negate(curve.BASE)))
     yield refused(
         "proof_invalid/commitment_of_another",
         "moved_with_the_threshold",

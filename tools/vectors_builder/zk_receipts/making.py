@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.oracles.credentials.envelope import opened
+from conformance.oracles.credentials.envelope import open_envelope
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from conformance.oracles.range_proof.making import Forgery, commitment_text, proof_of, secret
@@ -127,7 +127,7 @@ def holds(
     pins: tuple[str, ...] = (),
 ) -> Draft:
     """Return a draft of a receipt that holds: what it shows, its variant, its text, why it is worth having."""
-    values = {"content_hash": opened(made).content_hash}
+    values = {"content_hash": open_envelope(made).content_hash}
     return holding(shown, variant, asked(made, trusted, now), why, ROWS, values=values, pins=("profile 8.4", *pins))
 
 

@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA512_256, Hash
 
-from conformance.oracles.welds.refusal import broken, intact
+from conformance.oracles.welds.refusal import demand_valid, invalid_transaction
 
 _KEY_BYTES: Final = 32
 _ADDRESSES: Final = ("snd", "rcv", "close", "arcv", "asnd", "aclose", "rekey")
@@ -62,11 +62,11 @@ class SignedTransaction:
         whole = _canonical(raw)
         members = whole.get("txn")
         if not isinstance(members, dict):
-            raise broken("there is no transaction in it")
-        encoded = _encode(members)
+            raise invalid_transaction("there is no transaction in it")
+        encoding = _encode(members)
         _well_formed(members)
-        intact(_is_signed(whole, members, b"TX" + encoded), "its signature does not hold")
-        return cls(members, _base32(sha512_256(b"TX" + encoded)))
+        demand_valid(_is_signed(whole, members, b"TX" + encoding), "its signature does not hold")
+        return cls(members, _base32(sha512_256(b"TX" + encoding)))
 
     def amount(self, name: str) -> int:
         """Return a number; a zero is left out of the encoding."""
@@ -90,9 +90,9 @@ def address_of(raw: bytes) -> str:
 
 def sha512_256(data: bytes) -> bytes:
     """Return the chain's hash."""
-    made = Hash(SHA512_256())
-    made.update(data)
-    return made.finalize()
+    digest = Hash(SHA512_256())
+    digest.update(data)
+    return digest.finalize()
 
 
 def _base32(raw: bytes) -> str:
@@ -102,36 +102,36 @@ def _base32(raw: bytes) -> str:
 def _well_formed(members: Mapping[str, Any]) -> None:
     """Refuse members that a transaction of that kind does not have, or that are of another type."""
     kind = members.get("type")
-    intact(isinstance(kind, str) and kind in _KINDS, "it is of no kind that an account can send")
-    intact(members.keys() <= _COMMON | _KINDS[str(kind)], "it has a member that its kind does not")
+    demand_valid(isinstance(kind, str) and kind in _KINDS, "it is of no kind that an account can send")
+    demand_valid(members.keys() <= _COMMON | _KINDS[str(kind)], "it has a member that its kind does not")
     for names, type_ in ((_NUMBERS, int), (_BYTES, bytes), (("gen",), str)):
-        typed = all(type(members[name]) is type_ for name in names if name in members)
-        intact(typed, f"of {', '.join(names)} one is not {type_.__name__}")
+        has_type = all(type(members[name]) is type_ for name in names if name in members)
+        demand_valid(has_type, f"of {', '.join(names)} one is not {type_.__name__}")
     for name in _ADDRESSES:
-        intact(len(members.get(name, bytes(_KEY_BYTES))) == _KEY_BYTES, f"{name} is no address")
-    intact("snd" in members, "it has no sender")
+        demand_valid(len(members.get(name, bytes(_KEY_BYTES))) == _KEY_BYTES, f"{name} is no address")
+    demand_valid("snd" in members, "it has no sender")
 
 
 def _canonical(raw: bytes) -> dict[str, Any]:
     """Return the map of canonical bytes: members sorted, none empty, every number and length in its shortest form."""
     try:
-        found = msgpack.unpackb(raw, raw=False, strict_map_key=True)
-        again = _encode(found)
+        value = msgpack.unpackb(raw, raw=False, strict_map_key=True)
+        canonical_bytes = _encode(value)
     except (ValueError, TypeError, msgpack.exceptions.UnpackException, msgpack.exceptions.ExtraData, RecursionError):
-        found, again = None, b""
-    if not isinstance(found, dict) or again != raw or _has_empty(found):
-        raise broken("it is not in canonical msgpack")
-    return found
+        value, canonical_bytes = None, b""
+    if not isinstance(value, dict) or canonical_bytes != raw or _has_empty(value):
+        raise invalid_transaction("it is not in canonical msgpack")
+    return value
 
 
 def _encode(value: Any) -> bytes:
-    return bytes(msgpack.packb(_sorted(value), use_bin_type=True))
+    return bytes(msgpack.packb(_sort_members(value), use_bin_type=True))
 
 
-def _sorted(value: Any) -> Any:
+def _sort_members(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _sorted(value[name]) for name in sorted(value)}
-    return [_sorted(one) for one in value] if isinstance(value, list) else value
+        return {name: _sort_members(value[name]) for name in sorted(value)}
+    return [_sort_members(one) for one in value] if isinstance(value, list) else value
 
 
 def _has_empty(value: Any) -> bool:
@@ -151,39 +151,41 @@ def _is_signed(whole: Mapping[str, Any], members: Mapping[str, Any], message: by
     ways = [name for name in _WAYS if name in whole]
     if len(ways) != 1 or set(whole) - {"txn", "sgnr", *_WAYS}:
         return False
-    given = whole[ways[0]]
+    signature_member = whole[ways[0]]
     match ways[0]:
         case "sig":
-            return _holds(signer, given, message)
+            return _holds(signer, signature_member, message)
         case "msig":
-            return _multisig_holds(signer, given, message)
-    return _logic_holds(signer, given)
+            return _multisig_holds(signer, signature_member, message)
+    return _logic_holds(signer, signature_member)
 
 
-def _multisig_holds(signer: bytes, given: Any, message: bytes) -> bool:
+def _multisig_holds(signer: bytes, signature_member: Any, message: bytes) -> bool:
     """Return whether enough of an account's keys have signed, and no signature is wrong."""
-    if not isinstance(given, dict) or not isinstance(given.get("subsig"), list):
+    if not isinstance(signature_member, dict) or not isinstance(signature_member.get("subsig"), list):
         return False
-    parts, version, threshold = given["subsig"], given.get("v", 0), given.get("thr", 0)
+    parts, version, threshold = signature_member["subsig"], signature_member.get("v", 0), signature_member.get("thr", 0)
     if not all(isinstance(one, dict) and isinstance(one.get("pk"), bytes) for one in parts):
         return False
     if not all(isinstance(one, int) and 0 < one < 256 for one in (version, threshold)):
         return False
     keys = b"".join(one["pk"] for one in parts)
     address = sha512_256(b"MultisigAddr" + bytes([version, threshold]) + keys)
-    signed = [(one["pk"], one["s"]) for one in parts if "s" in one]
-    enough = threshold <= len(signed)
-    return address == signer and enough and all(_holds(key, one, message) for key, one in signed)
+    signatures = [(one["pk"], one["s"]) for one in parts if "s" in one]
+    enough = threshold <= len(signatures)
+    return address == signer and enough and all(_holds(key, one, message) for key, one in signatures)
 
 
-def _logic_holds(signer: bytes, given: Any) -> bool:
+def _logic_holds(signer: bytes, signature_member: Any) -> bool:
     """Return whether a program is the account itself, or the account has signed the program. It is not run."""
-    if not isinstance(given, dict) or not isinstance(given.get("l"), bytes):
+    if not isinstance(signature_member, dict) or not isinstance(signature_member.get("l"), bytes):
         return False
-    program = b"Program" + given["l"]
-    if "msig" in given:
-        return "sig" not in given and _multisig_holds(signer, given["msig"], program)
-    return _holds(signer, given["sig"], program) if "sig" in given else sha512_256(program) == signer
+    program = b"Program" + signature_member["l"]
+    if "msig" in signature_member:
+        return "sig" not in signature_member and _multisig_holds(signer, signature_member["msig"], program)
+    return (
+        _holds(signer, signature_member["sig"], program) if "sig" in signature_member else sha512_256(program) == signer
+    )
 
 
 def _holds(key: Any, signature: Any, message: bytes) -> bool:

@@ -14,15 +14,15 @@ from conformance.oracles.welds.refusal import (
     KIND,
     OUTCOME,
     RECIPIENT,
-    UNSUPPORTED,
+    UNSUPPORTED_CODE,
     WELD,
     demand,
-    intact,
-    of_age,
+    demand_age,
+    demand_valid,
 )
 
 
-def welded(given: Mapping[str, Any]) -> dict[str, Any]:
+def judge_payment(evidence: Mapping[str, Any]) -> dict[str, Any]:
     """Return payer and id of a payment.
 
     Args:
@@ -32,39 +32,39 @@ def welded(given: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         Refused: It does not pay the challenge.
     """
-    challenge, block = given["challenge"], given["block"]
-    raw = base64.b64decode(given["signed_transaction_b64"])
-    sent = SignedTransaction.read(raw)
-    _on_this_chain(sent, challenge["caip2"], block)
-    _in_its_group(sent, raw, given.get("group_b64"))
-    demand(given["outcome"] != "failed", OUTCOME, "tx_failed", "the node has thrown it out")
-    confirmed = given["outcome"] == "confirmed" and block is not None
-    demand(confirmed, FINALITY, "tx_not_confirmed", "it is in no block")
-    of_age(challenge, block["time"])
-    is_plain = sent.members.get("type") == "axfer" and "asnd" not in sent.members
-    demand(is_plain, KIND, UNSUPPORTED, "it is no transfer of an asset by its holder")
-    demand(str(sent.amount("xaid")) == challenge["asset"], ASSET, "wrong_asset", "it moves another asset")
-    demand(sent.address("arcv") == challenge["pay_to"], RECIPIENT, "wrong_recipient", "it pays another account")
-    enough = sent.amount("aamt") >= int(challenge["amount"])
+    challenge, block = evidence["challenge"], evidence["block"]
+    raw = base64.b64decode(evidence["signed_transaction_b64"])
+    transaction = SignedTransaction.read(raw)
+    _on_this_chain(transaction, challenge["caip2"], block)
+    _in_its_group(transaction, raw, evidence.get("group_b64"))
+    demand(evidence["outcome"] != "failed", OUTCOME, "tx_failed", "the node has thrown it out")
+    is_confirmed = evidence["outcome"] == "confirmed" and block is not None
+    demand(is_confirmed, FINALITY, "tx_not_confirmed", "it is in no block")
+    demand_age(challenge, block["time"])
+    is_plain = transaction.members.get("type") == "axfer" and "asnd" not in transaction.members
+    demand(is_plain, KIND, UNSUPPORTED_CODE, "it is no transfer of an asset by its holder")
+    demand(str(transaction.amount("xaid")) == challenge["asset"], ASSET, "wrong_asset", "it moves another asset")
+    demand(transaction.address("arcv") == challenge["pay_to"], RECIPIENT, "wrong_recipient", "it pays another account")
+    enough = transaction.amount("aamt") >= int(challenge["amount"])
     demand(enough, AMOUNT, "wrong_amount", "its plain amount is less than the price")
-    noted = sent.members.get("note", b"") == challenge["token"].encode()
-    demand(noted, WELD, "weld_mismatch", "its note is not the token")
-    return {"payer": sent.address("snd"), "tx_id": sent.tx_id}
+    has_note = transaction.members.get("note", b"") == challenge["token"].encode()
+    demand(has_note, WELD, "weld_mismatch", "its note is not the token")
+    return {"payer": transaction.address("snd"), "tx_id": transaction.tx_id}
 
 
-def _on_this_chain(sent: SignedTransaction, caip2: str, block: Mapping[str, Any] | None) -> None:
-    reference = base64.urlsafe_b64encode(sent.members.get("gh", b"")).decode("ascii")[:32]
-    intact(reference == caip2.partition(":")[2], "it is for another network")
+def _on_this_chain(transaction: SignedTransaction, caip2: str, block: Mapping[str, Any] | None) -> None:
+    reference = base64.urlsafe_b64encode(transaction.members.get("gh", b"")).decode("ascii")[:32]
+    demand_valid(reference == caip2.partition(":")[2], "it is for another network")
     if block is not None:
-        first, last = sent.amount("fv"), sent.amount("lv")
-        intact(first <= block["round"] <= last, "it is not valid in that round")
+        first, last = transaction.amount("fv"), transaction.amount("lv")
+        demand_valid(first <= block["round"] <= last, "it is not valid in that round")
 
 
-def _in_its_group(sent: SignedTransaction, raw: bytes, group: list[str] | None) -> None:
+def _in_its_group(transaction: SignedTransaction, raw: bytes, group: list[str] | None) -> None:
     if group is None:
         return
-    listed = [base64.b64decode(one) for one in group]
-    intact(raw in listed, "it is not in that group")
-    others = [sent.members if one == raw else SignedTransaction.read(one).members for one in listed]
-    made = group_id(others)
-    intact(all(one.get("grp") == made for one in others), "its group has another id")
+    group_bytes = [base64.b64decode(one) for one in group]
+    demand_valid(raw in group_bytes, "it is not in that group")
+    group_members = [transaction.members if one == raw else SignedTransaction.read(one).members for one in group_bytes]
+    group_hash = group_id(group_members)
+    demand_valid(all(one.get("grp") == group_hash for one in group_members), "its group has another id")

@@ -11,7 +11,7 @@ from coincurve import PublicKey
 
 from conformance.oracles.keccak import keccak256
 from conformance.oracles.welds import rlp
-from conformance.oracles.welds.refusal import broken, intact
+from conformance.oracles.welds.refusal import demand_valid, invalid_transaction
 
 ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _SIGNATURE = re.compile(r"(?:0x)?([0-9a-fA-F]{130})")
@@ -39,10 +39,10 @@ class Signature:
     @classmethod
     def read(cls, text: str) -> Signature | None:
         """Return the signature of an ordinary account: 65 bytes in hex, v 27 or 28 or 0 or 1; None for another form."""
-        found = _SIGNATURE.fullmatch(text)
-        if found is None:
+        match = _SIGNATURE.fullmatch(text)
+        if match is None:
             return None
-        raw = bytes.fromhex(found[1])
+        raw = bytes.fromhex(match[1])
         parity = raw[64] - 27 if raw[64] >= 27 else raw[64]
         return cls(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:64], "big"), parity)
 
@@ -66,10 +66,10 @@ def authorization_digest(authorization: Mapping[str, Any], domain: Mapping[str, 
         domain: name, version, chain_id, contract.
     """
     text = keccak256(str(domain["name"]).encode()) + keccak256(str(domain["version"]).encode())
-    separator = keccak256(_DOMAIN + text + _word(domain["chain_id"]) + _padded(domain["contract"]))
+    separator = keccak256(_DOMAIN + text + _word(domain["chain_id"]) + _pad(domain["contract"]))
     numbers = b"".join(_word(authorization[name]) for name in ("value", "validAfter", "validBefore"))
-    struct = _TRANSFER + _padded(authorization["from"]) + _padded(authorization["to"]) + numbers
-    struct += _padded(authorization["nonce"])
+    struct = _TRANSFER + _pad(authorization["from"]) + _pad(authorization["to"]) + numbers
+    struct += _pad(authorization["nonce"])
     return keccak256(b"\x19\x01" + separator + keccak256(struct))
 
 
@@ -77,7 +77,7 @@ def _word(number: Any) -> bytes:
     return int(number).to_bytes(32, "big")
 
 
-def _padded(text: str) -> bytes:
+def _pad(text: str) -> bytes:
     return bytes.fromhex(text.removeprefix("0x")).rjust(32, b"\0")
 
 
@@ -104,37 +104,37 @@ class SignedTransaction:
         """
         kind = raw[0] if raw[:1] and raw[0] < 0x80 else 0
         members = _members(raw[1:] if kind else raw)
-        intact(len(members) == _MEMBERS.get(kind), "it is of no known type")
+        demand_valid(len(members) == _MEMBERS.get(kind), "it is of no known type")
         numbers = [_number(one) for place, one in enumerate(members) if place not in _NO_NUMBERS[kind]]
         v, r, s = numbers[-3:]
         chain_id: int | None = numbers[0]
-        parity, unsigned = v, members[:-3]
+        parity, unsigned_members = v, members[:-3]
         if not kind:
             chain_id, parity = (None, v - 27) if v in {27, 28} else divmod(v - 35, 2)
-            unsigned = [*unsigned, *([] if chain_id is None else [_bytes(chain_id), b"", b""])]
-        digest = keccak256((bytes([kind]) if kind else b"") + rlp.encode(unsigned))
+            unsigned_members = [*unsigned_members, *([] if chain_id is None else [_bytes(chain_id), b"", b""])]
+        digest = keccak256((bytes([kind]) if kind else b"") + rlp.encode(unsigned_members))
         sender = Signature(r, s, parity).signer(digest)
         if sender is None:
-            raise broken("its signature does not hold")
+            raise invalid_transaction("its signature does not hold")
         return cls("0x" + keccak256(raw).hex(), sender, chain_id)
 
 
 def _members(raw: bytes) -> Sequence[Any]:
     try:
-        found = rlp.decode(raw)
+        members = rlp.decode(raw)
     except rlp.Malformed as fault:
-        raise broken("it is not in RLP") from fault
-    if isinstance(found, bytes):
-        raise broken("it is no list")
-    return found
+        raise invalid_transaction("it is not in RLP") from fault
+    if isinstance(members, bytes):
+        raise invalid_transaction("it is no list")
+    return members
 
 
 def _number(raw: Any) -> int:
     if not isinstance(raw, bytes) or raw[:1] == b"\0":
-        raise broken("a number is not in its shortest form")
+        raise invalid_transaction("a number is not in its shortest form")
     return int.from_bytes(raw, "big")
 
 
 def _bytes(number: int) -> bytes:
-    intact(number > 0, "it is for no chain")
+    demand_valid(number > 0, "it is for no chain")
     return number.to_bytes((number.bit_length() + 7) // 8, "big")

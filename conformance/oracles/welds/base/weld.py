@@ -18,9 +18,9 @@ from conformance.oracles.welds.refusal import (
     SIGNATURE,
     VALIDITY,
     WELD,
-    Refused,
+    PaymentRefusal,
     demand,
-    intact,
+    demand_valid,
 )
 
 LEAST_SECONDS_LEFT: Final = 30
@@ -29,7 +29,7 @@ _TRANSFER: Final = "0x" + keccak256(b"Transfer(address,address,uint256)").hex()
 _WORD = re.compile(r"0x[0-9a-fA-F]{64}")
 
 
-def welded(given: Mapping[str, Any]) -> dict[str, Any]:
+def judge_payment(evidence: Mapping[str, Any]) -> dict[str, Any]:
     """Return payer and signed digest of an authorization; of a settled one also transaction, its sender, and log.
 
     Args:
@@ -39,28 +39,30 @@ def welded(given: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         Refused: It does not pay the challenge.
     """
-    challenge, offered = given["challenge"], given["authorization"]
-    told = _offline(challenge, offered, given["signature"], given["now"])
-    settlement = given.get("settlement")
-    return told if settlement is None else told | _settled(challenge, offered, settlement)
+    challenge, authorization = evidence["challenge"], evidence["authorization"]
+    verdict = _judge_authorization(challenge, authorization, evidence["signature"], evidence["now"])
+    settlement = evidence.get("settlement")
+    return verdict if settlement is None else verdict | _judge_settlement(challenge, authorization, settlement)
 
 
-def _offline(challenge: Mapping[str, Any], offered: Mapping[str, Any], signature: str, now: int) -> dict[str, Any]:
+def _judge_authorization(
+    challenge: Mapping[str, Any], authorization: Mapping[str, Any], signature: str, now: int
+) -> dict[str, Any]:
     """Judge what can be judged before money moves."""
-    is_to_payee = offered["to"].lower() == challenge["pay_to"].lower()
+    is_to_payee = authorization["to"].lower() == challenge["pay_to"].lower()
     demand(is_to_payee, RECIPIENT, "wrong_recipient", "it pays another account")
-    is_exact = int(offered["value"]) == int(challenge["amount"])
+    is_exact = int(authorization["value"]) == int(challenge["amount"])
     demand(is_exact, AMOUNT, "wrong_amount", "its value is not the price")
-    is_welded = offered["nonce"].lower() == eip3009_nonce(challenge["token"])
+    is_welded = authorization["nonce"].lower() == eip3009_nonce(challenge["token"])
     demand(is_welded, WELD, "weld_mismatch", "its nonce is not the token's hash")
-    begun = int(offered["validAfter"]) < now
-    demand(begun, VALIDITY, "authorization_not_yet_valid", "it does not count yet")
-    lasting = int(offered["validBefore"]) >= now + LEAST_SECONDS_LEFT
-    demand(lasting, VALIDITY, "authorization_expired", "it does not count long enough to be settled")
-    digest = authorization_digest(offered, _domain(challenge))
+    has_begun = int(authorization["validAfter"]) < now
+    demand(has_begun, VALIDITY, "authorization_not_yet_valid", "it does not count yet")
+    lasts = int(authorization["validBefore"]) >= now + LEAST_SECONDS_LEFT
+    demand(lasts, VALIDITY, "authorization_expired", "it does not count long enough to be settled")
+    digest = authorization_digest(authorization, _domain(challenge))
     read = Signature.read(signature)
     signer = None if read is None else read.signer(digest)
-    payer = offered["from"].lower()
+    payer = authorization["from"].lower()
     demand(signer == payer, SIGNATURE, "invalid_signature", "the payer's own key has not signed it")
     return {"payer": payer, "digest": "0x" + digest.hex()}
 
@@ -78,36 +80,40 @@ def _chain_id(challenge: Mapping[str, Any]) -> int:
     return int(challenge["caip2"].partition(":")[2])
 
 
-def _settled(challenge: Mapping[str, Any], offered: Mapping[str, Any], settlement: Mapping[str, Any]) -> dict[str, Any]:
+def _judge_settlement(
+    challenge: Mapping[str, Any], authorization: Mapping[str, Any], settlement: Mapping[str, Any]
+) -> dict[str, Any]:
     """Judge the transaction that is said to have used the authorization."""
     receipt = settlement["receipt"]
-    sent = SignedTransaction.read(bytes.fromhex(settlement["transaction"].removeprefix("0x")))
-    intact(sent.chain_id in {None, _chain_id(challenge)}, "it is for another chain")
-    intact(sent.tx_id == receipt["transactionHash"].lower(), "the receipt is of another transaction")
+    transaction = SignedTransaction.read(bytes.fromhex(settlement["transaction"].removeprefix("0x")))
+    demand_valid(transaction.chain_id in {None, _chain_id(challenge)}, "it is for another chain")
+    demand_valid(transaction.tx_id == receipt["transactionHash"].lower(), "the receipt is of another transaction")
     demand(int(receipt["status"], 16) == 1, OUTCOME, "settlement_failed", "it was mined and failed")
     depth = settlement["head_block"] - int(receipt["blockNumber"], 16) + 1
     demand(depth >= settlement["confirmations"], FINALITY, "tx_not_confirmed", "its block is not deep enough")
-    place = _paying_log(challenge, offered, receipt["logs"])
-    return {"tx_id": sent.tx_id, "settler": sent.sender, "log_index": place}
+    place = _paying_log(challenge, authorization, receipt["logs"])
+    return {"tx_id": transaction.tx_id, "settler": transaction.sender, "log_index": place}
 
 
-def _paying_log(challenge: Mapping[str, Any], offered: Mapping[str, Any], logs: Sequence[Mapping[str, Any]]) -> int:
+def _paying_log(
+    challenge: Mapping[str, Any], authorization: Mapping[str, Any], logs: Sequence[Mapping[str, Any]]
+) -> int:
     """Return the index of the Transfer that is the log directly after the use of this very authorization.
 
     Raises:
         Refused: No Transfer follows directly; one further down may belong to another authorization, or to none.
     """
-    asset, payer = challenge["asset"].lower(), offered["from"].lower()
-    used = (asset, [_USED, _topic(payer), offered["nonce"].lower()])
-    moved = (asset, [_TRANSFER, _topic(payer), _topic(challenge["pay_to"].lower())])
+    asset, payer = challenge["asset"].lower(), authorization["from"].lower()
+    use_event = (asset, [_USED, _topic(payer), authorization["nonce"].lower()])
+    transfer_event = (asset, [_TRANSFER, _topic(payer), _topic(challenge["pay_to"].lower())])
     by_place = {int(log["logIndex"], 16): log for log in logs}
     for place, log in by_place.items():
-        following = by_place.get(place + 1)
-        if _event(log) != used or following is None or _event(following) != moved:
+        next_log = by_place.get(place + 1)
+        if _event(log) != use_event or next_log is None or _event(next_log) != transfer_event:
             continue
-        if _WORD.fullmatch(following["data"]) and int(following["data"], 16) == int(challenge["amount"]):
+        if _WORD.fullmatch(next_log["data"]) and int(next_log["data"], 16) == int(challenge["amount"]):
             return place + 1
-    raise Refused(SETTLEMENT, "authorization_used", "no transfer of the price is the log directly after its use")
+    raise PaymentRefusal(SETTLEMENT, "authorization_used", "no transfer of the price is the log directly after its use")
 
 
 def _event(log: Mapping[str, Any]) -> tuple[str, list[str]]:

@@ -18,9 +18,9 @@ def associated_account(owner: str, mint: str, program: str = TOKEN_PROGRAM) -> s
     seeds = b"".join(base58.b58decode(one) for one in (owner, program, mint))
     end = base58.b58decode(ASSOCIATED_PROGRAM) + b"ProgramDerivedAddress"
     for bump in range(255, -1, -1):
-        made = hashlib.sha256(seeds + bytes([bump]) + end).digest()
-        if not is_on_curve(made):
-            return text_of(made)
+        address = hashlib.sha256(seeds + bytes([bump]) + end).digest()
+        if not is_on_curve(address):
+            return text_of(address)
     raise ValueError("no address derived for them is off the curve")
 
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from conformance.oracles.welds.refusal import broken, intact
+from conformance.oracles.welds.refusal import demand_valid, invalid_transaction
 from conformance.oracles.welds.solana.accounts import text_of
 
 _MOST_BYTES: Final = 1232
@@ -35,7 +35,7 @@ class SignedTransaction:
     instructions: tuple[Instruction, ...]
 
     @classmethod
-    def read(cls, raw: bytes, loaded: Sequence[Sequence[str]]) -> SignedTransaction:
+    def read(cls, raw: bytes, loaded_addresses: Sequence[Sequence[str]]) -> SignedTransaction:
         """Return the transaction of its bytes as they are sent.
 
         Args:
@@ -45,17 +45,17 @@ class SignedTransaction:
         Raises:
             Refused: A validator would not take it: form, indices, signatures.
         """
-        intact(len(raw) <= _MOST_BYTES, "it is longer than a packet")
+        demand_valid(len(raw) <= _MOST_BYTES, "it is longer than a packet")
         cursor = _Cursor(raw)
-        signatures = cursor.listed(lambda: cursor.take(_SIGNATURE))
-        message = _Message.read(cursor.rest())
-        intact(len(signatures) == message.signing, "it has not as many signatures as signers")
+        signatures = cursor.read_list(lambda: cursor.take(_SIGNATURE))
+        message = _Message.read(cursor.remaining_bytes())
+        demand_valid(len(signatures) == message.signing, "it has not as many signatures as signers")
         for key, signature in zip(message.keys, signatures, strict=False):
-            intact(_holds(key, signature, cursor.rest()), "a signature does not hold")
-        counts = tuple(len(part) for part in loaded)
-        intact(counts == message.looked_up, "the loaded addresses are not those that it looks up")
-        keys = [*map(text_of, message.keys), *(one for part in loaded for one in part)]
-        intact(len(set(keys)) == len(keys), "an account is named twice")
+            demand_valid(_holds(key, signature, cursor.remaining_bytes()), "a signature does not hold")
+        counts = tuple(len(part) for part in loaded_addresses)
+        demand_valid(counts == message.looked_up, "the loaded addresses are not those that it looks up")
+        keys = [*map(text_of, message.keys), *(one for part in loaded_addresses for one in part)]
+        demand_valid(len(set(keys)) == len(keys), "an account is named twice")
         return cls(text_of(signatures[0]), tuple(one.among(keys) for one in message.instructions))
 
 
@@ -68,7 +68,9 @@ class _Compiled:
     data: bytes
 
     def among(self, keys: Sequence[str]) -> Instruction:
-        intact(all(place < len(keys) for place in self.accounts), "an instruction names an account that is not there")
+        demand_valid(
+            all(place < len(keys) for place in self.accounts), "an instruction names an account that is not there"
+        )
         return Instruction(keys[self.program], tuple(keys[place] for place in self.accounts), self.data)
 
 
@@ -84,17 +86,19 @@ class _Message:
     @classmethod
     def read(cls, raw: bytes) -> _Message:
         cursor = _Cursor(raw)
-        versioned = bool(raw) and raw[0] >= 0x80
-        intact(not versioned or cursor.byte() == 0x80, "its message is of a version that there is not")
-        signing, fixed_signing, fixed = cursor.byte(), cursor.byte(), cursor.byte()
-        keys = tuple(cursor.listed(lambda: cursor.take(_KEY)))
-        intact(fixed_signing < signing and signing + fixed <= len(keys), "its header does not fit its keys")
+        is_versioned = bool(raw) and raw[0] >= 0x80
+        demand_valid(not is_versioned or cursor.byte() == 0x80, "its message is of a version that there is not")
+        signing, fixed_signing, readonly_unsigned = cursor.byte(), cursor.byte(), cursor.byte()
+        keys = tuple(cursor.read_list(lambda: cursor.take(_KEY)))
+        demand_valid(
+            fixed_signing < signing and signing + readonly_unsigned <= len(keys), "its header does not fit its keys"
+        )
         cursor.take(_KEY)
-        instructions = tuple(cursor.listed(cursor.instruction))
-        known = all(0 < one.program < len(keys) for one in instructions)
-        intact(known, "an instruction calls a program that is not there")
-        lookups = cursor.listed(cursor.lookup) if versioned else []
-        intact(not cursor.rest(), "there are bytes after it")
+        instructions = tuple(cursor.read_list(cursor.instruction))
+        is_program_known = all(0 < one.program < len(keys) for one in instructions)
+        demand_valid(is_program_known, "an instruction calls a program that is not there")
+        lookups = cursor.read_list(cursor.lookup) if is_versioned else []
+        demand_valid(not cursor.remaining_bytes(), "there are bytes after it")
         writable, readonly = (sum(one[place] for one in lookups) for place in (0, 1))
         return cls(signing, keys, instructions, (writable, readonly))
 
@@ -107,27 +111,27 @@ class _Cursor:
         self._at = 0
 
     def take(self, count: int) -> bytes:
-        intact(self._at + count <= len(self._raw), "it ends early")
+        demand_valid(self._at + count <= len(self._raw), "it ends early")
         self._at += count
         return self._raw[self._at - count : self._at]
 
-    def rest(self) -> bytes:
+    def remaining_bytes(self) -> bytes:
         return self._raw[self._at :]
 
     def byte(self) -> int:
         return self.take(1)[0]
 
     def length(self) -> int:
-        found = 0
+        length = 0
         for place in range(3):
             byte = self.byte()
-            found |= (byte & 0x7F) << 7 * place
+            length |= (byte & 0x7F) << 7 * place
             if byte < 0x80:
-                intact(byte != 0 or place == 0, "a length is not in its shortest form")
-                return found
-        raise broken("a length has no end")
+                demand_valid(byte != 0 or place == 0, "a length is not in its shortest form")
+                return length
+        raise invalid_transaction("a length has no end")
 
-    def listed(self, read: Callable[[], _Read]) -> list[_Read]:
+    def read_list(self, read: Callable[[], _Read]) -> list[_Read]:
         return [read() for _ in range(self.length())]
 
     def instruction(self) -> _Compiled:

@@ -15,10 +15,10 @@ from conformance.oracles.welds.refusal import (
     KIND,
     OUTCOME,
     RECIPIENT,
-    UNSUPPORTED,
+    UNSUPPORTED_CODE,
     WELD,
     demand,
-    of_age,
+    demand_age,
 )
 from conformance.oracles.welds.solana.accounts import TOKEN_PROGRAM, associated_account
 from conformance.oracles.welds.solana.transaction import Instruction, SignedTransaction
@@ -40,18 +40,18 @@ class Transfer:
     @classmethod
     def of(cls, instruction: Instruction) -> Transfer | None:
         """Return the transfer that an instruction of the SPL Token program is; None for any other instruction."""
-        data, named = instruction.data, instruction.accounts
+        data, accounts = instruction.data, instruction.accounts
         if instruction.program != TOKEN_PROGRAM:
             return None
         amount = int.from_bytes(data[1:9], "little")
-        if data[:1] == bytes([_TRANSFER]) and len(data) == 9 and len(named) >= 3:
-            return cls(None, named[1], named[2], amount, named[3:])
-        if data[:1] == bytes([_TRANSFER_CHECKED]) and len(data) == 10 and len(named) >= 4:
-            return cls(named[1], named[2], named[3], amount, named[4:])
+        if data[:1] == bytes([_TRANSFER]) and len(data) == 9 and len(accounts) >= 3:
+            return cls(None, accounts[1], accounts[2], amount, accounts[3:])
+        if data[:1] == bytes([_TRANSFER_CHECKED]) and len(data) == 10 and len(accounts) >= 4:
+            return cls(accounts[1], accounts[2], accounts[3], amount, accounts[4:])
         return None
 
 
-def welded(given: Mapping[str, Any]) -> dict[str, Any]:
+def judge_payment(evidence: Mapping[str, Any]) -> dict[str, Any]:
     """Return payer and id of a payment.
 
     Args:
@@ -61,12 +61,12 @@ def welded(given: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         Refused: It does not pay the challenge.
     """
-    challenge, loaded = given["challenge"], given["loaded_addresses"]
-    raw = base64.b64decode(given["transaction_b64"])
-    sent = SignedTransaction.read(raw, (loaded["writable"], loaded["readonly"]))
-    demand(given["err"] is None, OUTCOME, "tx_failed", "it ran and failed")
-    demand(given["confirmation"] == "finalized", FINALITY, "tx_not_confirmed", "it is not finalized")
-    of_age(challenge, given["block_time"])
+    challenge, loaded_addresses = evidence["challenge"], evidence["loaded_addresses"]
+    raw = base64.b64decode(evidence["transaction_b64"])
+    transaction = SignedTransaction.read(raw, (loaded_addresses["writable"], loaded_addresses["readonly"]))
+    demand(evidence["err"] is None, OUTCOME, "tx_failed", "it ran and failed")
+    demand(evidence["confirmation"] == "finalized", FINALITY, "tx_not_confirmed", "it is not finalized")
+    demand_age(challenge, evidence["block_time"])
     destination = associated_account(challenge["pay_to"], challenge["asset"])
     reference = solana_reference(challenge["token"], challenge["service_word"])
     price = int(challenge["amount"])
@@ -76,9 +76,9 @@ def welded(given: Mapping[str, Any]) -> dict[str, Any]:
         (AMOUNT, "wrong_amount", lambda one: one.amount >= price),
         (WELD, "weld_mismatch", lambda one: reference in one.further),
     )
-    left = [found for one in sent.instructions if (found := Transfer.of(one))]
-    demand(bool(left), KIND, UNSUPPORTED, "it has no top-level transfer of the SPL Token program")
+    transfers = [found for one in transaction.instructions if (found := Transfer.of(one))]
+    demand(bool(transfers), KIND, UNSUPPORTED_CODE, "it has no top-level transfer of the SPL Token program")
     for stage, code, rule in rules:
-        left = [one for one in left if rule(one)]
-        demand(bool(left), stage, code, "no transfer in it is left that could pay")
-    return {"payer": left[0].owner, "tx_id": sent.tx_id}
+        transfers = [one for one in transfers if rule(one)]
+        demand(bool(transfers), stage, code, "no transfer in it is left that could pay")
+    return {"payer": transfers[0].owner, "tx_id": transaction.tx_id}

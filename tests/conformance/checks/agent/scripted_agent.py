@@ -148,10 +148,10 @@ class Look:
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Return the answer of verify or explain."""
-        labelled = judged.labelled
+        labelled = judged.signature
         parameters = {} if labelled is None else dict(labelled.covered.parameters)
         found: dict[str, Any] = {
-            "valid": judged.valid,
+            "valid": judged.is_valid,
             "errors": [fault.text for fault in judged.faults],
             "error_codes": [fault.code.value for fault in judged.faults],
             "signature_base": "" if judged.base is None else judged.base.text or "",
@@ -159,7 +159,7 @@ class Look:
             "parameters": {name: value for name, value in parameters.items() if isinstance(value, int | str)},
         }
         if explain:
-            digest = digest_value(message.body) if judged.digest is None else judged.digest.computed
+            digest = digest_value(message.body) if judged.digest is None else judged.digest.content_digest
             found["content_digest"] = {"computed": digest.partition("=:")[2].rstrip(":") or digest}
             found["fix_notes"] = [f"Look at this: {fault.text}" for fault in judged.faults]
         return found
@@ -174,7 +174,7 @@ class Look:
         public = _raw(key)
         one = signing.sign(message, key, signing.default_components(message), self.parameters(public))
         judged = judgement.judge(one.message, key.public, judgement.Policy(label="sig"), now=int(time.time()))
-        if not judged.valid:
+        if not judged.is_valid:
             raise ValueError("no valid signature can be made for it")
         return {
             **members.members_of(one.message),
@@ -217,7 +217,7 @@ class Foreign(Look):
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Return `{"report": {...}}`."""
         ours = super().result(judged, message, explain=explain)
-        outcome = {True: "passed", False: "failed", None: "unknown"}[judged.valid]
+        outcome = {True: "passed", False: "failed", None: "unknown"}[judged.is_valid]
         report: dict[str, Any] = {"outcome": outcome, "problems": [{"text": text} for text in ours["errors"]]}
         if explain:
             report |= {

@@ -36,7 +36,7 @@ class Stranger(Foreign):
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Return `{"accepted", "problems"}`."""
         report = super().result(judged, message, explain=explain)["report"]
-        return {**self.said, "accepted": bool(judged.valid), "problems": report["problems"]}
+        return {**self.said, "accepted": bool(judged.is_valid), "problems": report["problems"]}
 
 
 def stranger(content: str, *, documented: str | None = None, said: Mapping[str, Any] | None = None) -> Agent:

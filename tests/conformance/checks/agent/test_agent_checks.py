@@ -466,11 +466,11 @@ class Modest(Coded):
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Refuse what covers anything else, and show no base of it."""
-        covered = () if judged.labelled is None else judged.labelled.covered.components
+        covered = () if judged.signature is None else judged.signature.covered.components
         if all(not one.parameters and (not one.name.startswith("@") or one.name in _KNOWN) for one in covered):
             return super().result(judged, message, explain=explain)
         fault = Fault(Code.UNSUPPORTED_COMPONENT, "unknown component")
-        refused = replace(judged, valid=False if judged.valid is not None else None, faults=(fault,), base=None)
+        refused = replace(judged, is_valid=False if judged.is_valid is not None else None, faults=(fault,), base=None)
         return super().result(refused, message, explain=explain)
 
 
@@ -487,7 +487,7 @@ async def test_the_base_of_what_an_agent_takes_is_judged() -> None:
     class Hidden(Foreign):
         def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
             found = super().result(judged, message, explain=explain)
-            covered = () if judged.labelled is None else judged.labelled.covered.components
+            covered = () if judged.signature is None else judged.signature.covered.components
             if explain and any(one.parameters for one in covered):
                 found["report"]["canonical"] = []
             return found

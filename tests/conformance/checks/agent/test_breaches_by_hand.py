@@ -49,7 +49,7 @@ class Parameterless(Lines):
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Say of it that it holds where nothing else is wrong."""
-        named = [] if judged.labelled is None else judged.labelled.covered.components
+        named = [] if judged.signature is None else judged.signature.covered.components
         only = any(one.name == "content-digest" and one.parameters for one in named)
         reader = Blind(Code.CONTENT_DIGEST_MISMATCH) if only else Lines()
         return reader.result(judged, message, explain=explain)
@@ -74,7 +74,7 @@ class Blind(Lines):
         """Say of what has these faults only that it holds."""
         rest = tuple(fault for fault in judged.faults if fault.code not in self.codes)
         blind = len(rest) < len(judged.faults) and not rest
-        return super().result(replace(judged, valid=True, faults=()) if blind else judged, message, explain=explain)
+        return super().result(replace(judged, is_valid=True, faults=()) if blind else judged, message, explain=explain)
 
 
 def field(name: str | None, change: Callable[[str], str]) -> Callable[[Given], Given]:

@@ -141,5 +141,5 @@ def test_a_trust_set_is_read_alike() -> None:
         key + "\n",
     ]
     document = {f"did:web:{number}.example": text for number, text in enumerate(texts)}
-    assert keys_of_trust_set(document) == judging.trusted(document)
-    assert len(judging.trusted(document)) == 1
+    assert keys_of_trust_set(document) == judging.read_trust_set(document)
+    assert len(judging.read_trust_set(document)) == 1

@@ -76,7 +76,7 @@ def their_verdict(message: Message, key: SigningKey, algorithm: Any) -> bool:
 
 
 def our_verdict(message: Message, key: SigningKey) -> bool | None:
-    return judge(message, key.public, Policy(parameters_as_components=False), now=NOW).valid
+    return judge(message, key.public, Policy(parameters_as_components=False), now=NOW).is_valid
 
 
 PATHS = st.from_regex(r"(/[A-Za-z0-9._~!$&'()*+,;=:@-]{0,5}(%[0-9A-F]{2})?){1,3}", fullmatch=True)
@@ -205,7 +205,7 @@ def test_the_comparison_finds_a_wrong_judge() -> None:
     assert their_verdict(signed, ED25519, algorithms.ED25519) is True
     assert our_verdict(signed, keys.read_private(bytes(32))) is False
     loose = judge(replace(signed, headers=signed.headers[1:]), ED25519.public, Policy(), now=NOW)
-    assert (loose.valid, [str(code) for code in loose.codes]) == (False, ["missing_component"])
+    assert (loose.is_valid, [str(code) for code in loose.codes]) == (False, ["missing_component"])
     with pytest.raises(InvalidSignature):
         Verifier(signature_algorithm=algorithms.ED25519, key_resolver=resolver(ED25519)).verify(
             Theirs(replace(signed, method="PUT")), max_age=None

@@ -39,7 +39,7 @@ def signed(message: Message = PLAIN) -> Message:
 
 def with_base(change: Callable[[str], str], parameters: str = f";created={NOW}") -> Message:
     """Sign a text made from the true base by a careless signer."""
-    covered = headers.covered_of("s", structured.read_dictionary(f's=("@method" "@path" "@query"){parameters}')["s"])
+    covered = headers.read_coverage("s", structured.read_dictionary(f's=("@method" "@path" "@query"){parameters}')["s"])
     base = signature_base(PLAIN, covered).text
     assert base is not None
     return signing.attach(PLAIN, "s", str(covered), KEY.sign("ed25519", change(base).encode()))
@@ -93,7 +93,7 @@ def test_what_a_careless_signer_signed_is_found(change: Callable[[str], str], cl
     """Each mistake has its sentence; the result stays negative (P-AG-08)."""
     message = with_base(change)
     assert clue in notes(message)
-    assert judge(message, KEY.public, Policy(), now=NOW).valid is False
+    assert judge(message, KEY.public, Policy(), now=NOW).is_valid is False
 
 
 def test_the_key_that_keyid_spells_out_is_named() -> None:
@@ -140,10 +140,10 @@ def test_a_parameter_covered_by_name_is_named_as_no_component() -> None:
     covered = '("@method" "created");created=5'
     base = f'"@method": GET\n"created": 5\n"@signature-params": {covered}'
     message = signing.attach(PLAIN, "s", covered, KEY.sign("ed25519", base.encode()))
-    assert judge(message, KEY.public, Policy(), now=NOW).valid is True
+    assert judge(message, KEY.public, Policy(), now=NOW).is_valid is True
     assert "no component of RFC 9421" in notes(message)
     strict = judge(message, KEY.public, Policy(parameters_as_components=False), now=NOW)
-    assert strict.valid is False
+    assert strict.is_valid is False
 
 
 def test_every_vector_that_is_refused_has_a_note_and_no_other_has() -> None:

@@ -37,21 +37,21 @@ def verdict(message: Message, key: VerifyingKey | None = KEY.public, now: int = 
 def test_a_signed_message_holds_with_every_step_told() -> None:
     """Signature, digest and times pass; what is not there is skipped."""
     found = verdict(signed(expires=NOW + 60))
-    assert (found.valid, found.faults, found.algorithm) == (True, (), "ed25519")
-    assert found.checked == {"signature": "pass", "content_digest": "pass", "created": "pass", "expires": "pass"}
+    assert (found.is_valid, found.faults, found.algorithm) == (True, (), "ed25519")
+    assert found.outcomes == {"signature": "pass", "content_digest": "pass", "created": "pass", "expires": "pass"}
     bare = verdict(signed(replace(PLAIN, body=b""), "@method"))
-    assert bare.valid is True
-    assert bare.checked["content_digest"] == bare.checked["expires"] == "skipped"
+    assert bare.is_valid is True
+    assert bare.outcomes["content_digest"] == bare.outcomes["expires"] == "skipped"
 
 
 def test_without_a_key_nothing_is_verified_and_everything_else_is_told() -> None:
     """There is no verdict, whatever the result."""
     found = verdict(signed(), None)
-    assert (found.valid, found.faults, found.checked["signature"]) == (None, (), "skipped")
+    assert (found.is_valid, found.faults, found.outcomes["signature"]) == (None, (), "skipped")
     assert found.base is not None
     late = verdict(signed(expires=NOW - 100), None)
-    assert (late.valid, late.codes) == (None, (Code.EXPIRED,))
-    assert verdict(PLAIN, None).valid is None
+    assert (late.is_valid, late.codes) == (None, (Code.EXPIRED,))
+    assert verdict(PLAIN, None).is_valid is None
 
 
 def test_faults_of_the_headers_stop_the_work_and_later_ones_are_collected() -> None:
@@ -91,7 +91,7 @@ def test_another_key_or_another_message_does_not_verify() -> None:
         replace(message, authority="b.org"),
     ):
         assert verdict(changed).codes == (Code.SIGNATURE_MISMATCH,)
-    assert verdict(replace(message, headers=(*message.headers, ("Via", "x")))).valid is True
+    assert verdict(replace(message, headers=(*message.headers, ("Via", "x")))).is_valid is True
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ def test_expires_may_be_a_minute_past(late: int, code: Code | None) -> None:
 def test_age_is_looked_at_only_when_asked() -> None:
     """A signature without created cannot show its age."""
     message = signed()
-    assert verdict(message, now=NOW + 10**8).valid is True
-    assert verdict(message, now=NOW + 100, max_age=100).valid is True
+    assert verdict(message, now=NOW + 10**8).is_valid is True
+    assert verdict(message, now=NOW + 100, max_age=100).is_valid is True
     assert verdict(message, now=NOW + 101, max_age=100).codes == (Code.TOO_OLD,)
     full = signing.with_digest(PLAIN)
     bare = signing.sign(full, KEY, signing.default_components(full), {}).message
-    assert verdict(bare).valid is True
+    assert verdict(bare).is_valid is True
     assert verdict(bare, max_age=100).codes == (Code.TOO_OLD,)
 
 
@@ -127,7 +127,7 @@ def test_algorithms_must_agree_and_be_allowed() -> None:
     """RFC 9421 3.2: what alg says, what the key is and what the caller allows are one."""
     for name in ("rsa-pss-sha512", "EdDSA", ""):
         assert verdict(signed(alg=name)).codes == (Code.ALG_NOT_ALLOWED,)
-    assert verdict(signed(alg="ed25519"), algorithms=("ed25519",)).valid is True
+    assert verdict(signed(alg="ed25519"), algorithms=("ed25519",)).is_valid is True
     assert verdict(signed(), algorithms=("hmac-sha256",)).codes == (Code.ALG_NOT_ALLOWED,)
     assert verdict(signed(), algorithms=()).codes == (Code.ALG_NOT_ALLOWED,)
     assert verdict(signed(alg="hmac-sha256"), None, algorithms=("ed25519",)).codes == (Code.ALG_NOT_ALLOWED,)
@@ -137,7 +137,7 @@ def test_a_signature_over_nothing_is_refused_unless_allowed() -> None:
     """It would fit any message; the RFC's own B.2.1 is one."""
     message = signing.sign(PLAIN, KEY, (), {}).message
     assert verdict(message, require_digest=False).codes == (Code.EMPTY_COMPONENTS,)
-    assert verdict(message, require_digest=False, allow_empty=True).valid is True
+    assert verdict(message, require_digest=False, allow_empty=True).is_valid is True
 
 
 def test_an_unsound_key_is_refused_before_the_equation() -> None:
@@ -145,7 +145,7 @@ def test_an_unsound_key_is_refused_before_the_equation() -> None:
     identity = (1).to_bytes(32, "little")
     forged = signing.attach(signing.with_digest(PLAIN), "s", '("@method" "content-digest")', identity + bytes(32))
     found = verdict(forged, VerifyingKey(("ed25519",), identity))
-    assert (found.codes, found.checked["signature"]) == ((Code.KEY_REJECTED,), "skipped")
+    assert (found.codes, found.outcomes["signature"]) == ((Code.KEY_REJECTED,), "skipped")
 
 
 @pytest.mark.parametrize(
@@ -178,10 +178,10 @@ def test_content_needs_a_covered_digest_unless_the_caller_says_otherwise() -> No
     """A digest that is there is compared all the same."""
     bare = signing.sign(PLAIN, KEY, [Component("@method")], {}).message
     assert verdict(bare).codes == (Code.CONTENT_DIGEST_MISSING,)
-    assert verdict(bare, require_digest=False).valid is True
+    assert verdict(bare, require_digest=False).is_valid is True
     uncovered = signed(PLAIN, "@method")
     assert verdict(uncovered).codes == (Code.CONTENT_DIGEST_NOT_COVERED,)
-    assert verdict(uncovered, require_digest=False).valid is True
+    assert verdict(uncovered, require_digest=False).is_valid is True
     wrong = replace(uncovered, body=b"other")
     assert verdict(wrong, require_digest=False).codes == (Code.CONTENT_DIGEST_MISMATCH,)
     assert verdict(wrong).codes == (Code.CONTENT_DIGEST_MISMATCH, Code.CONTENT_DIGEST_NOT_COVERED)
@@ -191,8 +191,8 @@ def test_the_digest_report_computes_even_where_there_is_none() -> None:
     """sha-256 of the content, in base64."""
     found = verdict(signing.sign(PLAIN, KEY, [Component("@method")], {}).message).digest
     assert found is not None
-    assert (found.present, found.covered, found.provided, found.match) == (False, False, None, None)
-    assert found.computed == "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="
+    assert (found.is_present, found.is_covered, found.field_digest, found.match) == (False, False, None, None)
+    assert found.content_digest == "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="
 
 
 def test_one_of_several_signatures_is_chosen_by_its_label() -> None:
@@ -201,8 +201,8 @@ def test_one_of_several_signatures_is_chosen_by_its_label() -> None:
     components = signing.default_components(once)
     two = signing.sign(signing.sign(once, KEY, components, {}, label="a").message, OTHER, components, {}, label="b")
     assert verdict(two.message).codes == (Code.MULTIPLE_LABELS,)
-    assert verdict(two.message, label="a").valid is True
-    assert verdict(two.message, OTHER.public, label="b").valid is True
+    assert verdict(two.message, label="a").is_valid is True
+    assert verdict(two.message, OTHER.public, label="b").is_valid is True
     assert verdict(two.message, label="b").codes == (Code.SIGNATURE_MISMATCH,)
     assert verdict(two.message, label="c").codes == (Code.LABEL_MISMATCH,)
 

@@ -187,7 +187,7 @@ def test_a_fresh_key_is_fresh() -> None:
     """Two calls, two keys, each sound."""
     one, two = keys.generate(), keys.generate()
     assert one.public.material != two.public.material
-    assert one.public.rejected is None
+    assert one.public.rejection is None
     assert isinstance(one, SigningKey)
 
 

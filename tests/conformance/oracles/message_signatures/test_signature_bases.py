@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conformance.oracles.message_signatures import wire
-from conformance.oracles.message_signatures.base import Base, Covered, signature_base
+from conformance.oracles.message_signatures.base import Base, Coverage, signature_base
 from conformance.oracles.message_signatures.components import Component, read_component, value_of
 from conformance.oracles.message_signatures.faults import Code, Refusal
 from conformance.oracles.message_signatures.message import Message
@@ -217,7 +217,7 @@ def test_a_repeated_query_parameter_is_not_covered() -> None:
 
 
 def base(message: Message, components: str, *, compatible: bool = False, **parameters: int | str) -> Base:
-    covered = Covered(tuple(Component(name) for name in components.split()), tuple(parameters.items()))
+    covered = Coverage(tuple(Component(name) for name in components.split()), tuple(parameters.items()))
     return signature_base(message, covered, parameters_as_components=compatible)
 
 
@@ -247,11 +247,11 @@ def test_parameters_covered_by_name_are_taken_only_where_they_are_wanted() -> No
     assert base(FIELDS, "created", created=5).faults[0].code is Code.MISSING_COMPONENT
     found = base(FIELDS, "created expires", compatible=True, created=5, expires=6)
     assert (found.text or "").startswith('"created": 5\n"expires": 6\n')
-    assert found.stood_for == ("created", "expires")
+    assert found.substituted_names == ("created", "expires")
     assert base(FIELDS, "created", compatible=True, expires=6).faults[0].code is Code.MISSING_COMPONENT
     field = replace(FIELDS, headers=(("Created", "yesterday"),))
     found = base(field, "created", compatible=True, created=5)
-    assert ((found.text or "").partition("\n")[0], found.stood_for) == ('"created": yesterday', ())
+    assert ((found.text or "").partition("\n")[0], found.substituted_names) == ('"created": yesterday', ())
 
 
 def test_identity_ignores_the_order_of_parameters() -> None:

@@ -31,25 +31,25 @@ def test_multiples_are_those_of_libsodium() -> None:
         assert curve.encode(curve.combine([other, 1], [ours, curve.BASE])) == bindings.crypto_core_ed25519_add(
             further, curve.encode(curve.BASE)
         )
-        assert curve.same(curve.decode(further), curve.multiply(other, ours))
+        assert curve.is_same(curve.decode(further), curve.multiply(other, ours))
 
 
 @pytest.mark.parametrize(("order", "text"), SMALL)
 def test_points_of_small_order(order: int, text: str) -> None:
     """They decode, have their order, and are not of the subgroup; nor is a point that one was added to."""
     point = curve.decode(bytes.fromhex(text))
-    orders = [n for n in (1, 2, 4, 8) if curve.same(curve.multiply(n, point), curve.NEUTRAL)]
+    orders = [n for n in (1, 2, 4, 8) if curve.is_same(curve.multiply(n, point), curve.NEUTRAL)]
     assert orders[0] == order
-    assert not curve.in_subgroup(point)
-    assert curve.in_subgroup(curve.add(curve.BASE, point)) == (order == 1)
-    assert curve.in_subgroup(curve.BASE)
+    assert not curve.is_in_subgroup(point)
+    assert curve.is_in_subgroup(curve.add(curve.BASE, point)) == (order == 1)
+    assert curve.is_in_subgroup(curve.BASE)
 
 
 def test_doubling_and_adding_agree() -> None:
     """Also at the neutral point and for opposite ones: the law is complete."""
     for point in (curve.NEUTRAL, curve.BASE, *(curve.decode(bytes.fromhex(text)) for _, text in SMALL)):
-        assert curve.same(curve.double(point), curve.add(point, point))
-        assert curve.same(curve.add(point, curve.negated(point)), curve.NEUTRAL)
+        assert curve.is_same(curve.double(point), curve.add(point, point))
+        assert curve.is_same(curve.add(point, curve.negate(point)), curve.NEUTRAL)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.oracles.range_proof import curve
 from conformance.oracles.range_proof.curve import L
-from conformance.oracles.range_proof.multiples import BASE, combined
+from conformance.oracles.range_proof.multiples import BASE, combine_generators
 from conformance.oracles.range_proof.system import LEFTS, RIGHTS, generator
 
 # Few and many: digits of four bits and of eight.
@@ -30,15 +30,15 @@ def test_random_scalars(names: tuple[str, ...]) -> None:
     rng = random.Random(16)
     for _ in range(3):
         terms = {name: rng.randrange(L) for name in names}
-        assert curve.encode(combined(terms)) == curve.encode(_plainly(terms))
+        assert curve.encode(combine_generators(terms)) == curve.encode(_plainly(terms))
 
 
 @pytest.mark.parametrize("names", NAMES, ids=["few", "many"])
 @pytest.mark.parametrize("scalar", EDGES)
 def test_scalars_at_the_edges_of_digits(names: tuple[str, ...], scalar: int) -> None:
     terms = dict.fromkeys(names, scalar)
-    assert curve.encode(combined(terms)) == curve.encode(_plainly(terms))
+    assert curve.encode(combine_generators(terms)) == curve.encode(_plainly(terms))
 
 
 def test_no_terms_are_nothing() -> None:
-    assert curve.same(combined({}), curve.NEUTRAL)
+    assert curve.is_same(combine_generators({}), curve.NEUTRAL)

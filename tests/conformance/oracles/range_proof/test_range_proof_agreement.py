@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conformance.oracles.range_proof import curve
-from conformance.oracles.range_proof.making import TWISTED, Forgery, commitment_text, proof_of, secret
+from conformance.oracles.range_proof.making import POINT_FORGERIES, Forgery, commitment_text, proof_of, secret
 from conformance.oracles.range_proof.system import LAYOUT, POINTS, generator, vectors
 from conformance.oracles.range_proof.verifying import Refusal, refusal_of
 from reference.protocol.range_proof import NONCE_BYTES, Nonces, Opening, Statement, commit, group, prove
@@ -156,7 +156,7 @@ def test_generators_are_derived_alike() -> None:
 def test_forgeries_are_refused_alike(forgery: Forgery) -> None:
     """By both, at the same stage."""
     rng = random.Random(f"{forgery}")
-    held = secret(912 if forgery in TWISTED else 3, rng, forgery)
+    held = secret(912 if forgery in POINT_FORGERIES else 3, rng, forgery)
     payload = {**PAYMENT, "commitment_b64": commitment_text(held), "threshold_milliunits": 700}
     proof = proof_of(payload, held, rng, forgery)
     mine = refusal_of(payload, proof)

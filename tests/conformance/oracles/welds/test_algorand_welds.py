@@ -8,7 +8,7 @@ import pytest
 from algosdk import encoding, transaction
 
 from conformance.oracles.welds.algorand import transaction as reading
-from conformance.oracles.welds.refusal import Refused
+from conformance.oracles.welds.refusal import PaymentRefusal
 from tools.vectors_builder.welds import algorand_wallet as wallet
 
 
@@ -48,7 +48,7 @@ def test_a_groups_id_is_the_sdks() -> None:
 )
 def test_bytes_that_are_no_transaction_are_refused(raw: bytes) -> None:
     """Whatever is handed in, the refusal is the same."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(PaymentRefusal) as caught:
         reading.SignedTransaction.read(raw)
     assert (caught.value.stage, caught.value.code) == ("transaction", "invalid_transaction")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.oracles.welds.base import ethereum
-from conformance.oracles.welds.refusal import Refused
+from conformance.oracles.welds.refusal import PaymentRefusal
 from tools.vectors_builder.welds import base_wallet as wallet
 
 # The signed transaction that EIP-155 gives as its example, and the sender of the key that it names.
@@ -33,7 +33,7 @@ def test_each_type_names_its_sender_and_chain(kind: int) -> None:
 )
 def test_bytes_that_are_no_transaction_are_refused(raw: bytes) -> None:
     """Whatever is handed in, the refusal is the same."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(PaymentRefusal) as caught:
         ethereum.SignedTransaction.read(raw)
     assert (caught.value.stage, caught.value.code) == ("transaction", "invalid_transaction")
 

@@ -8,7 +8,7 @@ import pytest
 from solders.pubkey import Pubkey
 from solders.token.associated import get_associated_token_address
 
-from conformance.oracles.welds.refusal import Refused
+from conformance.oracles.welds.refusal import PaymentRefusal
 from conformance.oracles.welds.solana import accounts
 from conformance.oracles.welds.solana.transaction import SignedTransaction
 from tools.vectors_builder.welds import solana_wallet as wallet
@@ -50,7 +50,7 @@ def test_instructions_are_those_of_solders() -> None:
 )
 def test_bytes_that_are_no_transaction_are_refused(raw: bytes) -> None:
     """Whatever is handed in, the refusal is the same."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(PaymentRefusal) as caught:
         SignedTransaction.read(raw, ((), ()))
     assert (caught.value.stage, caught.value.code) == ("transaction", "invalid_transaction")
 
@@ -60,5 +60,5 @@ def test_an_account_that_is_loaded_and_named_is_refused() -> None:
     made = wallet.transfer()
     table = wallet.table("reference", wallet.reference())
     sent, _ = wallet.signed_v0(made.instruction(), tables=(table,))
-    with pytest.raises(Refused):
+    with pytest.raises(PaymentRefusal):
         SignedTransaction.read(bytes(sent), ((), (str(wallet.PAYER.pubkey()),)))

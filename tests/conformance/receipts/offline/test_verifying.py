@@ -53,7 +53,7 @@ def test_a_receipt_that_names_another_issuer_does_not(member: str) -> None:
     """Its own code, beyond the nine; the nine steps pass."""
     found = verified({**PAYABLE, member: "did:web:other.example"}, OF_DID)
     assert (found.verified, found.error_code) == (False, "ISSUER_DIFFERS")
-    assert found.examination.verified
+    assert found.examination.is_verified
     assert "did:web:other.example" in str(found.error_message)
     assert DID in str(found.error_message)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.oracles.range_proof.making import TWISTED, Forgery, commitment_text, proof_of, secret
+from conformance.oracles.range_proof.making import POINT_FORGERIES, Forgery, commitment_text, proof_of, secret
 from reference.variants.mutants.catalog import CATALOG
 from tests.reference.edited_modules import import_mutated
 from tests.reference.protocol.range_proof.receipts import PAYMENT, refused
@@ -18,7 +18,7 @@ FORGERIES = {
     Forgery.POLYNOMIAL: ("no-polynomial", "polynomial"),
     Forgery.INNER_PRODUCT: ("no-inner-product", "inner_product"),
     Forgery.SUBGROUP: ("no-subgroup-of-commitment", "commitment"),
-    Forgery.MOVED: ("no-subgroup-moved", "commitment"),
+    Forgery.SUBGROUP_OTHER_SIDE: ("no-subgroup-moved", "commitment"),
     Forgery.POINTS: ("no-subgroup-of-s", "point S"),
     Forgery.VALUES: ("no-subgroup-of-values", "point T1"),
     Forgery.ROUNDS: ("no-subgroup-of-rounds", "point L_"),
@@ -39,7 +39,7 @@ SPOILT = {"no-payload", "reduced-scalars", "any-length", "remembered-proofs", "u
 def forged(forgery: Forgery) -> tuple[dict[str, Any], bytes]:
     """Return a payload whose score of 3 is below its threshold of 900, and a proof; of 950 where a point is wrong."""
     rng = random.Random(f"{forgery}")
-    held = secret(950 if forgery in TWISTED else 3, rng, forgery)
+    held = secret(950 if forgery in POINT_FORGERIES else 3, rng, forgery)
     payload = {**PAYMENT, "commitment_b64": commitment_text(held), "threshold_milliunits": 900}
     return payload, proof_of(payload, held, rng, forgery)
 

@@ -87,7 +87,7 @@ def test_a_log_in_another_look_is_kept_and_checked(tmp_path: Path) -> None:
         first = _log(http)
         trusted = http.get("/v1/issuer-pks").json()
     key = (tmp_path / "audit_key").read_text("ascii").strip()
-    form = audit_chain.found_form(first, key)
+    form = audit_chain.find_form(first, key)
     assert form is not None
     assert len(first) == 3
     assert documents.tells_of(first[2], "did:web:issuer-1.example")

@@ -180,7 +180,7 @@ def test_every_log_is_a_chain_for_the_oracle(entry: str, recipe: str, key: str) 
         assert oldest_first(shown[::-1]) == shown
         assert oldest_first(shown) == shown
         if shape.audit_entry == "nested":
-            assert oracle.linked([documents.flat(one) for one in shown])
+            assert oracle.find_links([documents.flat(one) for one in shown])
             continue
         told = bound(shape, *fixed)["audit_chain"]
         for form in (oracle.Form(**{"seq": None, "prev": None, **told}, any_case=True), found_form(shown)):
@@ -196,7 +196,7 @@ def test_every_log_is_a_chain_for_the_oracle(entry: str, recipe: str, key: str) 
 
 def found_form(shown: list[dict[str, Any]]) -> oracle.Form:
     """Return how a log is made as the oracle finds it out."""
-    form = oracle.found_form(shown, _KEY.hex())
+    form = oracle.find_form(shown, _KEY.hex())
     assert form is not None
     return form
 
