@@ -23,8 +23,8 @@ from reference.store.audit_log import Audit
 from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database
 from reference.store.issuers import Issuers
-from reference.store.known_keys import KnownKeys
 from reference.store.services import Services
+from reference.store.used_key_ids import KnownKeys
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
 from reference.web.first_start import open_secret

@@ -13,7 +13,7 @@ from io import StringIO
 from typing import Final
 
 from reference.gateway.received_payments import Receipts
-from reference.gateway.tenancy import Tenancy
+from reference.gateway.tenant_administration import Tenancy
 from reference.gateway.unmatched_payments import build_unmatched_members
 from reference.protocol.money import MICRO_DIGITS
 from reference.protocol.networks import NETWORKS

@@ -18,9 +18,9 @@ from reference.gateway.calls import Body, Call, fit_model
 from reference.gateway.credentials import Caller, digest_of, fresh_secret
 from reference.gateway.idempotency import Idempotency, StoredResponse
 from reference.gateway.lookalikes import BIDI_CONTROLS
+from reference.gateway.merchant_branding import Storefronts
 from reference.gateway.return_addresses import MAX_REDIRECT, is_at_shop, is_redirect
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.storefront import Storefronts
 from reference.protocol.canonical_json import NumberText, number_text
 from reference.protocol.error_codes import GATEWAY
 from reference.protocol.keys import base64url

@@ -10,7 +10,7 @@ from typing import Any
 from reference.gateway import refusals
 from reference.gateway.checkout.settlement_attestations import Attestor
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.tenancy import PAGE_ROWS, Page
+from reference.gateway.tenant_administration import PAGE_ROWS, Page
 from reference.gateway.unmatched_payments import build_payment_members
 from reference.protocol.receipt_verification import verify_receipt
 from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch

@@ -20,6 +20,7 @@ from reference.gateway.dashboard import Dashboard
 from reference.gateway.documents import Documents
 from reference.gateway.gateway_metrics import GatewayMetrics
 from reference.gateway.idempotency import Idempotency
+from reference.gateway.merchant_branding import Storefronts
 from reference.gateway.network_recency import NetworkRecency
 from reference.gateway.payment_links import PaymentLinks
 from reference.gateway.rate_limits import Limits
@@ -29,8 +30,7 @@ from reference.gateway.request_guard import RequestGuard
 from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.storefront import Storefronts
-from reference.gateway.tenancy import Tenancy
+from reference.gateway.tenant_administration import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.lanes.descriptor import LaneRules
 from reference.lanes.lane import ChainUnavailable, Lane
@@ -45,7 +45,6 @@ from reference.store.database import Database, DatabaseUnavailable
 from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.deliveries import Deliveries
 from reference.store.destinations import Destinations
-from reference.store.known_keys import KnownKeys
 from reference.store.links import Links
 from reference.store.merchants import Merchants
 from reference.store.payments import Payments
@@ -55,6 +54,7 @@ from reference.store.sessions import Sessions
 from reference.store.shared_facts import SharedFacts
 from reference.store.tenant_tables import facts
 from reference.store.tenants import Tenants
+from reference.store.used_key_ids import KnownKeys
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck

@@ -9,7 +9,7 @@ from typing import Any
 from reference.protocol.keys import did_web
 from reference.rail.settings import RailSettings
 from reference.rail.signing import PlatformKeys, Signer
-from reference.store.known_keys import KnownKeys
+from reference.store.used_key_ids import KnownKeys
 from reference.web.clock import WpClock
 from reference.web.first_start import open_signing_key
 from reference.web.keyring import KeyFile

@@ -19,9 +19,9 @@ from reference.rail.settlement.unserved_payments import ListedPayment, PaymentOp
 from reference.rail.signing import Signer
 from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database
-from reference.store.known_keys import KnownKeys
 from reference.store.redemptions import Redemptions
 from reference.store.unserved_payments import UnservedPayments
+from reference.store.used_key_ids import KnownKeys
 from reference.web.clock import WpClock
 from reference.web.operator_commands import carried_out, lists_payments, show_payments
 from reference.web.settings import Misconfigured, read_settings

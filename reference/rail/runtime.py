@@ -44,10 +44,9 @@ from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings
 from reference.rail.settlement.settler import SettlingPaymentSource
 from reference.store.a2a_tasks import Tasks
-from reference.store.absences import Absences
 from reference.store.database import Database, DatabaseUnavailable
 from reference.store.database_url import open_database, sqlite_dsn
-from reference.store.known_keys import KnownKeys
+from reference.store.outages import Absences
 from reference.store.rail_tables import facts
 from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import RefusedPayments
@@ -55,6 +54,7 @@ from reference.store.settlements import Settlements
 from reference.store.shared_facts import SharedFacts
 from reference.store.terms_history import Generations
 from reference.store.unserved_payments import UnservedPayments
+from reference.store.used_key_ids import KnownKeys
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.first_start import open_secret

@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any
 
 from reference.gateway.checkout.link_settlement import LinkSettlement, Status
+from reference.gateway.merchant_branding import payee_name
 from reference.gateway.page_parts import ICON, Asset, asset, atomic_pretty, environment, icon, network_name
 from reference.gateway.return_addresses import host_of, is_at_shop
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.storefront import payee_name
 from reference.lanes.registry import descriptor_of
 from reference.protocol.checkout import LinkState, LinkTerms
 from reference.protocol.eip3009 import TRANSFER_SELECTOR, nonce_of

@@ -16,9 +16,9 @@ from reference.gateway.checkout.link_announcements import LinkAnnouncements
 from reference.gateway.checkout.link_settlement import LinkSettlement
 from reference.gateway.checkout.page import SECURITY, Page, assets
 from reference.gateway.checkout.status_events import statuses
+from reference.gateway.merchant_branding import Storefronts
 from reference.gateway.rate_limits import Limits
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.storefront import Storefronts
 from reference.protocol.checkout import LinkState
 from reference.store.links import Link
 from reference.web.errors import Unprocessable

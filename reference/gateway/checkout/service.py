@@ -15,10 +15,10 @@ from reference.gateway.checkout.page import Page
 from reference.gateway.checkout.routes import Routes
 from reference.gateway.checkout.settlement_attestations import Attestor
 from reference.gateway.checkout.watcher import Watcher
+from reference.gateway.merchant_branding import Storefronts
 from reference.gateway.network_recency import NetworkRecency
 from reference.gateway.rate_limits import Limits
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.storefront import Storefronts
 from reference.lanes.lane import ChainUnavailable, Lane
 from reference.store.database import Database, DatabaseUnavailable
 from reference.web.clock import WpClock

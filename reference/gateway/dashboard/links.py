@@ -7,7 +7,7 @@ from typing import Any
 
 from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, screen_path
 from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
-from reference.gateway.tenancy import Page
+from reference.gateway.tenant_administration import Page
 from reference.gateway.unmatched_payments import amount_text
 from reference.store.payments import PaymentState
 from reference.web.errors import Unprocessable

@@ -13,7 +13,7 @@ from reference.gateway.dashboard.screen_context import OPENS, ScreenContext
 from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest
 from reference.gateway.payment_export import MOST_ROWS, PaymentExport, TooManyPayments
 from reference.gateway.received_payments import Receipts
-from reference.gateway.tenancy import Page
+from reference.gateway.tenant_administration import Page
 from reference.protocol.service_word import ServiceWord
 from reference.web.http.exchange import Reply
 

@@ -11,7 +11,7 @@ from reference.gateway.dashboard.forms import fresh_form_id, sent_before
 from reference.gateway.dashboard.pages import Pages
 from reference.gateway.dashboard.sign_in import ROOT, SignIn
 from reference.gateway.dashboard.signed_in_request import SignedInRequest
-from reference.gateway.tenancy import Tenancy
+from reference.gateway.tenant_administration import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.web.clock import WpClock
 from reference.web.http.exchange import Reply

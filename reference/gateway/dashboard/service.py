@@ -22,12 +22,12 @@ from reference.gateway.dashboard.sign_in import SignIn
 from reference.gateway.dashboard.storefront import StorefrontScreen
 from reference.gateway.dashboard.tenants import TenantScreens
 from reference.gateway.dashboard.trial import TrialScreen
+from reference.gateway.merchant_branding import Storefronts
 from reference.gateway.payment_links import PaymentLinks
 from reference.gateway.rate_limits import Limits
 from reference.gateway.received_payments import Receipts
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.storefront import Storefronts
-from reference.gateway.tenancy import Tenancy
+from reference.gateway.tenant_administration import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.store.sessions import Sessions
 from reference.web.clock import WpClock

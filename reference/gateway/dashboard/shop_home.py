@@ -7,8 +7,8 @@ from typing import Any
 
 from reference.gateway.dashboard.screen_context import ScreenContext
 from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest
+from reference.gateway.merchant_branding import Storefronts
 from reference.gateway.received_payments import Receipts
-from reference.gateway.storefront import Storefronts
 from reference.protocol.networks import NETWORKS
 from reference.web.http.exchange import Reply
 

@@ -9,9 +9,9 @@ from typing import Any
 from reference.gateway.credentials import Caller
 from reference.gateway.dashboard.screen_context import ScreenContext
 from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
+from reference.gateway.merchant_branding import Storefronts
 from reference.gateway.payment_links import PaymentLinkRequest, PaymentLinks
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.storefront import Storefronts
 from reference.protocol.canonical_json import NumberText
 from reference.protocol.networks import NETWORKS
 from reference.protocol.trial_limits import mode_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from reference.gateway.dashboard.screen_context import OPENS, ScreenContext, screen_path
 from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest, redirect_to
-from reference.gateway.storefront import (
+from reference.gateway.merchant_branding import (
     LOGO_BYTES,
     LOGO_PIXELS,
     LONGEST_CONTACT,

@@ -22,8 +22,8 @@ from reference.lanes.lane import ChainUnavailable, Lane, SettlingLane
 from reference.lanes.newest import read_newest_time, refuse_age
 from reference.protocol.weld import AGE_SKEW_SECONDS
 from reference.rail.settings import RailSettings
-from reference.store.absences import Absences
 from reference.store.database import DatabaseUnavailable
+from reference.store.outages import Absences
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 

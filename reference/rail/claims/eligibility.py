@@ -10,7 +10,7 @@ from reference.rail.challenges import Call
 from reference.rail.claims.non_402_refusals import already_spent, payment_refunded
 from reference.rail.claims.presented_proof import PresentedProof
 from reference.rail.settings import RailSettings
-from reference.store.absences import Absences
+from reference.store.outages import Absences
 from reference.store.redemption_rows import Redemption
 from reference.web.clock import WpClock
 

@@ -25,7 +25,7 @@ from reference.rail.claims.presented_proof import Collectors, PresentedProof, in
 from reference.rail.claims.refusal_notes import OF_THE_WINDOW, RefusalNotes, is_second_payment
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
-from reference.store.absences import Absences
+from reference.store.outages import Absences
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.terms_history import Generations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reference.gateway.lookalikes import reads_as_state
-from reference.gateway.storefront import Unfit, check_name
+from reference.gateway.merchant_branding import Unfit, check_name
 
 READ_AS_PAID = {
     "plain": "Paid",

@@ -18,9 +18,9 @@ from reference.protocol.networks import NETWORKS
 from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.availability.uptime import Uptime
 from reference.rail.settings import RailSettings
-from reference.store.absences import ALL_LANES, Absences
 from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database, sqlite_dsn
+from reference.store.outages import ALL_LANES, Absences
 from reference.store.redemptions import Redemptions
 from reference.web.clock import WpClock
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from reference.protocol.weld import Payment
-from reference.store.absences import ALL_LANES, Absences
 from reference.store.database import Database
 from reference.store.database_url import open_database, sqlite_dsn
-from reference.store.known_keys import KnownKeys
+from reference.store.outages import ALL_LANES, Absences
 from reference.store.redemption_rows import NewClaim, Redemption
 from reference.store.redemptions import Redemptions
+from reference.store.used_key_ids import KnownKeys
 
 LANE = "algorand_mainnet"
 

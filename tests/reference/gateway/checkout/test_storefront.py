@@ -13,7 +13,7 @@ from PIL import Image
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from sqlalchemy import delete, select
 
-from reference.gateway.storefront import LOGO_BYTES, Unfit, check_contact, check_logo, check_name
+from reference.gateway.merchant_branding import LOGO_BYTES, Unfit, check_contact, check_logo, check_name
 from reference.protocol.networks import NETWORKS
 from reference.store.checkout_tables import link_prices
 from reference.store.database_url import open_database, sqlite_dsn
