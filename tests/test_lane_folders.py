@@ -44,7 +44,7 @@ ALLOWED: dict[str, str] = {
     "conformance/discovery/rail.py": "requests of the compliance service on two chains",
     "conformance/checks/gateway/*.py": "rows on payments whose ways are a lane's own, and near misses of network keys",
     "conformance/checks/rail/a2a_payments.py": "one row of one lane beside those of all",
-    "conformance/checks/rail/malformed.py": "a body with a network that is not a key",
+    "conformance/checks/rail/malformed_payments.py": "a body with a network that is not a key",
     "conformance/checks/shared/network_and_amount.py": "advice with a network as an example",
     "conformance/report/replay_line.py": "the option --algorand-mode",
     "localnet/__main__.py": "the option --algorand-mode",

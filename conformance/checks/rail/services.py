@@ -132,7 +132,7 @@ async def letters_of_an_address_change_no_verdict(case: Case) -> None:
     try:
         served = await run_concurrently(purchase(case, operation, lanes[0], body=one) for one in bodies)
     except Inconclusive as refusal:
-        case.mark_not_applicable("RAIL-SVC-03", f"not every spelling of an address is screened: {probe_body}")
+        case.mark_not_applicable("RAIL-SVC-03", f"not every spelling of an address is screened: {refusal}")
         return
     told = [verdicts_of(one.answer, result_of(case, one.answer))[1] for one in served]
     beyond = None if ours else "that addresses are compared by their bytes is this suite's default"

@@ -7,7 +7,7 @@ import json
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from conformance.checks.rail.base.malformed import spoiled_members
+from conformance.checks.rail.base.malformed_authorizations import spoiled_members
 from conformance.checks.rail.base.signatures import broken_signatures
 from conformance.checks.rail.base.weld import wrong_nonces
 from conformance.lanes.base.authorization import Authorization, Domain, nonce_of

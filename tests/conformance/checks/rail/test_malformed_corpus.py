@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from conformance.checks.rail.malformed import not_base64, not_json, wrong_fields
+from conformance.checks.rail.malformed_payments import not_base64, not_json, wrong_fields
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached

@@ -12,7 +12,7 @@ import pytest
 
 from conformance.checks.rail.keys import names_host
 from conformance.checks.rail.receipt_bindings import claim_at
-from conformance.checks.rail.receipts import changed_once, is_published
+from conformance.checks.rail.receipt_signatures import changed_once, is_published
 from conformance.checks.rail.services import asks_to_sign_in, security_requirements, verdicts_of
 from conformance.log.events import EventLog
 from conformance.oracles import hashing, jose
