@@ -1,4 +1,4 @@
-"""CP-AUTH: who may change the trust set, register services and read the log, and what everybody may read."""
+"""CP-AUTH: which operations require the admin token, and which documents every client may read."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from conformance.surfaces.control_plane.access import (
 from conformance.surfaces.control_plane.services import Played, played
 
 _HERE = {"CP-AUTH-01": "POST /v1/issuers", "CP-AUTH-02": "DELETE /v1/issuers/{did}", "CP-AUTH-03": "POST /v1/services"}
-# What HTTP has beside Bearer, and what nobody registered.
+# Two registered HTTP schemes other than Bearer, and one that is not registered.
 _OTHER_SCHEMES = ("Basic", "Digest", "Token")
-_FIX = "Ask for the Bearer admin token on the four admin operations before anything is done, and compare it whole."
+_FIX = "Require the Bearer admin token on the four admin operations before any work, and compare the whole token."
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What somebody without the token tries.
+    """What a client without the token tries to change.
 
     Attributes:
         hub: The control plane.
         stranger: An issuer that is not in the trust set.
-        member: An issuer that is; the one of nobody where there is no token to register one with.
+        member: An issuer that is in it; not registered if the suite has no token for that.
         service: A service that is not registered.
     """
 
@@ -52,7 +52,7 @@ class _Attempt:
     service: Played
 
     async def all(self, **credential: Any) -> Iterator[tuple[str, Answer]]:
-        """Try the four admin operations, each with a body that only the credential is wrong about."""
+        """Send the four admin operations, each with a body that is valid, so that only the credential is wrong."""
         hub = self.hub
         encoded = self.member.did.replace(":", "%3A")
         return iter(
@@ -68,11 +68,12 @@ class _Attempt:
         )
 
     async def changed(self, row: str) -> str | None:
-        """Return what an attempt changed, None where nothing."""
+        """Return what an attempt changed, or None."""
         hub = self.hub
         if row == "CP-AUTH-01":
             return "the issuer is in the trust set" if self.stranger.did in await hub.trust_set() else None
         if row == "CP-AUTH-02":
+            # Without a token the member could not be registered, so its absence proves nothing.
             gone = hub.token is not None and self.member.did not in await hub.trust_set()
             return "the issuer is gone from the trust set" if gone else None
         if row == "CP-AUTH-03":
@@ -83,15 +84,15 @@ class _Attempt:
 @asynccontextmanager
 async def _attempt(case: Case) -> AsyncIterator[_Attempt]:
     hub = await serving_hub(case)
-    async with AsyncExitStack() as kept:
-        service = await played(case, kept, "stranger")
+    async with AsyncExitStack() as stack:
+        service = await played(case, stack, "stranger")
         member = hub.new_issuer("member")
         if hub.token is not None:
-            await kept.enter_async_context(hub.registered(member))
+            await stack.enter_async_context(hub.registered(member))
         yield _Attempt(hub, hub.new_issuer("stranger"), member, service)
 
 
-# Forms of DIDs, and whether a hub may do without them.
+# Forms of DIDs, and whether a hub may refuse them: the interface requires only did:web.
 _OTHER_DIDS = {
     "did:web:{host}%3A8443:tenants:first": False,
     "did:example:{host}": True,
@@ -102,7 +103,7 @@ _OTHER_DIDS = {
 async def nobody_changes_anything_without_the_token(case: Case) -> None:
     """Without the admin token no issuer is registered or revoked, and no log entry is returned.
 
-    Sends each admin operation without a credential, with bodies that are right otherwise. Expects a refusal each time,
+    Sends each admin operation without a credential, with bodies that are otherwise valid. Expects a refusal each time,
     an unchanged trust set and posture, and no log entry in the answer.
     """
     async with _attempt(case) as attempt:
@@ -110,6 +111,7 @@ async def nobody_changes_anything_without_the_token(case: Case) -> None:
             if row == "CP-AUTH-04":
                 _reveals_nothing(case, row, answer, {})
                 continue
+            # The status alone is not enough: a server may change its state first and refuse afterwards.
             done = await attempt.changed(row)
             holds = refused(answer) and done is None
             found = f"{answer.status}; {done or 'nothing changed'}"
@@ -119,10 +121,10 @@ async def nobody_changes_anything_without_the_token(case: Case) -> None:
 
 @check("CP-AUTH-05", surface="control_plane", fix=_FIX)
 async def a_wrong_token_opens_nothing(case: Case) -> None:
-    """A wrong Bearer value is refused on all four admin operations, and so is the right one that is no Bearer's.
+    """A wrong Bearer value is refused on all four admin operations, and so is the right token under another scheme.
 
-    Tries each operation with an invented token, an empty one, ones that share all but one end with the admin token, and
-    with that token itself under other schemes. Expects a refusal each time and nothing changed.
+    Tries each operation with an invented token, an empty one, ones that differ from the admin token at one end only,
+    and with that token under other schemes. Expects a refusal each time, and that nothing changed.
     """
     async with _attempt(case) as attempt:
         for name, value in _wrong(attempt.hub, case):
@@ -139,12 +141,13 @@ async def a_wrong_token_opens_nothing(case: Case) -> None:
 
 
 def _wrong(hub: Hub, case: Case) -> Iterator[tuple[str, str]]:
-    """Yield values of Authorization that open nothing, by what they are."""
-    yield "invented", "Bearer nobody-gave-this-token-" + case.session.nonce
+    """Yield invalid values of Authorization, by their description."""
+    yield "invented", "Bearer unknown-token-" + case.session.nonce
     yield "empty", "Bearer "
     if hub.token is None:
         return
     other = "A" if hub.token[-1] != "A" else "B"
+    # Prefixes and suffixes of the token find comparisons that stop early or search for one text in the other.
     yield "the token without its end", f"Bearer {hub.token[:-1]}"
     yield "the token with another end", f"Bearer {hub.token[:-1]}{other}"
     yield "the token and more", f"Bearer {hub.token}{other}"
@@ -167,10 +170,10 @@ def _reveals_nothing(case: Case, row: str, answer: Answer, where: dict[str, str]
 @check(
     "CP-AUTH-06",
     surface="control_plane",
-    fix="Serve health, trust set, atb-keys.json and posture to everybody, with or without a credential.",
+    fix="Serve health, trust set, atb-keys.json and posture to every client, with or without a credential.",
 )
 async def reads_need_no_credential(case: Case) -> None:
-    """Health, trust set, atb-keys and posture are read without a credential.
+    """Health, trust set, atb-keys and posture can be read without a credential.
 
     Reads all four without one. Expects 200 each time.
     """
@@ -192,9 +195,9 @@ async def reads_need_no_credential(case: Case) -> None:
 async def the_token_opens_the_admin_operations(case: Case) -> None:
     """The admin token registers an issuer and a service, and reads the log.
 
-    Sends the three operations with the token, issuers by a plain DID, by one with a port and a path and by one of
-    another method. Expects success each time (200, 201, 202 and 204 all are), and for the log 200 with a list of
-    entries. A hub that takes other methods of DIDs not at all warns.
+    Sends the three operations with the token. Registers issuers by a plain DID, by one with a port and a path, and by
+    one of another method. Expects success each time (200, 201, 202 or 204), and for the log 200 with a list of entries.
+    A hub that refuses every other method of DIDs only gets a warning.
     """
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - without it there is nothing to judge
@@ -202,6 +205,7 @@ async def the_token_opens_the_admin_operations(case: Case) -> None:
     registered = await hub.register(issuer)
     await hub.revoke(issuer.did)
     read = await hub.admin("GET", AUDIT)
+    # If the token opens neither operation, the profile has a wrong token, which is no fault of the hub.
     if {registered.status, read.status} <= NOT_ADMITTED:
         raise Inconclusive(token_refused(registered))
     case.expect("CP-ISSUER-01", success(registered), "success", registered.status, exchange=registered)
@@ -215,15 +219,15 @@ async def the_token_opens_the_admin_operations(case: Case) -> None:
     except Inconclusive as reason:
         case.mark_inconclusive("CP-SVC-01", str(reason))
         return
-    async with AsyncExitStack() as kept:
-        service = await played(case, kept, "registered")
+    async with AsyncExitStack() as stack:
+        service = await played(case, stack, "registered")
         answer = await hub.register_service(service)
         case.expect("CP-SVC-01", success(answer), "success", answer.status, exchange=answer)
         await hub.remove_service(service)
 
 
 async def _other_issuers(case: Case, hub: Hub) -> None:
-    """Register issuers by DIDs of other forms."""
+    """Register issuers with DIDs of other forms, and judge the answers."""
     ours = case.profile.is_reference
     left_open = None if ours else "which methods of DIDs a hub takes is left open"
     for form, beyond in _OTHER_DIDS.items():

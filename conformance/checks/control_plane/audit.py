@@ -16,17 +16,18 @@ from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, refused, success
 from conformance.surfaces.control_plane.log_reading import FIRST_TIME, INSTANT, entries_about, log_of, refuse_full_page
 
-# The last word of a name says what it is: created_at, entryId, ts; `what` and `did` are neither.
+# A name's last word shows that the member is a place or a time: created_at, entryId, ts. `what` and `did` are neither.
 _PLACE_OR_TIME = re.compile(
     r"(?:^|_)(?:time|timestamp|at|ts|id|seq|index)(?:_ms)?$|[a-z](?:Time|Timestamp|At|Ts|Id|ID|Seq|Index)$"
 )
+# Beginnings of words by which a log entry may report a refusal. The interface names none.
 _REFUSALS = ("reject", "refus", "denied", "deny", "fail", "invalid", "unauthori", "forbidden", "error")
 
 
 async def _log_of_changes(case: Case) -> tuple[Hub, Entries]:
-    """Return the control plane and its log after two issuers were registered, rotated where they may be, and revoked.
+    """Return the control plane and its log after two issuers were registered, rotated if possible, and revoked.
 
-    A control plane that logs one kind of change only has two entries then, whatever others do meanwhile.
+    Two issuers, because a control plane may log only one kind of change: two entries are then there to be linked.
     """
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - the log is the admin's
@@ -47,8 +48,8 @@ async def _log_of_changes(case: Case) -> tuple[Hub, Entries]:
 async def trust_changes_are_logged(case: Case) -> None:
     """Registering and revoking an issuer add a log entry each, and earlier entries stay as they are.
 
-    Registers an issuer and revokes it, and gives another one a new key, reading the log before and after each. Expects
-    one more entry about the issuer each time its trust changed, and every earlier entry in its place, as it was.
+    Registers an issuer and revokes it, and gives another one a new key. Reads the log before and after each change.
+    Expects one more entry about the issuer each time its trust changed, and every earlier entry unchanged in its place.
     """
     hub = await hub_of(case)
     start = await log_of(hub)
@@ -68,6 +69,7 @@ async def trust_changes_are_logged(case: Case) -> None:
     told = f"entries about it: {', then '.join(map(str, counts))}"
     for row, place, change in (("CP-AUDIT-02", 0, "registration"), ("CP-AUDIT-03", 1, "revocation")):
         seen = counts[place + 1] > counts[place]
+        # A page of the log may be full, so that the new entry is on a page which the suite cannot read.
         if seen or await may_be_missed(case, hub, row, logs[place + 1]):
             case.expect(row, seen, f"an entry about the {change}", told)
     if replaced:
@@ -75,11 +77,14 @@ async def trust_changes_are_logged(case: Case) -> None:
         where, found = {"registered": "with another key"}, f"new entries about it: {fresh}"
         if fresh or await may_be_missed(case, hub, "CP-AUDIT-02", last):
             case.expect("CP-AUDIT-02", fresh > 0, "an entry about the other key", found, where=where)
+    # Without a bound paging the hub may return only its latest entries. Then the beginning of the log may be missing
+    # later.
     windowed = hub.bindings.audit_page is None
     for earlier, later in itertools.pairwise(logs):
         kept = _goes_on(earlier, later, windowed=windowed)
         case.expect("CP-AUDIT-06", kept, "every earlier entry as it was", _lost(earlier, later))
-    # Two entries about one issuer that are alike in all but their place tell nobody what happened.
+    # If two entries about one issuer differ only in place and time, a reader cannot distinguish registration from
+    # revocation.
     both = [one for one in revoked if documents.tells_of(one, issuer.did)]
     if len(both) > 1:
         chain = hub.bindings.audit_chain
@@ -89,9 +94,7 @@ async def trust_changes_are_logged(case: Case) -> None:
 
 
 def said(entry: Mapping[str, Any], own: Collection[str | None]) -> dict[str, Any]:
-    """Return what an entry says of the change: without its place, its time and its MACs.
-
-    A small number may be the word for what was done; a large one, or a fraction, is a time.
+    """Return the part of an entry that describes the change: without its place, its time and its MACs.
 
     Args:
         entry: The entry.
@@ -102,13 +105,17 @@ def said(entry: Mapping[str, Any], own: Collection[str | None]) -> dict[str, Any
 
 
 def _is_a_time(value: Any) -> bool:
+    """Return whether a value is a time.
+
+    A small number may be the code of an operation. A large number, or a fraction, is a time.
+    """
     if isinstance(value, str):
         return INSTANT.match(value) is not None
     return isinstance(value, float) or (isinstance(value, int) and value >= FIRST_TIME)
 
 
 def _goes_on(earlier: Entries, later: Entries, *, windowed: bool) -> bool:
-    """Return whether a log goes on from an earlier one; one that may tell its latest entries only may begin later."""
+    """Return whether a log continues an earlier one. A log that shows only its latest entries may begin later."""
     starts = range(max(1, len(earlier)) if windowed and later else 1)
     return any(list(later[: len(earlier) - start]) == list(earlier[start:]) for start in starts)
 
@@ -124,10 +131,10 @@ def _lost(earlier: Entries, later: Entries) -> str:
     fix="Give each entry the MAC of the one before it, or make its own MAC over that.",
 )
 async def entries_are_linked(case: Case) -> None:
-    """Each log entry links to its predecessor, all along the log.
+    """Each log entry links to its predecessor, through the whole log.
 
-    Makes a few trust changes and reads the log. Expects the bound members, else any two, to link every entry to the one
-    before it; where entries carry one value each that may be such a link, only the chain key can tell.
+    Makes a few trust changes and reads the log. Expects that the bound members, else any two members, link every entry
+    to the one before it. If entries have only one value that may be such a link, the chain key is needed for a verdict.
     """
     hub, log = await _log_of_changes(case)
     await judge_links(case, hub, log)
@@ -142,21 +149,22 @@ async def the_chain_verifies_with_its_key(case: Case) -> None:
     """The whole log verifies as an HMAC chain with the operator's chain key, and no changed copy of it does.
 
     Makes a few trust changes, reads the log and verifies it by the suite's own oracle. Then changes each member of the
-    last entries in turn. Expects the log to hold, and every changed copy to be found out.
+    last entry in turn. Expects that the log is valid, and that every changed copy is detected.
     """
     _, log = await _log_of_changes(case)
     form, text = await form_by(case, log)
     key = audit_chain.key_bytes(text, form.key)
     fault = audit_chain.first_fault(log, key, form)
-    case.note(f"the log is made by the recipe {form.recipe}, its key being {form.key}")
-    found = f"{len(log)} entries hold" if fault is None else fault.text
-    if not case.expect("CP-AUDIT-05", fault is None and bool(log), "the whole log holds", found):
+    case.note(f"the log follows the recipe {form.recipe}, with the key in the form {form.key}")
+    found = f"{len(log)} entries are valid" if fault is None else fault.text
+    if not case.expect("CP-AUDIT-05", fault is None and bool(log), "the whole log is valid", found):
         return
+    # A MAC that leaves a member out allows that member to be changed later, so each one is tried alone.
     for name in sorted(log[-1]):
         copy = [*log[:-1], {**log[-1], name: _other(log[-1][name])}]
         seen = audit_chain.first_fault(copy, key, form) is not None
-        told = "found out" if seen else "not covered by any MAC"
-        case.expect("CP-AUDIT-05", seen, "a changed member found out", told, where={"member": name})
+        told = "detected" if seen else "not covered by any MAC"
+        case.expect("CP-AUDIT-05", seen, "a changed member detected", told, where={"member": name})
 
 
 def _other(value: Any) -> Any:
@@ -175,8 +183,8 @@ def _other(value: Any) -> Any:
 async def refused_changes_are_not_logged_as_done(case: Case) -> None:
     """A refused change adds no entry of a success.
 
-    Tries to register and revoke without a token, with a wrong one, with bodies that are no issuer, and to revoke an
-    issuer that is not there. Expects no entry about these issuers, unless it says that it was refused; if the last is
+    Tries to register and revoke without a token, with a wrong one, with invalid bodies, and to revoke an unknown
+    issuer. Expects no entry about these issuers, unless it says that the change was refused. If the last call is
     answered as a success, it may be logged as one.
     """
     hub = await hub_of(case)
@@ -202,7 +210,7 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
         raise Inconclusive("one of these changes was not refused, which other rows judge")
     fresh = [one for one in after if one not in before]
     tried = (member, stranger, short, *((absent,) if refused(missed) else ()))
-    # Who writes down what stood in the path has it as it was sent there.
+    # A log that records the path of a request has the DID percent-encoded, as it was sent.
     names = [name for each in tried for name in (each.did, quote(each.did, safe=""))]
     about = [one for one in fresh if any(documents.tells_of(one, name) for name in names)]
     wrong = [one for one in about if not _says_refused(one)]

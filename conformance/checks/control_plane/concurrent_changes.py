@@ -1,4 +1,4 @@
-"""CP-ISSUER-09, CP-AUDIT-02 to -05: what becomes of trust set and log when changes come at the same moment."""
+"""CP-ISSUER-03, -09, CP-AUDIT-02 to -04 and CP-TRUST-06: the trust set and the log after concurrent changes."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _ENOUGH = 2
     "CP-AUDIT-03",
     "CP-AUDIT-04",
     surface="control_plane",
-    # So many entries at once would push those of other checks out of a log that tells its latest only.
+    # A log that shows only its latest entries would lose those of other checks to so many at once.
     exclusive=Exclusive.SURFACE,
-    fix="Let the database decide who writes the next entry, and read the MAC before it in the same transaction.",
+    fix="Let the database order the writers of entries, and read the previous MAC in the same transaction.",
 )
 async def changes_at_once_make_one_chain(case: Case) -> None:
-    """Trust changes that come at the same moment are all in the log, and the log is one chain.
+    """Concurrent trust changes are all in the log, and the log is one chain.
 
-    Registers eight issuers side by side and revokes them side by side. Expects an entry more about each that was
+    Registers eight issuers concurrently and revokes them concurrently. Expects one more entry about each that was
     registered, and about each that was revoked, and every entry of the log linked to the one before it.
     """
     hub = await hub_of(case)
@@ -50,6 +50,8 @@ async def changes_at_once_make_one_chain(case: Case) -> None:
     issuers = [hub.new_issuer("at-once") for _ in range(_ISSUERS)]
     start = await log_of(hub)
     try:
+        # The attacked race: two writers read the same last MAC, so two entries follow one predecessor and the chain
+        # forks.
         answers = await run_concurrently(map(hub.register, issuers))
         refusal = token_refused(answers[0])
         made = [one for one, answer in zip(issuers, answers, strict=True) if success(answer)]
@@ -57,7 +59,7 @@ async def changes_at_once_make_one_chain(case: Case) -> None:
     finally:
         answers = await run_concurrently(hub.revoke(one.did) for one in issuers)
     if len(made) < _ENOUGH:
-        raise Inconclusive(refusal or "no two issuers could be registered side by side")
+        raise Inconclusive(refusal or "no two issuers could be registered concurrently")
     gone = [one for one, answer in zip(issuers, answers, strict=True) if success(answer) and one in made]
     revoked = await log_of(hub)
     await _judge_logged(case, hub, "CP-AUDIT-02", made, start, registered)
@@ -65,17 +67,17 @@ async def changes_at_once_make_one_chain(case: Case) -> None:
     try:
         await judge_links(case, hub, revoked)
     except Inconclusive as reason:
-        # What only the chain key could tell says nothing of whether the changes are in the log.
+        # Without the chain key the links may be undecidable. The rows about missing entries are decided all the same.
         case.mark_inconclusive("CP-AUDIT-04", str(reason))
 
 
 async def _judge_logged(
     case: Case, hub: Hub, row: str, issuers: Sequence[Issuer], before: Sequence[Entry], after: Sequence[Entry]
 ) -> None:
-    expected = "an entry more about each issuer"
+    expected = "one more entry about each issuer"
     if before and after[:1] != before[:1]:
-        # What may have been pushed out, nobody can miss.
-        case.expect(row, True, expected, "the log tells its latest entries only")
+        # The log's beginning is gone, so an entry may have been pushed out, and its absence proves nothing.
+        case.expect(row, True, expected, "the log shows its latest entries only")
         return
     silent = [one for one in issuers if entries_about(after, one.did) <= entries_about(before, one.did)]
     if silent and not await may_be_missed(case, hub, row, after):
@@ -91,10 +93,11 @@ async def _judge_logged(
     fix="Make the DID unique in the database, so that one of two registrations at the same moment replaces the other.",
 )
 async def one_did_at_once_has_one_key(case: Case) -> None:
-    """A DID that is registered with several keys at the same moment has one of them, and none once it is revoked.
+    """A DID that is registered with several keys concurrently has one of them, and none after it is revoked.
 
-    Sends six registrations of one new DID side by side, each with another key. Expects the DID once in the trust set,
-    with a key of a registration that succeeded, the same key alone in atb-keys.json, and after one revocation neither.
+    Sends six concurrent registrations of one new DID, each with another key. Expects the DID once in the trust set,
+    with a key of a registration that succeeded, and only this key in atb-keys.json. After one revocation expects
+    neither.
     """
     hub = await hub_of(case)
     if hub.token is None:
@@ -102,12 +105,13 @@ async def one_did_at_once_has_one_key(case: Case) -> None:
         return
     first = hub.new_issuer("contended")
     rivals = [first, *(Issuer(first.did, hub.new_key("contended")) for _ in range(_KEYS - 1))]
-    async with AsyncExitStack() as kept:
-        kept.push_async_callback(hub.revoke, first.did)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(hub.revoke, first.did)
         answers = await run_concurrently(map(hub.register, rivals))
         keys = {one.key for one, answer in zip(rivals, answers, strict=True) if success(answer)}
         if not keys:
             raise Inconclusive(token_refused(answers[0]) or "none of six registrations of one DID at once succeeded")
+        # The raw text is read, not a parsed object: a JSON parser would hide a DID that appears twice.
         read = await hub.call("GET", PKS)
         given = values_of(read.body, first.did)
         twice = len(given) > 1
@@ -117,7 +121,7 @@ async def one_did_at_once_has_one_key(case: Case) -> None:
         case.expect("CP-ISSUER-09", not twice and own in keys, expected, registered_as, exchange=read)
         answer = await hub.call("GET", ATB_KEYS)
         shown = trusted_keys(documented(answer), (one.key for one in rivals))
-        alike = shown == {own} or own not in keys  # which of them it should be, the trust set does not say then
+        alike = shown == {own} or own not in keys  # without a valid key in the trust set, any of them may be here
         found = f"{len(shown)} keys of it" if len(shown) != 1 else "that key" if alike else "another key"
         case.expect("CP-TRUST-06", len(shown) == 1 and alike, "that key alone", found, exchange=answer)
     there = first.did in await hub.trust_set()

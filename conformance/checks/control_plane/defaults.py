@@ -1,4 +1,4 @@
-"""CP-CONF-01, -02 and -06: a control plane in an enclosure, at its default port and folder, and whom it calls."""
+"""CP-CONF-01, -02 and -06: an isolated control plane: its default port and folder, and its outbound calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from conformance.surfaces.control_plane.starting import TOKEN_FILE, hub_program,
 from conformance.target.hub import HUB_PORT
 from conformance.webhook_receiver.receiver import Reply
 
-# Addresses that belong to nobody (RFC 5737), and names under a domain that no name server knows (RFC 2606).
+# Addresses that are reserved for documentation (RFC 5737). The names below are under `.example`, which no public name
+# server resolves (RFC 2606).
 _NOWHERE = ("192.0.2.10", "192.0.2.20", "192.0.2.30")
 _SETTLES_SECONDS = 5.0
 ANSWERS_SECONDS = 100.0
@@ -29,7 +30,7 @@ _DNS = 53
 async def _enclosed_hub(
     case: Case, program: Program, folder: str, services: Collection[int] = ()
 ) -> AsyncIterator[tuple[Hub, Enclosed, bool]]:
-    """Start a control plane in an enclosure, without a word of ports; `folder` is its data directory under /app.
+    """Start a control plane in an enclosure without any setting of ports; `folder` is its data directory under /app.
 
     Yields it, its enclosure, and whether it answered at the default port.
     """
@@ -48,7 +49,7 @@ async def _enclosed_hub(
 
 
 def _without_folder(program: Program) -> Program:
-    """Leave out settings with `{data_dir}`: nobody tells a data directory here."""
+    """Remove the settings that contain `{data_dir}`, so that the program uses its default data directory."""
     kept = {name: value for name, value in program.environment.items() if "{data_dir}" not in value}
     return replace(program, environment=kept)
 
@@ -89,15 +90,16 @@ async def only_health_addresses_are_called(case: Case) -> None:
     """The control plane makes no outbound calls but to registered health addresses.
 
     Starts it in a network namespace where every address is recorded and no host is reached. Registers issuers whose
-    DIDs name a host, and services of the suite's own, one of which redirects elsewhere, with further addresses in their
-    registrations; reads everything, and waits a while. Expects no call outside the machine and none of the places
-    planted, from the start on.
+    DIDs name a host. Registers services of the suite, one of which redirects elsewhere, with further addresses in their
+    registrations. Then reads every document and waits. Expects no call outside the machine, and none to the planted
+    addresses, from the start on.
     """
     async with AsyncExitStack() as stack:
         well = await played(case, stack, "well", OK)
         elsewhere = Reply(302, (("Location", f"http://{_NOWHERE[0]}:8080/health"),))
         turned = await played(case, stack, "redirecting", elsewhere)
-        # Inside, nobody can find out what a registration looks like.
+        # The form of a registration cannot be discovered inside the enclosure, so it is taken from the running control
+        # plane, if the profile has one.
         known = await serving_hub(case) if "control_plane" in case.profile.surfaces else None
         program = hub_program(case).given(S2CP_DATA_DIR="/app/data")
         ports = (well.receiver.port, turned.receiver.port)
@@ -113,14 +115,16 @@ async def only_health_addresses_are_called(case: Case) -> None:
         for path in ("/v1/posture", "/health", "/v1/issuer-pks", "/.well-known/atb-keys.json"):
             await hub.call("GET", path)
         called = await well.called(hub.bindings.propagation_budget)
+        # A background task may resolve a DID some seconds after the registration.
         await asyncio.sleep(_SETTLES_SECONDS)
+        # A control: without any call to a registered address, the absence of other calls proves nothing.
         if not called:
             raise Inconclusive("the control plane did not call a registered health address, which CP-SVC-03 judges")
         wrong = [one.description for one in inside.calls if _is_outbound(one, case)]
-        case.expect("CP-CONF-06", not wrong, "registered health addresses only", wrong or "nobody else was called")
+        case.expect("CP-CONF-06", not wrong, "registered health addresses only", wrong or "no other address was called")
         left = [one.description for one in inside.calls if one.port == _DNS and one.description not in wrong]
         if left:
-            case.note(f"names that nobody planted were asked for: {', '.join(sorted(set(left)))}")
+            case.note(f"name servers were queried for other names: {', '.join(sorted(set(left)))}")
 
 
 def _host(case: Case) -> str:
@@ -142,7 +146,7 @@ async def _busy(hub: Hub, case: Case) -> None:
 
 
 def _is_outbound(one: Called, case: Case) -> bool:
-    """Return whether a call goes beyond what is allowed; a name server is asked for what was planted or not at all."""
+    """Return whether a call is forbidden. Queries to a name server count only if they are about a planted name."""
     if one.protocol == "udp" and one.port == _DNS:
         return one.name.endswith(_host(case))
     return not one.loopback

@@ -1,4 +1,4 @@
-"""CP-AUTH-07 … -10 and CP-CONF: a control plane that the suite starts, stops and starts again."""
+"""CP-AUTH-07 to -10, CP-AUDIT-07 and CP-CONF: a control plane that the suite starts, stops and restarts."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ from conformance.surfaces.control_plane.starting import TOKEN_FILE, StartedHub, 
 from conformance.target import ProfileError
 
 _SQLITE = b"SQLite format 3\x00"
+# At most so much of each file is searched; a new data directory is far smaller.
 _SEARCHED_BYTES = 64 * 2**20
 _ASKED_SECONDS = 3.0
-_NO_SERVER = (
-    "what is stored there is shown with a server on which the suite may make a database: give its DSN as [hub] postgres"
-)
+_NO_SERVER = "the tables can be read on a server where the suite may create a database: give its DSN as [hub] postgres"
 
 
 @check(
@@ -44,15 +43,15 @@ _NO_SERVER = (
     quick=OWN_PROCESSES,
 )
 async def the_token_is_made_on_the_first_run(case: Case) -> None:
-    """The first run makes an admin token in the data directory, which no other user may read and which a restart keeps.
+    """The first run creates an admin token in the data directory, which only its owner can read and a restart keeps.
 
     Starts a control plane twice on one empty data directory, then on another. Expects the file admin_token in the
-    directory of S2CP_DATA_DIR, a token that opens the log while none does not, the same one after the restart, another
-    one in the other directory, and read permission only for its owner.
+    directory of S2CP_DATA_DIR, and that the log opens with this token and not without it. Expects the same token after
+    the restart, another one in the other directory, and read permission only for its owner.
     """
     async with AsyncExitStack() as stack:
         first, second = stack.enter_context(data_folder()), stack.enter_context(data_folder())
-        async with started_hub(case, first) as started:
+        async with started_hub(case, first) as instance:
             token = token_in(first)
             named = f"{TOKEN_FILE} in the data directory"
             there = "there" if token else "not there"
@@ -63,19 +62,20 @@ async def the_token_is_made_on_the_first_run(case: Case) -> None:
                     "CP-AUTH-07", f"no file {TOKEN_FILE} in the data directory, which other rows judge"
                 )
                 return
-            opens = await started.hub.call("GET", AUDIT, credential=token)
+            opens = await instance.hub.call("GET", AUDIT, credential=token)
             case.expect("CP-AUTH-07", opens.status == 200, "a token that opens the log", opens.status, exchange=opens)
-            closed = await started.hub.call("GET", AUDIT)
+            closed = await instance.hub.call("GET", AUDIT)
             case.expect("CP-AUTH-07", closed.status != 200, "closed without it", closed.status, exchange=closed)
             mode = stat.S_IMODE((first / TOKEN_FILE).stat().st_mode)
             case.expect("CP-AUTH-10", not mode & 0o044, "no read permission for others", f"mode {mode:04o}")
-        async with started_hub(case, first) as started:
+        async with started_hub(case, first) as instance:
             kept = token_in(first) == token
-            opens = await started.hub.call("GET", AUDIT, credential=token)
+            opens = await instance.hub.call("GET", AUDIT, credential=token)
             found = f"{'the same' if kept else 'another'} in the file; {opens.status}"
             case.expect("CP-AUTH-09", kept and opens.status == 200, "the same token", found, exchange=opens)
         async with started_hub(case, second):
             fresh = token_in(second)
+            # A token that is built into the program is the same in every directory.
             found = "another" if fresh and fresh != token else "the same" if fresh else "none"
             case.expect("CP-AUTH-07", bool(fresh) and fresh != token, "another token for another first run", found)
 
@@ -91,25 +91,25 @@ async def the_token_is_made_on_the_first_run(case: Case) -> None:
 async def what_was_registered_survives_a_restart(case: Case) -> None:
     """Without S2CP_DB the store is SQLite inside the data directory, and a restart loses nothing.
 
-    Registers an issuer and a service, stops the control plane, looks for a SQLite file that holds the issuer, and
-    starts it again. Expects the issuer with its key, the service in the posture, and every log entry as it was.
+    Registers an issuer and a service, stops the control plane, looks for a SQLite file that contains the issuer, and
+    restarts it. Expects the issuer with its key, the service in the posture, and every log entry unchanged.
     """
     async with AsyncExitStack() as stack:
         place = stack.enter_context(data_folder())
         service = await played(case, stack, "kept")
-        async with started_hub(case, place) as started:
-            issuer = await _with_issuer(started.hub)
-            await (await with_service_body(started.hub)).register_service(service)
-            log = await log_of(started.hub)
+        async with started_hub(case, place) as instance:
+            issuer = await _with_issuer(instance.hub)
+            await (await with_service_body(instance.hub)).register_service(service)
+            log = await log_of(instance.hub)
         files = [path for path in _files(place) if _head(path) == _SQLITE]
         held = _holds(files, issuer.did)
         if files and not held:
-            case.mark_inconclusive("CP-CONF-03", "there is a SQLite file, and nothing legible of the issuer in it")
+            case.mark_inconclusive("CP-CONF-03", "there is a SQLite file, but its text does not contain the issuer")
         else:
             found = f"{len(files)} SQLite files"
             case.expect("CP-CONF-03", bool(files), "a SQLite file in the data directory", found)
-        async with started_hub(case, place) as started:
-            hub = started.hub
+        async with started_hub(case, place) as instance:
+            hub = instance.hub
             trusted = (await hub.trust_set()).get(issuer.did) == issuer.key
             case.expect("CP-CONF-05", trusted, "the issuer", "there" if trusted else "gone")
             answer = await hub.seen(lambda posture: bool(hub.listed(posture, service)))
@@ -142,7 +142,7 @@ def _head(path: Path) -> bytes:
 
 
 def _holds(files: list[Path], text: str) -> bool:
-    """Return whether a text stands in a SQLite file, or in the log of one that was not written back yet."""
+    """Return whether a text is in a SQLite file, or in its write-ahead log (`-wal`), which may not be merged yet."""
     named = [path for file in files for path in (file, file.with_name(file.name + "-wal")) if path.is_file()]
     return any(text.encode() in _read(path) for path in named)
 
@@ -162,19 +162,19 @@ def _read(path: Path) -> bytes:
 async def a_tampered_entry_is_found_out(case: Case) -> None:
     """A changed log entry is detectable from the chain.
 
-    Registers and revokes an issuer with a control plane that the suite starts, stops it, writes another issuer into the
-    stored log, and starts it again. Expects the log's chain not to hold, by the suite's own oracle with the chain key,
-    or the control plane to refuse its service.
+    Registers and revokes an issuer with a control plane that the suite starts, and stops it. Writes another issuer into
+    the stored log, and restarts the control plane. Expects that the suite's own oracle finds the chain broken with the
+    chain key, or that the control plane refuses its service.
     """
     key_file = case.profile.hub_bindings.audit_key_file
     if key_file is None:
         raise Inconclusive("needs the chain key of a control plane that is started: give [hub] audit_key_file")
     async with AsyncExitStack() as stack:
         place = stack.enter_context(data_folder())
-        async with started_hub(case, place) as started:
-            issuer = await _with_issuer(started.hub)
-            await started.hub.revoke(issuer.did)
-            whole = await log_of(started.hub)
+        async with started_hub(case, place) as instance:
+            issuer = await _with_issuer(instance.hub)
+            await instance.hub.revoke(issuer.did)
+            whole = await log_of(instance.hub)
         try:
             text = (place / key_file).read_text("utf-8")
         except OSError as fault:
@@ -183,27 +183,28 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
         form = form_of(case, whole, text)
         key = audit_chain.key_bytes(text, form.key)
         if audit_chain.first_fault(whole, key, form) is not None:
-            raise Inconclusive("the chain does not hold even untouched, which CP-AUDIT-05 judges")
+            raise Inconclusive("the chain is broken even without a change, which CP-AUDIT-05 judges")
+        # A name of the same length, so that the change also works in files with a fixed layout.
         other = issuer.did.replace("kept-", "kebt-")
         case.client.names.name(other.removeprefix("did:web:"), "OTHER_HOST")
         if not _tampered(place, issuer.did, other):
-            raise Inconclusive("no stored entry names the issuer in a way that can be changed from outside")
+            raise Inconclusive("no stored entry contains the issuer as text, so none can be changed from outside")
         try:
-            async with started_hub(case, place) as started:
-                answer = await started.hub.admin("GET", AUDIT)
+            async with started_hub(case, place) as instance:
+                answer = await instance.hub.admin("GET", AUDIT)
                 if answer.status != 200:
-                    case.expect("CP-AUDIT-07", True, "found out", f"GET {AUDIT} answers {answer.status}")
+                    case.expect("CP-AUDIT-07", True, "detected", f"GET {AUDIT} answers {answer.status}")
                     return
-                broken = audit_chain.first_fault(await log_of(started.hub), key, form)
+                broken = audit_chain.first_fault(await log_of(instance.hub), key, form)
         except Inconclusive as refusal:
-            case.expect("CP-AUDIT-07", True, "found out", f"it refuses to start: {refusal}")
+            case.expect("CP-AUDIT-07", True, "detected", f"it refuses to start: {refusal}")
             return
-        found = "the chain holds over the changed entry" if broken is None else broken.text
-        case.expect("CP-AUDIT-07", broken is not None, "found out", found)
+        found = "the chain is valid with the changed entry" if broken is None else broken.text
+        case.expect("CP-AUDIT-07", broken is not None, "detected", found)
 
 
 def _tampered(place: Path, text: str, other: str) -> bool:
-    """Write one text for another wherever a SQLite file or a text file of a folder holds it; return whether any did."""
+    """Replace one text by another in all SQLite and text files of a folder; return whether any contained it."""
     changed = 0
     for path in _files(place):
         if _head(path) != _SQLITE:
@@ -212,14 +213,14 @@ def _tampered(place: Path, text: str, other: str) -> bool:
         with closing(sqlite3.connect(path)) as database, database:
             for table, column in _columns(database):
                 changed += database.execute(
-                    f'UPDATE "{table}" SET "{column}" = replace("{column}", ?, ?) WHERE instr("{column}", ?) > 0',  # noqa: S608 - names that the database told
+                    f'UPDATE "{table}" SET "{column}" = replace("{column}", ?, ?) WHERE instr("{column}", ?) > 0',  # noqa: S608 - names that the database itself lists
                     (text, other, text),
                 ).rowcount
     return changed > 0
 
 
 def _rewritten(path: Path, text: str, other: str) -> bool:
-    """Write one text for another in a text file; return whether it holds it. A file of SQLite's own is no text."""
+    """Replace one text by another in a text file; return whether it contained it. Binary files are left alone."""
     try:
         content = path.read_text("utf-8")
     except UnicodeDecodeError:
@@ -244,16 +245,17 @@ def _columns(database: sqlite3.Connection) -> list[tuple[str, str]]:
     "CP-CONF-04",
     surface="control_plane",
     self_contained=True,
-    fix="With a postgresql:// S2CP_DB keep issuers, services and log in that database, and nothing of them elsewhere.",
+    fix="With a postgresql:// S2CP_DB keep issuers, services and log in that database, and nowhere else.",
     quick=OWN_PROCESSES,
 )
 async def a_postgresql_dsn_moves_the_store(case: Case) -> None:
     """With a postgresql:// S2CP_DB the store is PostgreSQL.
 
     Creates a separate database on the server of `[hub] postgres`, starts a control plane with its DSN and registers an
-    issuer. Expects it in a table of that database, and in no file of the data directory. Without such a server, starts
-    a control plane with the DSN of a server that the suite simulates and that serves no client. Expects that it is
-    asked, and that no issuer is taken without it; what is stored there is then documented.
+    issuer. Expects it in a table of that database, and in no file of the data directory.
+
+    Without such a server, starts a control plane with the DSN of a simulated server that accepts no client. Expects
+    that this server is contacted, and that no issuer is accepted without it. The row is then documented.
     """
     secret = case.profile.hub.postgres
     if secret is None:
@@ -266,23 +268,24 @@ async def a_postgresql_dsn_moves_the_store(case: Case) -> None:
     case.client.names.secret(server, "POSTGRES")
     async with AsyncExitStack() as stack:
         place = stack.enter_context(data_folder())
-        # A control plane that runs has a chain key of its own: another one's entries would break its log.
+        # A separate database: a running control plane has its own chain key, and entries by another key would break its
+        # log.
         dsn = await stack.enter_async_context(_database_of_its_own(server))
         case.client.names.secret(dsn, "S2CP_DB")
-        started = await _started_on(case, stack, place, dsn)
-        if started is not None:
-            issuer = await _with_issuer(started.hub)
+        instance = await _started_on(case, stack, place, dsn)
+        if instance is not None:
+            issuer = await _with_issuer(instance.hub)
             try:
                 tables = await _tables_with(dsn, issuer.did)
             finally:
-                await started.hub.revoke(issuer.did)
+                await instance.hub.revoke(issuer.did)
             files = [path.name for path in _files(place) if issuer.did.encode() in _read(path)]
             case.expect("CP-CONF-04", bool(tables), "the issuer in the database", f"{len(tables)} tables hold it")
             case.expect("CP-CONF-04", not files, "nothing of it in the data directory", files or "nothing")
 
 
 async def _started_on(case: Case, stack: AsyncExitStack, place: Path, dsn: str) -> StartedHub | None:
-    """Start a control plane on a database; None, and a breach, where it starts without that database only.
+    """Start a control plane on a database. None, and a breach, if it starts only without that database.
 
     Raises:
         Inconclusive: It starts neither way.
@@ -297,7 +300,7 @@ async def _started_on(case: Case, stack: AsyncExitStack, place: Path, dsn: str) 
 
 
 async def _asks_a_server(case: Case) -> None:
-    """Judge that a control plane with a postgresql:// DSN asks that server, and takes no issuer without it."""
+    """Judge that a control plane with a postgresql:// DSN contacts that server, and accepts no issuer without it."""
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(played_database())
         case.client.names.name(database.dsn, "S2CP_DB")
@@ -307,28 +310,29 @@ async def _asks_a_server(case: Case) -> None:
                 {begun, asked := asyncio.create_task(database.asked.wait())}, return_when=asyncio.FIRST_COMPLETED
             )
         finally:
+            # Whichever comes first decides. The other task is cancelled, so that no process outlives the check.
             asked.cancel()
             begun.cancel()
             outcome = (await asyncio.gather(begun, return_exceptions=True))[0]
-    expected = "the server of the DSN asked before an issuer is taken"
+    expected = "the server of the DSN contacted before an issuer is accepted"
     if database.asked.is_set():
-        case.expect("CP-CONF-04", True, expected, "asked")
+        case.expect("CP-CONF-04", True, expected, "contacted")
         case.mark_documented("CP-CONF-04", _NO_SERVER)
     elif outcome is True:
-        case.expect("CP-CONF-04", False, expected, "an issuer was taken, and nobody asked the server")
+        case.expect("CP-CONF-04", False, expected, "an issuer was accepted, and the server was not contacted")
     else:
         why = f": {outcome}" if isinstance(outcome, Inconclusive) else ""
         case.mark_inconclusive(
-            "CP-CONF-04", f"nobody asked the server of the DSN, and no issuer was taken{why}; {_NO_SERVER}"
+            "CP-CONF-04", f"the server of the DSN was not contacted, and no issuer was accepted{why}; {_NO_SERVER}"
         )
 
 
 async def _takes_an_issuer(case: Case, database: PlayedDatabase) -> bool:
-    """Start a control plane on a database that serves nobody, and return whether it takes an issuer all the same."""
-    async with started_hub(case, S2CP_DB=database.dsn) as started:
-        issuer = started.hub.new_issuer("nowhere")
-        taken = success(await started.hub.register(issuer))
-        # Who asks the server late asks it now.
+    """Start a control plane on a database that accepts no client, and return whether it still accepts an issuer."""
+    async with started_hub(case, S2CP_DB=database.dsn) as instance:
+        issuer = instance.hub.new_issuer("nowhere")
+        taken = success(await instance.hub.register(issuer))
+        # A control plane that writes with a delay contacts the server now.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ASKED_SECONDS):
                 await database.asked.wait()
@@ -337,20 +341,20 @@ async def _takes_an_issuer(case: Case, database: PlayedDatabase) -> bool:
 
 @asynccontextmanager
 async def _database_of_its_own(server: str) -> AsyncIterator[str]:
-    """Make a database of UTF-8 text on a server, yield its DSN, and remove it on leaving.
+    """Create a database of UTF-8 text on a server, yield its DSN, and drop it on leaving.
 
     Raises:
-        Inconclusive: The server is not there, or does not let us.
+        Inconclusive: The server is unreachable, or refuses.
         ModuleNotFoundError: The extra `postgres` is not installed.
     """
-    import psycopg  # noqa: PLC0415 - only who names a server needs it
+    import psycopg  # noqa: PLC0415 - needed only if the profile names a server
     from psycopg import sql  # noqa: PLC0415 - as above
 
     name = sql.Identifier(f"weldproof_{secrets.token_hex(8)}")
     try:
         connection = await psycopg.AsyncConnection.connect(server, autocommit=True)
         async with connection:
-            # The server's own encoding may be SQL_ASCII or another one, of which a control plane need not know.
+            # The server's default encoding may be SQL_ASCII, which a control plane need not support.
             form = "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'"
             await connection.execute(sql.SQL(form).format(name))
             try:
@@ -358,11 +362,11 @@ async def _database_of_its_own(server: str) -> AsyncIterator[str]:
             finally:
                 await connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
     except psycopg.Error as fault:
-        raise Inconclusive(f"[hub] postgres: no database can be made there: {type(fault).__name__}") from fault
+        raise Inconclusive(f"[hub] postgres: no database can be created there: {type(fault).__name__}") from fault
 
 
 async def _tables_with(dsn: str, text: str) -> list[str]:
-    """Return the tables of a PostgreSQL database that hold a text in some column."""
+    """Return the tables of a PostgreSQL database that contain a text in some column."""
     import psycopg  # noqa: PLC0415 - as above
     from psycopg import sql  # noqa: PLC0415 - as above
 
@@ -387,18 +391,18 @@ async def _tables_with(dsn: str, text: str) -> list[str]:
     "CP-CONF-09",
     surface="control_plane",
     self_contained=True,
-    fix="Let the control plane start and answer without any service being there.",
+    fix="Let the control plane start and answer without any service.",
     quick=OWN_PROCESSES,
 )
 async def the_control_plane_starts_first(case: Case) -> None:
     """The control plane is started before the services that bridge into it.
 
-    Starts a control plane alone. Expects health, trust set and posture to be answered while no service bridges, and a
-    service that comes afterwards to be listed.
+    Starts a control plane alone. Expects that it answers health, trust set and posture while no service bridges, and
+    that it lists a service that registers later.
     """
     async with AsyncExitStack() as stack:
-        started = await stack.enter_async_context(started_hub(case))
-        hub = started.hub
+        instance = await stack.enter_async_context(started_hub(case))
+        hub = instance.hub
         for path in ("/health", "/v1/issuer-pks", "/v1/posture"):
             answer = await hub.call("GET", path)
             case.expect("CP-CONF-09", answer.status == 200, "200", answer.status, exchange=answer, where={"read": path})

@@ -1,4 +1,4 @@
-"""CP-HEALTH: liveness, and counts that follow what is registered."""
+"""CP-HEALTH: liveness, and the counts of issuers and services."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _TRIES = 3
 async def health_tells_life_and_counts(case: Case) -> None:
     """GET /health answers 200 with liveness, a count of issuers and a count of services.
 
-    Reads it. Expects an object with something in it, and a whole number for each count: at the bound place, else at any
-    whose name speaks of issuers or services.
+    Reads it. Expects an object that is not empty, and an integer for each count: at the bound place, else at any place
+    whose name contains issuers or services.
     """
     hub = await hub_of(case)
     answer = await hub.call("GET", HEALTH)
@@ -51,10 +51,10 @@ async def health_tells_life_and_counts(case: Case) -> None:
     fix="Count the entries of the trust set and of the list of services at the moment of the answer.",
 )
 async def counts_follow_what_is_registered(case: Case) -> None:
-    """One more issuer raises the count of issuers by one, its revocation lowers it; one more service likewise.
+    """One more issuer raises the count of issuers by one, and its revocation lowers it; a service raises its count.
 
-    Registers an issuer, revokes it, and registers a service, reading health before and after. Others may do the same on
-    a shared control plane, so that three tries are made before it is a breach.
+    Registers an issuer, revokes it, and registers a service, reading health before and after. Other clients may do the
+    same on a shared control plane, so it is a breach only after three tries.
     """
     hub = await serving_hub(case)
     hub.known_token  # noqa: B018 - without it there is nothing to judge
@@ -85,15 +85,15 @@ async def _issuers(hub: Hub) -> tuple[list[int | None], list[int | None], Answer
 
 async def _services(hub: Hub) -> tuple[list[int | None], list[int | None], Answer]:
     before, _ = await _number(hub, "services", None)
-    async with AsyncExitStack() as kept:
-        service = await played(hub.case, kept, "counted")
+    async with AsyncExitStack() as stack:
+        service = await played(hub.case, stack, "counted")
         async with hub.serving(service):
             more, answer = await _number(hub, "services", None if before is None else before + 1)
     return [before, more], [before, None if before is None else before + 1], answer
 
 
 async def _number(hub: Hub, what: str, wanted: int | None) -> tuple[int | None, Answer]:
-    """Return a count, waited for where it is known what it should be: a count may be kept for a moment."""
+    """Return a count. If its expected value is known, wait for it for some seconds, because a count may be cached."""
     place = (hub.bindings.health_counts or {}).get(what)
 
     def shown(answer: Answer) -> int | None:

@@ -1,4 +1,4 @@
-"""CP-ISSUER: registration, rotation and revocation, and what is refused."""
+"""CP-ISSUER: registration, rotation and revocation of issuers, and invalid registrations."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from conformance.oracles.strict_json import values_of
 from conformance.surfaces.control_plane.access import ISSUERS, PKS, Issuer, hub_of, refused, success
 
 _READS = 6
+# Lengths in bytes: none, an Ed25519 key's 32, a Falcon-512 key's 897, one too few, one too many, and a private key's
+# 2305.
 _OTHER_LENGTHS = (0, 32, 897, 1792, 1794, 2305)
 
 
@@ -20,13 +22,13 @@ _OTHER_LENGTHS = (0, 32, 897, 1792, 1794, 2305)
     "CP-ISSUER-02",
     "CP-ISSUER-03",
     surface="control_plane",
-    fix="Put the key into the trust set as it was sent, and take it out on DELETE, both before the answer.",
+    fix="Put the key into the trust set exactly as sent, and remove it on DELETE, both before the answer.",
 )
 async def issuers_come_and_go(case: Case) -> None:
-    """A registered issuer is in the trust set with exactly its key, a revoked one is not.
+    """A registered issuer is in the trust set with exactly its key, and a revoked one is not.
 
-    Registers two issuers, reads the trust set, revokes one and reads it again. Expects the very texts that were sent,
-    then one of them gone and the other as it was.
+    Registers two issuers, reads the trust set, revokes one and reads it again. Expects exactly the texts that were
+    sent, then the first issuer gone and the other unchanged.
     """
     hub = await hub_of(case)
     first, second = hub.new_issuer("first"), hub.new_issuer("second")
@@ -48,7 +50,7 @@ async def issuers_come_and_go(case: Case) -> None:
         back = Issuer(again.did, hub.new_key("again"))
         answer = await hub.register(back)
         found = (await hub.trust_set()).get(back.did)
-        # Whether a revoked DID may come back is the operator's affair; a success has to be one.
+        # The operator decides whether a revoked DID may come back. If the answer is a success, the key has to be there.
         if success(answer):
             case.expect("CP-ISSUER-02", found == back.key, "exactly the submitted key", _same(found, back.key))
 
@@ -60,17 +62,20 @@ def _same(found: Any, wanted: str) -> str:
 @check(
     "CP-ISSUER-04",
     surface="control_plane",
-    fix="Decode the path's segment once and look it up as the DID that was registered.",
+    fix="Decode the path segment once, and find the issuer by the DID as it was registered.",
 )
 async def a_did_web_is_deleted_by_its_name(case: Case) -> None:
     """DELETE works for a did:web with a percent-encoded colon and path parts.
 
-    Registers such issuers and deletes each by its percent-encoded name, and where that finds nothing by the name as it
-    stands. Expects it there by its very name, then gone by one of the two; of the reference by either.
+    Registers such issuers and deletes each by its percent-encoded name, and if that finds nothing, by the name without
+    encoding. Expects the issuer there under exactly its name, and gone after one of the two calls. The reference must
+    accept either.
     """
     hub = await hub_of(case)
     ours = case.profile.is_reference
     for form in ("did:web:{host}%3A8443", "did:web:{host}:tenants:first", "did:web:{host}%3A8443:tenants:first"):
+        # The DID itself contains `%3A`. Some frameworks decode a path twice, and so look for a DID that was never
+        # registered.
         ways = (True, False) if ours else (True,)
         for encoded in ways:
             issuer = hub.new_issuer("ported", form)
@@ -92,17 +97,18 @@ async def a_did_web_is_deleted_by_its_name(case: Case) -> None:
     "CP-ISSUER-06",
     "CP-ISSUER-07",
     surface="control_plane",
-    fix="Check did and public_key_b64 before anything is written: both there, base64, 1793 bytes of Falcon-1024.",
+    fix="Check did and public_key_b64 before any write: both present, valid base64, 1793 bytes of Falcon-1024.",
 )
 async def what_is_no_issuer_is_refused(case: Case) -> None:
-    """A body without did or key, a key that is no base64, or one of another length is refused and changes nothing.
+    """An invalid body is refused and changes nothing: no did or key, a key that is not base64, or of another length.
 
-    Sends such bodies with the admin token, with lists and texts where an object, a DID or a key belongs. Expects a
-    client error each time, and a trust set without the issuer. For a did that is present but not a DID, a breach warns.
+    Sends such bodies with the admin token, also with lists and texts in place of the object, the DID or the key.
+    Expects a client error each time, and a trust set without the issuer. If did is a text but not a DID, a breach only
+    warns.
     """
     hub = await hub_of(case)
     async with hub.registered(hub.new_issuer("taken")):
-        pass  # where the token opens nothing, a refusal says nothing of a body
+        pass  # a control: if the token opens nothing, a refusal proves nothing about a body
 
     async def sent(row: str, what: str, issuer: Issuer, body: Any, beyond: str | None = None) -> None:
         answer = await hub.admin("POST", ISSUERS, json_body=body)
@@ -148,8 +154,8 @@ async def what_is_no_issuer_is_refused(case: Case) -> None:
 
 def _no_base64(key: str) -> list[tuple[str, Any]]:
     return [
-        ("letters that are none", "*" + key[1:]),
-        ("words", "this is no key"),
+        ("a letter outside of the alphabet", "*" + key[1:]),
+        ("words", "this is not a key"),
         ("a number", 1793),
         ("a list", [key]),
         ("an object", {"key": key}),
@@ -162,12 +168,13 @@ def _no_base64(key: str) -> list[tuple[str, Any]]:
     fix="Answer the deletion of an unknown issuer with a client error or as done, and store no change.",
 )
 async def deleting_nobody_changes_nothing(case: Case) -> None:
-    """Deleting an unknown DID changes nothing and is no server error.
+    """Deleting an unknown DID changes nothing and causes no server error.
 
-    Deletes unregistered DIDs, some of them similar to a registered one. Expects an answer below 500 and the issuer that
-    is there as it was.
+    Deletes unregistered DIDs, some of them similar to a registered one. Expects a status below 500, and the registered
+    issuer unchanged.
     """
     hub = await hub_of(case)
+    # Similar names find a lookup by prefix, or one that ignores case, which would remove this issuer.
     issuer = hub.new_issuer("neighbour", "did:web:{host}:Tenants:First")
     async with hub.registered(issuer):
         for what, did in (
@@ -189,14 +196,14 @@ async def deleting_nobody_changes_nothing(case: Case) -> None:
 @check(
     "CP-ISSUER-09",
     surface="control_plane",
-    fix="Keep one key a DID: replace the old one in the same statement, or refuse the new one.",
+    fix="Keep one key for each DID: replace the old one in the same statement, or refuse the new one.",
 )
 async def a_did_has_one_key(case: Case) -> None:
-    """A DID never has two keys at once in the trust set.
+    """A DID never has two keys at the same time in the trust set.
 
-    Registers an issuer, then the same DID with another key, with a third, and with one that differs from the one that
-    it has in the case of one letter in its middle, reading the trust set meanwhile and afterwards; at last the same DID
-    with the key that it has. Expects the DID once in the text of each answer, with the new key after a success and the
+    Registers an issuer, then the same DID with another key, with a third one, and with one that differs from its
+    present key only in the case of one letter. Reads the trust set meanwhile and afterwards. Finally registers the same
+    DID with its present key. Expects the DID once in the text of each answer, with the new key after a success and the
     old one after a refusal.
     """
     hub = await hub_of(case)
@@ -213,7 +220,7 @@ async def a_did_has_one_key(case: Case) -> None:
             expected = "the new key after a success, the old one after a refusal"
             case.expect("CP-ISSUER-09", found == wanted, expected, told, exchange=answers[0])
             issuer = Issuer(issuer.did, wanted)
-        # The very same again may be a success or a refusal, and changes nothing.
+        # Registering the same key again may succeed or be refused, but changes nothing.
         again = await hub.register(issuer)
         read = await hub.call("GET", PKS)
         _one_key(case, read, issuer.did, [issuer.key])

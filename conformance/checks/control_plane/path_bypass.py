@@ -1,4 +1,4 @@
-"""CP-AUTH-01 to -04: paths and headers that lead round a guard which looks at another path than the router does."""
+"""CP-AUTH-01 to -04: paths and header fields that bypass a guard which compares another path than the router."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.surfaces.control_plane.services import HEALTH, Played, new_name
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A way to spell a path, and headers that go with it."""
+    """A spelling of a path, and header fields that go with it."""
 
     name: str
     before: str = ""
@@ -24,7 +24,7 @@ class _Way:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def spelt(self, path: str, segment: str = "") -> str:
-        """Return a path in this spelling; `segment` stays as it is."""
+        """Return a path in this spelling. `segment` stays unchanged."""
         own = path.upper() if self.capitals else path
         return f"{self.before}{own}{segment}{self.after}"
 
@@ -37,6 +37,7 @@ def _ways() -> Iterator[_Way]:
     yield _Way("a dot segment", before="/.")
     yield _Way("an open path in the query", after=f"?next={PKS}")
     yield _Way("a parameter", after=f";{HEALTH}")
+    # A guard that trusts local callers believes such fields, although any client can send them.
     home = {"X-Forwarded-For": "127.0.0.1", "X-Real-IP": "127.0.0.1", "Forwarded": "for=127.0.0.1;proto=https"}
     yield _Way("forwarded from this machine", headers=home)
     yield _Way("another path in a header", headers={"X-Original-URL": HEALTH, "X-Rewrite-URL": HEALTH})
@@ -48,21 +49,22 @@ def _ways() -> Iterator[_Way]:
     "CP-AUTH-03",
     "CP-AUTH-04",
     surface="control_plane",
-    fix="Ask for the token where an operation is run, or of the route that was found, never by the text of the URL.",
+    fix="Require the token in the operation itself, or by the route that matched, never by the text of the URL.",
 )
 async def no_way_leads_round_the_token(case: Case) -> None:
-    """Without the admin token no other spelling of a path, and no header, does what the operation does.
+    """Without the admin token no other spelling of a path, and no header field, does what the operation does.
 
-    Tries the four admin operations without a credential at paths that some routers take for the same, and with headers
-    that proxies set. For every answer, expects no issuer registered or revoked, no service listed, and no log returned.
+    Tries the four admin operations without a credential at paths that some routers treat as equal, and with header
+    fields that proxies set. For every answer, expects no issuer registered or revoked, no service listed, and no log
+    returned.
     """
     hub = await serving_hub(case)
-    async with AsyncExitStack() as kept:
-        service = await played(case, kept, "stranger")
+    async with AsyncExitStack() as stack:
+        service = await played(case, stack, "stranger")
         member = hub.new_issuer("member")
         there = hub.token is not None
         if there:
-            await kept.enter_async_context(hub.registered(member))
+            await stack.enter_async_context(hub.registered(member))
         named: list[tuple[_Way, Played, Answer]] = []
         for way in _ways():
             headers, where = dict(way.headers), {"spelling": way.name}
@@ -74,6 +76,7 @@ async def no_way_leads_round_the_token(case: Case) -> None:
             _judge(case, "CP-AUTH-01", stranger.did in trusted, "the issuer is in the trust set", posted, where)
             gone = there and member.did not in trusted
             _judge(case, "CP-AUTH-02", gone, "the issuer is gone from the trust set", deleted, where)
+            # The member is registered again, so that the next spelling has something to revoke.
             if gone:
                 await hub.register(member)
             body = hub.service_body(other)
@@ -81,7 +84,8 @@ async def no_way_leads_round_the_token(case: Case) -> None:
             read = await hub.call("GET", way.spelt(AUDIT), headers=headers)
             entries = documents.entries(documented(read), case.profile.hub_bindings.audit_entries_at) or []
             told = any(isinstance(one, dict) and documents.tells_of(one, "did:") for one in entries)
-            _judge(case, "CP-AUTH-04", told, "the log is told", read, where)
+            _judge(case, "CP-AUTH-04", told, "the log is returned", read, where)
+        # Read once, after all spellings, because a posture may take seconds.
         posture = documented(await hub.posture())
         for way, other, answer in named:
             done = documents.tells_of(posture, other.name)

@@ -31,8 +31,8 @@ async def a_restart_brings_nothing_back(case: Case) -> None:
     """
     async with AsyncExitStack() as stack:
         place = stack.enter_context(data_folder())
-        async with started_hub(case, place) as started:
-            hub = started.hub
+        async with started_hub(case, place) as instance:
+            hub = instance.hub
             gone, changed = hub.new_issuer("gone"), hub.new_issuer("changed")
             other = Issuer(changed.did, hub.new_key("changed"))
             for one in (gone, changed):
@@ -42,8 +42,8 @@ async def a_restart_brings_nothing_back(case: Case) -> None:
             await hub.register(other)
             left = await hub.trust_set()
             log = await log_of(hub)
-        async with started_hub(case, place) as started:
-            hub = started.hub
+        async with started_hub(case, place) as instance:
+            hub = instance.hub
             trusted = await hub.trust_set()
             found = "still revoked" if gone.did not in trusted else "trusted again"
             case.expect("CP-CONF-05", (gone.did in trusted) == (gone.did in left), "still revoked", found)

@@ -1,4 +1,4 @@
-"""CP-TRUST: the trust set's shape, and the document that credential verifiers resolve."""
+"""CP-TRUST: the form of the trust set, and atb-keys.json, the document that credential verifiers resolve."""
 
 from __future__ import annotations
 
@@ -29,14 +29,12 @@ _AGAIN = 3
 async def the_trust_set_maps_dids_to_keys(case: Case) -> None:
     """The trust set is one JSON object from DID to base64 key, each of 1793 bytes.
 
-    Reads it, with an issuer of the suite's own in it where the admin token is known. Expects an object without
-    duplicate members, DIDs for names and base64 text for values, and comes to no verdict on these where it is empty.
+    Reads it, with an issuer of the suite if the admin token is known. Expects an object without duplicate members, with
+    DIDs as names and base64 texts as values. If it is empty, names and values are inconclusive.
     """
     hub = await hub_of(case)
     if hub.token is None:
-        _shape(
-            case, await hub.call("GET", PKS), f"nobody is trusted, and no issuer could be registered: {hub.no_token}"
-        )
+        _shape(case, await hub.call("GET", PKS), f"no issuer is trusted, and none could be registered: {hub.no_token}")
         return
     async with hub.registered(hub.new_issuer("shaped")):
         _shape(case, await hub.call("GET", PKS), "the trust set is empty, with an issuer registered")
@@ -63,7 +61,7 @@ def _shape(case: Case, answer: Answer, nobody: str) -> None:
             case.expect(row, not odd, f"{expected} each time", odd[:5] or f"{len(keys)} issuers", exchange=answer)
         else:
             case.mark_inconclusive(
-                row, nobody if isinstance(value, dict) else "the trust set is no object", exchange=answer
+                row, nobody if isinstance(value, dict) else "the trust set is not an object", exchange=answer
             )
 
 
@@ -76,15 +74,15 @@ def _shape(case: Case, answer: Answer, nobody: str) -> None:
 async def atb_keys_reflect_the_trust_set(case: Case) -> None:
     """The atb-keys document answers 200 JSON and has the issuers of the trust set.
 
-    Registers two issuers, reads both documents, revokes them and reads again. Expects the DID and the very key of each
-    in atb-keys.json while it is trusted and no more afterwards, and every issuer that was in the trust set throughout.
-    Without the admin token both documents are compared as they are, where an issuer is in either.
+    Registers two issuers, reads both documents, revokes them and reads again. Expects the DID and the exact key of each
+    in atb-keys.json while it is trusted, and neither afterwards. Expects every issuer that was in the trust set
+    throughout. Without the admin token compares both documents as they are, if either has an issuer.
     """
     hub = await hub_of(case)
     if hub.token is None:
         await _documents_agree(case, hub)
         return
-    # Two: a document of one issuer is whole where there is no other.
+    # Two issuers: a document that has room for only one would look complete with a single issuer.
     issuers = [hub.new_issuer(name) for name in ("resolved", "resolved_too")]
     async with hub.registered(issuers[0]), hub.registered(issuers[1]):
         document, answer = await _documents_agree(case, hub)
@@ -93,7 +91,7 @@ async def atb_keys_reflect_the_trust_set(case: Case) -> None:
         case.expect("CP-TRUST-06", not missing, "the new issuers with their keys", told, exchange=answer)
     answer = await hub.call("GET", ATB_KEYS)
     trusted = [one.did for one in issuers if any(_active(documented(answer), one.did))]
-    found = f"it has {trusted}" if trusted else "none is there"
+    found = f"it has {trusted}" if trusted else "neither"
     case.expect("CP-TRUST-06", not trusted, "no key of a revoked issuer", found, exchange=answer)
 
 
@@ -102,7 +100,7 @@ async def atb_keys_reflect_the_trust_set(case: Case) -> None:
     "CP-ISSUER-03",
     "CP-TRUST-06",
     surface="control_plane",
-    # What others change meanwhile would change a tag that does not follow this.
+    # Changes of other checks would change a wrong tag as well, and so hide that it does not follow this one.
     exclusive=Exclusive.SURFACE,
     fix="Make the ETag from the answer's bytes or from the number of the last change, never from a count of issuers.",
 )
@@ -130,14 +128,14 @@ async def a_tag_stands_for_one_trust_set(case: Case) -> None:
 async def _read_anew(
     hub: Hub, row: str, known: Mapping[str, Answer], what: str, holds: Callable[[set[str]], bool]
 ) -> dict[str, Answer]:
-    """Ask for documents with the tags that they had, judge the answers by the keys in them, and return those."""
+    """Request documents with the tags that they had, judge the answers by the keys in them, and return the answers."""
     found: dict[str, Answer] = {}
     for path, before in known.items():
         tag = before.headers.get("ETag")
         answer = found[path] = await hub.call("GET", path, headers={} if tag is None else {"If-None-Match": tag})
         document = without_gone(documented(before if answer.status == 304 else answer))
         keys = {text for record in _key_records(document) for text in record.values() if isinstance(text, str)}
-        told = "told" if holds(keys) else f"not told: {answer.status}"
+        told = "shown" if holds(keys) else f"not shown: {answer.status}"
         where = {"document": path, "issuer": what}
         judged = row if path == PKS else "CP-TRUST-06"
         hub.case.expect(judged, holds(keys), f"the issuer {what}", told, exchange=answer, where=where)
@@ -153,24 +151,25 @@ async def _documents_agree(case: Case, hub: Hub) -> tuple[Any, Answer]:
     told = f"{answer.status} {answer.headers.get('Content-Type')}"
     case.expect("CP-TRUST-05", holds, "200 with JSON", told, exchange=answer)
     missing, more = found.missing, found.more
-    # Others register and revoke meanwhile, perhaps between two of these reads: what differs must go on doing so.
+    # Other clients register and revoke meanwhile, perhaps between two of these reads. So only differences that persist
+    # over several reads count.
     for _ in range(_AGAIN):
         if not missing and not more:
             break
         later = await _differences(hub, again=True)
         missing, more = missing & later.missing, more & later.more
     if hub.token is None and not found.trusted and not more:
-        case.mark_inconclusive("CP-TRUST-06", f"nobody is trusted, and no issuer could be registered: {hub.no_token}")
+        case.mark_inconclusive("CP-TRUST-06", f"no issuer is trusted, and none could be registered: {hub.no_token}")
         return found.document, answer
     lacks, has = sorted(missing)[:5] or "all", sorted(more)[:5] or "none"
     case.expect("CP-TRUST-06", not missing, "every issuer of the trust set", lacks, exchange=answer)
-    case.expect("CP-TRUST-06", not more, "no issuer beside the trust set's", has, exchange=answer)
+    case.expect("CP-TRUST-06", not more, "no issuer outside of the trust set", has, exchange=answer)
     return found.document, answer
 
 
 @dataclass(frozen=True, slots=True)
 class _Differences:
-    """In what atb-keys.json differs from the trust set as it was before and after."""
+    """The differences of atb-keys.json from the trust set, which is read before and after it."""
 
     answer: Answer
     document: Any
@@ -212,7 +211,7 @@ def _dids(document: Any) -> set[str]:
 
 
 def _active(document: Any, did: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the records of an issuer's keys that do not say that they are no longer trusted."""
+    """Yield the records of an issuer's keys, except those that are marked as revoked."""
     for record in _key_records(document):
         if (did in record or did in record.values()) and not is_gone(record):
             yield record
