@@ -21,7 +21,7 @@ from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.challenges import cache, is_shareable
+from conformance.surfaces.rail.challenges import cache_control, is_shareable
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, header_value, lane_of, purchase
 
 _AT_ONCE = 16
@@ -240,7 +240,7 @@ class Engine:
             told, here = "no leave for shared caches", {**where, "answer": f"{worst.status} to a replay"}
             beyond = None if worst.status in {200, 402} else "the row speaks of a 402"
             kept = not is_shareable(worst)
-            self._case.expect(row, kept, told, cache(worst), exchange=worst, where=here, beyond=beyond)
+            self._case.expect(row, kept, told, cache_control(worst), exchange=worst, where=here, beyond=beyond)
 
     def _judge_disclosed(self, outcome: Outcome, where: Mapping[str, str], rows: Sequence[str]) -> None:
         for replay, answer in outcome.disclosed:

@@ -1,4 +1,4 @@
-"""`weldproof tenant`: make tenants of a gateway and change them, without a dashboard."""
+"""`weldproof tenant`: creates and changes tenants of a gateway, without a dashboard."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from conformance.text.files import read_text
 from conformance.text.untrusted import one_line, show_shortened
 
 if TYPE_CHECKING:
-    from conformance.surfaces.gateway.tenants import Administrator
+    from conformance.surfaces.gateway.tenants import GatewayAdministrator
 
 KEY_VARIABLE = "WELDPROOF_ADMIN_KEY"
 _DEFAULT_URL = "http://localhost:8090"
-# Letters of one value, or of what the gateway said, that are shown.
+# Characters of one value, or of an error of the gateway, that are shown.
 _LONGEST_TEXT = 1000
 _PAYMENT_STATES = ("paid", "late", "short", "surplus", "other_asset", "ambiguous")
 _SHOWN_ONCE = "The {} is shown only once; store it now."
@@ -50,7 +50,7 @@ def webhooks() -> None:
 
 
 def _administrator_command(function: Command) -> Command:
-    """Give a command the options that all share, and its outcome an exit code."""
+    """Decorate a command: add the shared options, call the gateway, print its answer, and set the exit code."""
 
     @click.option(
         "--url", envvar="WELDPROOF_GATEWAY", help="The gateway (default: the profile's, then localhost:8090)."
@@ -64,10 +64,10 @@ def _administrator_command(function: Command) -> Command:
     @click.option("--json", "as_json", is_flag=True, help="Print the gateway's answer as JSON.")
     @functools.wraps(function)
     def run(*, url: str | None, admin_key_file: Path | None, as_json: bool, **arguments: Any) -> None:
-        # `--help` waits for no HTTP client.
-        from conformance.surfaces.gateway.tenants import Administrator, GatewayRefused, GatewayUnreachable  # noqa: PLC0415
+        # Imported here, so that `--help` does not wait for an HTTP client.
+        from conformance.surfaces.gateway.tenants import GatewayAdministrator, GatewayRefused, GatewayUnreachable  # noqa: PLC0415
 
-        administrator = Administrator(_gateway_url(url), _read_admin_key(admin_key_file))
+        administrator = GatewayAdministrator(_gateway_url(url), _read_admin_key(admin_key_file))
         try:
             answer = asyncio.run(function(administrator, **arguments))
         except (GatewayRefused, GatewayUnreachable) as reason:
@@ -82,7 +82,7 @@ def _administrator_command(function: Command) -> Command:
 @command.command("create")
 @click.argument("name")
 @_administrator_command
-async def create(administrator: Administrator, name: str) -> Any:
+async def create(administrator: GatewayAdministrator, name: str) -> Any:
     """Create the tenant NAME on trial, with a test key that is shown once."""
     return await administrator.ask("POST", body={"name": name})
 
@@ -90,8 +90,8 @@ async def create(administrator: Administrator, name: str) -> Any:
 @command.command("show")
 @click.argument("tenant_id")
 @_administrator_command
-async def show(administrator: Administrator, tenant_id: str) -> Any:
-    """Show a tenant: its standing, networks, keys without their texts, allowance."""
+async def show(administrator: GatewayAdministrator, tenant_id: str) -> Any:
+    """Show a tenant: its status, networks, API keys without their secrets, and allowance."""
     return await administrator.ask("GET", tenant_id)
 
 
@@ -99,7 +99,7 @@ async def show(administrator: Administrator, tenant_id: str) -> Any:
 @click.argument("tenant_id")
 @click.argument("payouts", nargs=-1, required=True, metavar="NETWORK=ADDRESS...")
 @_administrator_command
-async def networks(administrator: Administrator, tenant_id: str, payouts: Sequence[str]) -> Any:
+async def networks(administrator: GatewayAdministrator, tenant_id: str, payouts: Sequence[str]) -> Any:
     """Replace the payout addresses of a tenant, in this order; the first network is the default of its links."""
     return await administrator.ask("PUT", tenant_id, "networks", body=_payout_members(payouts))
 
@@ -109,18 +109,20 @@ async def networks(administrator: Administrator, tenant_id: str, payouts: Sequen
 @click.argument("status", type=click.Choice(["approved", "rejected", "trial"]))
 @click.option("--plan", type=click.Choice(["trial", "paid"]), help="New plan (default: unchanged).")
 @_administrator_command
-async def kyc(administrator: Administrator, tenant_id: str, status: str, plan: str | None) -> Any:
-    """Record what was decided about a tenant."""
+async def kyc(administrator: GatewayAdministrator, tenant_id: str, status: str, plan: str | None) -> Any:
+    """Record the decision about a tenant's identity check (KYC), and optionally its plan."""
     body = {"status": status} if plan is None else {"status": status, "plan": plan}
     return await administrator.ask("POST", tenant_id, "kyc", body=body)
 
 
 @command.command("payments")
 @click.argument("tenant_id")
-@click.option("--state", type=click.Choice(_PAYMENT_STATES), default="paid", show_default=True, help="Which ones.")
+@click.option(
+    "--state", type=click.Choice(_PAYMENT_STATES), default="paid", show_default=True, help="State of the payments."
+)
 @_administrator_command
-async def payments(administrator: Administrator, tenant_id: str, state: str) -> Any:
-    """List payments of a tenant, newest first; all but paid ones counted for no link (specification, P-CK-10)."""
+async def payments(administrator: GatewayAdministrator, tenant_id: str, state: str) -> Any:
+    """List payments of a tenant, newest first. Only those in the state `paid` paid a link (P-CK-10)."""
     return await administrator.ask("GET", tenant_id, "payments", query={"state": state})
 
 
@@ -128,8 +130,8 @@ async def payments(administrator: Administrator, tenant_id: str, state: str) -> 
 @click.argument("tenant_id")
 @click.argument("mode", type=click.Choice(["test", "live"]))
 @_administrator_command
-async def create_key(administrator: Administrator, tenant_id: str, mode: str) -> Any:
-    """Create an API key, which is shown once; a live one only for an approved tenant."""
+async def create_key(administrator: GatewayAdministrator, tenant_id: str, mode: str) -> Any:
+    """Create an API key, which is shown once. A live key needs an approved tenant."""
     return await administrator.ask("POST", tenant_id, "api-keys", body={"mode": mode})
 
 
@@ -137,8 +139,8 @@ async def create_key(administrator: Administrator, tenant_id: str, mode: str) ->
 @click.argument("tenant_id")
 @click.argument("key_id")
 @_administrator_command
-async def rotate_key(administrator: Administrator, tenant_id: str, key_id: str) -> Any:
-    """Replace an API key; the old one stays valid for the overlap, 30 days unless the gateway is set otherwise."""
+async def rotate_key(administrator: GatewayAdministrator, tenant_id: str, key_id: str) -> Any:
+    """Replace an API key. The old key stays valid for 30 days, or for the overlap that the gateway configures."""
     return await administrator.ask("POST", tenant_id, "api-keys", key_id, "rotate")
 
 
@@ -146,7 +148,7 @@ async def rotate_key(administrator: Administrator, tenant_id: str, key_id: str) 
 @click.argument("tenant_id")
 @click.argument("key_id")
 @_administrator_command
-async def delete_key(administrator: Administrator, tenant_id: str, key_id: str) -> Any:
+async def delete_key(administrator: GatewayAdministrator, tenant_id: str, key_id: str) -> Any:
     """Delete an API key at once."""
     return await administrator.ask("DELETE", tenant_id, "api-keys", key_id)
 
@@ -162,7 +164,9 @@ async def delete_key(administrator: Administrator, tenant_id: str, key_id: str) 
     help="Event type to deliver; repeat for several. Default: payment.confirmed.",
 )
 @_administrator_command
-async def add_webhook(administrator: Administrator, tenant_id: str, destination_url: str, events: Sequence[str]) -> Any:
+async def add_webhook(
+    administrator: GatewayAdministrator, tenant_id: str, destination_url: str, events: Sequence[str]
+) -> Any:
     """Add the destination URL of a tenant; the secret that signs its events is shown once."""
     body: dict[str, Any] = {"url": destination_url, **({"events": list(events)} if events else {})}
     return await administrator.ask("POST", tenant_id, "webhooks", body=body)
@@ -172,8 +176,8 @@ async def add_webhook(administrator: Administrator, tenant_id: str, destination_
 @click.argument("tenant_id")
 @click.argument("destination_id")
 @_administrator_command
-async def rotate_webhook(administrator: Administrator, tenant_id: str, destination_id: str) -> Any:
-    """Give a destination a new secret, which signs from the next attempt on and is shown once."""
+async def rotate_webhook(administrator: GatewayAdministrator, tenant_id: str, destination_id: str) -> Any:
+    """Replace the secret of a destination. The new one is shown once, and signs from the next attempt on."""
     return await administrator.ask("POST", tenant_id, "webhooks", destination_id, "rotate")
 
 
@@ -181,15 +185,15 @@ async def rotate_webhook(administrator: Administrator, tenant_id: str, destinati
 @click.argument("tenant_id")
 @click.argument("destination_id")
 @_administrator_command
-async def delete_webhook(administrator: Administrator, tenant_id: str, destination_id: str) -> Any:
-    """Delete a destination; what waits for it is dropped."""
+async def delete_webhook(administrator: GatewayAdministrator, tenant_id: str, destination_id: str) -> Any:
+    """Delete a destination and its waiting deliveries."""
     return await administrator.ask("DELETE", tenant_id, "webhooks", destination_id)
 
 
 @webhooks.command("deliveries")
 @click.argument("tenant_id")
 @_administrator_command
-async def deliveries(administrator: Administrator, tenant_id: str) -> Any:
+async def deliveries(administrator: GatewayAdministrator, tenant_id: str) -> Any:
     """List the deliveries of a tenant with their attempts, newest first."""
     return await administrator.ask("GET", tenant_id, "deliveries")
 
@@ -198,13 +202,13 @@ async def deliveries(administrator: Administrator, tenant_id: str) -> Any:
 @click.argument("tenant_id")
 @click.argument("delivery_id")
 @_administrator_command
-async def retry_delivery(administrator: Administrator, tenant_id: str, delivery_id: str) -> Any:
-    """Send an event again now, whatever became of its delivery."""
+async def retry_delivery(administrator: GatewayAdministrator, tenant_id: str, delivery_id: str) -> Any:
+    """Send an event again now, regardless of the state of its delivery."""
     return await administrator.ask("POST", tenant_id, "deliveries", delivery_id, "retry")
 
 
 def _gateway_url(url: str | None) -> str:
-    from conformance import target  # noqa: PLC0415 - as above, and for no profile
+    from conformance import target  # noqa: PLC0415 - as above
     from conformance.cli.targets import WORKING_PROFILE  # noqa: PLC0415 - as above
 
     if url is None and WORKING_PROFILE.exists():
@@ -230,6 +234,7 @@ def _read_admin_key(file: Path | None) -> str:
             f"no admin key: give --admin-key-file, or set {KEY_VARIABLE}. The first admin key of a gateway is in the "
             f"file admin_key in its data directory"
         )
+    # Such a key would make the HTTP client raise an exception that quotes it.
     if not key.isascii() or not key.isprintable():
         raise UsageFault("the admin key is invalid: it contains characters that a header cannot carry")
     return key
@@ -275,7 +280,7 @@ def _show_member(name: str, value: Any) -> None:
 
 
 def _record_lines(value: Any) -> list[str]:
-    """Return a record as a line, and below it a line for each record that it holds."""
+    """Return a record as one line, followed by an indented line for each record within it."""
     nested_records = [] if not isinstance(value, Mapping) else [one for one in value.values() if _is_records(one)]
     return [_one_line(value), *(f"  {_one_line(record)}" for records in nested_records for record in records)]
 

@@ -44,18 +44,18 @@ def card_fault(answer: Answer, *, whole: bool) -> str | None:
     card = answer.object()
     if not isinstance(card.get("name"), str) or not card["name"].strip():
         return "the card has no name"
-    missing = [*(name for name in CARD_MEMBERS if name not in card), *_lacking_inside(card)] if whole else []
-    return f"the card lacks {', '.join(missing)}" if missing else None
+    missing_members = [*(name for name in CARD_MEMBERS if name not in card), *_missing_inside(card)] if whole else []
+    return f"the card lacks {', '.join(missing_members)}" if missing_members else None
 
 
 def extension_uris(card: Mapping[str, Any]) -> list[Any]:
     """Return the URIs of the extensions that a card declares, whatever stands there."""
     capabilities = card.get("capabilities")
-    declared = capabilities.get("extensions") if isinstance(capabilities, dict) else None
-    return [_member(one, "uri") for one in declared] if isinstance(declared, list) else []
+    extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
+    return [_member(one, "uri") for one in extensions] if isinstance(extensions, list) else []
 
 
-def _lacking_inside(card: Mapping[str, Any]) -> Iterator[str]:
+def _missing_inside(card: Mapping[str, Any]) -> Iterator[str]:
     """Yield what A2A 0.3.0 demands of members that a card may have and that is not there: a type, or texts inside."""
     capabilities = card.get("capabilities")
     within = capabilities if isinstance(capabilities, dict) else {}
@@ -63,12 +63,12 @@ def _lacking_inside(card: Mapping[str, Any]) -> Iterator[str]:
     for (form, holds), names in _FORMS.items():
         yield from (f"{form} as {name}" for name in names if name in members and not holds(members[name]))
     for name, texts in _TEXTS.items():
-        held = members.get(name)
-        for one in held if isinstance(held, list) else [held] if isinstance(held, dict) else ():
-            yield from (f"{name}.{text}" for text in texts if not _is_text(_member(one, text)))
+        member = members.get(name)
+        for entry in member if isinstance(member, list) else [member] if isinstance(member, dict) else ():
+            yield from (f"{name}.{text}" for text in texts if not _is_text(_member(entry, text)))
     skills = members.get("skills")
     tags = [_member(skill, "tags") for skill in skills] if isinstance(skills, list) else []
-    yield from ("skills.tags" for one in tags if not _are_texts(one))
+    yield from ("skills.tags" for entry in tags if not _are_texts(entry))
 
 
 def _member(holder: Any, name: str) -> Any:

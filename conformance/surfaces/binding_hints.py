@@ -51,7 +51,7 @@ def of_content() -> str:
     )
 
 
-def of_page(name: str, what: str, selectors: Collection[str], lacking: Collection[str]) -> str | None:
+def of_page(name: str, description: str, selectors: Collection[str], missing_names: Collection[str]) -> str | None:
     """Return the hint for a thing that the checkout page does not seem to show.
 
     Args:
@@ -61,16 +61,16 @@ def of_page(name: str, what: str, selectors: Collection[str], lacking: Collectio
         lacking: Those of them that find nothing on the page.
     """
     key = f"[gateway.checkout_selectors] {name}"
-    if name in lacking:
-        return f"{key} finds nothing on the page: bind the element that shows {what}, or show it there"
+    if name in missing_names:
+        return f"{key} finds nothing on the page: bind the element that shows {description}, or show it there"
     if name not in selectors:
-        return f"If the page shows {what}, bind its element as {key}; else show it"
+        return f"If the page shows {description}, bind its element as {key}; else show it"
     return None
 
 
-def of_spent(status: int, allowed: Collection[int]) -> str | None:
+def of_spent(status: int, allowed_statuses: Collection[int]) -> str | None:
     """Return the hint for a payment that already bought something and was refused by another client error."""
-    if not 400 <= status < 500 or status in {429, *allowed}:
+    if not 400 <= status < 500 or status in {429, *allowed_statuses}:
         return None
     return f"If {status} is how the rail refuses a payment that bought something, bind [rail] spent_status"
 

@@ -50,7 +50,7 @@ class Endpoint:
     body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     answers_json: bool = True
-    stated: bool = True
+    is_stated: bool = True
 
     @property
     def url(self) -> str:
@@ -63,7 +63,7 @@ class Endpoint:
         return f"{self.method} {self.template}"
 
 
-async def endpoints(case: Case, surface: str) -> list[Endpoint]:
+async def list_endpoints(case: Case, surface: str) -> list[Endpoint]:
     """Return every known operation of a claimed surface; a live checkout link is made where that can be done.
 
     Streams of events are left out: they answer for ever.
@@ -74,44 +74,46 @@ async def endpoints(case: Case, surface: str) -> list[Endpoint]:
     if surface not in case.profile.surfaces:
         raise Inconclusive(f"needs the address: give [surfaces.{surface}] url")
     base = case.profile.surfaces[surface].url.rstrip("/")
-    known = await _stated(case, surface, base)
-    labels = {one.label for one in known}
+    stated_endpoints = await _stated_endpoints(case, surface, base)
+    labels = {one.label for one in stated_endpoints}
     document = await published_document(case, surface) or {}
     tokens = [UNKNOWN_TOKEN, *(await _live_token(case) if surface == "gateway" else [])]
-    return known + [one for one in _of_document(document, surface, base, tokens) if one.label not in labels]
+    return stated_endpoints + [
+        one for one in _document_endpoints(document, surface, base, tokens) if one.label not in labels
+    ]
 
 
-async def _stated(case: Case, surface: str, base: str) -> list[Endpoint]:
+async def _stated_endpoints(case: Case, surface: str, base: str) -> list[Endpoint]:
     if surface == "agent":
-        return list(_of_agent(await agent_of(case), base))
+        return list(_agent_endpoints(await agent_of(case), base))
     if surface == "control_plane":
-        return list(_of_hub(case, base))
-    return list(_of_rail(case, base) if surface == "rail" else _of_gateway(case, base))
+        return list(_hub_endpoints(case, base))
+    return list(_rail_endpoints(case, base) if surface == "rail" else _gateway_endpoints(case, base))
 
 
-def _of_agent(agent: Agent, base: str) -> Iterator[Endpoint]:
+def _agent_endpoints(agent: Agent, base: str) -> Iterator[Endpoint]:
     """Yield the nine operations of the agent, each body about one message that is the same in every run.
 
     Under the profile's own names sign is told what to cover, an array of names.
     """
     message = Message("GET", "api.example.org", "https", "/orders?page=2", (("Accept", "application/json"),))
-    one = Subject(message, bytes.fromhex(_ANY_KEY))
+    subject = Subject(message, bytes.fromhex(_ANY_KEY))
     bodies = {
-        VERIFY: agent.verify_body(one),
-        EXPLAIN: agent.explain_body(one),
+        VERIFY: agent.verify_body(subject),
+        EXPLAIN: agent.explain_body(subject),
         SIGN: agent.sign_body(message) | ({"covered_components": ["@method"]} if agent.ours else {}),
-        A2A: _greeting(),
+        A2A: _greeting_body(),
     }
     for method, path in OPERATIONS:
         yield Endpoint("agent", base, method, path, path, bodies.get(path) if method == "POST" else None)
 
 
-def _greeting() -> dict[str, Any]:
+def _greeting_body() -> dict[str, Any]:
     """Return a message over A2A that orders nothing."""
     return json_rpc.request("message/send", json_rpc.message([{"kind": "text", "text": "hello"}], "m-1"), 1)
 
 
-def _of_hub(case: Case, base: str) -> Iterator[Endpoint]:
+def _hub_endpoints(case: Case, base: str) -> Iterator[Endpoint]:
     """Yield the eight operations of the control plane; no body is one that anybody should take, with the token or not.
 
     What is hostile must not end up in a trust set, where a control plane looks at nothing.
@@ -129,7 +131,7 @@ def _of_hub(case: Case, base: str) -> Iterator[Endpoint]:
     yield Endpoint("control_plane", base, "GET", AUDIT, AUDIT, None, admin)
 
 
-def _named_once(body: Mapping[str, Any]) -> dict[str, Any]:
+def _fill_placeholders(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the resource body with one name for all: what stands in broken encodings, no log could name."""
     return {
         name: value.replace("{unique}", "hostile") if isinstance(value, str) else value for name, value in body.items()
@@ -144,35 +146,35 @@ async def _live_token(case: Case) -> list[str]:
     return [] if token is None else [quote(token, safe="")]
 
 
-def _of_rail(case: Case, base: str) -> Iterator[Endpoint]:
+def _rail_endpoints(case: Case, base: str) -> Iterator[Endpoint]:
     for operation in case.session.catalog.operations:
         yield Endpoint("rail", base, "POST", operation.path, operation.path, operation.body)
     if "rail.a2a" in case.profile.claims.options:
-        yield Endpoint("rail", base, "POST", A2A, A2A, _greeting())
+        yield Endpoint("rail", base, "POST", A2A, A2A, _greeting_body())
     for path in (CATALOG, RESOURCES, INDEX, OPENAPI, DID, JWKS):
         yield Endpoint("rail", base, "GET", path, path)
 
 
-def _of_gateway(case: Case, base: str) -> Iterator[Endpoint]:
+def _gateway_endpoints(case: Case, base: str) -> Iterator[Endpoint]:
     bindings = case.profile.gateway_bindings
     try:
         tenant = case.session.tenants.get()
         yield Endpoint("gateway", base, "POST", calls.LINKS, calls.LINKS, calls.link_body(case, tenant), tenant.headers)
-        resource = _named_once(bindings.resource_body or {})
+        resource = _fill_placeholders(bindings.resource_body or {})
         yield Endpoint("gateway", base, "POST", calls.RESOURCES, calls.RESOURCES, resource, tenant.headers)
     except Inconclusive:
         for path in (calls.LINKS, calls.RESOURCES):
             yield Endpoint("gateway", base, "POST", path, path, {})
     receipt = {bindings.receipt_member or "jws": _NO_RECEIPT}
-    for path, wanted in ((calls.RECEIPT_VERIFY, receipt), (calls.SCREEN, bindings.screen_body or {})):
-        yield Endpoint("gateway", base, "POST", path, path, wanted, case.session.tenants.headers())
+    for path, body in ((calls.RECEIPT_VERIFY, receipt), (calls.SCREEN, bindings.screen_body or {})):
+        yield Endpoint("gateway", base, "POST", path, path, body, case.session.tenants.headers())
     page = calls.CHECKOUT + UNKNOWN_TOKEN
     yield Endpoint("gateway", base, "GET", page, calls.CHECKOUT + "{token}", answers_json=False)
     if bindings.jwks_path is not None:
         yield Endpoint("gateway", base, "GET", bindings.jwks_path, bindings.jwks_path)
 
 
-def _of_document(document: Mapping[str, Any], surface: str, base: str, tokens: list[str]) -> Iterator[Endpoint]:
+def _document_endpoints(document: Mapping[str, Any], surface: str, base: str, tokens: list[str]) -> Iterator[Endpoint]:
     paths = document.get("paths")
     for template, item in paths.items() if isinstance(paths, dict) else ():
         for method in _METHODS:
@@ -185,7 +187,7 @@ def _of_document(document: Mapping[str, Any], surface: str, base: str, tokens: l
                     surface,
                     base,
                     method.upper(),
-                    _filled(template, token),
+                    _fill_path(template, token),
                     template,
                     body,
                     answers_json=_says_json(operation),
@@ -193,7 +195,7 @@ def _of_document(document: Mapping[str, Any], surface: str, base: str, tokens: l
                 )
 
 
-def _filled(template: str, token: str) -> str:
+def _fill_path(template: str, token: str) -> str:
     return "/".join(token if part.startswith("{") else part for part in template.split("/"))
 
 

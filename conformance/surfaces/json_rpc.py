@@ -32,8 +32,8 @@ def request(method: str, params: Mapping[str, Any], call_id: object) -> dict[str
 
 def message(parts: list[dict[str, Any]], message_id: str, **further: Any) -> dict[str, Any]:
     """Return the parameters of `message/send` for parts of a message of A2A 0.3."""
-    sent = {"kind": "message", "role": "user", "messageId": message_id, "parts": parts, **further}
-    return {"message": sent}
+    message_members = {"kind": "message", "role": "user", "messageId": message_id, "parts": parts, **further}
+    return {"message": message_members}
 
 
 async def call(
@@ -47,8 +47,8 @@ async def call(
     retry: bool = False,
 ) -> Answer:
     """Send one call to an agent's address; `retry` says in the log that the target asked for it."""
-    asked = request(method, params, call_id)
-    return await case.client.call("POST", url, json_body=asked, headers=headers or {}, retry=retry)
+    body = request(method, params, call_id)
+    return await case.client.call("POST", url, json_body=body, headers=headers or {}, retry=retry)
 
 
 def envelope_fault(answer: Answer, call_id: object) -> str | None:
@@ -61,15 +61,15 @@ def envelope_fault(answer: Answer, call_id: object) -> str | None:
         return "the body is no object"
     if document.get("jsonrpc") != "2.0":
         return f"jsonrpc is {document.get('jsonrpc')!r}"
-    given = document.get("id")
-    if given != call_id or type(given) is not type(call_id):
-        return f"id is {given!r}, not {call_id!r}"
+    answered_id = document.get("id")
+    if answered_id != call_id or type(answered_id) is not type(call_id):
+        return f"id is {answered_id!r}, not {call_id!r}"
     if ("result" in document) == ("error" in document):
         return "it has not exactly one of result and error"
     return _error_fault(document["error"]) if "error" in document else None
 
 
-async def unreadable(case: Case, url: str) -> Mapping[str, Answer]:
+async def send_unreadable_bodies(case: Case, url: str) -> Mapping[str, Answer]:
     """Send what is no JSON to an agent's address, also a sound call with junk after it; return the answers."""
     call_ = json.dumps(request("tasks/get", {"id": "no-such-task"}, 1)).encode()
     headers = {"content-type": "application/json"}
@@ -77,13 +77,13 @@ async def unreadable(case: Case, url: str) -> Mapping[str, Answer]:
     return {what: await case.client.call("POST", url, body=body, headers=headers) for what, body in bodies.items()}
 
 
-async def optional(case: Case, url: str, call_id: object) -> Mapping[str, Answer]:
+async def call_optional_methods(case: Case, url: str, call_id: object) -> Mapping[str, Answer]:
     """Make calls that an agent may serve or refuse as it likes; return by method what was answered with 200 and JSON.
 
     Served or not, that is an envelope. Who wants a credential for one, or knows of none by HTTP, refuses otherwise.
     """
-    told = {method: await call(case, url, method, params, call_id=call_id) for method, params in _OPTIONAL.items()}
-    return {method: answer for method, answer in told.items() if is_envelope_due(answer)}
+    answers = {method: await call(case, url, method, params, call_id=call_id) for method, params in _OPTIONAL.items()}
+    return {method: answer for method, answer in answers.items() if is_envelope_due(answer)}
 
 
 def is_envelope_due(answer: Answer) -> bool:
@@ -114,13 +114,13 @@ def _error_fault(error: Any) -> str | None:
 
 def result(answer: Answer) -> dict[str, Any]:
     """Return the result when it is an object, unwrapped from `task` and `message`; empty otherwise."""
-    found = answer.object().get("result")
-    if not isinstance(found, dict):
+    members = answer.object().get("result")
+    if not isinstance(members, dict):
         return {}
     for name in ("task", "message"):
-        if isinstance(found.get(name), dict) and "kind" not in found:
-            return dict(found[name])
-    return found
+        if isinstance(members.get(name), dict) and "kind" not in members:
+            return dict(members[name])
+    return members
 
 
 def error_code(answer: Answer) -> int | None:

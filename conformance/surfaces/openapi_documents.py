@@ -10,7 +10,7 @@ from conformance.engine.check import Case
 from conformance.http.client import Answer, Client
 
 # Where services publish theirs when nobody says where.
-_USUAL = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json", "/swagger.json")
+_USUAL_PATHS = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json", "/swagger.json")
 
 
 async def published_document(case: Case, surface: str) -> Mapping[str, Any] | None:
@@ -21,10 +21,10 @@ async def published_document(case: Case, surface: str) -> Mapping[str, Any] | No
     Raises:
         Unreachable: It gave no answer.
     """
-    found = await _published(case, surface)
-    if found is None:
+    place_and_answer = await _fetch_published(case, surface)
+    if place_and_answer is None:
         return None
-    place, answer = found
+    place, answer = place_and_answer
     return apply_server_paths(answer.object(), case.profile.surfaces[surface].url.rstrip("/"), place)
 
 
@@ -37,8 +37,8 @@ async def published_answer(case: Case, surface: str) -> Answer | None:
     Raises:
         Unreachable: It gave no answer.
     """
-    found = await _published(case, surface)
-    return None if found is None else found[1]
+    place_and_answer = await _fetch_published(case, surface)
+    return None if place_and_answer is None else place_and_answer[1]
 
 
 async def document_below(client: Client, base: str, paths: Sequence[str]) -> Mapping[str, Any] | None:
@@ -47,16 +47,20 @@ async def document_below(client: Client, base: str, paths: Sequence[str]) -> Map
     Raises:
         Unreachable: It gave no answer.
     """
-    found = await _first_below(client, base, paths)
-    return None if found is None else apply_server_paths(found[1].object(), base, found[0])
+    place_and_answer = await _first_below(client, base, paths)
+    return (
+        None
+        if place_and_answer is None
+        else apply_server_paths(place_and_answer[1].object(), base, place_and_answer[0])
+    )
 
 
-def places_of(bound: str | None) -> tuple[str, ...]:
+def places_of(bound_path: str | None) -> tuple[str, ...]:
     """Return the paths where a document is looked for: the bound one, else the usual ones."""
-    return _USUAL if bound is None else (bound,)
+    return _USUAL_PATHS if bound_path is None else (bound_path,)
 
 
-async def _published(case: Case, surface: str) -> tuple[str, Answer] | None:
+async def _fetch_published(case: Case, surface: str) -> tuple[str, Answer] | None:
     return await _first_below(case.client, case.profile.surfaces[surface].url.rstrip("/"), _places(case, surface))
 
 
@@ -71,7 +75,7 @@ async def _first_below(client: Client, base: str, paths: Sequence[str]) -> tuple
 
 def _places(case: Case, surface: str) -> tuple[str, ...]:
     if surface == "rail":
-        return _USUAL[:1]
+        return _USUAL_PATHS[:1]
     bindings = {
         "agent": case.profile.agent_bindings.openapi_path,
         "gateway": case.profile.gateway_bindings.openapi_path,

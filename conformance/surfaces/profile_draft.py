@@ -36,7 +36,7 @@ _CHAIN_HEAD = """
 
 
 # What must outlive a restart is judged of these.
-_RESTARTED = ("rail", "gateway")
+_RESTARTABLE_SURFACES = ("rail", "gateway")
 
 
 def _surfaces(urls: Mapping[str, Mapping[str, str]]) -> Table:
@@ -45,28 +45,28 @@ def _surfaces(urls: Mapping[str, Mapping[str, str]]) -> Table:
     for name, members in urls.items():
         table = tomlkit.table()
         table.update(members)
-        if name in _RESTARTED:
+        if name in _RESTARTABLE_SURFACES:
             table.add(tomlkit.comment("Starts it again with what it kept; without it no restart is tried:"))
             table.add(tomlkit.comment(f'restart = ["systemctl", "--user", "restart", "my-{name}"]'))
         surfaces[name] = table
     return surfaces
 
 
-def claimed_lanes(found: Mapping[str, Any]) -> list[str]:
+def claimed_lanes(surfaces: Mapping[str, Any]) -> list[str]:
     """Return the lanes that a drafted profile claims."""
-    offered = set(found["rail"]["lanes"]) if "rail" in found else set()
-    offered |= set(lanes_of(found["gateway"])) if "gateway" in found else set()
-    return [lane for lane in LANES if lane in offered]
+    lanes = set(surfaces["rail"]["lanes"]) if "rail" in surfaces else set()
+    lanes |= set(lanes_of(surfaces["gateway"])) if "gateway" in surfaces else set()
+    return [lane for lane in LANES if lane in lanes]
 
 
-def offered_by(found: Mapping[str, Any]) -> dict[str, str]:
+def offered_networks(surfaces: Mapping[str, Any]) -> dict[str, str]:
     """Return the key of the network that the target offers on each lane, the rail's where it has one."""
-    offered = dict(networks_of(found["gateway"])) if "gateway" in found else {}
-    return {**offered, **(found["rail"]["networks"] if "rail" in found else {})}
+    networks = dict(networks_of(surfaces["gateway"])) if "gateway" in surfaces else {}
+    return {**networks, **(surfaces["rail"]["networks"] if "rail" in surfaces else {})}
 
 
 def render(
-    found: Mapping[str, Any],
+    surfaces: Mapping[str, Any],
     tenants: Mapping[str, tuple[str, str]],
     tables: Mapping[str, Mapping[str, Any]],
     pace: Pace,
@@ -75,8 +75,8 @@ def render(
     clock: str | None = None,
 ) -> str:
     """Return the text of a profile that describes what was found, with the chain tables that are known."""
-    rail, gateway, agent = found.get("rail"), found.get("gateway"), found.get("agent")
-    urls = {name: {"url": one["url"] if name == "rail" else one.url} for name, one in found.items()}
+    rail, gateway, agent = surfaces.get("rail"), surfaces.get("gateway"), surfaces.get("agent")
+    urls = {name: {"url": one["url"] if name == "rail" else one.url} for name, one in surfaces.items()}
     word = {"service_word": rail["word"]} if rail is not None and rail["word"] is not None else {}
     document = tomlkit.document()
     document["version"] = 1
@@ -84,14 +84,14 @@ def render(
     document["surfaces"] = _surfaces(urls)
     options = ["rail.a2a", "rail.agent_card"] if rail is not None and rail["card"] else []
     options += [RECEIPTS_ONLY] if gateway is not None and gateway.receipts_only else []
-    document["claims"] = {"surfaces": list(urls), "lanes": claimed_lanes(found), "options": options}
+    document["claims"] = {"surfaces": list(urls), "lanes": claimed_lanes(surfaces), "options": options}
     if rail is not None:
         document["rail"] = _bindings(rail)
     for name, table in (gateway_tables(gateway, tenants) if gateway is not None else {}).items():
         document[name] = table
     if agent is not None and agent.bindings:
         document["agent"] = bindable(AgentBindings, agent.bindings)
-    hub = found.get("control_plane")
+    hub = surfaces.get("control_plane")
     if hub is not None and hub.bindings:
         document["hub"] = bindable(Hub, hub.bindings)
     if tables:
@@ -99,36 +99,38 @@ def render(
     document["pace"] = {"requests_per_second": pace.requests_per_second, "workers": pace.workers}
     if pace.limits:
         document["pace"]["limits"] = {name: int(limit) for name, limit in pace.limits.items()}
-    given = {"clock": {"offset_file": clock} if clock is not None else {}, "budgets": dict(budgets)}
-    document |= {name: table for name, table in given.items() if table}
+    further_tables = {"clock": {"offset_file": clock} if clock is not None else {}, "budgets": dict(budgets)}
+    document |= {name: table for name, table in further_tables.items() if table}
     if tls is not None and tls.cacert is not None:
         document["tls"] = {"cacert": str(tls.cacert.resolve())}
     if tls is not None and tls.insecure:
         document["tls"] = {"insecure": True}
-    text = _HEAD + tomlkit.dumps(document) + _missing_chains(found, tables)
+    text = _HEAD + tomlkit.dumps(document) + _missing_chains(surfaces, tables)
     text += "" if agent is None else agent_help(agent)
     text += "" if gateway is None else checkout_nodes_help(gateway, tables)
     return text + (gateway_help(gateway, tenants, clock) if gateway is not None else "")
 
 
-def _missing_chains(found: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> str:
+def _missing_chains(surfaces: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> str:
     """Return drafts of the chain tables that are still to be filled in."""
-    offered = offered_by(found)
-    missing = [
-        FACTS[lane].draft.replace(f"{lane}_mainnet", offered.get(lane, f"{lane}_mainnet"))
-        for lane in claimed_lanes(found)
+    networks = offered_networks(surfaces)
+    drafts = [
+        FACTS[lane].draft.replace(f"{lane}_mainnet", networks.get(lane, f"{lane}_mainnet"))
+        for lane in claimed_lanes(surfaces)
         if lane not in tables
     ]
-    return _CHAIN_HEAD + "".join(missing) if missing else ""
+    return _CHAIN_HEAD + "".join(drafts) if drafts else ""
 
 
 def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:
     operations: Sequence[Operation] = rail["operations"]
-    known = [one for one in operations if one.role is not None and writable(one.path)]
+    services = [one for one in operations if one.role is not None and writable(one.path)]
     bindings: dict[str, Any] = {
-        "services": {one.role: one.path for one in known},
-        "bodies": {one.role: one.body for one in known if one.body and one.is_accepted and writable(one.body)},
+        "services": {one.role: one.path for one in services},
+        "bodies": {one.role: one.body for one in services if one.body and one.is_accepted and writable(one.body)},
     }
-    price = next((rail["prices"][one.path] for one in known if one.role == "receipt-verify"), None)
-    named = {"scheme": rail["scheme"], "challenge_ttl": rail["ttl"], "price_receipt_verify": price}
-    return bindable(RailBindings, bindings | {name: value for name, value in named.items() if value is not None})
+    price = next((rail["prices"][one.path] for one in services if one.role == "receipt-verify"), None)
+    further_bindings = {"scheme": rail["scheme"], "challenge_ttl": rail["ttl"], "price_receipt_verify": price}
+    return bindable(
+        RailBindings, bindings | {name: value for name, value in further_bindings.items() if value is not None}
+    )

@@ -12,8 +12,8 @@ from conformance.processes.restarting import restart
 
 def restart_command(case: Case, surface: str) -> Sequence[str] | None:
     """Return the profile's command that starts a surface again, word by word; None where it has none."""
-    claimed = case.profile.surfaces.get(surface)
-    return None if claimed is None else claimed.restart
+    surface_table = case.profile.surfaces.get(surface)
+    return None if surface_table is None else surface_table.restart
 
 
 def leave_without_restart(case: Case, surface: str) -> None:

@@ -13,12 +13,12 @@ from conformance.processes.launching import Program, found_program
 from conformance.processes.sandbox import enclosed
 from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
 from conformance.surfaces.control_plane.services import HEALTH
-from conformance.surfaces.control_plane.starting import Subject, bundled_names, started_addon, subjects
+from conformance.surfaces.control_plane.starting import AddonSubject, bundled_names, started_addon, subjects
 from conformance.target.hub import PORTS
 
 ANSWERS_SECONDS = 100.0
 _COMMAND = re.compile(r"([a-z0-9]+)((?:-[a-z0-9]+)+)")
-# What the interface calls the bundled services; a console command ends with a name that tells which one it is.
+# The interface's names of the bundled services, and the word by which a console command has to identify each.
 _WORDS = {"federation_validator": "federation", "zkp_receipt": "receipt", "atb_verifier": "credential"}
 
 
@@ -36,14 +36,14 @@ async def bundled_services_have_their_ports(case: Case) -> None:
     at 8092, 8093 or 8095.
     """
     if not bundled_names(case):
-        case.mark_not_applicable("CP-CONF-07", "the profile says that there are no bundled services")
+        case.mark_not_applicable("CP-CONF-07", "the profile has no bundled services")
         return
     for subject in subjects(case, bundled_only=True):
         async with played_hub(case) as hub:
             await _at_its_port(case, subject, hub)
 
 
-async def _at_its_port(case: Case, subject: Subject, hub: PlayedHub) -> None:
+async def _at_its_port(case: Case, subject: AddonSubject, hub: PlayedHub) -> None:
     port, program = PORTS[subject.name], subject.program.untold
     told = {name: value.replace("{data_dir}", "/app/data") for name, value in program.environment.items()}
     joined = Program(program.words, told, port, program.what).given(
@@ -77,7 +77,7 @@ async def bundled_commands_follow_the_pattern(case: Case) -> None:
     first word everywhere (the operator's service word if configured), a name that identifies the service, and health.
     """
     if not bundled_names(case):
-        case.mark_not_applicable("CP-CONF-08", "the profile says that there are no bundled services")
+        case.mark_not_applicable("CP-CONF-08", "the profile has no bundled services")
         return
     word = (case.profile.service_word or "").lower()
     for subject in subjects(case, bundled_only=True):
@@ -87,6 +87,7 @@ async def bundled_commands_follow_the_pattern(case: Case) -> None:
             continue
         name = Path(console).name
         fits = _COMMAND.fullmatch(name)
+        # Without a configured service word, the first command sets the word that all others must share.
         word = word or (fits[1] if fits else "")
         holds = fits is not None and fits[1] == word and _WORDS[subject.name] in fits[2]
         case.expect("CP-CONF-08", holds, f"{word or '<service>'}-<name>", name, where=subject.where)

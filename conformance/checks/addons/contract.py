@@ -15,13 +15,19 @@ from conformance.outcome import STAND_IN
 from conformance.processes.launching import Running
 from conformance.surfaces.agent.answers import leaves
 from conformance.surfaces.control_plane import documents
-from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, SERVICES, Hub, documented, token_of, until
+from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, SERVICES, Hub, ask_until, json_of, token_of
 from conformance.surfaces.control_plane.log_reading import INSTANT
 from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
 from conformance.surfaces.control_plane.services import HEALTH
-from conformance.surfaces.control_plane.starting import Subject, bundled_names, started_addon, started_hub, subjects
+from conformance.surfaces.control_plane.starting import (
+    AddonSubject,
+    bundled_names,
+    started_addon,
+    started_hub,
+    subjects,
+)
 
-# An addon that has joined is well at once; one that has not was waited for by then.
+# Seconds. An addon that has joined answers its health immediately, so this only covers a slow machine.
 _HEALTH_SECONDS = 10.0
 _FIX = (
     "On start read S2_HUB_URL, S2_HUB_TOKEN and S2_HUB_SELF_URL, GET /v1/issuer-pks, then POST /v1/services with the "
@@ -31,21 +37,22 @@ _FIX = (
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """An addon that runs, and the control plane that the suite plays for it."""
+    """A running addon, and the control plane that the suite plays for it."""
 
     case: Case
-    subject: Subject
+    subject: AddonSubject
     hub: PlayedHub
     addon: Running
 
     async def health(self, *, again: bool = False) -> Answer:
-        """Ask for its health."""
+        """Request its health."""
         return await self.case.client.call("GET", self.addon.url + HEALTH, retry=again)
 
 
 @asynccontextmanager
-async def _met(case: Case, subject: Subject) -> AsyncIterator[_Met]:
+async def _met(case: Case, subject: AddonSubject) -> AsyncIterator[_Met]:
     async with played_hub(case) as hub:
+        # Two issuers, so that an addon which counts them cannot be right by the answer 1.
         for _ in range(2):
             issuer = Hub(case, hub.url, case.profile.hub_bindings).new_issuer("trusted")
             hub.trusted[issuer.did] = issuer.key
@@ -69,15 +76,15 @@ async def an_addon_joins_the_suites_hub(case: Case) -> None:
     """An addon pulls the trust set of the configured hub, registers there with token and address, and is healthy.
 
     Starts each addon with S2_HUB_URL, S2_HUB_TOKEN and S2_HUB_SELF_URL that the suite generates, and waits for its
-    calls. Expects GET /v1/issuer-pks, then or before it POST /v1/services with the Bearer token and the self address
-    somewhere in its body, and 200 from its health.
+    calls. Expects GET /v1/issuer-pks, and before or after it POST /v1/services with the Bearer token and the self
+    address somewhere in its body. Expects 200 from its health.
     """
     for subject in subjects(case):
         async with _met(case, subject) as met:
             await _joins(met)
     bundled = bundled_names(case)
     if not bundled:
-        case.mark_not_applicable("CP-ADDON-08", "the profile says that there are no bundled services")
+        case.mark_not_applicable("CP-ADDON-08", "the profile has no bundled services")
     for name in bundled:
         if name not in case.profile.addon_bindings:
             case.mark_inconclusive("CP-ADDON-08", f"needs to start {name}: give [addons.{name}] command")
@@ -91,7 +98,7 @@ async def _joins(met: _Met) -> None:
     hub = met.hub
     seconds = _budget(met.case)
     pulled, called = await asyncio.gather(hub.waits(PKS, seconds=seconds), hub.waits(SERVICES, "POST", seconds=seconds))
-    # The log has calls in the order in which they came.
+    # The log lists calls in the order of their arrival.
     for arrival in sorted((one for one in (pulled, called) if one is not None), key=lambda one: one.number):
         hub.shown(arrival)
     seen = None if pulled is None else hub.shown(pulled)
@@ -110,12 +117,12 @@ async def _joins(met: _Met) -> None:
         judge("CP-ADDON-04", carried, "the S2_HUB_SELF_URL address", "it is there" if carried else "not in it", shown)
     else:
         judge("CP-ADDON-04", False, "a registration with the S2_HUB_SELF_URL address", "none came")
-    answer = await until(lambda again: met.health(again=again), lambda one: one.status == 200, _HEALTH_SECONDS)
+    answer = await ask_until(lambda again: met.health(again=again), lambda one: one.status == 200, _HEALTH_SECONDS)
     judge("CP-ADDON-01", answer.status == 200, "200", answer.status, answer)
 
 
 def _carries(value: object, url: str) -> bool:
-    """Return whether an address stands in a registration, whole, or cut into its scheme, host and port."""
+    """Return whether a registration contains an address, whole, or split into its scheme, host and port."""
     if documents.tells_of(value, url):
         return True
     host, _, port = url.partition("://")[2].rpartition(":")
@@ -133,8 +140,8 @@ async def an_addon_is_listed_by_the_hub(case: Case) -> None:
     """After its registration the control plane lists the addon in the posture.
 
     Starts each addon with a control plane that the suite starts, else with the one that runs. Expects a record with its
-    address or a name of its own in the posture. Where there is no control plane but the suite's, the registration must
-    hold an address whose health answers 200.
+    address or a separate name in the posture. Without any control plane but the suite's, the registration must contain
+    an address whose health answers 200.
     """
     found, ended = subjects(case), list[str]()
     async with _real_hub(case) as hub:
@@ -158,59 +165,59 @@ async def _real_hub(case: Case) -> AsyncIterator[Hub | None]:
         yield None
 
 
-async def _listable(case: Case, subject: Subject) -> None:
+async def _listable(case: Case, subject: AddonSubject) -> None:
     async with _met(case, subject) as met:
         await met.hub.waits(SERVICES, "POST", seconds=_budget(case))
         where = {**subject.where, STAND_IN: "the suite's own control plane"}
         if not any(_carries(body, met.addon.url) for _, body in met.hub.registrations):
             case.expect("CP-ADDON-06", False, "a registration that can be listed", "none with its address", where=where)
             return
-        answer = await until(lambda again: met.health(again=again), lambda one: one.status == 200, _HEALTH_SECONDS)
+        answer = await ask_until(lambda again: met.health(again=again), lambda one: one.status == 200, _HEALTH_SECONDS)
         holds = answer.status == 200
         expected = "a registered address whose health answers 200"
         case.expect("CP-ADDON-06", holds, expected, answer.status, exchange=answer, where=where)
 
 
-async def _listed(case: Case, subject: Subject, hub: Hub, ended: Sequence[str]) -> str:
-    """Start an addon with a real control plane, and look for what is new in the posture and speaks of it.
+async def _listed(case: Case, subject: AddonSubject, hub: Hub, ended: Sequence[str]) -> str:
+    """Start an addon with a real control plane, and look for a new record in the posture that is about it.
 
     Returns:
-        Where it was, for those after it: what was seen healthy of it may be told a little later.
+        Its host and port. A later addon needs them, because this one may still become healthy in a posture.
     """
-    before = documented(await hub.posture())
+    before = json_of(await hub.posture())
     async with started_addon(case, subject, hub.url, hub.known_token) as addon:
         host = addon.url.partition("://")[2]
 
         def there(posture: Answer) -> bool:
-            document = documented(posture)
+            document = json_of(posture)
             return documents.tells_of(document, host) or is_fresh(before, document, ended)
 
-        answer = await until(lambda again: hub.admin("GET", "/v1/posture", retry=again), there, _budget(case))
+        answer = await ask_until(lambda again: hub.admin("GET", "/v1/posture", retry=again), there, _budget(case))
         found = "listed" if there(answer) else "not listed"
         case.expect("CP-ADDON-06", there(answer), "listed", found, exchange=answer, where=subject.where)
     return host
 
 
 def is_fresh(before: object, after: object, ended: Sequence[str] = ()) -> bool:
-    """Return whether a posture holds a healthy record that was not there, or has become healthy.
+    """Return whether a posture has a healthy record that is new, or has become healthy.
 
-    Their number says little: of those that were healthy before, some may have ended. A record that names the host and
-    port of one that has `ended` is none of those.
+    A record that names the host and port of an addon that has `ended` does not count.
     """
+    # Numbers of records are not compared, because some that were healthy before may have ended meanwhile.
     fresh = _well(after) - _well(before)
     of_ended = [re.compile(re.escape(host) + r"(?!\d)") for host in ended]
     return any(not any(one.search(text) for one in of_ended for text in texts) for texts in fresh)
 
 
 def _well(document: object) -> set[tuple[str, ...]]:
-    """Return what tells apart the healthy records of a posture: the texts in them and around them, and their names."""
+    """Return the texts that identify the healthy records of a posture: those in them and around them, and their names."""
     found = dict(leaves(document))
     healthy = (place for place, one in found.items() if _is_record(one) and documents.healthy(one, None, None))
     return {_texts_around(place, found) for place in healthy}
 
 
 def _is_record(value: object) -> bool:
-    """Return whether a value tells of one health, and none of the objects in it does."""
+    """Return whether a value has one health, and none of the objects in it has another."""
     return isinstance(value, dict) and not any(
         isinstance(inner, dict) and documents.healthy(inner, None, None) is not None
         for place, inner in leaves(value)
@@ -241,8 +248,8 @@ async def an_addon_shares_the_trust_set(case: Case) -> None:
     """An addon has the hub's trust set, and picks up an issuer that is registered later.
 
     Starts each addon with the suite as its hub, then adds an issuer. Expects another pull within the budget. If the
-    addon reports how many issuers it trusts, expects that number to change. An addon that pulls no more and reports no
-    number may ask on demand, and is not judged.
+    addon reports how many issuers it trusts, expects that number to change. An addon that does not pull again and
+    reports no number may pull on demand, and is not judged.
     """
     judged_bundled = False
     for subject in subjects(case):
@@ -254,7 +261,7 @@ async def an_addon_shares_the_trust_set(case: Case) -> None:
         if bundled_names(case):
             case.mark_inconclusive("CP-ISSUER-10", "needs a bridged service to start: give [addons.NAME] command")
         else:
-            case.mark_not_applicable("CP-ISSUER-10", "the profile says that there are no bundled services")
+            case.mark_not_applicable("CP-ISSUER-10", "the profile has no bundled services")
 
 
 async def _follows(met: _Met, rows: tuple[str, ...]) -> None:
@@ -273,15 +280,15 @@ async def _follows(met: _Met, rows: tuple[str, ...]) -> None:
             issuer = Hub(case, hub.url, case.profile.hub_bindings).new_issuer("later")
             hub.trusted[issuer.did] = issuer.key
         if place is not None:
-            answer = await until(lambda again: met.health(again=again), _has_count(place, wanted), _budget(case))
-            number = documents.count(documented(answer), "issuers", place)
+            answer = await ask_until(lambda again: met.health(again=again), _has_count(place, wanted), _budget(case))
+            number = documents.count(json_of(answer), "issuers", place)
             judge(number == wanted, f"{wanted} issuers", f"{number} issuers", answer)
     if place is None:
-        # A service that resolves atb-keys.json follows the trust set by that.
+        # A service may follow the trust set by atb-keys.json instead of /v1/issuer-pks.
         if not await hub.pulled_again((PKS, ATB_KEYS), seconds=_budget(case), after=hub.last):
             reason = (
                 f"unbound: it pulled the trust set once; give [addons.{met.subject.name}] issuers_at, where its health "
-                "tells how many issuers it trusts"
+                "reports how many issuers it trusts"
             )
             for row in rows:
                 case.mark_inconclusive(row, reason)
@@ -290,4 +297,4 @@ async def _follows(met: _Met, rows: tuple[str, ...]) -> None:
 
 
 def _has_count(place: str, wanted: int) -> Callable[[Answer], bool]:
-    return lambda answer: documents.count(documented(answer), "issuers", place) == wanted
+    return lambda answer: documents.count(json_of(answer), "issuers", place) == wanted

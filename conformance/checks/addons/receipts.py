@@ -1,4 +1,4 @@
-"""CP-ADDON-08 of the ZK receipt: where its profile claims a proof system, its proofs prove something."""
+"""CP-ADDON-08 of the ZK receipt service: if its profile claims a proof system, it rejects forged proofs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from conformance.oracles.range_proof.system import NAME
 from conformance.processes.launching import Running
 from conformance.surfaces.agent import answers
 from conformance.surfaces.control_plane import documents
-from conformance.surfaces.control_plane.access import documented, until
-from conformance.surfaces.control_plane.credentials import Issued, issued_receipt, spoiled_receipts
+from conformance.surfaces.control_plane.access import ask_until, json_of
+from conformance.surfaces.control_plane.credentials import IssuedCredential, issue_receipt, spoil_receipt
 from conformance.surfaces.control_plane.played_hub import played_hub
-from conformance.surfaces.control_plane.refusing import refused
-from conformance.surfaces.control_plane.starting import Subject, bundled_names, started_addon, subjects
+from conformance.surfaces.control_plane.refusing import judge_refusal
+from conformance.surfaces.control_plane.starting import AddonSubject, bundled_names, started_addon, subjects
 
 _ROW = "CP-ADDON-08"
 
@@ -29,10 +29,10 @@ _ROW = "CP-ADDON-08"
 async def forged_receipts_are_refused(case: Case) -> None:
     """A bundled ZK receipt service accepts a receipt whose score reaches its threshold, and no forged proof.
 
-    Only where the profile claims the proof system `bulletproofs-ed25519/1`. Starts the service with the suite as its
-    hub, and asks about receipts of trusted issuers: an honest one, some whose proofs live on one thing that a verifier
-    may leave out, and some that the honest one was turned into: for another payment, with a scalar that is not reduced,
-    with a byte more, without its issuer's signature. Expects the first alone to be valid.
+    Only if the profile claims the proof system `bulletproofs-ed25519/1`. Starts the service with the suite as its hub,
+    and sends receipts of trusted issuers. One is honest. Some are forged so that they are valid only for a verifier
+    that leaves out one step. Some are the honest one with a change: for another payment, with a scalar that is not
+    reduced, with one more byte, without its issuer's signature. Expects that only the first is valid.
     """
     names = bundled_names(case)
     claimed = [one for one in subjects(case, bundled_only=True) if _claims(one)] if names else []
@@ -40,37 +40,38 @@ async def forged_receipts_are_refused(case: Case) -> None:
         case.mark_not_applicable(_ROW, f"the profile claims no service that verifies {NAME}")
     for subject in claimed:
         async with played_hub(case) as hub:
-            honest = await issued_receipt(case, "honest")
-            forged = {
-                f"lives without {one.value}": await issued_receipt(case, one.name.lower(), one) for one in Forgery
-            }
-            forged |= await spoiled_receipts(case, honest)
+            honest = await issue_receipt(case, "honest")
+            forged = {f"lives without {one.value}": await issue_receipt(case, one.name.lower(), one) for one in Forgery}
+            forged |= await spoil_receipt(case, honest)
+            # The issuers of the forgeries are trusted as well, so that only the proof can be the reason for a refusal.
             hub.trusted = {one.did: one.key for one in (honest, *forged.values())}
             async with started_addon(case, subject, hub.url, hub.token) as addon:
                 await _judged(case, subject, addon, honest, forged)
 
 
-def _claims(subject: Subject) -> bool:
+def _claims(subject: AddonSubject) -> bool:
     question = subject.addon.question
     return question is not None and question.proof_system == NAME
 
 
-async def _judged(case: Case, subject: Subject, addon: Running, honest: Issued, forged: dict[str, Issued]) -> None:
+async def _judged(
+    case: Case, subject: AddonSubject, addon: Running, honest: IssuedCredential, forged: dict[str, IssuedCredential]
+) -> None:
     question = subject.addon.question
     assert question is not None  # noqa: S101 - claimed
 
     def valid(answer: Answer) -> bool:
-        return answers.placed(documented(answer), question.valid_at) == [True]
+        return answers.placed(json_of(answer), question.valid_at) == [True]
 
-    async def asked(one: Issued, *, again: bool = False) -> Answer:
+    async def asked(one: IssuedCredential, *, again: bool = False) -> Answer:
         body = documents.filled(question.body, {"zk_receipt": one.text})
         return await case.client.call("POST", addon.url + question.path, json_body=body, retry=again)
 
     budget = case.profile.hub_bindings.propagation_budget
-    answer = await until(lambda again: asked(honest, again=again), valid, budget)
+    answer = await ask_until(lambda again: asked(honest, again=again), valid, budget)
     found = "valid" if valid(answer) else "not valid"
     case.expect(_ROW, valid(answer), "an honest receipt valid", found, exchange=answer, where=subject.where)
     for forgery, one in forged.items():
         answer = await asked(one)
         where = {**subject.where, "forgery": forgery}
-        refused(case, _ROW, answer, taken=valid(answer), word="valid", where=where)
+        judge_refusal(case, _ROW, answer, taken=valid(answer), word="valid", where=where)

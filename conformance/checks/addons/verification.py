@@ -1,4 +1,4 @@
-"""CP-TRUST-07 and CP-ISSUER-11: whose credentials bundled services accept, as the hub's documents change."""
+"""CP-TRUST-07 and CP-ISSUER-10, -11: whose credentials bundled services accept, as the hub's documents change."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from conformance.oracles.range_proof.system import NAME
 from conformance.processes.launching import Running
 from conformance.surfaces.agent import answers
 from conformance.surfaces.control_plane import documents
-from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, documented, until
-from conformance.surfaces.control_plane.credentials import Issued, issued, issued_receipt
-from conformance.surfaces.control_plane.false_credentials import altered, passed_off
+from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, ask_until, json_of
+from conformance.surfaces.control_plane.credentials import IssuedCredential, issue_passport, issue_receipt
+from conformance.surfaces.control_plane.false_credentials import alter_payload, sign_with_other_key
 from conformance.surfaces.control_plane.played_hub import PlayedHub, played_hub
-from conformance.surfaces.control_plane.refusing import refused
-from conformance.surfaces.control_plane.starting import Subject, bundled_names, started_addon, subjects
+from conformance.surfaces.control_plane.refusing import judge_refusal
+from conformance.surfaces.control_plane.starting import AddonSubject, bundled_names, started_addon, subjects
 
 _VERIFIER = "atb_verifier"
-# Members that no verifier reads, in texts, names and numbers that encoders of JSON write differently.
+# Members that no verifier reads, with texts, names and numbers that JSON encoders write differently. The signature is
+# over the RFC 8785 form, so they find a verifier whose canonical form is its encoder's.
 _UNUSUAL = {"note": TEXTS[0], "marks": dict.fromkeys(NAMES, 1), "counts": [1e-7, 5.0, -0.0, 1e21]}
 _OPEN = "whether a credential may have further members is left open"
 
 
 async def _asked(
     case: Case,
-    subject: Subject,
+    subject: AddonSubject,
     addon: Running,
-    one: Issued,
+    one: IssuedCredential,
     *,
     again: bool = False,
     conditions: Mapping[str, object] = MappingProxyType({}),
@@ -42,25 +43,25 @@ async def _asked(
     return await case.client.call("POST", addon.url + question.path, json_body=asked, retry=again)
 
 
-async def _made(case: Case, subject: Subject, label: str) -> Issued:
-    """Return what a service is asked about: a ZK receipt where it says so, else a credential."""
+async def _made(case: Case, subject: AddonSubject, label: str) -> IssuedCredential:
+    """Return the subject of a question to a service: a ZK receipt if it verifies those, else a credential."""
     question = subject.addon.question
     if question is not None and question.proof_system == NAME:
-        return await issued_receipt(case, label)
-    return issued(case, label)
+        return await issue_receipt(case, label)
+    return issue_passport(case, label)
 
 
-def _accepted(subject: Subject, answer: Answer) -> bool:
+def _accepted(subject: AddonSubject, answer: Answer) -> bool:
     """Return whether an answer says that the credential is valid."""
     question = subject.addon.question
-    return question is not None and answers.placed(documented(answer), question.valid_at) == [True]
+    return question is not None and answers.placed(json_of(answer), question.valid_at) == [True]
 
 
 async def _verdict(
-    case: Case, subject: Subject, addon: Running, one: Issued, holds: Callable[[Answer], bool]
+    case: Case, subject: AddonSubject, addon: Running, one: IssuedCredential, holds: Callable[[Answer], bool]
 ) -> Answer:
     seconds = case.profile.hub_bindings.propagation_budget
-    return await until(lambda again: _asked(case, subject, addon, one, again=again), holds, seconds)
+    return await ask_until(lambda again: _asked(case, subject, addon, one, again=again), holds, seconds)
 
 
 def _said(accepted: bool) -> str:
@@ -77,20 +78,30 @@ def _said(accepted: bool) -> str:
 async def the_verifier_resolves_atb_keys(case: Case) -> None:
     """The ATB credential verifier resolves its keys from the hub's atb-keys.json.
 
-    Starts it with the suite as its hub. Expects a call of atb-keys.json; where it is bound how it is asked, a
-    credential of an issuer whose key is there to be accepted, and neither one whose key stands in the trust set alone,
-    nor one that names the issuer and is signed with another key, nor one that was changed after it was signed. A
-    credential with further members that encoders of JSON write differently must be accepted, too: the signature is over
-    the RFC 8785 form. Another target than the reference is only warned of that. The reference is also asked under each
-    condition of a question (8.2): a passport has no score and reaches none, not even 0; with another expected issuer,
-    and at a time after its end, it must not be accepted either; with its own issuer it must be.
+    Starts it with the suite as its hub. Expects a call of atb-keys.json. If its question is bound, expects:
+
+    * that a credential of an issuer whose key is in atb-keys.json is accepted,
+    * that one whose key is only in the trust set is not,
+    * nor one that names the issuer and is signed with another key,
+    * nor one that was changed after it was signed.
+
+    A credential with additional members that JSON encoders write differently must be accepted, too. Another target than
+    the reference only gets a warning for that.
+
+    The reference is also asked under each condition of a question (8.2). A passport has no score and reaches none, not
+    even 0. It must not be accepted with another expected issuer, or at a time after its end. It must be accepted with
+    its own issuer.
     """
     if _VERIFIER not in bundled_names(case):
-        case.mark_not_applicable("CP-TRUST-07", "the profile says that there is no ATB credential verifier")
+        case.mark_not_applicable("CP-TRUST-07", "the profile has no ATB credential verifier")
         return
     subject = next(one for one in subjects(case, bundled_only=True) if one.name == _VERIFIER)
     async with played_hub(case) as hub:
-        known, apart, unusual = issued(case, "known"), issued(case, "apart"), issued(case, "unusual", _UNUSUAL)
+        known, apart, unusual = (
+            issue_passport(case, "known"),
+            issue_passport(case, "apart"),
+            issue_passport(case, "unusual", _UNUSUAL),
+        )
         hub.trusted = {known.did: known.key, apart.did: apart.key}
         hub.resolved = {known.did: known.key, unusual.did: unusual.key}
         async with started_addon(case, subject, hub.url, hub.token) as addon:
@@ -114,12 +125,12 @@ async def the_verifier_resolves_atb_keys(case: Case) -> None:
             answer = await _asked(case, subject, addon, apart)
             where = {"key": "in the trust set alone"}
             taken = _accepted(subject, answer)
-            refused(case, "CP-TRUST-07", answer, taken=taken, word="accepted", where=where)
+            judge_refusal(case, "CP-TRUST-07", answer, taken=taken, word="accepted", where=where)
             await _refuses_forgeries(case, subject, addon, known, "CP-TRUST-07")
 
 
-async def _judge_conditions(case: Case, subject: Subject, addon: Running, known: Issued) -> None:
-    """Judge an accepted passport under each condition of a question (8.2); the interface names none of them."""
+async def _judge_conditions(case: Case, subject: AddonSubject, addon: Running, known: IssuedCredential) -> None:
+    """Judge an accepted passport under each condition of a question (8.2). The interface names none of them."""
     where = {"key": "in atb-keys.json"}
     own = await _asked(case, subject, addon, known, conditions={"expected_issuer": known.did})
     taken = _accepted(subject, own)
@@ -134,19 +145,21 @@ async def _judge_conditions(case: Case, subject: Subject, addon: Running, known:
     for what, conditions in unmet.items():
         answer = await _asked(case, subject, addon, known, conditions=conditions)
         condition = {**where, "condition": what}
-        refused(case, "CP-TRUST-07", answer, taken=_accepted(subject, answer), word="accepted", where=condition)
+        judge_refusal(case, "CP-TRUST-07", answer, taken=_accepted(subject, answer), word="accepted", where=condition)
 
 
-async def _refuses_forgeries(case: Case, subject: Subject, addon: Running, known: Issued, row: str) -> None:
-    """Judge what becomes of credentials that name an issuer whose key did not sign them.
+async def _refuses_forgeries(
+    case: Case, subject: AddonSubject, addon: Running, known: IssuedCredential, row: str
+) -> None:
+    """Judge that credentials are refused which name an issuer whose key did not sign them.
 
-    Whom an accepted credential names says little where nobody looks at what the key has signed.
+    Without this a verifier that only looks up the issuer's name would pass.
     """
-    forged, changed = passed_off(case, "passed_off", known), altered(case, "altered", known)
+    forged, changed = sign_with_other_key(case, "passed_off", known), alter_payload(case, "altered", known)
     for key, one in (("another than it says", forged), ("has signed something else", changed)):
         answer = await _asked(case, subject, addon, one)
         where = {**subject.where, "key": key}
-        refused(case, row, answer, taken=_accepted(subject, answer), word="accepted", where=where)
+        judge_refusal(case, row, answer, taken=_accepted(subject, answer), word="accepted", where=where)
 
 
 @check(
@@ -158,22 +171,22 @@ async def _refuses_forgeries(case: Case, subject: Subject, addon: Running, known
     quick=OWN_PROCESSES,
 )
 async def bundled_services_follow_the_trust_set(case: Case) -> None:
-    """A bridged service accepts an issuer once it is registered, and no more once it is revoked.
+    """A bridged service accepts an issuer after its registration, and no longer after its revocation.
 
     Starts each bundled service that can be asked about a credential, with the suite as its hub. Adds an issuer, waits
-    until its credential is accepted, takes the issuer away and waits until it is not. Expects both within the budget,
-    and that no credential is accepted that names the new issuer and that its key has not signed so.
+    until its credential is accepted, removes the issuer and waits until it is not. Expects both within the budget.
+    Expects that no credential is accepted that names the new issuer but is not signed by its key.
     """
     rows = ("CP-ISSUER-10", "CP-ISSUER-11")
     if not bundled_names(case):
         for row in rows:
-            case.mark_not_applicable(row, "the profile says that there are no bundled services")
+            case.mark_not_applicable(row, "the profile has no bundled services")
         return
     bound = ((one, one.addon.question) for one in subjects(case, bundled_only=True))
     asked = [one for one, question in bound if question is not None and question.proof_system in {None, NAME}]
     if not asked:
         for row in rows:
-            case.mark_inconclusive(row, "unbound: give [addons.NAME.question], how a service is asked")
+            case.mark_inconclusive(row, "unbound: the question to a service; give [addons.NAME.question]")
     for subject in asked:
         async with played_hub(case) as hub:
             first = await _made(case, subject, "first")
@@ -183,7 +196,7 @@ async def bundled_services_follow_the_trust_set(case: Case) -> None:
                 await _follows(case, subject, addon, hub, first)
 
 
-async def _follows(case: Case, subject: Subject, addon: Running, hub: PlayedHub, first: Issued) -> None:
+async def _follows(case: Case, subject: AddonSubject, addon: Running, hub: PlayedHub, first: IssuedCredential) -> None:
     def accepted(answer: Answer) -> bool:
         return _accepted(subject, answer)
 
@@ -203,7 +216,8 @@ async def _follows(case: Case, subject: Subject, addon: Running, hub: PlayedHub,
     hub.trusted = {first.did: first.key}
     answer = await _verdict(case, subject, addon, later, lambda one: not accepted(one))
     where = {**subject.where, "issuer": "revoked"}
-    refused(case, "CP-ISSUER-11", answer, taken=accepted(answer), word="accepted", where=where)
+    judge_refusal(case, "CP-ISSUER-11", answer, taken=accepted(answer), word="accepted", where=where)
     answer = await _asked(case, subject, addon, first)
+    # The other issuer must stay: a verifier that refuses everything after a change would pass the revocation alone.
     kept = accepted(answer)
     case.expect("CP-ISSUER-11", kept, "the other issuer accepted", _said(kept), exchange=answer, where=subject.where)

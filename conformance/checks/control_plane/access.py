@@ -19,15 +19,15 @@ from conformance.surfaces.control_plane.access import (
     SERVICES,
     Hub,
     Issuer,
-    documented,
+    explain_token_refusal,
     hub_of,
-    refused,
+    is_client_error,
+    is_success,
+    json_of,
     serving_hub,
-    success,
-    token_refused,
     with_service_body,
 )
-from conformance.surfaces.control_plane.services import Played, played
+from conformance.surfaces.control_plane.services import PlayedService, play_service
 
 _HERE = {"CP-AUTH-01": "POST /v1/issuers", "CP-AUTH-02": "DELETE /v1/issuers/{did}", "CP-AUTH-03": "POST /v1/services"}
 # Two registered HTTP schemes other than Bearer, and one that is not registered.
@@ -49,7 +49,7 @@ class _Attempt:
     hub: Hub
     stranger: Issuer
     member: Issuer
-    service: Played
+    service: PlayedService
 
     async def all(self, **credential: Any) -> Iterator[tuple[str, Answer]]:
         """Send the four admin operations, each with a body that is valid, so that only the credential is wrong."""
@@ -85,7 +85,7 @@ class _Attempt:
 async def _attempt(case: Case) -> AsyncIterator[_Attempt]:
     hub = await serving_hub(case)
     async with AsyncExitStack() as stack:
-        service = await played(case, stack, "stranger")
+        service = await play_service(case, stack, "stranger")
         member = hub.new_issuer("member")
         if hub.token is not None:
             await stack.enter_async_context(hub.registered(member))
@@ -113,7 +113,7 @@ async def nobody_changes_anything_without_the_token(case: Case) -> None:
                 continue
             # The status alone is not enough: a server may change its state first and refuse afterwards.
             done = await attempt.changed(row)
-            holds = refused(answer) and done is None
+            holds = is_client_error(answer) and done is None
             found = f"{answer.status}; {done or 'nothing changed'}"
             where = {"operation": _HERE[row]}
             case.expect(row, holds, "refused, and nothing changed", found, exchange=answer, where=where)
@@ -136,7 +136,7 @@ async def a_wrong_token_opens_nothing(case: Case) -> None:
                     continue
                 done = await attempt.changed(row)
                 found = f"{answer.status}; {done or 'nothing changed'}"
-                holds = refused(answer) and done is None
+                holds = is_client_error(answer) and done is None
                 case.expect("CP-AUTH-05", holds, "refused, and nothing changed", found, exchange=answer, where=where)
 
 
@@ -159,10 +159,10 @@ def _wrong(hub: Hub, case: Case) -> Iterator[tuple[str, str]]:
 
 
 def _reveals_nothing(case: Case, row: str, answer: Answer, where: dict[str, str]) -> None:
-    document = documented(answer)
+    document = json_of(answer)
     found = documents.entries(document, case.profile.hub_bindings.audit_entries_at) or []
     told = [one for one in found if isinstance(one, dict) and documents.tells_of(one, "did:")]
-    holds = refused(answer) and not told
+    holds = is_client_error(answer) and not told
     what = f"{answer.status}, {len(told)} entries"
     case.expect(row, holds, "refused, without any entry", what, exchange=answer, where=where)
 
@@ -207,10 +207,10 @@ async def the_token_opens_the_admin_operations(case: Case) -> None:
     read = await hub.admin("GET", AUDIT)
     # If the token opens neither operation, the profile has a wrong token, which is no fault of the hub.
     if {registered.status, read.status} <= NOT_ADMITTED:
-        raise Inconclusive(token_refused(registered))
-    case.expect("CP-ISSUER-01", success(registered), "success", registered.status, exchange=registered)
+        raise Inconclusive(explain_token_refusal(registered))
+    case.expect("CP-ISSUER-01", is_success(registered), "success", registered.status, exchange=registered)
     await _other_issuers(case, hub)
-    found = documents.entries(documented(read), hub.bindings.audit_entries_at)
+    found = documents.entries(json_of(read), hub.bindings.audit_entries_at)
     holds = read.status == 200 and found is not None
     what = f"{read.status}, {'no list' if found is None else f'{len(found)} entries'}"
     case.expect("CP-AUDIT-01", holds, "200 with the log", what, exchange=read)
@@ -220,9 +220,9 @@ async def the_token_opens_the_admin_operations(case: Case) -> None:
         case.mark_inconclusive("CP-SVC-01", str(reason))
         return
     async with AsyncExitStack() as stack:
-        service = await played(case, stack, "registered")
+        service = await play_service(case, stack, "registered")
         answer = await hub.register_service(service)
-        case.expect("CP-SVC-01", success(answer), "success", answer.status, exchange=answer)
+        case.expect("CP-SVC-01", is_success(answer), "success", answer.status, exchange=answer)
         await hub.remove_service(service)
 
 
@@ -234,6 +234,6 @@ async def _other_issuers(case: Case, hub: Hub) -> None:
         issuer = hub.new_issuer("formed", form)
         answer = await hub.register(issuer)
         await hub.revoke(issuer.did)
-        holds, where = success(answer), {"did": form}
+        holds, where = is_success(answer), {"did": form}
         told = left_open if beyond else None
         case.expect("CP-ISSUER-01", holds, "success", answer.status, exchange=answer, where=where, beyond=told)

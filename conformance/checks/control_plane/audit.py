@@ -13,8 +13,14 @@ from conformance.judging.audit_log import Entries, form_by, judge_links, may_be_
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents
-from conformance.surfaces.control_plane.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, refused, success
-from conformance.surfaces.control_plane.log_reading import FIRST_TIME, INSTANT, entries_about, log_of, refuse_full_page
+from conformance.surfaces.control_plane.access import AUDIT, ISSUERS, Hub, Issuer, hub_of, is_client_error, is_success
+from conformance.surfaces.control_plane.log_reading import (
+    FIRST_TIME,
+    INSTANT,
+    entries_about,
+    read_log,
+    refuse_full_page,
+)
 
 # A name's last word shows that the member is a place or a time: created_at, entryId, ts. `what` and `did` are neither.
 _PLACE_OR_TIME = re.compile(
@@ -35,7 +41,7 @@ async def _log_of_changes(case: Case) -> tuple[Hub, Entries]:
         issuer = hub.new_issuer("logged")
         async with hub.registered(issuer):
             await hub.register(Issuer(issuer.did, hub.new_key("logged")))
-    return hub, await log_of(hub)
+    return hub, await read_log(hub)
 
 
 @check(
@@ -52,18 +58,18 @@ async def trust_changes_are_logged(case: Case) -> None:
     Expects one more entry about the issuer each time its trust changed, and every earlier entry unchanged in its place.
     """
     hub = await hub_of(case)
-    start = await log_of(hub)
+    start = await read_log(hub)
     issuer = hub.new_issuer("logged")
     async with hub.registered(issuer):
-        registered = await log_of(hub)
+        registered = await read_log(hub)
         await hub.revoke(issuer.did)
-        revoked = await log_of(hub)
+        revoked = await read_log(hub)
     rekeyed, other, replaced = hub.new_issuer("rekeyed"), hub.new_key("rekeyed"), False
     async with hub.registered(rekeyed):
-        first = await log_of(hub)
-        if success(await hub.register(Issuer(rekeyed.did, other))):
+        first = await read_log(hub)
+        if is_success(await hub.register(Issuer(rekeyed.did, other))):
             replaced = (await hub.trust_set()).get(rekeyed.did) == other
-        last = await log_of(hub)
+        last = await read_log(hub)
     logs = (start, registered, revoked, first, last)
     counts = [entries_about(log, issuer.did) for log in (start, registered, revoked)]
     told = f"entries about it: {', then '.join(map(str, counts))}"
@@ -192,7 +198,7 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
     member, stranger, short = hub.new_issuer("member"), hub.new_issuer("stranger"), hub.new_issuer("short")
     absent = hub.new_issuer("absent")
     async with hub.registered(member):
-        before = await log_of(hub)
+        before = await read_log(hub)
         path = f"{ISSUERS}/{member.did.replace(':', '%3A')}"
         answers = [
             await hub.call("POST", ISSUERS, json_body=stranger.body),
@@ -203,13 +209,13 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
             await hub.admin("POST", ISSUERS, json_body={"did": short.did, "public_key_b64": "AAAA"}),
         ]
         missed = await hub.revoke(absent.did)
-        after = await log_of(hub)
+        after = await read_log(hub)
         if after == before:
             await refuse_full_page(hub, after)
-    if not all(map(refused, answers)):
+    if not all(map(is_client_error, answers)):
         raise Inconclusive("one of these changes was not refused, which other rows judge")
     fresh = [one for one in after if one not in before]
-    tried = (member, stranger, short, *((absent,) if refused(missed) else ()))
+    tried = (member, stranger, short, *((absent,) if is_client_error(missed) else ()))
     # A log that records the path of a request has the DID percent-encoded, as it was sent.
     names = [name for each in tried for name in (each.did, quote(each.did, safe=""))]
     about = [one for one in fresh if any(documents.tells_of(one, name) for name in names)]

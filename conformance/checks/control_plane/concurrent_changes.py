@@ -18,12 +18,12 @@ from conformance.surfaces.control_plane.access import (
     PKS,
     Hub,
     Issuer,
-    documented,
+    explain_token_refusal,
     hub_of,
-    success,
-    token_refused,
+    is_success,
+    json_of,
 )
-from conformance.surfaces.control_plane.log_reading import entries_about, log_of
+from conformance.surfaces.control_plane.log_reading import entries_about, read_log
 
 _ISSUERS = 8
 _KEYS = 6
@@ -48,20 +48,20 @@ async def changes_at_once_make_one_chain(case: Case) -> None:
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - the log is the admin's
     issuers = [hub.new_issuer("at-once") for _ in range(_ISSUERS)]
-    start = await log_of(hub)
+    start = await read_log(hub)
     try:
         # The attacked race: two writers read the same last MAC, so two entries follow one predecessor and the chain
         # forks.
         answers = await run_concurrently(map(hub.register, issuers))
-        refusal = token_refused(answers[0])
-        made = [one for one, answer in zip(issuers, answers, strict=True) if success(answer)]
-        registered = await log_of(hub)
+        refusal = explain_token_refusal(answers[0])
+        made = [one for one, answer in zip(issuers, answers, strict=True) if is_success(answer)]
+        registered = await read_log(hub)
     finally:
         answers = await run_concurrently(hub.revoke(one.did) for one in issuers)
     if len(made) < _ENOUGH:
         raise Inconclusive(refusal or "no two issuers could be registered concurrently")
-    gone = [one for one, answer in zip(issuers, answers, strict=True) if success(answer) and one in made]
-    revoked = await log_of(hub)
+    gone = [one for one, answer in zip(issuers, answers, strict=True) if is_success(answer) and one in made]
+    revoked = await read_log(hub)
     await _judge_logged(case, hub, "CP-AUDIT-02", made, start, registered)
     await _judge_logged(case, hub, "CP-AUDIT-03", gone, registered, revoked)
     try:
@@ -108,9 +108,11 @@ async def one_did_at_once_has_one_key(case: Case) -> None:
     async with AsyncExitStack() as stack:
         stack.push_async_callback(hub.revoke, first.did)
         answers = await run_concurrently(map(hub.register, rivals))
-        keys = {one.key for one, answer in zip(rivals, answers, strict=True) if success(answer)}
+        keys = {one.key for one, answer in zip(rivals, answers, strict=True) if is_success(answer)}
         if not keys:
-            raise Inconclusive(token_refused(answers[0]) or "none of six registrations of one DID at once succeeded")
+            raise Inconclusive(
+                explain_token_refusal(answers[0]) or "none of six registrations of one DID at once succeeded"
+            )
         # The raw text is read, not a parsed object: a JSON parser would hide a DID that appears twice.
         read = await hub.call("GET", PKS)
         given = values_of(read.body, first.did)
@@ -120,13 +122,13 @@ async def one_did_at_once_has_one_key(case: Case) -> None:
         expected = "the DID once, with the key of a registration that succeeded"
         case.expect("CP-ISSUER-09", not twice and own in keys, expected, registered_as, exchange=read)
         answer = await hub.call("GET", ATB_KEYS)
-        shown = trusted_keys(documented(answer), (one.key for one in rivals))
+        shown = trusted_keys(json_of(answer), (one.key for one in rivals))
         alike = shown == {own} or own not in keys  # without a valid key in the trust set, any of them may be here
         found = f"{len(shown)} keys of it" if len(shown) != 1 else "that key" if alike else "another key"
         case.expect("CP-TRUST-06", len(shown) == 1 and alike, "that key alone", found, exchange=answer)
     there = first.did in await hub.trust_set()
     case.expect("CP-ISSUER-03", not there, "gone with one revocation", "still there" if there else "gone")
     answer = await hub.call("GET", ATB_KEYS)
-    left = trusted_keys(documented(answer), (one.key for one in rivals))
+    left = trusted_keys(json_of(answer), (one.key for one in rivals))
     found = f"{len(left)} keys of it" if left else "none"
     case.expect("CP-TRUST-06", not left, "no key of a revoked issuer", found, exchange=answer)

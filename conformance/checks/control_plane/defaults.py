@@ -12,8 +12,8 @@ from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.outcome import Inconclusive
 from conformance.processes.launching import Program
 from conformance.processes.sandbox import Called, Enclosed, enclosed
-from conformance.surfaces.control_plane.access import Hub, Issuer, serving_hub, success
-from conformance.surfaces.control_plane.services import OK, played
+from conformance.surfaces.control_plane.access import Hub, Issuer, is_success, serving_hub
+from conformance.surfaces.control_plane.services import OK_REPLY, play_service
 from conformance.surfaces.control_plane.starting import TOKEN_FILE, hub_program, token_in
 from conformance.target.hub import HUB_PORT
 from conformance.webhook_receiver.receiver import Reply
@@ -95,9 +95,9 @@ async def only_health_addresses_are_called(case: Case) -> None:
     addresses, from the start on.
     """
     async with AsyncExitStack() as stack:
-        well = await played(case, stack, "well", OK)
+        well = await play_service(case, stack, "well", OK_REPLY)
         elsewhere = Reply(302, (("Location", f"http://{_NOWHERE[0]}:8080/health"),))
-        turned = await played(case, stack, "redirecting", elsewhere)
+        turned = await play_service(case, stack, "redirecting", elsewhere)
         # The form of a registration cannot be discovered inside the enclosure, so it is taken from the running control
         # plane, if the profile has one.
         known = await serving_hub(case) if "control_plane" in case.profile.surfaces else None
@@ -110,7 +110,7 @@ async def only_health_addresses_are_called(case: Case) -> None:
         await _busy(hub, case)
         for service in (well, turned):
             body = {**hub.service_body(service), "callback": f"http://{_NOWHERE[1]}:8080/", "jku": _planted(case)}
-            if not success(await hub.admin("POST", "/v1/services", json_body=body)):
+            if not is_success(await hub.admin("POST", "/v1/services", json_body=body)):
                 await hub.register_service(service)
         for path in ("/v1/posture", "/health", "/v1/issuer-pks", "/.well-known/atb-keys.json"):
             await hub.call("GET", path)

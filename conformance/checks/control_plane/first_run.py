@@ -17,10 +17,10 @@ from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.judging.audit_log import form_of
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
-from conformance.surfaces.control_plane.access import AUDIT, Hub, Issuer, success, with_service_body
-from conformance.surfaces.control_plane.log_reading import log_of
+from conformance.surfaces.control_plane.access import AUDIT, Hub, Issuer, is_success, with_service_body
+from conformance.surfaces.control_plane.log_reading import read_log
 from conformance.surfaces.control_plane.played_database import PlayedDatabase, played_database
-from conformance.surfaces.control_plane.services import played
+from conformance.surfaces.control_plane.services import play_service
 from conformance.surfaces.control_plane.starting import TOKEN_FILE, StartedHub, data_folder, started_hub, token_in
 from conformance.target import ProfileError
 
@@ -96,11 +96,11 @@ async def what_was_registered_survives_a_restart(case: Case) -> None:
     """
     async with AsyncExitStack() as stack:
         place = stack.enter_context(data_folder())
-        service = await played(case, stack, "kept")
+        service = await play_service(case, stack, "kept")
         async with started_hub(case, place) as instance:
             issuer = await _with_issuer(instance.hub)
             await (await with_service_body(instance.hub)).register_service(service)
-            log = await log_of(instance.hub)
+            log = await read_log(instance.hub)
         files = [path for path in _files(place) if _head(path) == _SQLITE]
         held = _holds(files, issuer.did)
         if files and not held:
@@ -115,7 +115,7 @@ async def what_was_registered_survives_a_restart(case: Case) -> None:
             answer = await hub.seen(lambda posture: bool(hub.listed(posture, service)))
             listed = bool(hub.listed(answer, service))
             case.expect("CP-CONF-05", listed, "the service", "there" if listed else "gone", exchange=answer)
-            same = (await log_of(hub))[: len(log)] == log
+            same = (await read_log(hub))[: len(log)] == log
             case.expect("CP-CONF-05", same, "the log as it was", "as it was" if same else "another")
 
 
@@ -127,7 +127,7 @@ async def _with_issuer(hub: Hub) -> Issuer:
     """
     issuer = hub.new_issuer("kept")
     answer = await hub.register(issuer)
-    if not success(answer):
+    if not is_success(answer):
         raise Inconclusive(f"the control plane that was started registers no issuer: {answer.status}")
     return issuer
 
@@ -174,7 +174,7 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
         async with started_hub(case, place) as instance:
             issuer = await _with_issuer(instance.hub)
             await instance.hub.revoke(issuer.did)
-            whole = await log_of(instance.hub)
+            whole = await read_log(instance.hub)
         try:
             text = (place / key_file).read_text("utf-8")
         except OSError as fault:
@@ -195,7 +195,7 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
                 if answer.status != 200:
                     case.expect("CP-AUDIT-07", True, "detected", f"GET {AUDIT} answers {answer.status}")
                     return
-                broken = audit_chain.first_fault(await log_of(instance.hub), key, form)
+                broken = audit_chain.first_fault(await read_log(instance.hub), key, form)
         except Inconclusive as refusal:
             case.expect("CP-AUDIT-07", True, "detected", f"it refuses to start: {refusal}")
             return
@@ -331,7 +331,7 @@ async def _takes_an_issuer(case: Case, database: PlayedDatabase) -> bool:
     """Start a control plane on a database that accepts no client, and return whether it still accepts an issuer."""
     async with started_hub(case, S2CP_DB=database.dsn) as instance:
         issuer = instance.hub.new_issuer("nowhere")
-        taken = success(await instance.hub.register(issuer))
+        taken = is_success(await instance.hub.register(issuer))
         # A control plane that writes with a delay contacts the server now.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ASKED_SECONDS):
@@ -406,7 +406,7 @@ async def the_control_plane_starts_first(case: Case) -> None:
         for path in ("/health", "/v1/issuer-pks", "/v1/posture"):
             answer = await hub.call("GET", path)
             case.expect("CP-CONF-09", answer.status == 200, "200", answer.status, exchange=answer, where={"read": path})
-        service = await played(case, stack, "later")
+        service = await play_service(case, stack, "later")
         await (await with_service_body(hub)).register_service(service)
         posture = await hub.seen(lambda answer: bool(hub.listed(answer, service)))
         listed = bool(hub.listed(posture, service))

@@ -8,8 +8,8 @@ from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.surfaces.control_plane import documents
-from conformance.surfaces.control_plane.access import Hub, documented, hub_of, serving_hub, until
-from conformance.surfaces.control_plane.services import HEALTH, played
+from conformance.surfaces.control_plane.access import Hub, ask_until, hub_of, json_of, serving_hub
+from conformance.surfaces.control_plane.services import HEALTH, play_service
 
 _ROWS = {"issuers": "CP-HEALTH-02", "services": "CP-HEALTH-03"}
 _TRIES = 3
@@ -30,7 +30,7 @@ async def health_tells_life_and_counts(case: Case) -> None:
     """
     hub = await hub_of(case)
     answer = await hub.call("GET", HEALTH)
-    document = documented(answer)
+    document = json_of(answer)
     alive = answer.status == 200 and isinstance(document, dict) and bool(document)
     case.expect("CP-HEALTH-01", alive, "200 with a JSON object", answer.status, exchange=answer)
     for what, row in _ROWS.items():
@@ -71,7 +71,7 @@ async def counts_follow_what_is_registered(case: Case) -> None:
 
 def _is_guess(hub: Hub, what: str, answer: Answer) -> bool:
     bound = (hub.bindings.health_counts or {}).get(what)
-    return bound is None and documents.is_ambiguous(documented(answer), what)
+    return bound is None and documents.is_ambiguous(json_of(answer), what)
 
 
 async def _issuers(hub: Hub) -> tuple[list[int | None], list[int | None], Answer]:
@@ -86,7 +86,7 @@ async def _issuers(hub: Hub) -> tuple[list[int | None], list[int | None], Answer
 async def _services(hub: Hub) -> tuple[list[int | None], list[int | None], Answer]:
     before, _ = await _number(hub, "services", None)
     async with AsyncExitStack() as stack:
-        service = await played(hub.case, stack, "counted")
+        service = await play_service(hub.case, stack, "counted")
         async with hub.serving(service):
             more, answer = await _number(hub, "services", None if before is None else before + 1)
     return [before, more], [before, None if before is None else before + 1], answer
@@ -97,9 +97,9 @@ async def _number(hub: Hub, what: str, wanted: int | None) -> tuple[int | None, 
     place = (hub.bindings.health_counts or {}).get(what)
 
     def shown(answer: Answer) -> int | None:
-        return documents.count(documented(answer), what, place)
+        return documents.count(json_of(answer), what, place)
 
-    answer = await until(
+    answer = await ask_until(
         lambda again: hub.call("GET", HEALTH, retry=again),
         lambda answer: wanted is None or shown(answer) in {wanted, None},
         min(5.0, hub.bindings.propagation_budget),

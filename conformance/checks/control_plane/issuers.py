@@ -10,7 +10,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles import falcon_making
 from conformance.oracles.strict_json import values_of
-from conformance.surfaces.control_plane.access import ISSUERS, PKS, Issuer, hub_of, refused, success
+from conformance.surfaces.control_plane.access import ISSUERS, PKS, Issuer, hub_of, is_client_error, is_success
 
 _READS = 6
 # Lengths in bytes: none, an Ed25519 key's 32, a Falcon-512 key's 897, one too few, one too many, and a private key's
@@ -40,7 +40,7 @@ async def issuers_come_and_go(case: Case) -> None:
         answer = await hub.revoke(first.did)
         trusted = await hub.trust_set()
         told = f"{answer.status}; {'still there' if first.did in trusted else 'gone'}"
-        holds = success(answer) and first.did not in trusted
+        holds = is_success(answer) and first.did not in trusted
         case.expect("CP-ISSUER-03", holds, "success, and the issuer gone", told, exchange=answer)
         kept = trusted.get(second.did) == second.key
         case.expect("CP-ISSUER-03", kept, "the other issuer as it was", _same(trusted.get(second.did), second.key))
@@ -51,7 +51,7 @@ async def issuers_come_and_go(case: Case) -> None:
         answer = await hub.register(back)
         found = (await hub.trust_set()).get(back.did)
         # The operator decides whether a revoked DID may come back. If the answer is a success, the key has to be there.
-        if success(answer):
+        if is_success(answer):
             case.expect("CP-ISSUER-02", found == back.key, "exactly the submitted key", _same(found, back.key))
 
 
@@ -115,7 +115,7 @@ async def what_is_no_issuer_is_refused(case: Case) -> None:
         trusted = await hub.trust_set()
         there = issuer.did in trusted or issuer.key in trusted.values()
         found = f"{answer.status}; {'it is trusted' if there else 'nothing changed'}"
-        holds = refused(answer) and not there
+        holds = is_client_error(answer) and not there
         told, where = "refused, and nothing changed", {"body": what}
         case.expect(row, holds, told, found, exchange=answer, where=where, beyond=beyond)
         if there:
@@ -214,7 +214,7 @@ async def a_did_has_one_key(case: Case) -> None:
             answers = await run_concurrently([hub.register(other), *(hub.call("GET", PKS) for _ in range(_READS))])
             for read in (*answers[1:], await hub.call("GET", PKS)):
                 _one_key(case, read, issuer.did, [issuer.key, other.key])
-            wanted = other.key if success(answers[0]) else issuer.key
+            wanted = other.key if is_success(answers[0]) else issuer.key
             found = (await hub.trust_set()).get(issuer.did)
             told = f"{answers[0].status}, then {_same(found, wanted)}"
             expected = "the new key after a success, the old one after a refusal"

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
 from conformance.surfaces.control_plane import documents
-from conformance.surfaces.control_plane.access import AUDIT, ISSUERS, PKS, SERVICES, documented, serving_hub
-from conformance.surfaces.control_plane.services import HEALTH, Played, new_name, played
+from conformance.surfaces.control_plane.access import AUDIT, ISSUERS, PKS, SERVICES, json_of, serving_hub
+from conformance.surfaces.control_plane.services import HEALTH, PlayedService, new_name, play_service
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ async def no_way_leads_round_the_token(case: Case) -> None:
     """
     hub = await serving_hub(case)
     async with AsyncExitStack() as stack:
-        service = await played(case, stack, "stranger")
+        service = await play_service(case, stack, "stranger")
         member = hub.new_issuer("member")
         there = hub.token is not None
         if there:
             await stack.enter_async_context(hub.registered(member))
-        named: list[tuple[_Way, Played, Answer]] = []
+        named: list[tuple[_Way, PlayedService, Answer]] = []
         for way in _ways():
             headers, where = dict(way.headers), {"spelling": way.name}
             stranger, other = hub.new_issuer("stranger"), replace(service, name=new_name(case, "stranger"))
@@ -82,11 +82,11 @@ async def no_way_leads_round_the_token(case: Case) -> None:
             body = hub.service_body(other)
             named.append((way, other, await hub.call("POST", way.spelt(SERVICES), json_body=body, headers=headers)))
             read = await hub.call("GET", way.spelt(AUDIT), headers=headers)
-            entries = documents.entries(documented(read), case.profile.hub_bindings.audit_entries_at) or []
+            entries = documents.entries(json_of(read), case.profile.hub_bindings.audit_entries_at) or []
             told = any(isinstance(one, dict) and documents.tells_of(one, "did:") for one in entries)
             _judge(case, "CP-AUTH-04", told, "the log is returned", read, where)
         # Read once, after all spellings, because a posture may take seconds.
-        posture = documented(await hub.posture())
+        posture = json_of(await hub.posture())
         for way, other, answer in named:
             done = documents.tells_of(posture, other.name)
             _judge(case, "CP-AUTH-03", done, "the posture lists the service", answer, {"spelling": way.name})

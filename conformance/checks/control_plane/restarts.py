@@ -10,8 +10,8 @@ from conformance.judging.audit_log import broken_link
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents
-from conformance.surfaces.control_plane.access import Hub, Issuer, success
-from conformance.surfaces.control_plane.log_reading import log_of
+from conformance.surfaces.control_plane.access import Hub, Issuer, is_success
+from conformance.surfaces.control_plane.log_reading import read_log
 from conformance.surfaces.control_plane.starting import data_folder, started_hub
 
 
@@ -36,12 +36,12 @@ async def a_restart_brings_nothing_back(case: Case) -> None:
             gone, changed = hub.new_issuer("gone"), hub.new_issuer("changed")
             other = Issuer(changed.did, hub.new_key("changed"))
             for one in (gone, changed):
-                if not success(await hub.register(one)):
+                if not is_success(await hub.register(one)):
                     raise Inconclusive("the control plane that was started registers no issuer, which other rows judge")
             await hub.revoke(gone.did)
             await hub.register(other)
             left = await hub.trust_set()
-            log = await log_of(hub)
+            log = await read_log(hub)
         async with started_hub(case, place) as instance:
             hub = instance.hub
             trusted = await hub.trust_set()
@@ -51,13 +51,13 @@ async def a_restart_brings_nothing_back(case: Case) -> None:
             found = "its last key" if key == left.get(changed.did) else "an earlier key" if key else "gone"
             case.expect("CP-CONF-05", key == left.get(changed.did), "its last key", found)
             later = hub.new_issuer("later")
-            if not success(await hub.register(later)):
+            if not is_success(await hub.register(later)):
                 raise Inconclusive("after a restart no issuer can be registered, which other rows judge")
             await _judge_log(case, hub, log, later)
 
 
 async def _judge_log(case: Case, hub: Hub, before: list[audit_chain.Entry], later: Issuer) -> None:
-    log = await log_of(hub)
+    log = await read_log(hub)
     same = log[: len(before)] == before and any(documents.tells_of(one, later.did) for one in log[len(before) :])
     found = "as it was, and goes on" if same else "another, or it does not go on"
     case.expect("CP-CONF-05", same, "the log as it was, and an entry more", found)

@@ -18,23 +18,23 @@ from conformance.surfaces import binding_hints
 from conformance.surfaces.control_plane.access import (
     POSTURE,
     Hub,
-    documented,
+    explain_token_refusal,
     hub_of,
+    is_success,
+    json_of,
     serving_hub,
-    success,
-    token_refused,
 )
 from conformance.surfaces.control_plane.services import (
-    EMPTY,
-    FAILING,
-    HANGING,
+    EMPTY_REPLY,
+    ERROR_REPLY,
     HEALTH,
-    MISSING,
-    MOVED,
-    OK,
-    Played,
-    played,
-    trickling,
+    NO_REPLY,
+    NOT_FOUND_REPLY,
+    OK_REPLY,
+    REDIRECT_REPLY,
+    PlayedService,
+    play_service,
+    play_trickling_service,
 )
 from conformance.webhook_receiver.receiver import redirect
 
@@ -63,12 +63,12 @@ _GIVEN_SECONDS = 2.0
 
 
 @asynccontextmanager
-async def _served(case: Case, **labels: object) -> AsyncIterator[tuple[Hub, dict[str, Played]]]:
+async def _served(case: Case, **labels: object) -> AsyncIterator[tuple[Hub, dict[str, PlayedService]]]:
     """Yield the control plane, and services of the suite that are registered there, by their labels."""
     hub = await serving_hub(case)
     hub.known_token  # noqa: B018 - without it nothing can be registered
     async with AsyncExitStack() as stack:
-        services = {label: await played(case, stack, label, reply) for label, reply in labels.items()}  # type: ignore[arg-type]
+        services = {label: await play_service(case, stack, label, reply) for label, reply in labels.items()}  # type: ignore[arg-type]
         await stack.enter_async_context(hub.serving(*services.values()))
         yield hub, services
 
@@ -86,7 +86,7 @@ async def the_posture_is_open(case: Case) -> None:
     hub = await hub_of(case)
     answer = await hub.call("GET", POSTURE)
     kind = answer.headers.get("Content-Type")
-    holds = answer.status == 200 and documented(answer) is not None and is_json_type(kind)
+    holds = answer.status == 200 and json_of(answer) is not None and is_json_type(kind)
     case.expect("CP-POST-01", holds, "200 with JSON", f"{answer.status} {kind}", exchange=answer)
 
 
@@ -104,7 +104,7 @@ async def registered_services_are_listed_and_called(case: Case) -> None:
     Registers three services that the suite plays, one of them twice, and reads the posture until all are there. Expects
     each under the name or address that it registered, one record of the one that registered twice, and a call at each.
     """
-    async with _served(case, one=OK, two=OK, three=OK) as (hub, services):
+    async with _served(case, one=OK_REPLY, two=OK_REPLY, three=OK_REPLY) as (hub, services):
         twice = services["one"]
         await hub.register_service(twice)
         answer = await hub.seen(lambda posture: all(hub.listed(posture, each) for each in services.values()))
@@ -135,11 +135,11 @@ async def a_service_that_moved_is_called_where_it_is(case: Case) -> None:
     Registers a service, ends it, and registers the same name at another address, where it is healthy. Expects a call at
     the new address, unless the second registration is refused. A 5xx is not a refusal.
     """
-    async with _served(case, first=OK) as (hub, services), AsyncExitStack() as stack:
+    async with _served(case, first=OK_REPLY) as (hub, services), AsyncExitStack() as stack:
         await services["first"].gone()
-        moved = replace(await played(case, stack, "moved"), name=services["first"].name)
+        moved = replace(await play_service(case, stack, "moved"), name=services["first"].name)
         answer = await hub.register_service(moved)
-        if answer.status < _BROKEN and not success(answer):
+        if answer.status < _BROKEN and not is_success(answer):
             case.expect("CP-SVC-03", True, "refused, or called there", f"refused: {answer.status}", exchange=answer)
             return
         stack.push_async_callback(hub.remove_service, moved)
@@ -168,25 +168,25 @@ async def a_service_is_called_at_the_path_that_it_names(case: Case) -> None:
         case.mark_not_applicable("CP-SVC-03", "the profile binds no [hub] service_body with a service's health path")
         return
     async with AsyncExitStack() as stack:
-        service = await played(case, stack, "elsewhere", health=_OTHER_HEALTH)
+        service = await play_service(case, stack, "elsewhere", health=_OTHER_HEALTH)
         answer = await hub.register_service(service)
-        if refusal := token_refused(answer):
+        if refusal := explain_token_refusal(answer):
             raise Inconclusive(refusal)
-        if answer.status < _BROKEN and not success(answer):
+        if answer.status < _BROKEN and not is_success(answer):
             case.expect("CP-SVC-03", True, _AT_ITS_PATH, f"refused: {answer.status}", exchange=answer)
             return
         stack.push_async_callback(hub.remove_service, service)
         posture = await hub.seen(lambda _: service.was_called, _given(answer))
         _judge_called(case, answer, posture, _where_called(service), _AT_ITS_PATH)
-        if success(answer) and service.was_called:
+        if is_success(answer) and service.was_called:
             await _judge_renamed_path(case, hub, stack, service)
 
 
-async def _judge_renamed_path(case: Case, hub: Hub, stack: AsyncExitStack, service: Played) -> None:
+async def _judge_renamed_path(case: Case, hub: Hub, stack: AsyncExitStack, service: PlayedService) -> None:
     """Judge that a name that is registered again has its health requested at the path of the last registration."""
-    renamed = replace(await played(case, stack, "renamed", health=_FURTHER_HEALTH), name=service.name)
+    renamed = replace(await play_service(case, stack, "renamed", health=_FURTHER_HEALTH), name=service.name)
     answer = await hub.register_service(renamed)
-    if answer.status < _BROKEN and not success(answer):
+    if answer.status < _BROKEN and not is_success(answer):
         case.expect("CP-SVC-03", True, _AT_ITS_PATH, f"refused: {answer.status}", exchange=answer)
         return
     stack.push_async_callback(hub.remove_service, renamed)
@@ -194,13 +194,13 @@ async def _judge_renamed_path(case: Case, hub: Hub, stack: AsyncExitStack, servi
     _judge_called(case, answer, posture, _where_called(renamed), _AT_LAST_PATH)
 
 
-def _where_called(service: Played) -> str:
+def _where_called(service: PlayedService) -> str:
     return "called" if service.was_called else "called elsewhere only" if service.calls else "not called"
 
 
 def _given(registration: Answer) -> float | None:
     """Return for how many seconds to wait for a call after a registration; None means the profile's own budget."""
-    return None if success(registration) else _BROKEN_SECONDS
+    return None if is_success(registration) else _BROKEN_SECONDS
 
 
 def _judge_called(case: Case, answer: Answer, posture: Answer, found: str, expected: str) -> None:
@@ -212,8 +212,8 @@ def _judge_called(case: Case, answer: Answer, posture: Answer, found: str, expec
     if not called and answer.status in _NOT_NOW:
         case.mark_inconclusive("CP-SVC-03", f"the registration was answered {answer.status}", exchange=answer)
         return
-    told = found if success(answer) else f"the registration answered {answer.status}, {found}"
-    case.expect("CP-SVC-03", called, expected, told, exchange=posture if success(answer) else answer)
+    told = found if is_success(answer) else f"the registration answered {answer.status}, {found}"
+    case.expect("CP-SVC-03", called, expected, told, exchange=posture if is_success(answer) else answer)
 
 
 @check(
@@ -229,7 +229,7 @@ async def a_redirect_of_health_is_not_followed(case: Case) -> None:
     until all were called. Expects no call there. Calls to other addresses can be observed only in an enclosure.
     """
     async with AsyncExitStack() as stack:
-        elsewhere = await played(case, stack, "elsewhere")
+        elsewhere = await play_service(case, stack, "elsewhere")
         to = {f"moved{status}": redirect(elsewhere.url + HEALTH, status) for status in (301, 302, 307, 308)}
         hub, services = await stack.enter_async_context(_served(case, **to))
         answer = await hub.seen(lambda _: all(one.calls for one in services.values()))
@@ -260,17 +260,17 @@ async def a_health_path_leads_to_no_other_host(case: Case) -> None:
         case.mark_not_applicable("CP-CONF-06", "the profile binds no [hub] service_body with a separate health path")
         return
     async with AsyncExitStack() as stack:
-        elsewhere = await played(case, stack, "elsewhere")
+        elsewhere = await play_service(case, stack, "elsewhere")
         host = elsewhere.url.partition("://")[2]
         paths = {"userinfo": f"@{host}{HEALTH}", "reference": f"//{host}{HEALTH}", "address": elsewhere.url + HEALTH}
         for label, path in paths.items():
-            service = await played(case, stack, label, health=path)
+            service = await play_service(case, stack, label, health=path)
             answer = await hub.register_service(service)
-            if refusal := token_refused(answer):
+            if refusal := explain_token_refusal(answer):
                 raise Inconclusive(refusal)
             stack.push_async_callback(hub.remove_service, service)
             before = len(elsewhere.calls)
-            if success(answer):
+            if is_success(answer):
                 answer = await hub.posture()
                 await asyncio.sleep(_FOLLOWS_SECONDS)
             called = len(elsewhere.calls) > before
@@ -284,13 +284,13 @@ def _times(count: int) -> str:
     return {0: "not listed", 1: "listed once"}.get(count, f"listed {count} times")
 
 
-def _shown(hub: Hub, posture: Answer, service: Played) -> str:
+def _shown(hub: Hub, posture: Answer, service: PlayedService) -> str:
     if not hub.listed(posture, service):
         return "not listed"
     return {True: "healthy", False: "not healthy", None: "in words that are not bound"}[hub.health(posture, service)]
 
 
-def _judge(case: Case, row: str, hub: Hub, posture: Answer, service: Played, wanted: bool, label: str) -> None:
+def _judge(case: Case, row: str, hub: Hub, posture: Answer, service: PlayedService, wanted: bool, label: str) -> None:
     """Judge how a posture shows a service. If the posture cannot be read, the row is inconclusive."""
     told = hub.health(posture, service)
     if told is None and hub.listed(posture, service) and hub.bindings.posture_healthy_at is None:
@@ -323,8 +323,8 @@ async def the_posture_shows_services_as_they_are(case: Case) -> None:
     posture until it shows them. Then lets the failing one recover. Expects the real state of each within the profile's
     budget.
     """
-    ill = {"failing": FAILING, "missing": MISSING, "moved": MOVED, "empty": EMPTY}
-    async with _served(case, well=OK, **ill, away=OK) as (hub, services):
+    ill = {"failing": ERROR_REPLY, "missing": NOT_FOUND_REPLY, "moved": REDIRECT_REPLY, "empty": EMPTY_REPLY}
+    async with _served(case, well=OK_REPLY, **ill, away=OK_REPLY) as (hub, services):
         await services["away"].gone()
         wanted = {"well": True, **dict.fromkeys(ill, False), "away": False}
 
@@ -335,7 +335,7 @@ async def the_posture_shows_services_as_they_are(case: Case) -> None:
         for label, each in wanted.items():
             row = "CP-POST-03" if each else "CP-POST-04"
             _judge(case, row, hub, answer, services[label], each, label)
-        services["failing"].reply = OK
+        services["failing"].reply = OK_REPLY
         back = await hub.seen(lambda posture: hub.health(posture, services["failing"]) is True)
         _judge(case, "CP-POST-06", hub, back, services["failing"], wanted=True, label="failing, then well")
 
@@ -353,13 +353,13 @@ async def a_hanging_service_hangs_nobody(case: Case) -> None:
     Registers seven services that accept a call and never answer, one whose answer's head and one whose body continues
     for ever, a few bytes at a time, and a healthy one. Expects the posture within 15 seconds, with the healthy one.
     """
-    silent = {f"silent{number}": HANGING for number in range(_SILENT)}
-    async with _served(case, **silent, well=OK) as (hub, services), AsyncExitStack() as stack:
+    silent = {f"silent{number}": NO_REPLY for number in range(_SILENT)}
+    async with _served(case, **silent, well=OK_REPLY) as (hub, services), AsyncExitStack() as stack:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
         # A timeout for each read never ends such an answer, because a few bytes always arrive in time.
         slow = [
-            await trickling(case, stack, "head", head=head, piece=b"X-Slow: 1\r\n"),
-            await trickling(case, stack, "body", head=head + b"Content-Length: 99999\r\n\r\n", piece=b" "),
+            await play_trickling_service(case, stack, "head", head=head, piece=b"X-Slow: 1\r\n"),
+            await play_trickling_service(case, stack, "body", head=head + b"Content-Length: 99999\r\n\r\n", piece=b" "),
         ]
         await stack.enter_async_context(hub.serving(*slow))
         prompt, found, answer = await _read(hub)

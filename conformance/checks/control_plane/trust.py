@@ -13,7 +13,7 @@ from conformance.judging.trust_set import is_gone, without_gone
 from conformance.oracles.falcon import PUBLIC_KEY_BYTES
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_json
 from conformance.surfaces.control_plane import documents
-from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, Hub, Issuer, documented, hub_of, success
+from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, Hub, Issuer, hub_of, is_success, json_of
 
 _AGAIN = 3
 
@@ -90,7 +90,7 @@ async def atb_keys_reflect_the_trust_set(case: Case) -> None:
         told = f"it has not {missing}" if missing else "they are there"
         case.expect("CP-TRUST-06", not missing, "the new issuers with their keys", told, exchange=answer)
     answer = await hub.call("GET", ATB_KEYS)
-    trusted = [one.did for one in issuers if any(_active(documented(answer), one.did))]
+    trusted = [one.did for one in issuers if any(_active(json_of(answer), one.did))]
     found = f"it has {trusted}" if trusted else "neither"
     case.expect("CP-TRUST-06", not trusted, "no key of a revoked issuer", found, exchange=answer)
 
@@ -120,7 +120,7 @@ async def a_tag_stands_for_one_trust_set(case: Case) -> None:
     known = {path: await hub.call("GET", path) for path in (PKS, ATB_KEYS)}
     async with hub.registered(issuer):
         known = await _read_anew(hub, "CP-ISSUER-02", known, "registered", lambda told: issuer.key in told)
-        if success(await hub.register(other)) and (await hub.trust_set()).get(issuer.did) == other.key:
+        if is_success(await hub.register(other)) and (await hub.trust_set()).get(issuer.did) == other.key:
             known = await _read_anew(hub, "CP-ISSUER-02", known, "with another key", lambda told: other.key in told)
     await _read_anew(hub, "CP-ISSUER-03", known, "revoked", lambda told: not {issuer.key, other.key} & told)
 
@@ -133,7 +133,7 @@ async def _read_anew(
     for path, before in known.items():
         tag = before.headers.get("ETag")
         answer = found[path] = await hub.call("GET", path, headers={} if tag is None else {"If-None-Match": tag})
-        document = without_gone(documented(before if answer.status == 304 else answer))
+        document = without_gone(json_of(before if answer.status == 304 else answer))
         keys = {text for record in _key_records(document) for text in record.values() if isinstance(text, str)}
         told = "shown" if holds(keys) else f"not shown: {answer.status}"
         where = {"document": path, "issuer": what}
@@ -182,7 +182,7 @@ async def _differences(hub: Hub, *, again: bool = False) -> _Differences:
     before = await hub.trust_set(again=again)
     answer = await hub.call("GET", ATB_KEYS, retry=again)
     after = await hub.trust_set(again=again)
-    document = documented(answer)
+    document = json_of(answer)
     trusted = frozenset(before.keys() & after.keys())
     missing = frozenset(did for did in trusted if not documents.tells_of(document, did))
     active = frozenset(did for did in _dids(document) if list(_active(document, did)))

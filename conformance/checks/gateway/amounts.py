@@ -12,16 +12,16 @@ from conformance.http.client import Answer
 from conformance.surfaces.gateway.calls import (
     LINKS,
     brief,
+    create_link,
     envelope_fault,
     follows_records,
     is_created,
     is_refused,
-    link,
     link_body,
-    named,
+    name_live_values,
     target_of,
 )
-from conformance.surfaces.gateway.unbound import asked_for
+from conformance.surfaces.gateway.unbound import explain_open_value
 
 # Decimals with at most six digits after the point. A binary float gets their product with a million wrong, in most
 # cases by one. The third line has other spellings of such numbers.
@@ -60,7 +60,7 @@ async def post_literal(case: Case, tenant: Credentials, literal: str) -> Answer:
     """Create a link whose `amount` appears in the JSON body as exactly this text."""
     text = json.dumps(link_body(case, tenant, amount=_MARK)).replace(json.dumps(_MARK), literal)
     headers = {"content-type": "application/json", **tenant.headers}
-    return named(case, await target_of(case)("POST", LINKS, body=text.encode(), headers=headers))
+    return name_live_values(case, await target_of(case)("POST", LINKS, body=text.encode(), headers=headers))
 
 
 @check("GW-LINK-05", "GW-LINK-13", surface="gateway", fix=_FIX)
@@ -100,7 +100,7 @@ async def amounts_are_exact(case: Case) -> None:
         )
         case.expect("GW-LINK-13", holds, requirement, microunits, exchange=answer, where=where)
     if plain_count < _SHOWN_AT_LEAST:
-        open_points = (asked_for(case.profile, LINKS, one) for one in answers if not is_created(case, one))
+        open_points = (explain_open_value(case.profile, LINKS, one) for one in answers if not is_created(case, one))
         why = next((one for one in open_points if one is not None), "bind [gateway] currency")
         case.mark_inconclusive("GW-LINK-13", f"only {plain_count} of {len(EXACT)} plain amounts made a link; {why}")
 
@@ -154,7 +154,7 @@ async def an_amount_is_positive(case: Case) -> None:
 async def _judge_refusals(case: Case, row: str, literals: tuple[str, ...], *, envelope: bool) -> None:
     tenant = case.session.tenants.get()
     # A control: if a valid creation fails as well, this raises `Inconclusive`, and the refusals below prove nothing.
-    await link(case, tenant)
+    await create_link(case, tenant)
     answers = await run_concurrently(post_literal(case, tenant, literal) for literal in literals)
     for literal, answer in zip(literals, answers, strict=True):
         where, finding = {"amount": literal}, brief(answer)

@@ -8,7 +8,7 @@ from conformance.checks.gateway.checkout_unpaid import judge_not_paid
 from conformance.engine.check import Case, check
 from conformance.lanes.checkout_request import USDC, Bill, Way
 from conformance.lanes.payers import checkout_payer
-from conformance.surfaces.gateway.orders import opened, payer, way
+from conformance.surfaces.gateway.orders import memo_carrier, open_link, payer
 from conformance.surfaces.webhooks.silence import ROW as SILENCE
 
 
@@ -28,7 +28,7 @@ async def payment_in_another_asset(case: Case) -> None:
     specification 3.5, and calls are paid on another simulated network of the lane than links, also pays one in the USDC
     of that network. Then makes one correct payment. Expects that only that one is Paid.
     """
-    wallet, sample = await payer(case), await opened(case)
+    wallet, sample = await payer(case), await open_link(case)
     ways = await wallet.elsewhere(sample.bill)
     await judge_not_paid(case, "GW-CHK-14", wallet, [*ways, *_on_the_other_network(case)])
 
@@ -45,7 +45,7 @@ def _on_the_other_network(case: Case) -> Sequence[Way]:
 
     async def pay(bill: Bill) -> str:
         elsewhere = checkout_payer(await case.session.payers.for_rail(case.lane))
-        return await elsewhere.settle(bill.changed(asset=USDC[network]), way(case))
+        return await elsewhere.settle(bill.changed(asset=USDC[network]), memo_carrier(case))
 
     # The interface calls the network of a link preferred.
     return [Way(f"as its page says, on another network: {network}", pay, claimed=True)]

@@ -21,14 +21,14 @@ from conformance.http.client import Answer
 from conformance.judging.gateway.status import REPLICA_SECONDS, status_at_end
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View
-from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, Creation, brief, created, link_body, token_of
+from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, Creation, brief, create, link_body, token_of
 from conformance.surfaces.gateway.orders import (
+    memo_carrier,
     on_first_lane,
-    opened,
-    paid_rightly,
+    open_link,
+    pay_rightly,
     payer,
     settle_down,
-    way,
 )
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 from conformance.text.times import utc_time
@@ -66,7 +66,7 @@ async def a_link_ends_in_time(case: Case) -> None:
         tenant = service.lasting_tenant()
         # The least and the greatest lifetime that a link may have (3.4).
         bodies = [link_body(case, tenant, expires_in_seconds=seconds) for seconds in (_LIFETIME, 86_400)]
-        short_link, long_link = [await created(case, Creation(LINKS, body, tenant), service.call) for body in bodies]
+        short_link, long_link = [await create(case, Creation(LINKS, body, tenant), service.call) for body in bodies]
         # The page is read first, because only its active state shows where the memo is.
         url = f"{service.url}{CHECKOUT}{_require_token(short_link)}"
         before, _ = await case.session.pages.look(case.client, url)
@@ -186,8 +186,8 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
     """
     try:
         lane_case = await on_first_lane(case)
-        cancelled_link = await opened(lane_case)
-        late_link = await opened(lane_case, members={"expires_in_seconds": 2 * _LIFETIME})
+        cancelled_link = await open_link(lane_case)
+        late_link = await open_link(lane_case, members={"expires_in_seconds": 2 * _LIFETIME})
         # The chain's clock has to pass the link's end as well: a gateway compares `expires_at` with the time of a
         # block.
         await pass_time(lane_case, 2 * _LIFETIME + 1)
@@ -207,8 +207,8 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
     if cancel_answer.status < 300:
         ended_links["cancelled"] = cancelled_link
     for link in ended_links.values():
-        case.client.names.name(await wallet.settle(link.bill, way(lane_case)), "TX_ID")
-    await settle_down(await paid_rightly(lane_case, wallet, await opened(lane_case)))
+        case.client.names.name(await wallet.settle(link.bill, memo_carrier(lane_case)), "TX_ID")
+    await settle_down(await pay_rightly(lane_case, wallet, await open_link(lane_case)))
     for state, link in ended_links.items():
         status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
         holds, where = status.object().get("status") == state, {"payment": f"of a link that was {state} before"}
@@ -236,7 +236,7 @@ async def a_link_is_called_off(case: Case) -> None:
     tenant = case.session.tenants.get()
     creation = Creation(LINKS, link_body(case, tenant), tenant)
     # Clients send both an empty object and no body at all, and P-CK-07 allows either for abandoning.
-    empty_body_link, no_body_link, cancelled_link = [await created(case, creation) for _ in range(3)]
+    empty_body_link, no_body_link, cancelled_link = [await create(case, creation) for _ in range(3)]
     empty_body: Mapping[str, Any] = {}
     for link_answer, body, body_kind in (
         (empty_body_link, empty_body, "an empty object"),

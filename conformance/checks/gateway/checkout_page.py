@@ -12,8 +12,8 @@ from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View, is_state
 from conformance.surfaces import binding_hints
-from conformance.surfaces.gateway.calls import CHECKOUT, fresh, is_refused, short
-from conformance.surfaces.gateway.orders import Opened, Order, look, odd_amount, opened_from_page, order
+from conformance.surfaces.gateway.calls import CHECKOUT, is_refused, new_text, short
+from conformance.surfaces.gateway.orders import OpenedLink, Order, create_order, look, odd_amount, read_opened_link
 
 _SHORTEST_MEMO = 2
 
@@ -69,7 +69,7 @@ async def page_of_an_unpaid_link(case: Case) -> None:
 
     Then reads the exact amounts of links for hundreds and for thousands of USDC.
     """
-    link_order = await order(case)
+    link_order = await create_order(case)
     plain_view, answer = await case.session.pages.look(case.client, link_order.url)
     # The plain read comes first. A browser would show a page for an error as well, and hide its status.
     is_page = answer.status == 200 and plain_view.page.is_markup
@@ -115,7 +115,7 @@ async def page_of_an_unpaid_link(case: Case) -> None:
 async def _judge_large_amount(case: Case, microunits: int) -> None:
     """Judge the displayed amount of a link over hundreds or thousands of USDC. A target may refuse such a link."""
     try:
-        link_order = await order(case, microunits=microunits)
+        link_order = await create_order(case, microunits=microunits)
     except Inconclusive as reason:
         case.note(f"no link of {microunits} micro-units is made: {reason}")
         return
@@ -187,27 +187,27 @@ async def memos_of_several_links(case: Case) -> None:
 
 
 async def _order_three_alike(case: Case) -> Sequence[Order]:
-    amount, mark = odd_amount(case), fresh(case, "order")
+    amount, mark = odd_amount(case), new_text(case, "order")
     with contextlib.suppress(Inconclusive):
-        orders = await run_concurrently(order(case, microunits=amount, mark=mark) for _ in range(3))
+        orders = await run_concurrently(create_order(case, microunits=amount, mark=mark) for _ in range(3))
         if len({one.token for one in orders}) == len(orders):
             return orders
-    return await run_concurrently(order(case, microunits=amount) for _ in range(3))
+    return await run_concurrently(create_order(case, microunits=amount) for _ in range(3))
 
 
-async def _open_page(case: Case, link_order: Order) -> Opened:
+async def _open_page(case: Case, link_order: Order) -> OpenedLink:
     """Read a link's page and its QR codes."""
-    return opened_from_page(case, link_order, *await look(case, link_order))
+    return read_opened_link(case, link_order, *await look(case, link_order))
 
 
-def _code_is_of(link: Opened, other_link: Opened) -> bool:
+def _code_is_of(link: OpenedLink, other_link: OpenedLink) -> bool:
     """Return whether a QR code on a link's page contains another link's memo, or leads to the other's page."""
     own_url, other_url = link.order.url, other_link.order.url
     codes = link.before.codes
     return any(one.memo == other_link.memo or (other_url in one.text and own_url not in one.text) for one in codes)
 
 
-def _is_sure(link: Opened) -> bool:
+def _is_sure(link: OpenedLink) -> bool:
     """Return whether a page's memo is certain: its place is bound, or a QR code contains it as well."""
     return "memo" in link.before.selectors or any(one.memo == link.memo for one in link.before.codes)
 

@@ -14,17 +14,17 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
 from conformance.surfaces.gateway.calls import CHECKOUT
 from conformance.surfaces.gateway.orders import (
-    Flip,
-    Opened,
-    again,
-    flip,
+    OpenedLink,
+    PaidTransition,
+    look_again,
+    memo_carrier,
     on_first_lane,
-    opened,
-    paid_rightly,
+    open_link,
+    open_several_links,
+    pay_rightly,
     payer,
     settle_down,
-    several,
-    way,
+    wait_for_paid,
 )
 from conformance.text.times import utc_time
 
@@ -33,19 +33,21 @@ _HTTP_OK = 200
 _LIFETIME, _AFTERWARDS = 120, 5
 
 
-async def _pay_by_bound_way(case: Case, wallet: CheckoutPayer, link: Opened) -> tuple[Opened, str, Flip | None]:
+async def _pay_by_bound_way(
+    case: Case, wallet: CheckoutPayer, link: OpenedLink
+) -> tuple[OpenedLink, str, PaidTransition | None]:
     """Pay a link and return the last link tried, its transaction, and its turn to Paid, if any.
 
     The payment carries the memo in the way that the profile binds, else in each usual way in turn, with a new link for
     each.
     """
-    bound_way = way(case)
+    bound_way = memo_carrier(case)
     ways = MEMO_WAYS[case.lane] if bound_way is None else (bound_way,)
     # A new link for each way: a payment that a target does not recognise could otherwise still turn the page later.
     for place, memo_way in enumerate(ways):
-        attempt = link if place == 0 else await opened(case)
+        attempt = link if place == 0 else await open_link(case)
         tx_id = await wallet.settle(attempt.bill, memo_way)
-        transition = await flip(case, attempt)
+        transition = await wait_for_paid(case, attempt)
         if transition is not None or memo_way == ways[-1]:
             return attempt, tx_id, transition
         case.note(f"a payment with its memo by {memo_way} did not turn the page to Paid")
@@ -68,12 +70,12 @@ async def right_payment_is_paid(case: Case) -> None:
     budget and on every later read. Expects that the transaction moved the amount from the payer to the tenant's payout
     address and nothing to another account, and that the tenant still holds it afterwards.
     """
-    wallet, link = await payer(case), await opened(case)
+    wallet, link = await payer(case), await open_link(case)
     link_order = link.order
     balance_before = await wallet.holding(link_order.payout, link_order.asset)
     link, tx_id, transition = await _pay_by_bound_way(case, wallet, link)
     # Without a bound way the suite may have guessed the wrong one, so the target is not to blame.
-    if transition is None and way(case) is None:
+    if transition is None and memo_carrier(case) is None:
         raise Inconclusive(f"unbound: no usual way to carry a memo is found; bind [gateway.memo] {case.lane}")
     if transition is None and link.before.unseen_parts is not None and "state" in link.before.missing_names:
         raise Inconclusive(f"[gateway.checkout_selectors] state shows nothing on the page: {link.before.unseen_parts}")
@@ -133,10 +135,10 @@ async def payment_in_another_shape_is_paid(case: Case) -> None:
     """
     wallet = await payer(case)
     other_ways = _other_memo_ways(case, wallet)
-    shapes = [*case.sample(await wallet.shaped(way(case))), *other_ways]
-    *links, control = await several(case, len(shapes) + 1)
+    shapes = [*case.sample(await wallet.shaped(memo_carrier(case))), *other_ways]
+    *links, control = await open_several_links(case, len(shapes) + 1)
 
-    async def pay(shape: Way, link: Opened) -> str | None:
+    async def pay(shape: Way, link: OpenedLink) -> str | None:
         try:
             return await shape.pay(link.bill)
         except Inconclusive as reason:
@@ -145,12 +147,12 @@ async def payment_in_another_shape_is_paid(case: Case) -> None:
 
     # All shapes are on the chain before the control, so the control's turn to Paid proves that the target saw them.
     tx_ids = await run_concurrently(map(pay, shapes, links))
-    usual_transition = await paid_rightly(case, wallet, control)
+    usual_transition = await pay_rightly(case, wallet, control)
     case.expect("GW-CHK-09", True, "Paid", "Paid", exchange=usual_transition.answer, where={"payment": "the usual one"})
     attempts = [
         (shape, link, tx_id) for shape, link, tx_id in zip(shapes, links, tx_ids, strict=True) if tx_id is not None
     ]
-    flips = await run_concurrently(flip(case, link) for _, link, _ in attempts)
+    flips = await run_concurrently(wait_for_paid(case, link) for _, link, _ in attempts)
     for (shape, link, tx_id), transition in zip(attempts, flips, strict=True):
         where = {"payment": shape.what}
         if transition is None and shape in other_ways:
@@ -169,7 +171,7 @@ def _other_memo_ways(case: Case, wallet: CheckoutPayer) -> Sequence[Way]:
     """
     if "gateway.checkout" not in case.profile.claims.options:
         return []
-    usual_way = way(case) or MEMO_WAYS[case.lane][0]
+    usual_way = memo_carrier(case) or MEMO_WAYS[case.lane][0]
 
     def carry(memo_way: str) -> Way:
         return Way(f"the memo carried by {memo_way}", lambda bill: wallet.settle(bill, memo_way))
@@ -177,7 +179,7 @@ def _other_memo_ways(case: Case, wallet: CheckoutPayer) -> Sequence[Way]:
     return [carry(memo_way) for memo_way in MEMO_WAYS[case.lane] if memo_way != usual_way]
 
 
-async def _judge_verified_only(case: Case, link: Opened, tx_id: str, shape_name: str) -> None:
+async def _judge_verified_only(case: Case, link: OpenedLink, tx_id: str, shape_name: str) -> None:
     """Judge a payment that did not turn its page to Paid.
 
     A target may reject a way to carry the memo. It must not accept the way only after the payer called `verify`.
@@ -197,11 +199,13 @@ def _compared_spelling(address: str) -> str:
     return address.lower() if address.lower().startswith("0x") else address
 
 
-async def _judge_stays_paid(case: Case, link: Opened, transition: Flip, where: Mapping[str, str] | None = None) -> None:
+async def _judge_stays_paid(
+    case: Case, link: OpenedLink, transition: PaidTransition, where: Mapping[str, str] | None = None
+) -> None:
     for _ in range(_LATER_LOOKS):
         await settle_down(transition)
         # Several reads, some time apart: a server that answers Paid from a cache would return to unpaid here.
-        view, answer = await again(case, link)
+        view, answer = await look_again(case, link)
         is_paid = bool(view.turned_paid(link.before))
         case.expect("GW-CHK-16", is_paid, "Paid on later reads", view.text[:200], exchange=answer, where=where)
 
@@ -220,13 +224,13 @@ async def a_paid_link_outlives_its_time(case: Case) -> None:
     """
     lane_case = await on_first_lane(case)
     try:
-        link = await opened(lane_case, members={"expires_in_seconds": _LIFETIME})
+        link = await open_link(lane_case, members={"expires_in_seconds": _LIFETIME})
     except Inconclusive:  # the interface does not name this member
-        link = await opened(lane_case)
+        link = await open_link(lane_case)
     expires = utc_time(link.order.answer.object().get("expires_at"))
     if expires is None:
         raise Inconclusive("expires_at cannot be read, which GW-LINK-14 judges")
-    transition = await paid_rightly(lane_case, await payer(lane_case), link)
+    transition = await pay_rightly(lane_case, await payer(lane_case), link)
     try:
         await pass_time(lane_case, max(0, int(expires.timestamp()) - now(case)) + _AFTERWARDS)
     except Inconclusive as reason:
@@ -246,9 +250,9 @@ async def algorand_payment_is_paid_soon(case: Case) -> None:
 
     Pays a link and measures from the transaction's block. Expects Paid within the budget (`[budgets] paid`).
     """
-    wallet, link = await payer(case), await opened(case)
-    await wallet.settle(link.bill, way(case))
-    transition = await flip(case, link)
+    wallet, link = await payer(case), await open_link(case)
+    await wallet.settle(link.bill, memo_carrier(case))
+    transition = await wait_for_paid(case, link)
     finding = "not Paid" if transition is None else f"{transition.seconds:.1f} s"
     if transition is not None:
         case.note(f"Paid {transition.seconds:.1f} s after the transaction's block")

@@ -20,22 +20,22 @@ from conformance.surfaces.gateway.calls import (
     LINKS,
     Creation,
     brief,
+    create_link,
     follows_records,
     is_created,
     is_refused,
-    link,
     link_body,
-    named,
+    name_live_values,
     post,
     target_of,
     token_of,
 )
 from conformance.surfaces.gateway.orders import (
-    Opened,
-    flip,
-    opened,
+    OpenedLink,
+    memo_carrier,
+    open_link,
     payer,
-    way,
+    wait_for_paid,
 )
 
 _RETURN_URL = "https://shop.example/thanks"
@@ -66,7 +66,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
 
     Then abandons and cancels the link. Expects client errors, and that it is still paid.
     """
-    wallet, link = await payer(case), await opened(case)
+    wallet, link = await payer(case), await open_link(case)
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
     first_status = await case.client.call("GET", f"{url}/status")
     members = first_status.object()
@@ -77,10 +77,10 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     case.expect("GW-CHK-19", holds, "200, active and no transaction", brief(first_status), exchange=first_status)
     if not await _judge_wrong_secrets(case, link, url):
         return
-    tx_id = await wallet.settle(link.bill, way(case))
+    tx_id = await wallet.settle(link.bill, memo_carrier(case))
     case.client.names.name(tx_id, "TX_ID")
     is_turned = await _wait_until_paid(case, link, url)
-    if not is_turned and way(case) is None:
+    if not is_turned and memo_carrier(case) is None:
         raise Inconclusive("the page did not turn to Paid, which GW-CHK-09 judges: how a memo is carried is not bound")
     # The page and the status may be served from different replicas, so the status is waited for separately.
     paid_answer = await paid_status(case, link) or first_status
@@ -113,10 +113,10 @@ async def the_status_tells_where_payers_return(case: Case) -> None:
     wrong address only warns if `gateway.records` is not claimed.
     """
     tenant = case.session.tenants.get()
-    await link(case, tenant)
+    await create_link(case, tenant)
     body = {"redirect_url": _RETURN_URL, **link_body(case, tenant)}
     return_url, is_ours = body["redirect_url"], case.profile.is_reference
-    creation_answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
+    creation_answer = name_live_values(case, await post(target_of(case), Creation(LINKS, body, tenant)))
     if is_refused(creation_answer):
         if is_ours and _RETURN_ADDRESS_ERROR not in creation_answer.body:
             case.expect(
@@ -141,7 +141,7 @@ async def the_status_tells_where_payers_return(case: Case) -> None:
     case.expect("GW-CHK-19", holds, f"200 and {return_url}", brief(status), exchange=status, beyond=beyond)
 
 
-async def _judge_wrong_secrets(case: Case, link: Opened, url: str) -> bool:
+async def _judge_wrong_secrets(case: Case, link: OpenedLink, url: str) -> bool:
     """Cancel an active link with wrong secrets, judge that it stays active, and return whether it did."""
     sent_secret = link.order.answer.object().get("cancel_secret")
     secret = sent_secret if isinstance(sent_secret, str) and len(sent_secret) > 1 else secrets.token_urlsafe(32)
@@ -165,7 +165,7 @@ async def _judge_wrong_secrets(case: Case, link: Opened, url: str) -> bool:
     return True
 
 
-async def _wait_until_paid(case: Case, link: Opened, url: str) -> bool:
+async def _wait_until_paid(case: Case, link: OpenedLink, url: str) -> bool:
     """Wait until a link is paid, judge the first status `paid`, and return whether its page turns to Paid."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + case.profile.budgets.paid
@@ -173,7 +173,7 @@ async def _wait_until_paid(case: Case, link: Opened, url: str) -> bool:
     # The attestation or the page may follow a moment later, so one of them is enough here. If both are missing, the
     # payment was not final yet.
     is_early = status.object().get("status") == "paid"
-    transition = await flip(case, link, seconds=0 if is_early else max(0.0, deadline - loop.time()))
+    transition = await wait_for_paid(case, link, seconds=0 if is_early else max(0.0, deadline - loop.time()))
     if is_early:
         fault = _attestation_fault(status.object())
         holds = fault is None or transition is not None
@@ -182,10 +182,10 @@ async def _wait_until_paid(case: Case, link: Opened, url: str) -> bool:
         )
         requirement, where = "an attestation, or a page that is Paid", {"status": "the first that says paid"}
         case.expect("GW-CHK-19", holds, requirement, finding, exchange=status, where=where)
-    return transition is not None or (is_early and await flip(case, link) is not None)
+    return transition is not None or (is_early and await wait_for_paid(case, link) is not None)
 
 
-async def _judge_stays_paid(case: Case, link: Opened, url: str) -> None:
+async def _judge_stays_paid(case: Case, link: OpenedLink, url: str) -> None:
     """Abandon a paid link, and cancel it with its secret. Judge that it stays paid."""
     secret = link.order.answer.object().get("cancel_secret")
     case.client.names.secret(str(secret), "CANCEL_SECRET")

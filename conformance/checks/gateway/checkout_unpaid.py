@@ -22,23 +22,23 @@ from conformance.lanes.node_control import Controlled
 from conformance.outcome import Inconclusive
 from conformance.pages.view import is_state
 from conformance.surfaces.gateway.orders import (
-    Flip,
-    Opened,
-    again,
-    first_flip,
-    flip,
+    OpenedLink,
+    PaidTransition,
+    look_again,
+    memo_carrier,
     network_of,
     odd_amount,
-    opened,
-    opened_alike,
-    paid_rightly,
+    open_equal_link,
+    open_link,
+    open_several_links,
+    pay_rightly,
     payer,
     settle_down,
-    several,
-    way,
+    wait_for_first_paid,
+    wait_for_paid,
 )
 from conformance.surfaces.webhooks.silence import ROW as SILENCE
-from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
+from conformance.surfaces.webhooks.silence import UnpaidLink, judge_unwanted_events
 
 _EQUAL_AMOUNT_OTHER_MEMO: Final = "as much, with the memo of another link"
 
@@ -51,15 +51,15 @@ async def judge_not_paid(case: Case, row: str, wallet: CheckoutPayer, ways: Sequ
     """
     is_claimed = "gateway.checkout" in case.profile.claims.options
     ways = [wrong_way for wrong_way in ways if is_claimed or not wrong_way.claimed]
-    usable_ways = [wrong_way for wrong_way in ways if way(case) is not None or not wrong_way.pinned]
+    usable_ways = [wrong_way for wrong_way in ways if memo_carrier(case) is not None or not wrong_way.pinned]
     if len(usable_ways) < len(ways):
         log_shortened_part(
             case.log, replace(case.check, rows=(row,)), _unbound_reason(case), len(usable_ways), len(ways)
         )
     # A separate link for each way: the page of a shared link would not show which payment turned it to Paid.
-    *links, control = await several(case, len(usable_ways) + 1)
+    *links, control = await open_several_links(case, len(usable_ways) + 1)
 
-    async def pay(wrong_way: Way, link: Opened) -> str | None:
+    async def pay(wrong_way: Way, link: OpenedLink) -> str | None:
         with case.session.stray_payments.collect_for(case.check.id) as stray_ids:
             try:
                 tx_id = await wrong_way.pay(link.bill)
@@ -72,7 +72,7 @@ async def judge_not_paid(case: Case, row: str, wallet: CheckoutPayer, ways: Sequ
     tx_ids = await run_concurrently(map(pay, usable_ways, links))
     if not any(tx_ids):
         raise Inconclusive("none of the wrong payments could be made; the notes give the reasons")
-    transition = await paid_rightly(case, wallet, control)
+    transition = await pay_rightly(case, wallet, control)
     await settle_down(transition)
     await run_concurrently(
         _show_to_gateway(case, link, tx_id) for link, tx_id in zip(links, tx_ids, strict=True) if tx_id is not None
@@ -81,8 +81,8 @@ async def judge_not_paid(case: Case, row: str, wallet: CheckoutPayer, ways: Sequ
         if tx_id is not None:
             await judge_page_unpaid(case, row, link, transition, wrong_way.what)
     pairs = zip(usable_ways, links, tx_ids, strict=True)
-    await judge_silence(
-        case, control, [Unpaid(link, wrong_way.what, tx_id) for wrong_way, link, tx_id in pairs if tx_id]
+    await judge_unwanted_events(
+        case, control, [UnpaidLink(link, wrong_way.what, tx_id) for wrong_way, link, tx_id in pairs if tx_id]
     )
 
 
@@ -91,15 +91,15 @@ def _unbound_reason(case: Case) -> str:
     return f"wrong payments: the profile does not bind how a payment carries the memo; bind [gateway.memo] {case.lane}"
 
 
-async def _show_to_gateway(case: Case, link: Opened, tx_id: str) -> None:
+async def _show_to_gateway(case: Case, link: OpenedLink, tx_id: str) -> None:
     """Show a transaction to the gateway as a link's payment. A target without such a call refuses it, which is fine."""
     url = link.order.url.rstrip("/")
     await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_id})
 
 
-async def judge_page_unpaid(case: Case, row: str, link: Opened, control: Flip, payment_name: str) -> None:
+async def judge_page_unpaid(case: Case, row: str, link: OpenedLink, control: PaidTransition, payment_name: str) -> None:
     """Judge that a link's page does not show Paid: neither like the control's page, nor as a state."""
-    view, answer = await again(case, link)
+    view, answer = await look_again(case, link)
     paid_lines = view.turned_paid(link.before)
     # A new line with "paid" in it may be a sentence. Only the control's own lines, and texts that are a state, are
     # proof.
@@ -159,10 +159,10 @@ async def payment_with_another_links_memo(case: Case) -> None:
     wallet, amount = await payer(case), odd_amount(case)
     # Created one after the other: a server that credits by the amount credits the oldest link of it, or the newest, and
     # so the same one in every run.
-    other_link = await opened(case, microunits=amount)
-    link = await opened(case, microunits=amount)
-    tx_id = await wallet.settle(link.bill, way(case))
-    transition = await first_flip(case, link, other_link)
+    other_link = await open_link(case, microunits=amount)
+    link = await open_link(case, microunits=amount)
+    tx_id = await wallet.settle(link.bill, memo_carrier(case))
+    transition = await wait_for_first_paid(case, link, other_link)
     if transition is None:
         await _judge_other_link(case, other_link)
         return
@@ -173,9 +173,9 @@ async def payment_with_another_links_memo(case: Case) -> None:
     await settle_down(transition)
     await _show_to_gateway(case, other_link, tx_id)
     await judge_page_unpaid(case, "GW-CHK-11", other_link, transition, _EQUAL_AMOUNT_OTHER_MEMO)
-    await judge_silence(case, link, [Unpaid(other_link, _EQUAL_AMOUNT_OTHER_MEMO)])
+    await judge_unwanted_events(case, link, [UnpaidLink(other_link, _EQUAL_AMOUNT_OTHER_MEMO)])
     pair = []
-    if way(case) is None:
+    if memo_carrier(case) is None:
         log_shortened_part(case.log, replace(case.check, rows=("GW-CHK-11",)), _unbound_reason(case), 1, 2)
     else:
         pair = await _pay_two_memos(case, wallet)
@@ -195,29 +195,29 @@ async def payment_with_another_links_memo(case: Case) -> None:
     await judge_same_status(case, link, status_before, {"payment": "a second one after"})
 
 
-async def _open_third_link(case: Case, link: Opened) -> list[Opened]:
+async def _open_third_link(case: Case, link: OpenedLink) -> list[OpenedLink]:
     """Open a link like one that is paid. Return an empty list, and note the reason, if that is impossible."""
     try:
-        return [await opened_alike(case, link)]
+        return [await open_equal_link(case, link)]
     except Inconclusive as reason:
         case.note(f"no link like one that is paid: {reason}")
         return []
 
 
-async def _pay_again(case: Case, wallet: CheckoutPayer, link: Opened) -> bool:
+async def _pay_again(case: Case, wallet: CheckoutPayer, link: OpenedLink) -> bool:
     """Pay a paid link once more, and return whether that was possible. The reason is noted if it was not."""
     try:
-        await wallet.settle_again(link.bill, way(case))
+        await wallet.settle_again(link.bill, memo_carrier(case))
     except Inconclusive as reason:
         case.note(f"no second payment under the memo of a paid link: {reason}")
         return False
     return True
 
 
-async def _judge_equal_payment(case: Case, wallet: CheckoutPayer, link: Opened) -> Flip | None:
+async def _judge_equal_payment(case: Case, wallet: CheckoutPayer, link: OpenedLink) -> PaidTransition | None:
     """Pay a link of the same amount as another link that this payer has paid, and judge that it turns to Paid."""
-    await wallet.settle(link.bill, way(case))
-    transition, budget = await flip(case, link), case.profile.budgets.paid
+    await wallet.settle(link.bill, memo_carrier(case))
+    transition, budget = await wait_for_paid(case, link), case.profile.budgets.paid
     finding, where = "not Paid" if transition is None else "Paid", {"payment": "its payer's second one of this amount"}
     case.expect(
         "GW-CHK-09", transition is not None, f"Paid within {budget:g} s", finding, exchange=link.page, where=where
@@ -225,13 +225,13 @@ async def _judge_equal_payment(case: Case, wallet: CheckoutPayer, link: Opened) 
     return transition
 
 
-async def _judge_other_link(case: Case, other_link: Opened) -> None:
+async def _judge_other_link(case: Case, other_link: OpenedLink) -> None:
     """Judge the unpaid link when the paid one does not show Paid.
 
     Raises:
         Inconclusive: Neither of them shows Paid.
     """
-    view, answer = await again(case, other_link)
+    view, answer = await look_again(case, other_link)
     if not view.turned_paid(other_link.before):
         raise Inconclusive("the control, an honest payment, turned neither its own page nor the other page to Paid")
     where = {"payment": _EQUAL_AMOUNT_OTHER_MEMO}
@@ -240,11 +240,11 @@ async def _judge_other_link(case: Case, other_link: Opened) -> None:
     )
 
 
-async def _pay_two_memos(case: Case, wallet: CheckoutPayer) -> list[Opened]:
+async def _pay_two_memos(case: Case, wallet: CheckoutPayer) -> list[OpenedLink]:
     # Another amount than the links above. One of this pair stays unpaid, and must not attract their payments when a run
     # is replayed.
     amount = odd_amount(case)
-    pair = await run_concurrently(opened(case, microunits=amount) for _ in range(2))
+    pair = await run_concurrently(open_link(case, microunits=amount) for _ in range(2))
     try:
         await wallet.with_memos(pair[0].bill, [one.memo for one in pair])
     except Inconclusive as reason:
@@ -253,11 +253,11 @@ async def _pay_two_memos(case: Case, wallet: CheckoutPayer) -> list[Opened]:
     return pair
 
 
-async def _judge_one_at_most(case: Case, pair: Sequence[Opened], last_transition: Flip) -> None:
+async def _judge_one_at_most(case: Case, pair: Sequence[OpenedLink], last_transition: PaidTransition) -> None:
     if not pair:
         return
     await settle_down(last_transition)
-    page_views = [(await again(case, one), one) for one in pair]
+    page_views = [(await look_again(case, one), one) for one in pair]
     paid_answers = [answer for (view, answer), one in page_views if view.turned_paid(one.before)]
     where = {"payment": "one transfer under the memos of two links"}
     requirement = "one link at most Paid by one transfer"
@@ -314,9 +314,9 @@ async def pending_payment(case: Case) -> None:
         for row in ("GW-CHK-12", SILENCE, "GW-CHK-19"):
             case.mark_documented(row, "this node cannot be made to hold a transaction back (no fault `withhold`)")
         return
-    waiting_link, dropped_link, first_link, second_link = await several(case, 4)
+    waiting_link, dropped_link, first_link, second_link = await open_several_links(case, 4)
     # The first payment also fills the payer's account. A node fault would otherwise hit the funding transaction.
-    await paid_rightly(case, wallet, first_link)
+    await pay_rightly(case, wallet, first_link)
     # Registered as stray payments, so that other checks do not judge an event that reports them.
     with case.session.stray_payments.collect_for(case.check.id) as stray_ids:
         if "reject_late" in names:
@@ -328,21 +328,21 @@ async def pending_payment(case: Case) -> None:
             tx_id = await wallet.submitted(waiting_link.bill)
         stray_ids.add(tx_id)
     try:
-        transition = await paid_rightly(case, wallet, second_link)
+        transition = await pay_rightly(case, wallet, second_link)
         await settle_down(transition)
-        unpaid_links = [Unpaid(waiting_link, "submitted, in no block", tx_id)]
+        unpaid_links = [UnpaidLink(waiting_link, "submitted, in no block", tx_id)]
         if "reject_late" in names:
-            unpaid_links.append(Unpaid(dropped_link, "accepted by the node and dropped"))
+            unpaid_links.append(UnpaidLink(dropped_link, "accepted by the node and dropped"))
         for unpaid in unpaid_links:
             await judge_page_unpaid(case, "GW-CHK-12", unpaid.link, transition, unpaid.what)
-        await judge_silence(case, second_link, unpaid_links)
+        await judge_unwanted_events(case, second_link, unpaid_links)
         await judge_abandoned(case, waiting_link, tx_id)
     finally:
         # Always released, because a withheld payment would block the payer's account for every later check of this
         # lane.
         await node_payer.control("release")
     await wallet.landed(tx_id)
-    if await flip(case, waiting_link) is None:
+    if await wait_for_paid(case, waiting_link) is None:
         case.mark_inconclusive("GW-CHK-12", "once confirmed it did not turn to Paid either", exchange=waiting_link.page)
 
 
@@ -397,7 +397,7 @@ def _ways_to_another_tenant(case: Case, wallet: CheckoutPayer) -> Sequence[Way]:
 
     async def pay(bill: Bill) -> str:
         with contextlib.suppress(Inconclusive):  # this tenant's keys may be for other networks only
-            await opened(case, tenant=other_tenant)
-        return await wallet.settle(bill.changed(address=other_tenant.payout[network]), way(case))
+            await open_link(case, tenant=other_tenant)
+        return await wallet.settle(bill.changed(address=other_tenant.payout[network]), memo_carrier(case))
 
     return [Way("to another tenant of the service", pay)]

@@ -16,25 +16,25 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
 from conformance.judging.gateway.nothing_created import REFUSED, nothing_created
-from conformance.surfaces.gateway.administration import two_keys
+from conformance.surfaces.gateway.administration import create_tenant_with_two_keys
 from conformance.surfaces.gateway.calls import (
     LINKS,
     RESOURCES,
     Creation,
     bodies,
     brief,
-    created,
+    create,
     envelope_fault,
     expect_created,
-    fresh,
     is_created,
     is_rejected,
     link_body,
-    named,
+    name_live_values,
+    new_text,
     payable,
-    plain_link,
     post,
     resource_body,
+    send_plain_link,
     short,
     target_of,
 )
@@ -68,7 +68,7 @@ async def judge_rejected(
         if path == LINKS
         else resource_body(case)
     )
-    key = fresh(case)
+    key = new_text(case)
     answer = await call("POST", path, json_body=body, headers={"Idempotency-Key": key, **headers})
     # A status 4xx is not enough: a server that checks too late may still return the token of the link that it created.
     granted_names = sorted(_GRANTING_MEMBERS.intersection(answer.object()))
@@ -136,7 +136,7 @@ async def _list_usable_paths(case: Case, tenant: Credentials) -> list[str]:
     """
     creation_bodies = bodies(case, tenant)
     for path, body in creation_bodies.items():
-        await created(case, Creation(path, body, tenant))
+        await create(case, Creation(path, body, tenant))
     return list(creation_bodies)
 
 
@@ -213,16 +213,16 @@ async def a_deleted_key_is_rejected(case: Case) -> None:
     key. Then rotates a further key, and deletes it while it still works next to its successor. Expects a client error
     for each deleted key within three seconds, and a link for the remaining key and for the successor.
     """
-    keys = await two_keys(case, "Weldproof keys")
+    keys = await create_tenant_with_two_keys(case, "Weldproof keys")
     if keys is None:
         case.mark_not_applicable("GW-AUTH-03", "the profile names no administrator of a gateway with that option")
         return
-    await created(case, Creation(LINKS, link_body(case, keys.other), keys.other))
+    await create(case, Creation(LINKS, link_body(case, keys.other), keys.other))
     await keys.delete()
     await _judge_deleted(case, keys.other, "deleted")
     await _judge_valid(case, keys.kept, "the other one of its tenant")
     rotated_keys = await keys.rotated()
-    await created(case, Creation(LINKS, link_body(case, rotated_keys.old), rotated_keys.old))
+    await create(case, Creation(LINKS, link_body(case, rotated_keys.old), rotated_keys.old))
     await keys.delete(rotated_keys.old_id)
     # A rotated key stays valid for days (P-AU-04). Deleting it has to end that period, too.
     await _judge_deleted(case, rotated_keys.old, "deleted after it was rotated")
@@ -232,17 +232,17 @@ async def a_deleted_key_is_rejected(case: Case) -> None:
 async def _judge_deleted(case: Case, tenant: Credentials, state: str) -> None:
     """Judge that a key is rejected within the time for which a server may cache it."""
     deadline = time.monotonic() + _FORGOTTEN_SECONDS
-    answer = await plain_link(case, tenant)
+    answer = await send_plain_link(case, tenant)
     while not is_rejected(answer) and time.monotonic() < deadline:
         await asyncio.sleep(_LOOK_SECONDS)
-        answer = await plain_link(case, tenant)
+        answer = await send_plain_link(case, tenant)
     finding, where = brief(answer), {"key": state}
     case.expect("GW-AUTH-03", is_rejected(answer), "a client error", finding, exchange=answer, where=where)
 
 
 async def _judge_valid(case: Case, tenant: Credentials, state: str) -> None:
     """Judge that a key is accepted."""
-    answer = await plain_link(case, tenant)
+    answer = await send_plain_link(case, tenant)
     where = {"key": state}
     case.expect("GW-AUTH-03", is_created(case, answer), "a link", answer.status, exchange=answer, where=where)
 
@@ -313,4 +313,4 @@ async def a_key_with_its_tenant_is_accepted(case: Case) -> None:
     for (tenant, path, _), answer in zip(posts, answers, strict=True):
         row = "GW-AUTH-06" if path == LINKS else "GW-AUTH-07"
         where = {"path": path, "tenant": tenant.name}
-        expect_created(case, row, path, named(case, answer), "accepted", where)
+        expect_created(case, row, path, name_live_values(case, answer), "accepted", where)

@@ -11,10 +11,10 @@ from conformance.surfaces.gateway.calls import (
     Creation,
     bodies,
     caller_at,
-    created,
-    fresh,
+    create,
     is_created,
     link_body,
+    new_text,
     post,
     resource_body,
 )
@@ -40,9 +40,9 @@ async def the_edge_host_creates_nothing(case: Case) -> None:
     tenant, call = case.session.tenants.get(), caller_at(case, edge.rstrip("/"))
     for path, valid_body in bodies(case, tenant).items():
         # A control: only if the gateway creates this, a refusal by the edge host means anything.
-        await created(case, Creation(path, valid_body, tenant))
+        await create(case, Creation(path, valid_body, tenant))
         body = link_body(case, tenant) if path == LINKS else resource_body(case)
-        creation, where = Creation(path, body, tenant, fresh(case)), {"path": path}
+        creation, where = Creation(path, body, tenant, new_text(case)), {"path": path}
         answer = await post(call, creation)
         is_served = is_created(case, answer) or answer.status < 300
         case.expect("GW-DOC-02", not is_served, "not served", answer.status, exchange=answer, where=where)

@@ -11,7 +11,7 @@ from conformance.http.client import Answer
 from conformance.oracles.strict_json import is_json_type
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import envelope_fault
-from conformance.surfaces.gateway.provoked_faults import OF_THE_FRONT, provoked, refused_as_too_large
+from conformance.surfaces.gateway.provoked_faults import OF_THE_FRONT, provoke_faults, provoke_size_refusals
 
 _FIX = "Answer every error, also those of the framework, with {error: code, message: text} and a JSON Content-Type."
 # Wider than the form in 3.2 (lower case, digits and underscores): the interface asks only for a token without spaces.
@@ -41,8 +41,8 @@ async def errors_use_the_envelope(case: Case) -> None:
     431), where a fault only warns.
     """
     # A server in front of the gateway often refuses large requests before the gateway sees them, so these only warn.
-    large = [(*one, OF_THE_FRONT) for one in await refused_as_too_large(case)]
-    for fault_name, answer, beyond in [*((*one, None) for one in await provoked(case)), *large]:
+    large = [(*one, OF_THE_FRONT) for one in await provoke_size_refusals(case)]
+    for fault_name, answer, beyond in [*((*one, None) for one in await provoke_faults(case)), *large]:
         where = {"fault": fault_name, "status": str(answer.status)}
         code, message = get_text(answer, "error"), get_text(answer, "message")
         finding = answer.body[:160].decode("utf-8", "replace")
@@ -74,7 +74,7 @@ async def errors_may_tell_more(case: Case) -> None:
         "nothing": None,
     }
     envelope_count = 0
-    for fault_name, answer in await provoked(case):
+    for fault_name, answer in await provoke_faults(case):
         if envelope_fault(answer) is not None:
             continue
         envelope_count += 1
@@ -97,7 +97,7 @@ async def a_fault_keeps_its_code(case: Case) -> None:
 
     Provokes every fault three times. Expects one code a fault.
     """
-    rounds = [dict(await provoked(case)) for _ in range(_REPEATS)]
+    rounds = [dict(await provoke_faults(case)) for _ in range(_REPEATS)]
     for fault_name in rounds[0]:
         answers = [one[fault_name] for one in rounds if fault_name in one]
         codes = {get_text(answer, "error") for answer in answers}

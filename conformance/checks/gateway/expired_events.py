@@ -10,11 +10,11 @@ from conformance.engine.exclusive import Exclusive
 from conformance.judging.gateway.status import status_at_end
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import CHECKOUT, brief
-from conformance.surfaces.gateway.orders import Opened, network_of, on_first_lane, opened
+from conformance.surfaces.gateway.orders import OpenedLink, network_of, on_first_lane, open_link
 from conformance.surfaces.webhooks.own_destinations import (
+    explain_unavailability,
     own_destination,
-    received,
-    unavailable,
+    read_arrival,
 )
 from conformance.webhook_receiver.receiver import Arrival, Receiver
 
@@ -39,7 +39,7 @@ async def an_expired_link_is_not_reported_as_cancelled(case: Case) -> None:
     As a control, `payment.cancelled` of the cancelled link must arrive. Expects no such event of the expired one. A
     breach only warns, except for the reference. If such events are unavailable, other checks decide the row.
     """
-    reason = unavailable(case)
+    reason = explain_unavailability(case)
     if reason is None:
         try:
             await _judge_expired_link(case)
@@ -60,13 +60,15 @@ async def _judge_expired_link(case: Case) -> None:
     async with own_destination(case, "Weldproof expired link", network, {"events": list(_EVENTS)}) as destination:
         tenant, receiver = destination.tenant, destination.receiver
         # Opened for a new tenant, so that no other check's events reach this destination.
-        late_link = await opened(lane_case, network=network, tenant=tenant, members={"expires_in_seconds": _LIFETIME})
+        late_link = await open_link(
+            lane_case, network=network, tenant=tenant, members={"expires_in_seconds": _LIFETIME}
+        )
         await pass_time(lane_case, _LIFETIME + _AFTERWARDS)
         link_url = f"{case.session.gateway}{CHECKOUT}{late_link.order.token}"
         status = await status_at_end(case, lambda: case.client.call("GET", f"{link_url}/status"))
         if status.object().get("status") != "expired":
             raise Inconclusive(f"a link whose time is over is not expired, which another check judges: {brief(status)}")
-        await _cancel_and_await_event(case, receiver, await opened(lane_case, network=network, tenant=tenant))
+        await _cancel_and_await_event(case, receiver, await open_link(lane_case, network=network, tenant=tenant))
         # The control arrived, so an event of the expired link, which is older, would be here by now. A sender may
         # deliver in parallel, so it gets another second.
         await asyncio.sleep(_SETTLE_SECONDS)
@@ -76,7 +78,7 @@ async def _judge_expired_link(case: Case) -> None:
         case.expect("GW-CHK-20", not events, requirement, finding, exchange=status, beyond=beyond)
 
 
-async def _cancel_and_await_event(case: Case, receiver: Receiver, link: Opened) -> None:
+async def _cancel_and_await_event(case: Case, receiver: Receiver, link: OpenedLink) -> None:
     """Cancel a link and wait for its event.
 
     Raises:
@@ -94,7 +96,7 @@ async def _cancel_and_await_event(case: Case, receiver: Receiver, link: Opened) 
         raise Inconclusive("no payment.cancelled of a cancelled link came to a destination that asked for it")
 
 
-def _reports_cancellation(arrival: Arrival, link: Opened) -> bool:
+def _reports_cancellation(arrival: Arrival, link: OpenedLink) -> bool:
     """Return whether a delivery reports that a link was cancelled."""
-    event = received(arrival)
+    event = read_arrival(arrival)
     return event.event.get("type") == _CANCELLED_EVENT and event.mentions((link.order.mark, link.order.token))

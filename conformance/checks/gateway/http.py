@@ -19,17 +19,17 @@ from conformance.surfaces.gateway.calls import (
     SCREEN,
     bodies,
     brief,
+    create_link,
     envelope_fault,
-    fresh,
     is_created,
-    link,
     link_body,
+    new_text,
     receipt_body,
     resource_body,
     target_of,
     token_of,
 )
-from conformance.surfaces.gateway.provoked_faults import OF_THE_FRONT, provoked, refused_as_too_large
+from conformance.surfaces.gateway.provoked_faults import OF_THE_FRONT, provoke_faults, provoke_size_refusals
 
 OTHER_MEDIA_TYPES = (
     "text/plain",
@@ -61,7 +61,7 @@ async def _judge_media_types(case: Case, row: str, path: str, body: Mapping[str,
 
     async def send(media_type: str) -> None:
         # A new Idempotency-Key each, so that a server which answers by key first cannot return an earlier answer.
-        key_header = {"Idempotency-Key": fresh(case)} if path in {LINKS, RESOURCES} else {}
+        key_header = {"Idempotency-Key": new_text(case)} if path in {LINKS, RESOURCES} else {}
         answer = await target_of(case)(
             "POST", path, body=text, headers={"content-type": media_type, **headers, **key_header}
         )
@@ -122,7 +122,7 @@ async def json_may_name_its_charset(case: Case) -> None:
     Creates a link under `application/json` with a charset, in two spellings. Expects it to be created each time.
     """
     tenant = case.session.tenants.get()
-    await link(case, tenant)
+    await create_link(case, tenant)
     for media_type in JSON_WITH_CHARSET:
         text = json.dumps(link_body(case, tenant)).encode()
         headers = {"content-type": media_type, **tenant.headers}
@@ -226,8 +226,8 @@ async def errors_have_a_request_id(case: Case) -> None:
     error, and no id twice. (The limit checks cover 429.) Also sends large bodies, a long path and a long header field:
     a refusal as too large (413, 414, 431) without an id only warns.
     """
-    answers = [one for _ in range(2) for one in await provoked(case)]
-    large = [(*one, OF_THE_FRONT) for one in await refused_as_too_large(case)]
+    answers = [one for _ in range(2) for one in await provoke_faults(case)]
+    large = [(*one, OF_THE_FRONT) for one in await provoke_size_refusals(case)]
     for fault_name, answer, beyond in [*((*one, None) for one in answers), *large]:
         has_id = bool(answer.headers.get(REQUEST_ID, "").strip())
         where, finding = {"fault": fault_name, "status": str(answer.status)}, "one" if has_id else "none"

@@ -19,15 +19,15 @@ from conformance.surfaces.gateway.calls import (
     Creation,
     bodies,
     brief,
-    created,
+    create,
     expect_created,
-    fresh,
     has_unique,
     is_created,
     is_refused,
     label_of,
     link_body,
-    named,
+    name_live_values,
+    new_text,
     payable,
     post,
     resource_body,
@@ -68,8 +68,8 @@ async def the_key_is_optional(case: Case) -> None:
         case.mark_inconclusive("GW-IDEM-02", "unbound: no body creates a resource; give [gateway] resource_body")
     for path in bodies(case, tenant):
         row = "GW-IDEM-01" if path == LINKS else "GW-IDEM-02"
-        for key in (None, fresh(case), fresh(case, "key-" + "long-" * 8 + "key")):
-            answer = named(
+        for key in (None, new_text(case), new_text(case, "key-" + "long-" * 8 + "key")):
+            answer = name_live_values(
                 case, await post(target_of(case), Creation(path, _build_body(case, path, tenant), tenant, key))
             )
             where = {"Idempotency-Key": "none" if key is None else f"of {len(key)} characters"}
@@ -83,9 +83,11 @@ async def _judge_larger_amount(case: Case, tenant: Credentials, amount: float) -
     If the call is refused with a key as well, the missing key is not the reason.
     """
     body, where = _build_body(case, LINKS, tenant, amount), {"amount": f"{amount}"}
-    answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
+    answer = name_live_values(case, await post(target_of(case), Creation(LINKS, body, tenant)))
     if is_refused(answer):
-        keyed_answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant, fresh(case))))
+        keyed_answer = name_live_values(
+            case, await post(target_of(case), Creation(LINKS, body, tenant, new_text(case)))
+        )
         if not is_created(case, keyed_answer):
             return
     finding, requirement = brief(answer), "a link without a key, as with one"
@@ -114,16 +116,16 @@ async def a_repeat_returns_the_original_resource(case: Case) -> None:
 
 async def _judge_repeats(case: Case, row: str, path: str) -> None:
     tenant = case.session.tenants.get()
-    creation = Creation(path, _build_body(case, path, tenant), tenant, fresh(case))
-    original = await created(case, creation)
+    creation = Creation(path, _build_body(case, path, tenant), tenant, new_text(case))
+    original = await create(case, creation)
     # A creation in between: a server that returns the last link of the tenant, and not the one of the key, fails here.
-    await created(case, Creation(path, _build_body(case, path, tenant), tenant))
+    await create(case, Creation(path, _build_body(case, path, tenant), tenant))
     ids = [original.headers.get(REQUEST_ID)]
     for number in range(_REPEATS):
         if number == _REPEATS - 1:
             # Times have whole seconds. An expiry that the server computes again differs only in another second.
             await asyncio.sleep(_NEXT_SECOND)
-        answer = named(case, await post(target_of(case), creation))
+        answer = name_live_values(case, await post(target_of(case), creation))
         judge_original(case, row, creation, original, answer)
         ids.append(answer.headers.get(REQUEST_ID))
     all_differ = None not in ids and len(set(ids)) == len(ids)
@@ -144,10 +146,10 @@ async def other_keys_are_other_things(case: Case) -> None:
     """
     tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
-        stem = fresh(case)
+        stem = new_text(case)
         keys = (stem, stem + "a", stem + ".", stem[:-1] + "x", stem.upper(), stem + "A")
         creations = [Creation(path, _build_body(case, path, tenant), tenant, key) for key in keys]
-        answers = await run_concurrently(created(case, one) for one in creations)
+        answers = await run_concurrently(create(case, one) for one in creations)
         identities = [repr(identity(path, answer, one.body)) for one, answer in zip(creations, answers, strict=True)]
         if len({*identities}) < len(keys) and not await _has_distinct_answers(case, path, tenant):
             case.mark_inconclusive("GW-IDEM-05", _ALL_ALIKE)
@@ -170,7 +172,7 @@ async def other_keys_are_other_things(case: Case) -> None:
 
 def _make_key_pairs(case: Case) -> dict[str, tuple[str, str]]:
     """Return pairs of keys by the property in which the two differ."""
-    stem = fresh(case)
+    stem = new_text(case)
     digits = str(int.from_bytes(hashlib.sha256(stem.encode()).digest()[:6]) + 10**14)
     pairs = {f"the last of {length} characters": _keys_with_last(stem, length) for length in _LONG_KEYS}
     # Each pair collides in one kind of server: one that decodes percent escapes, parses numbers, or strips punctuation.
@@ -190,7 +192,7 @@ def _keys_with_last(stem: str, length: int) -> tuple[str, str]:
 
 async def _judge_pair(case: Case, tenant: Credentials, difference: str, pair: tuple[str, str]) -> None:
     creations = [Creation(LINKS, _build_body(case, LINKS, tenant), tenant, key) for key in pair]
-    first, second = [named(case, await post(target_of(case), one)) for one in creations]
+    first, second = [name_live_values(case, await post(target_of(case), one)) for one in creations]
     if not is_created(case, first) or is_refused(second):
         case.note(f"of two keys that differ in {difference} one is not accepted: {first.status} and {second.status}")
         return
@@ -208,7 +210,7 @@ async def _has_distinct_answers(case: Case, path: str, tenant: Credentials) -> b
     if path == LINKS:
         return True
     plain = [Creation(path, _build_body(case, path, tenant), tenant) for _ in range(2)]
-    first, second = [repr(identity(path, await created(case, one), one.body)) for one in plain]
+    first, second = [repr(identity(path, await create(case, one), one.body)) for one in plain]
     return first != second
 
 
@@ -222,8 +224,8 @@ async def a_changed_body_creates_nothing(case: Case) -> None:
     """
     tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
-        creation = Creation(path, _build_body(case, path, tenant), tenant, fresh(case))
-        original = await created(case, creation)
+        creation = Creation(path, _build_body(case, path, tenant), tenant, new_text(case))
+        original = await create(case, creation)
         page_amount = await _read_page_amount(case, original) if path == LINKS else None
         for changed_body in _changed_bodies(case, creation):
             await _judge_second_creation(case, creation, original, changed_body)
@@ -232,7 +234,7 @@ async def a_changed_body_creates_nothing(case: Case) -> None:
             amount_after = await _read_page_amount(case, original)
             finding, where = "another amount" if amount_after is None else amount_after, {"place": "the link's page"}
             case.expect("GW-IDEM-06", amount_after is not None, f"still {page_amount}", finding, where=where)
-        answer = named(case, await post(target_of(case), creation))
+        answer = name_live_values(case, await post(target_of(case), creation))
         differing_members = differences(*(identity(path, one, creation.body) for one in (original, answer)))
         finding = f"{answer.status}, differing in {', '.join(differing_members) or 'nothing'}"
         holds = is_created(case, answer) and not differing_members
@@ -266,12 +268,14 @@ def _changed_bodies(case: Case, creation: Creation) -> list[dict[str, Any]]:
 async def _judge_second_creation(
     case: Case, creation: Creation, original: Answer, changed_body: dict[str, Any]
 ) -> None:
-    answer = named(
+    answer = name_live_values(
         case, await post(target_of(case), Creation(creation.path, changed_body, creation.tenant, creation.key))
     )
     is_refusal = judge_nothing_second(case, "GW-IDEM-06", creation, original, answer, {"path": creation.path})
     if is_refusal and creation.path == RESOURCES:
-        repeat_answer = named(case, await post(target_of(case), Creation(RESOURCES, changed_body, creation.tenant)))
+        repeat_answer = name_live_values(
+            case, await post(target_of(case), Creation(RESOURCES, changed_body, creation.tenant))
+        )
         finding = brief(repeat_answer)
         where = {"path": creation.path}
         case.expect(
@@ -294,14 +298,14 @@ async def concurrent_calls_create_one(case: Case) -> None:
     tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
         for _ in range(_ROUNDS):
-            creation = Creation(path, _build_body(case, path, tenant), tenant, fresh(case))
+            creation = Creation(path, _build_body(case, path, tenant), tenant, new_text(case))
             answers = await run_concurrently(
                 (post(target_of(case), creation) for _ in range(_AT_ONCE)), at_once=_AT_ONCE
             )
             # The race attacks servers that look the key up before they insert it. The late call sees the winner that
             # was stored.
             answers.append(await post(target_of(case), creation))
-            successes = [named(case, answer) for answer in answers if is_created(case, answer)]
+            successes = [name_live_values(case, answer) for answer in answers if is_created(case, answer)]
             if not successes:
                 raise Inconclusive(f"none of {len(answers)} creations with one key succeeded: {answers[-1].status}")
             identities = {repr(identity(path, answer, creation.body)) for answer in successes}
@@ -322,11 +326,11 @@ async def a_key_belongs_to_its_tenant(case: Case) -> None:
     # Both orders, because a leak may depend on which tenant used the key first.
     for owner, other_tenant in ((first, second), (second, first)):
         for path in bodies(case, owner):
-            key, body = fresh(case), _build_body(case, path, owner)
+            key, body = new_text(case), _build_body(case, path, owner)
             creation = Creation(path, body, owner, key)
-            original = await created(case, creation)
+            original = await create(case, creation)
             their_body = body if path == RESOURCES else {**body, **_preferred_network(case, other_tenant)}
-            answer = named(case, await post(target_of(case), Creation(path, their_body, other_tenant, key)))
+            answer = name_live_values(case, await post(target_of(case), Creation(path, their_body, other_tenant, key)))
             my_identity, their_identity = identity(path, original, body), identity(path, answer, body)
             shared_members = sorted(
                 name

@@ -10,10 +10,10 @@ from conformance.surfaces.gateway.calls import (
     LINKS,
     RESOURCES,
     Creation,
-    created,
-    fresh,
+    create,
     link_body,
-    named,
+    name_live_values,
+    new_text,
     post,
     resource_body,
 )
@@ -45,16 +45,16 @@ async def a_key_is_bound_for_a_day(case: Case) -> None:
         # `early_link` is repeated inside the window, `late_link` is not. A server that extends the window then still
         # returns the original of `early_link` after 24 hours.
         early_link, late_link = (
-            Creation(LINKS, link_body(case, tenant, **creation), tenant, fresh(case))
+            Creation(LINKS, link_body(case, tenant, **creation), tenant, new_text(case))
             for creation in (short_lifetime, {})
         )
         start_time, inside_creations = service.now, [early_link]
         if case.profile.gateway_bindings.resource_body is not None:
-            inside_creations.append(Creation(RESOURCES, resource_body(case), tenant, fresh(case)))
-        originals = [await created(case, creation, service.call) for creation in inside_creations]
-        unrepeated_answer = await created(case, late_link, service.call)
+            inside_creations.append(Creation(RESOURCES, resource_body(case), tenant, new_text(case)))
+        originals = [await create(case, creation, service.call) for creation in inside_creations]
+        unrepeated_answer = await create(case, late_link, service.call)
         await service.advance(_DAY - _MARGIN)
-        repeats = [named(case, await post(service.call, creation)) for creation in inside_creations]
+        repeats = [name_live_values(case, await post(service.call, creation)) for creation in inside_creations]
         # The clock runs on while the calls are answered. On a slow service the repeats would be outside of the window.
         if service.now - start_time > _DAY:
             raise Inconclusive(f"a few calls took more than {_MARGIN} s: the day was over before they were repeated")
@@ -65,7 +65,7 @@ async def a_key_is_bound_for_a_day(case: Case) -> None:
             (late_link, unrepeated_answer, "never"),
             (early_link, originals[0], "just inside of 24 hours"),
         ):
-            answer = named(case, await post(service.call, creation))
+            answer = name_live_values(case, await post(service.call, creation))
             first, again = (identity(LINKS, finding, creation.body) for finding in (original, answer))
             is_free, where = "token" in differences(first, again), {"repeated before": repeat_time}
             finding = f"{answer.status} with its token"

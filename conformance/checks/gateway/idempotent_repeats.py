@@ -9,20 +9,20 @@ from conformance.http.client import Answer
 from conformance.judging.gateway.originals import judge_original
 from conformance.oracles.json_encodings import same_value_spellings
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.administration import two_keys
+from conformance.surfaces.gateway.administration import create_tenant_with_two_keys
 from conformance.surfaces.gateway.calls import (
     CHECKOUT,
     LINKS,
     RESOURCES,
     Creation,
     bodies,
-    created,
+    create,
     follows_records,
-    fresh,
     is_created,
     is_refused,
     link_body,
-    named,
+    name_live_values,
+    new_text,
     post,
     target_of,
 )
@@ -30,10 +30,10 @@ from conformance.surfaces.gateway.orders import (
     look,
     network_of,
     on_first_lane,
-    opened_from_page,
-    order_of,
-    paid_rightly,
+    pay_rightly,
     payer,
+    read_opened_link,
+    read_order,
 )
 
 _LONGEST = 255
@@ -55,8 +55,8 @@ async def a_repeat_by_another_client_returns_the_original(case: Case) -> None:
     repeats it. Expects the original each time. A target may refuse the id in capitals and the long key.
     """
     tenant = case.session.tenants.get()
-    creation = Creation(LINKS, link_body(case, tenant), tenant, fresh(case))
-    original = await created(case, creation)
+    creation = Creation(LINKS, link_body(case, tenant), tenant, new_text(case))
+    original = await create(case, creation)
     answer = await _send_changed(case, creation, {"User-Agent": _OTHER_CLIENT})
     judge_original(case, "GW-IDEM-03", creation, original, answer, {"repeat": "with another User-Agent"})
     # A UUID in capitals is the same id. A server that hashes the header's text would take it for another tenant.
@@ -64,20 +64,20 @@ async def a_repeat_by_another_client_returns_the_original(case: Case) -> None:
     if is_created(case, answer):
         judge_original(case, "GW-IDEM-03", creation, original, answer, {"repeat": "with the tenant's id in capitals"})
     long_creation = Creation(LINKS, link_body(case, tenant), tenant, _long_key(case))
-    first_answer = named(case, await post(target_of(case), long_creation))
+    first_answer = name_live_values(case, await post(target_of(case), long_creation))
     if is_created(case, first_answer):
-        answer = named(case, await post(target_of(case), long_creation))
+        answer = name_live_values(case, await post(target_of(case), long_creation))
         judge_original(
             case, "GW-IDEM-03", long_creation, first_answer, answer, {"Idempotency-Key": f"of {_LONGEST} characters"}
         )
     try:
-        keys = await two_keys(case, "Weldproof repeat")
+        keys = await create_tenant_with_two_keys(case, "Weldproof repeat")
     except Inconclusive as reason:
         case.note(f"no call is repeated with another API key: {reason}")
         return
     if keys is not None:
-        creation = Creation(LINKS, link_body(case, keys.kept), keys.kept, fresh(case))
-        original = await created(case, creation)
+        creation = Creation(LINKS, link_body(case, keys.kept), keys.kept, new_text(case))
+        original = await create(case, creation)
         answer = await _send_changed(case, creation, keys.other.headers)
         judge_original(case, "GW-IDEM-03", creation, original, answer, {"repeat": "with another API key of the tenant"})
 
@@ -86,11 +86,11 @@ async def _send_changed(case: Case, creation: Creation, headers: Mapping[str, st
     """Send a creation with some of its header fields changed."""
     call = target_of(case)
     fields = {**creation.headers, **headers}
-    return named(case, await call("POST", creation.path, json_body=dict(creation.body), headers=fields))
+    return name_live_values(case, await call("POST", creation.path, json_body=dict(creation.body), headers=fields))
 
 
 def _long_key(case: Case) -> str:
-    key = fresh(case).ljust(_LONGEST, "x")
+    key = new_text(case).ljust(_LONGEST, "x")
     case.client.names.name(key, "KEY")
     return key
 
@@ -115,11 +115,11 @@ async def a_repeat_in_another_spelling_returns_the_original(case: Case) -> None:
         case.mark_inconclusive("GW-IDEM-04", "unbound: no body creates a resource; give [gateway] resource_body")
     for path, body in creation_bodies.items():
         row = "GW-IDEM-03" if path == LINKS else "GW-IDEM-04"
-        creation = Creation(path, body, tenant, fresh(case))
-        original = await created(case, creation)
+        creation = Creation(path, body, tenant, new_text(case))
+        original = await create(case, creation)
         for spelling, content in same_value_spellings(body).items():
             headers = {"Content-Type": "application/json", **creation.headers}
-            answer = named(case, await target_of(case)("POST", path, body=content, headers=headers))
+            answer = name_live_values(case, await target_of(case)("POST", path, body=content, headers=headers))
             beyond = None if follows_records(case) or not is_refused(answer) else _SAME_BODY_IS_OPEN
             judge_original(case, row, creation, original, answer, {"spelling": spelling}, beyond=beyond)
 
@@ -137,12 +137,12 @@ async def a_repeat_returns_a_link_that_has_ended(case: Case) -> None:
     cancels one. Repeats both calls. Expects the originals.
     """
     tenant = case.session.tenants.get()
-    creation = Creation(LINKS, link_body(case, tenant), tenant, fresh(case))
-    original = await created(case, creation)
-    answer = named(case, await post(target_of(case), creation))
+    creation = Creation(LINKS, link_body(case, tenant), tenant, new_text(case))
+    original = await create(case, creation)
+    answer = name_live_values(case, await post(target_of(case), creation))
     judge_original(case, "GW-IDEM-03", creation, original, answer, {"link": "active"})
     async for state, ended_creation, first in _ended_links(case, creation, original):
-        answer = named(case, await post(target_of(case), ended_creation))
+        answer = name_live_values(case, await post(target_of(case), ended_creation))
         judge_original(case, "GW-IDEM-03", ended_creation, first, answer, {"link": state})
 
 
@@ -160,13 +160,13 @@ async def _ended_links(case: Case, creation: Creation, original: Answer) -> Asyn
         network = network_of(lane_case)
         tenant = lane_case.session.tenants.find_first_on(network)
         body = link_body(case, tenant, preferred_network=network)
-        paid_creation = Creation(LINKS, body, tenant, fresh(case))
-        first_answer = await created(case, paid_creation)
-        link_order = order_of(lane_case, first_answer, tenant, network)
-        await paid_rightly(
+        paid_creation = Creation(LINKS, body, tenant, new_text(case))
+        first_answer = await create(case, paid_creation)
+        link_order = read_order(lane_case, first_answer, tenant, network)
+        await pay_rightly(
             lane_case,
             await payer(lane_case),
-            opened_from_page(lane_case, link_order, *await look(lane_case, link_order)),
+            read_opened_link(lane_case, link_order, *await look(lane_case, link_order)),
         )
     except Inconclusive as reason:
         case.note(f"no link is paid before its call is repeated: {reason}")

@@ -27,11 +27,11 @@ from conformance.surfaces.gateway.calls import (
     Creation,
     bodies,
     brief,
-    created,
-    fresh,
+    create,
     is_created,
     link_body,
-    named,
+    name_live_values,
+    new_text,
     post,
     resource_body,
 )
@@ -86,7 +86,7 @@ async def send_burst(
         post(service.call if clients is None else _make_forwarding_caller(service, next(clients)), one)
         for one in creations
     )
-    return [named(case, answer) for answer in await run_concurrently(calls, at_once=_AT_ONCE)]
+    return [name_live_values(case, answer) for answer in await run_concurrently(calls, at_once=_AT_ONCE)]
 
 
 @asynccontextmanager
@@ -98,9 +98,9 @@ async def _yield_disguises(case: Case, service: LimitedGateway) -> AsyncIterator
     """
     tenant, numbers = service.tenant("first"), itertools.count()
     plain_creation = Creation(LINKS, link_body(case, tenant), tenant)
-    await created(case, plain_creation, service.call)
+    await create(case, plain_creation, service.call)
     is_forwarded = is_created(
-        case, named(case, await post(_make_forwarding_caller(service, next(numbers)), plain_creation))
+        case, name_live_values(case, await post(_make_forwarding_caller(service, next(numbers)), plain_creation))
     )
     async with _yield_keys(case, service, plain_creation) as keys:
         variations = ["with two keys in turn"] if keys[1:] else []
@@ -124,7 +124,7 @@ async def _yield_keys(
         yield [plain_creation.tenant]
         return
     try:
-        answer = named(case, await post(service.call, replace(plain_creation, tenant=second_key.other)))
+        answer = name_live_values(case, await post(service.call, replace(plain_creation, tenant=second_key.other)))
         yield [plain_creation.tenant, *([second_key.other] if is_created(case, answer) else [])]
     finally:
         with suppress(Inconclusive, Unreachable):
@@ -152,7 +152,7 @@ def _build_creations(case: Case, tenant: Credentials, count: int, *, with_keys: 
             path,
             link_body(case, tenant) if path == LINKS else resource_body(case),
             tenant,
-            fresh(case) if with_keys else None,
+            new_text(case) if with_keys else None,
         )
         for path in wanted_paths
     ]
@@ -279,7 +279,7 @@ async def a_call_succeeds_after_the_wait(case: Case) -> None:
             return
         # The target's word is taken literally: a wait that is too short makes clients retry in vain.
         await service.advance(wait + _CLOCKS_APART)
-        answer = named(case, await post(service.call, Creation(LINKS, link_body(case, tenant), tenant)))
+        answer = name_live_values(case, await post(service.call, Creation(LINKS, link_body(case, tenant), tenant)))
         finding = brief(answer)
         case.expect("GW-RATE-05", 200 <= answer.status < 300, "success", finding, exchange=answer)
 

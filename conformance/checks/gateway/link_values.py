@@ -9,10 +9,10 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.surfaces.gateway.calls import (
     LINKS,
     Creation,
+    create_link,
     is_refused,
-    link,
     link_body,
-    named,
+    name_live_values,
     post,
     short,
     target_of,
@@ -37,7 +37,7 @@ async def _judge_refusals(case: Case, row: str, member: str, values: tuple[Any, 
         post(target_of(case), Creation(LINKS, link_body(case, tenant, **{member: value}), tenant)) for value in values
     )
     for value, answer in zip(values, answers, strict=True):
-        finding = f"{answer.status} {short(named(case, answer))}"
+        finding = f"{answer.status} {short(name_live_values(case, answer))}"
         where = {member: repr(value)}
         case.expect(row, is_refused(answer), "a client error", finding, exchange=answer, where=where)
 
@@ -53,7 +53,7 @@ async def texts_are_texts(case: Case) -> None:
     Puts numbers, booleans, arrays and objects in the place of each of the three, in a creation that is valid in all
     other members. Expects a client error.
     """
-    await link(case)
+    await create_link(case)
     for member in ("currency", "label", "preferred_network"):
         await _judge_refusals(case, "GW-LINK-21", member, WRONG_TYPES)
 
@@ -69,5 +69,5 @@ async def an_unknown_network_is_refused(case: Case) -> None:
     Asks for networks that do not exist: of unknown chains, and unknown networks of known chains. Expects a client
     error.
     """
-    await link(case)
+    await create_link(case)
     await _judge_refusals(case, "GW-LINK-22", "preferred_network", UNKNOWN_NETWORKS)

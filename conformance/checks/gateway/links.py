@@ -22,17 +22,17 @@ from conformance.surfaces.gateway.calls import (
     LINKS,
     Creation,
     brief,
+    create_link,
     is_created,
     is_refused,
-    link,
     link_body,
-    named,
+    name_live_values,
     post,
     short,
     target_of,
     token_of,
 )
-from conformance.surfaces.gateway.unbound import asked_for
+from conformance.surfaces.gateway.unbound import explain_open_value
 from conformance.text.times import utc_time
 from conformance.vocabulary.claims import TENANTS
 
@@ -64,7 +64,7 @@ async def a_link_has_its_members(case: Case) -> None:
     finding = "; ".join(f"{network}: {answer.status} {short(answer)}" for network, answer in creations)[:300]
     successes = [(network, answer) for network, answer in creations if is_created(case, answer)]
     open_point = next(
-        (one for _, answer in creations if (one := asked_for(case.profile, LINKS, answer)) is not None), None
+        (one for _, answer in creations if (one := explain_open_value(case.profile, LINKS, answer)) is not None), None
     )
     if not successes and open_point is not None:
         raise Inconclusive(open_point)
@@ -96,7 +96,9 @@ async def _create_for_whole_number(case: Case) -> Answer:
     """
     tenant, bindings = case.session.tenants.get(), case.profile.gateway_bindings
     amount = max(2, math.ceil(float(bindings.smallest_amount or 0)))
-    answer = named(case, await post(target_of(case), Creation(LINKS, link_body(case, tenant, amount=amount), tenant)))
+    answer = name_live_values(
+        case, await post(target_of(case), Creation(LINKS, link_body(case, tenant, amount=amount), tenant))
+    )
     if is_refused(answer):
         fraction_body = link_body(case, tenant, amount=amount + 0.25)
         is_accepted = is_created(case, await post(target_of(case), Creation(LINKS, fraction_body, tenant)))
@@ -118,7 +120,7 @@ async def _create_on_each_network(case: Case) -> list[tuple[str, Answer]]:
         post(target_of(case), Creation(LINKS, link_body(case, tenant, **_network_member(network)), tenant))
         for tenant, network in targets
     )
-    return [(network, named(case, answer)) for (_, network), answer in zip(targets, answers, strict=True)]
+    return [(network, name_live_values(case, answer)) for (_, network), answer in zip(targets, answers, strict=True)]
 
 
 def _network_member(network: str) -> dict[str, str]:
@@ -138,7 +140,7 @@ async def the_checkout_address_ends_with_the_token(case: Case) -> None:
     Creates two links, and one on each network that the tenants are paid on. Expects that address, path and token fit
     each other in every link that is created.
     """
-    answers = [await link(case) for _ in range(2)]
+    answers = [await create_link(case) for _ in range(2)]
     answers += [answer for _, answer in await _create_on_each_network(case) if is_created(case, answer)]
     for answer in answers:
         body = answer.object()
@@ -197,7 +199,9 @@ async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
     await _judge_hyphen_forms(case, creations)
     successes = [(network, answer) for network, answer in creations if network and is_created(case, answer)]
     if not successes:
-        open_point = next((one for _, answer in creations if (one := asked_for(case.profile, LINKS, answer))), None)
+        open_point = next(
+            (one for _, answer in creations if (one := explain_open_value(case.profile, LINKS, answer))), None
+        )
         raise Inconclusive(
             open_point or "no link was created on a network that the profile names; give [tenants.first] networks"
         )
@@ -249,7 +253,9 @@ async def a_link_without_a_network_is_on_the_first(case: Case) -> None:
         tenant = await admin.tenant("Weldproof order of networks", {network: payout[network] for network in order})
         other_members = {name: value for name, value in link_body(case, tenant).items() if name != "preferred_network"}
         for variant, members in (("no member", {}), ("null", {"preferred_network": None})):
-            answer = named(case, await post(target_of(case), Creation(LINKS, {**other_members, **members}, tenant)))
+            answer = name_live_values(
+                case, await post(target_of(case), Creation(LINKS, {**other_members, **members}, tenant))
+            )
             chain, wanted_chain = answer.object().get("chain"), chains[order[0]]
             is_first, where = is_created(case, answer) and chain == wanted_chain, {"preferred_network": variant}
             finding = f"{answer.status} {chain}"
@@ -263,7 +269,7 @@ async def _list_chains(case: Case, tenant: Credentials) -> dict[str, object]:
     chains = {}
     for network in tenant.payout:
         body = link_body(case, tenant, preferred_network=network)
-        answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
+        answer = name_live_values(case, await post(target_of(case), Creation(LINKS, body, tenant)))
         if is_created(case, answer):
             chains[network] = answer.object().get("chain")
     return chains
@@ -279,7 +285,7 @@ async def _judge_hyphen_forms(case: Case, creations: Sequence[tuple[str, Answer]
         tenants = [case.session.tenants.get(name) for name in case.profile.tenants] or [case.session.tenants.get()]
         for tenant in (one for one in tenants if network in one.networks):
             body = link_body(case, tenant, preferred_network=hyphens)
-            answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
+            answer = name_live_values(case, await post(target_of(case), Creation(LINKS, body, tenant)))
             where = {"network": network}
             if is_created(case, answer) and answer.object().get("chain") == hyphens:
                 finding = f"{hyphens} only"
@@ -308,7 +314,7 @@ async def a_link_tells_when_it_expires(case: Case) -> None:
 
     Creates a link. Expects a date and a time with Z or +00:00, later than now by the target's clock.
     """
-    answer = await link(case)
+    answer = await create_link(case)
     text = answer.object().get("expires_at")
     expires = utc_time(text)
     case.expect("GW-LINK-14", expires is not None, "an ISO 8601 time in UTC", text, exchange=answer)
@@ -330,8 +336,8 @@ async def two_creations_are_two_links(case: Case) -> None:
     Creates a link twice with the same body, one after the other, and then ten concurrently. Expects as many tokens.
     """
     tenant = case.session.tenants.get()
-    answers = [await link(case, tenant), await link(case, tenant)]
-    answers += await run_concurrently(link(case, tenant) for _ in range(_AT_ONCE))
+    answers = [await create_link(case, tenant), await create_link(case, tenant)]
+    answers += await run_concurrently(create_link(case, tenant) for _ in range(_AT_ONCE))
     tokens = [token_of(answer) for answer in answers]
     finding = f"{len(set(tokens))} tokens for {len(tokens)} links"
     case.expect("GW-LINK-16", len(set(tokens)) == len(tokens), "a token for each", finding, exchange=answers[-1])

@@ -19,7 +19,14 @@ from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.lanes.payers import checkout_payer
 from conformance.oracles.x402 import atomic_amount
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.orders import Opened, again, flip, opened, settle_down, way
+from conformance.surfaces.gateway.orders import (
+    OpenedLink,
+    look_again,
+    memo_carrier,
+    open_link,
+    settle_down,
+    wait_for_paid,
+)
 from conformance.surfaces.rail.algorand.payments import algorand_payer
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present
@@ -31,7 +38,7 @@ if TYPE_CHECKING:  # imported when that lane is paid on, since its libraries com
 
 _ROW = "GW-CHK-13"
 _NO_SHARED_ADDRESS = "no tenant of the profile has the payout address that the rail has on this lane"
-Send = Callable[[Case, Challenge, Opened], Awaitable[str]]
+Send = Callable[[Case, Challenge, OpenedLink], Awaitable[str]]
 
 
 @check(
@@ -107,8 +114,8 @@ async def _find_shared_address(case: Case, operation: Operation) -> _SharedAddre
     return None
 
 
-async def _open_link(case: Case, shared_address: _SharedAddress) -> Opened:
-    return await opened(
+async def _open_link(case: Case, shared_address: _SharedAddress) -> OpenedLink:
+    return await open_link(
         case, microunits=shared_address.price, network=shared_address.network, tenant=shared_address.tenant
     )
 
@@ -120,8 +127,8 @@ async def _pay_separate_link(case: Case, shared_address: _SharedAddress) -> None
         Inconclusive: The link does not turn to Paid.
     """
     link = await _open_link(case, shared_address)
-    await checkout_payer(await case.session.payers.for_rail(case.lane)).settle(link.bill, way(case))
-    transition = await flip(case, link)
+    await checkout_payer(await case.session.payers.for_rail(case.lane)).settle(link.bill, memo_carrier(case))
+    transition = await wait_for_paid(case, link)
     if transition is None:
         raise Inconclusive("the control, an honest payment, did not turn its page to Paid")
     await settle_down(transition)
@@ -143,7 +150,7 @@ class _Pair:
     way: str
     first_credited: str
     quote: Challenge
-    link: Opened
+    link: OpenedLink
     tx_id: str
     answer: Answer | None = None
 
@@ -164,7 +171,7 @@ class _Pair:
     async def judge(self, case: Case) -> None:
         """Judge that not both were given."""
         assert self.answer is not None  # noqa: S101 - `show` comes first
-        view, page = await again(case, self.link)
+        view, page = await look_again(case, self.link)
         paid_lines = view.turned_paid(self.link.before)
         is_both = self.answer.status == 200 and bool(paid_lines)
         finding = f"the call was answered {brief(self.answer)} and the page says {sorted(paid_lines)}"
@@ -173,9 +180,9 @@ class _Pair:
 
 
 def _solana_sender(
-    arrange: Callable[[Quoted, Opened, TokenTransfer], list[Any]], *, with_reference: bool = False
+    arrange: Callable[[Quoted, OpenedLink, TokenTransfer], list[Any]], *, with_reference: bool = False
 ) -> Send:
-    async def send(case: Case, quote: Challenge, link: Opened) -> str:
+    async def send(case: Case, quote: Challenge, link: OpenedLink) -> str:
         from conformance.judging.rail.solana.orders import Quoted  # noqa: PLC0415 - it imports the lane's libraries
         from conformance.lanes.solana.instructions import pubkey  # noqa: PLC0415 - as above
 
@@ -187,7 +194,7 @@ def _solana_sender(
     return send
 
 
-def _memo_instruction(transfer_order: Quoted, link: Opened) -> Any:
+def _memo_instruction(transfer_order: Quoted, link: OpenedLink) -> Any:
     from conformance.lanes.solana.instructions import memo  # noqa: PLC0415 - as above
 
     return memo(transfer_order.payer.main.key, link.memo.encode())
@@ -198,7 +205,7 @@ def _unit_transfer(transfer: TokenTransfer) -> Any:
 
 
 def _algorand_sender(form: str) -> Send:
-    async def send(case: Case, quote: Challenge, link: Opened) -> str:
+    async def send(case: Case, quote: Challenge, link: OpenedLink) -> str:
         payer, entry = await algorand_payer(case), quote.entry(case.lane)
         note = form.format(token=quote.reference(case.lane), memo=link.memo).encode()
         asset, price = payer.asset_id(entry), atomic_amount(entry.get("maxAmountRequired")) or 0

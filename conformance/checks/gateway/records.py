@@ -20,9 +20,9 @@ from conformance.surfaces.gateway.calls import (
     RESOURCES,
     Creation,
     brief,
-    fresh,
+    create_link,
     is_refused,
-    link,
+    new_text,
     post,
     short,
     target_of,
@@ -52,7 +52,7 @@ async def a_link_is_answered_whole(case: Case) -> None:
     Expects that the two links share neither id nor secret.
     """
     tenant = case.session.tenants.get()
-    answers = await run_concurrently(link(case, tenant, label=label) for label in _LABELS)
+    answers = await run_concurrently(create_link(case, tenant, label=label) for label in _LABELS)
     usdc = case.profile.usdc_of(tenant.networks[0]) if tenant.networks else None
     for label, answer in zip(_LABELS, answers, strict=True):
         members = answer.object()
@@ -87,7 +87,7 @@ async def a_resource_is_answered_whole(case: Case) -> None:
     """
     tenant = case.session.tenants.get()
     other_networks = [one for one in tenant.networks if one != _DEFAULT_NETWORK]
-    least_members = {**_LEAST, "resource_id": fresh(case, "resource")}
+    least_members = {**_LEAST, "resource_id": new_text(case, "resource")}
     first_record = await _create_resource(case, least_members)
     defaults = {
         "payment_network": _DEFAULT_NETWORK,
@@ -104,7 +104,7 @@ async def a_resource_is_answered_whole(case: Case) -> None:
         case.note("no network except the default is known to be offered: give [tenants.NAME] networks")
         return
     whole_body = {
-        "resource_id": fresh(case, "resource"),
+        "resource_id": new_text(case, "resource"),
         "amount_microunits": 1,
         "payment_network": other_networks[0],
         "networks": other_networks[:2],
@@ -117,7 +117,7 @@ async def a_resource_is_answered_whole(case: Case) -> None:
     }
     _judge(case, await _create_resource(case, whole_body), whole_body, "every member")
     network_record = await _create_resource(
-        case, {**_LEAST, "resource_id": fresh(case, "resource"), "payment_network": other_networks[-1]}
+        case, {**_LEAST, "resource_id": new_text(case, "resource"), "payment_network": other_networks[-1]}
     )
     usdc = case.profile.usdc_of(other_networks[-1])
     wanted_members = {"networks": [other_networks[-1]], **({} if usdc is None else {"asset_id": usdc})}
@@ -187,14 +187,14 @@ async def resources_keep_their_limits(case: Case) -> None:
         {"amount_microunits": 1},
         *({"access_ttl_secs": seconds} for seconds in (1, 31_536_000)),
         *({"requirement_ttl_secs": seconds} for seconds in (1, 86_400)),
-        {"resource_id": fresh(case, "resource").ljust(_WIDEST_ID, "x")},
-        {"resource_id": f"{fresh(case, 'resource')}._:-"},
+        {"resource_id": new_text(case, "resource").ljust(_WIDEST_ID, "x")},
+        {"resource_id": f"{new_text(case, 'resource')}._:-"},
     ]
     outside: list[Mapping[str, Any]] = [
         *({"amount_microunits": amount} for amount in (0, -1, 1.5, "1", True, None)),
         *({"access_ttl_secs": seconds} for seconds in (0, -1, 31_536_001, "60")),
         *({"requirement_ttl_secs": seconds} for seconds in (0, -1, 86_401, 60.5)),
-        *({"resource_id": text} for text in ("", "a b", "a/b", fresh(case, "resource").ljust(_WIDEST_ID + 1, "x"))),
+        *({"resource_id": text} for text in ("", "a b", "a/b", new_text(case, "resource").ljust(_WIDEST_ID + 1, "x"))),
         {"payment_network": "atlantis_mainnet"},
         {"networks": [*tenant.networks[:1], "atlantis_mainnet"]},
         {"note_binding_required": "yes"},
@@ -215,7 +215,7 @@ def _least_body(case: Case) -> dict[str, Any]:
     """Return a body of the required members, on a network that the tenant is offered."""
     networks = case.session.tenants.get().networks
     network = {"payment_network": networks[0]} if networks else {}
-    return {**_LEAST, **network, "resource_id": fresh(case, "resource")}
+    return {**_LEAST, **network, "resource_id": new_text(case, "resource")}
 
 
 async def _judge_limit(
@@ -253,7 +253,7 @@ async def a_resource_is_its_tenants(case: Case) -> None:
     creation_answer = await post(call, Creation(RESOURCES, body, own_tenant))
     if not 200 <= creation_answer.status < 300:
         raise Inconclusive(f"no resource was created, which GW-RES-03 judges: {creation_answer.status}")
-    path, unknown_path = f"{RESOURCES}/{body['resource_id']}", f"{RESOURCES}/{fresh(case, 'resource')}"
+    path, unknown_path = f"{RESOURCES}/{body['resource_id']}", f"{RESOURCES}/{new_text(case, 'resource')}"
     # 404 and not 403 for the other tenant: a different answer would reveal that the id exists.
     for reader, where, status in ((own_tenant, path, 200), (other_tenant, path, 404), (own_tenant, unknown_path, 404)):
         answer = await call("GET", where, headers=reader.headers)

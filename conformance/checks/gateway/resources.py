@@ -10,7 +10,7 @@ from conformance.surfaces.gateway.calls import (
     RESOURCES,
     Creation,
     expect_created,
-    named,
+    name_live_values,
     post,
     resource_body,
     target_of,
@@ -34,7 +34,7 @@ async def resources_exist(case: Case) -> None:
         if case.profile.gateway_bindings.resource_body is not None:
             bodies.append(resource_body(case))
         for body in bodies:
-            answer = named(case, await post(target_of(case), Creation(RESOURCES, body, tenant)))
+            answer = name_live_values(case, await post(target_of(case), Creation(RESOURCES, body, tenant)))
             is_served, where = answer.status not in {404, 405}, {"tenant": tenant.name}
             case.expect("GW-RES-01", is_served, "neither 404 nor 405", answer.status, exchange=answer, where=where)
 
@@ -51,5 +51,5 @@ async def a_resource_is_created(case: Case) -> None:
     """
     tenant = case.session.tenants.get()
     for _ in range(2):
-        answer = named(case, await post(target_of(case), Creation(RESOURCES, resource_body(case), tenant)))
+        answer = name_live_values(case, await post(target_of(case), Creation(RESOURCES, resource_body(case), tenant)))
         expect_created(case, "GW-RES-02", RESOURCES, answer, "a created resource")

@@ -26,37 +26,39 @@ from conformance.oracles.keys import keys_of_jwks
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Vector
 from conformance.receipts.verifier import describe, needs_platform, published, verifier
-from conformance.surfaces.gateway.administration import two_keys
+from conformance.surfaces.gateway.administration import create_tenant_with_two_keys
 from conformance.surfaces.gateway.calls import (
-    ANYBODYS,
     LINKS,
+    OPEN_PATH,
     RESOURCES,
     Creation,
     brief,
-    created,
-    fresh,
+    create,
     is_created,
     is_rejected,
     link_body,
-    named,
+    name_live_values,
+    new_text,
     payable,
-    plain_link,
     post,
     resource_body,
+    send_plain_link,
     short,
     target_of,
 )
 from conformance.surfaces.gateway.orders import (
-    Opened,
-    again,
-    flip,
+    OpenedLink,
     look,
+    look_again,
+    memo_carrier,
     network_of,
     on_first_lane,
-    opened,
-    paid_rightly,
+    pay_rightly,
     payer,
-    way,
+    wait_for_paid,
+)
+from conformance.surfaces.gateway.orders import (
+    open_link as opened,
 )
 from conformance.surfaces.restarts import leave_without_restart, ready_for_restart, restart_command, start_again
 
@@ -146,18 +148,18 @@ async def _prepare_links(case: Case) -> JudgeAfterwards:
     tenant, where = case.session.tenants.get(), {"restart": "after the first call"}
     # Two keys, because a changed body may be answered with the original, which would disturb the plain repeat.
     repeated_creation, changed_creation = (
-        Creation(LINKS, link_body(case, tenant), tenant, fresh(case)) for _ in range(2)
+        Creation(LINKS, link_body(case, tenant), tenant, new_text(case)) for _ in range(2)
     )
-    originals = [await created(case, one) for one in (repeated_creation, changed_creation)]
+    originals = [await create(case, one) for one in (repeated_creation, changed_creation)]
     bindings = case.profile.gateway_bindings
     other_body = Creation(
         LINKS, {**changed_creation.body, "amount": payable(bindings, 2.5)}, tenant, changed_creation.key
     )
 
     async def judge() -> None:
-        answer = named(case, await post(target_of(case), repeated_creation))
+        answer = name_live_values(case, await post(target_of(case), repeated_creation))
         judge_original(case, _LINK_ROW, repeated_creation, originals[0], answer, where)
-        answer = named(case, await post(target_of(case), other_body))
+        answer = name_live_values(case, await post(target_of(case), other_body))
         judge_nothing_second(case, _CHANGED_BODY_ROW, changed_creation, originals[1], answer, where)
 
     return judge
@@ -165,12 +167,12 @@ async def _prepare_links(case: Case) -> JudgeAfterwards:
 
 async def _prepare_resource(case: Case) -> JudgeAfterwards:
     tenant = case.session.tenants.get()
-    creation = Creation(RESOURCES, resource_body(case), tenant, fresh(case))
-    original = await created(case, creation)
+    creation = Creation(RESOURCES, resource_body(case), tenant, new_text(case))
+    original = await create(case, creation)
     before = await _read_record(case, creation)
 
     async def judge() -> None:
-        answer = named(case, await post(target_of(case), creation))
+        answer = name_live_values(case, await post(target_of(case), creation))
         judge_original(case, _RESOURCE_ROW, creation, original, answer, {"restart": "after the first call"})
         await _judge_same_record(case, creation, before)
 
@@ -202,13 +204,13 @@ async def _prepare_payments(case: Case) -> JudgeAfterwards:
     wallet = await payer(lane_case)
     paid_link, open_link = await opened(lane_case), await opened(lane_case)
     open_links = [open_link, *await _open_large_link(lane_case)]
-    await paid_rightly(lane_case, wallet, paid_link)
+    await pay_rightly(lane_case, wallet, paid_link)
     before = await paid_status(lane_case, paid_link)
     # A target whose attestation never verified is judged by another check, not by its restart.
     is_verified = before is not None and _has_valid_attestation(before, await published(case))
 
     async def judge() -> None:
-        view, answer = await again(lane_case, paid_link)
+        view, answer = await look_again(lane_case, paid_link)
         is_paid = bool(view.turned_paid(paid_link.before))
         where = {"restart": "after the payment"}
         lane_case.expect(_STAYS_PAID_ROW, is_paid, "Paid on later reads", view.text[:200], exchange=answer, where=where)
@@ -222,8 +224,8 @@ async def _prepare_payments(case: Case) -> JudgeAfterwards:
             lane_case.expect(_STATUS_ROW, holds, requirement, finding, exchange=before, where=where)
         for link in open_links:
             await _judge_same_page(lane_case, link)
-        await wallet.settle(open_link.bill, way(lane_case))
-        transition, budget = await flip(lane_case, open_link), lane_case.profile.budgets.paid
+        await wallet.settle(open_link.bill, memo_carrier(lane_case))
+        transition, budget = await wait_for_paid(lane_case, open_link), lane_case.profile.budgets.paid
         finding = "not Paid" if transition is None else "Paid"
         where = {"restart": "before the payment"}
         lane_case.expect(
@@ -238,7 +240,7 @@ async def _prepare_payments(case: Case) -> JudgeAfterwards:
     return judge
 
 
-async def _open_large_link(case: Case) -> list[Opened]:
+async def _open_large_link(case: Case) -> list[OpenedLink]:
     """Open a link of an amount that no short float holds, of the last tenant on the network, else of the first."""
     tenants = case.session.tenants.find_all_on(network_of(case))
     for tenant in dict.fromkeys((tenants[-1].name, tenants[0].name)):
@@ -247,7 +249,7 @@ async def _open_large_link(case: Case) -> list[Opened]:
     return []
 
 
-async def _judge_same_page(case: Case, link: Opened) -> None:
+async def _judge_same_page(case: Case, link: OpenedLink) -> None:
     """Judge that an open link's page still shows amount and address, as far as it did before."""
     link_order, before = link.order, link.before
     view, answer = await look(case, link_order, whole=True)
@@ -278,22 +280,22 @@ async def _restart_and_pay(case: Case, words: Sequence[str]) -> JudgeAfterwards:
         wallet, links = await payer(lane_case), [await opened(lane_case) for _ in range(1 + len(_PAUSES))]
     except Inconclusive as reason:
         await ready_for_restart(case)
-        await start_again(case, words, case.session.gateway + ANYBODYS)
+        await start_again(case, words, case.session.gateway + OPEN_PATH)
         case.mark_inconclusive(_PAYMENT_ROW, str(reason))
         return _judge_nothing
     # Nothing can be paid, but the gateway has to restart all the same: the other rows of this check are about it.
     await ready_for_restart(case)
     # The first payment is sent together with the stop command, the others at growing distances from it.
-    payments = [asyncio.create_task(wallet.settle(links[0].bill, way(lane_case)))]
+    payments = [asyncio.create_task(wallet.settle(links[0].bill, memo_carrier(lane_case)))]
 
     async def pay() -> None:
         for link, pause in zip(links[1:], _PAUSES, strict=True):
             await asyncio.sleep(pause)
-            payments.append(asyncio.create_task(wallet.settle(link.bill, way(lane_case))))
+            payments.append(asyncio.create_task(wallet.settle(link.bill, memo_carrier(lane_case))))
 
     pay_task = asyncio.create_task(pay())
     try:
-        await start_again(case, words, case.session.gateway + ANYBODYS)
+        await start_again(case, words, case.session.gateway + OPEN_PATH)
     finally:
         # The gateway answers again, so payments that are not sent yet would no longer test the restart.
         pay_task.cancel()
@@ -306,7 +308,7 @@ async def _restart_and_pay(case: Case, words: Sequence[str]) -> JudgeAfterwards:
             case.mark_inconclusive(_PAYMENT_ROW, f"during the restart of the gateway: {reason}")
         budget, where = lane_case.profile.budgets.paid, {"restart": "during the payment"}
         for link, transition in zip(
-            paid_links, await run_concurrently(flip(lane_case, one) for one in paid_links), strict=True
+            paid_links, await run_concurrently(wait_for_paid(lane_case, one) for one in paid_links), strict=True
         ):
             finding = "not Paid" if transition is None else "Paid"
             requirement = f"Paid within {budget:g} s"
@@ -346,7 +348,7 @@ async def _prepare_receipt(case: Case) -> JudgeAfterwards:
 
 async def _prepare_keys(case: Case) -> JudgeAfterwards:
     """Create a tenant with a second key, delete that key, and create a third one."""
-    keys = await two_keys(case, "Weldproof restart")
+    keys = await create_tenant_with_two_keys(case, "Weldproof restart")
     if keys is None:
         for row in (_REVOKED_KEY_ROW, _ACCEPTED_KEY_ROW):
             case.mark_not_applicable(
@@ -354,20 +356,20 @@ async def _prepare_keys(case: Case) -> JudgeAfterwards:
             )
         return _judge_nothing
     await keys.delete()
-    if not is_rejected(early_answer := await plain_link(case, keys.other)):
+    if not is_rejected(early_answer := await send_plain_link(case, keys.other)):
         raise Inconclusive(
             f"a deleted key is answered {early_answer.status} before any restart, which {_REVOKED_KEY_ROW} judges"
         )
     further_key = await keys.further()
-    if not is_created(case, early_answer := await plain_link(case, further_key)):
+    if not is_created(case, early_answer := await send_plain_link(case, further_key)):
         raise Inconclusive(f"a further key is answered {early_answer.status} before any restart: {short(early_answer)}")
 
     async def judge() -> None:
-        answer = await plain_link(case, keys.other)
+        answer = await send_plain_link(case, keys.other)
         finding, where = brief(answer), {"key": "deleted before the restart"}
         case.expect(_REVOKED_KEY_ROW, is_rejected(answer), "a client error", finding, exchange=answer, where=where)
         for tenant, kind in ((keys.kept, "tenant"), (further_key, "key")):
-            answer = await plain_link(case, tenant)
+            answer = await send_plain_link(case, tenant)
             finding, where = brief(answer), {kind: "made before the restart"}
             case.expect(_ACCEPTED_KEY_ROW, is_created(case, answer), "a link", finding, exchange=answer, where=where)
 

@@ -12,8 +12,8 @@ from conformance.http.client import Answer
 from conformance.lanes.payers import checkout_payer
 from conformance.outcome import Inconclusive, NodeCannotShow
 from conformance.surfaces.gateway.administration import Administrator, administrator
-from conformance.surfaces.gateway.calls import LINKS, Creation, brief, link_body, named, post, target_of
-from conformance.surfaces.gateway.orders import odd_amount, opened, paid_rightly
+from conformance.surfaces.gateway.calls import LINKS, Creation, brief, link_body, name_live_values, post, target_of
+from conformance.surfaces.gateway.orders import odd_amount, open_link, pay_rightly
 from conformance.vocabulary.network import LOCAL_ENDING
 
 _MILLIONTHS = 1_000_000
@@ -118,7 +118,7 @@ async def _approve_tenant(admin: Administrator, tenant: Credentials) -> Credenti
 
 async def _request_link(case: Case, tenant: Credentials, network: str, amount: float = _CENT) -> Answer:
     body = link_body(case, tenant, preferred_network=network, amount=amount)
-    return named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
+    return name_live_values(case, await post(target_of(case), Creation(LINKS, body, tenant)))
 
 
 async def _judge_link_request(
@@ -150,8 +150,8 @@ async def _judge_allowance(case: Case, tenant: Credentials, network: str) -> Non
         case.expect(
             "GW-TEN-03", holds, "a link" if is_allowed else "a client error", finding, exchange=answer, where=where
         )
-    link = await opened(case, microunits=odd_amount(case), network=network, tenant=tenant)
-    await paid_rightly(case, checkout_payer(await case.session.payers.for_rail(case.lane)), link)
+    link = await open_link(case, microunits=odd_amount(case), network=network, tenant=tenant)
+    await pay_rightly(case, checkout_payer(await case.session.payers.for_rail(case.lane)), link)
     for amount, is_allowed, amount_name in ((whole_allowance, False, "all of it"), (_CENT, True, "a cent")):
         answer = await _request_link(case, tenant, network, amount)
         holds = 200 <= answer.status < 300 if is_allowed else _is_client_error(answer)

@@ -6,7 +6,7 @@ import json
 
 from conformance.engine.check import Case, check
 from conformance.outcome import Inconclusive
-from conformance.surfaces.webhooks.sales import deliveries, sales
+from conformance.surfaces.webhooks.sales import deliveries, paid_links
 
 
 @check(
@@ -24,7 +24,7 @@ async def a_label_comes_through(case: Case) -> None:
     white space at both ends. Expects the same code points in the event. If the target refuses U+200D and U+200C, pays a
     label without them.
     """
-    unicode_sales = [sale for sale in await sales(case) if not sale.label.isascii()]
+    unicode_sales = [sale for sale in await paid_links(case) if not sale.label.isascii()]
     if not unicode_sales:
         raise Inconclusive("no link was made with such a label; a note says why")
     for sale in unicode_sales:

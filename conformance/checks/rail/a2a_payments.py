@@ -20,7 +20,7 @@ from conformance.oracles.json_encodings import OTHER_ENCODINGS, Encoder
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
-from conformance.surfaces.rail.algorand.payments import algorand_payer, welded
+from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded
 from conformance.surfaces.rail.paid_answers import looks_payable
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
 from conformance.surfaces.rail.receipts import claims_of, request_hashes
@@ -138,12 +138,12 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     payer = await algorand_payer(case)
     task, quote = await quoted_task(case, operation)
-    honest = await welded(payer, quote)
+    honest = await pay_welded(payer, quote)
     became = await submitted(case, task, honest)
     if became.state != "completed":
         raise Inconclusive(f"the control, an honest payment over A2A, became {became.describe()}: its form is open")
     task, quote = await quoted_task(case, operation)
-    stray = await welded(payer, quote, note=b"")
+    stray = await pay_welded(payer, quote, note=b"")
     _judge(case, _STRAY, task, await submitted(case, task, stray), "a transfer without a note")
     task, quote = await quoted_task(case, operation)
     tx_id = invented_id()

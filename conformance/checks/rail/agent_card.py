@@ -8,7 +8,7 @@ from typing import Any
 from conformance.discovery import rail
 from conformance.engine.check import Case, check
 from conformance.surfaces.agent_cards import card_fault, extension_uris
-from conformance.surfaces.rail.a2a import A2A, CARD, activates
+from conformance.surfaces.rail.a2a import A2A, CARD, is_extension_activated
 
 _TRANSPORT = "JSONRPC"
 
@@ -43,7 +43,7 @@ async def the_card_points_to_a2a(case: Case) -> None:
     uri = case.profile.rail_bindings.a2a_uri
     if ours and fault is None and "rail.a2a" in case.profile.claims.options and uri is not None:
         uris = extension_uris(card)
-        declared = uri in uris or not await activates(case, uri)
+        declared = uri in uris or not await is_extension_activated(case, uri)
         case.expect("RAIL-DISC-01", declared, f"the extension {uri}, which is activated", uris, exchange=answer)
 
 

@@ -19,16 +19,16 @@ from conformance.oracles.x402 import atomic_amount, faults_of_challenge
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.challenges import (
     FEWEST,
-    cache,
+    cache_control,
     entries,
     example_of,
+    find_leaks,
     is_shareable,
-    leaks,
     objects,
     references,
 )
 from conformance.surfaces.rail.keys import DID, document
-from conformance.surfaces.rail.paid_answers import goods
+from conformance.surfaces.rail.paid_answers import find_goods
 from conformance.surfaces.rail.purchase import challenge, lane_of, pay, redeem
 from conformance.vocabulary.lanes.registry import FACTS
 
@@ -145,13 +145,13 @@ def is_positive(amount: Any) -> bool:
 
 def _judge_secrecy(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
     bound = case.profile.rail_bindings.result_at
-    leaked = leaks(answer, bound)
+    leaked = find_leaks(answer, bound)
     beyond = None if is_goods(answer, leaked, bound) else "it looks like what is paid for, and may be something else"
     expected = "nothing of the service's result"
     case.expect("RAIL-402-17", not leaked, expected, leaked, exchange=answer, where=where, beyond=beyond)
     kept = not is_shareable(answer)
     # A cached challenge hands one payer's token to another client.
-    case.expect("RAIL-402-18", kept, "Cache-Control: no-store", cache(answer), exchange=answer, where=where)
+    case.expect("RAIL-402-18", kept, "Cache-Control: no-store", cache_control(answer), exchange=answer, where=where)
 
 
 def is_goods(answer: Answer, leaked: Sequence[str], result_at: str | None = None) -> bool:
@@ -201,7 +201,7 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
         for what, sent in calls.items():
             answer = await case.client.call("POST", operation.url, **sent)
             where = {"operation": operation.path, "call": what}
-            served = answer.status < 300 and bool(goods(case, answer))
+            served = answer.status < 300 and bool(find_goods(case, answer))
             beyond = None if ours or served else "the interface says nothing about such a call"
             unpaid = answer.status == 402
             case.expect("RAIL-402-01", unpaid, "402", answer.status, exchange=answer, where=where, beyond=beyond)
@@ -215,7 +215,7 @@ async def _by_other_paths(case: Case, operation: Operation) -> None:
     head, _, last = operation.path.rpartition("/")
     for path in (f"{operation.path}/", f"{head}//{last}", f"{head}/{last.upper()}", f"{head}/./{last}"):
         answer = await case.client.call("POST", case.session.rail + path, json_body=operation.body)
-        handed = goods(case, answer) if answer.status < 300 else []
+        handed = find_goods(case, answer) if answer.status < 300 else []
         told, where = "402, or no result", {"operation": path}
         case.expect("RAIL-402-01", not handed, told, handed or answer.status, exchange=answer, where=where)
 

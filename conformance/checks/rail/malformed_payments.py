@@ -17,8 +17,8 @@ from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
 from conformance.judging.rail.refusals import challenged_again
 from conformance.oracles.x402 import faults_of_challenge
-from conformance.surfaces.rail.challenges import cache, entries, is_shareable, references
-from conformance.surfaces.rail.proofs import encoded, encoded_json
+from conformance.surfaces.rail.challenges import cache_control, entries, is_shareable, references
+from conformance.surfaces.rail.proofs import encode_base64, encode_json
 from conformance.surfaces.rail.purchase import lane_of
 from conformance.vocabulary.lanes.registry import FACTS
 
@@ -36,7 +36,7 @@ _PAYMENT_REQUIRED = 402
 def not_base64(token: str) -> Mapping[str, tuple[str, ...]]:
     """Return values that are not standard padded base64, by description. Two texts are two header fields."""
     text = json.dumps({"tx_id": _TX, "payment_reference": token}).encode()
-    good = encoded(text)
+    good = encode_base64(text)
     texts = {
         "plain text": "please",
         "the JSON itself": text.decode(),
@@ -45,7 +45,7 @@ def not_base64(token: str) -> Mapping[str, tuple[str, ...]]:
         "one character": "e",
         "cut after five characters": good[:5],
         "cut in the middle": good[: len(good) // 8 * 4 + 1],
-        "no padding": encoded(text + b" " * (len(text) % 3 == 0)).rstrip("="),
+        "no padding": encode_base64(text + b" " * (len(text) % 3 == 0)).rstrip("="),
         "the URL-safe alphabet": base64.urlsafe_b64encode(b'{"tx_id":"\xc3\xbf\xc3\xbf~~~~???"}').decode(),
         "padding in front": "==" + good,
         "padding inside": f"{good[:8]}={good[8:]}",
@@ -84,19 +84,19 @@ def not_json(token: str) -> Mapping[str, tuple[str, ...]]:
         "a form": b"tx_id=" + _TX.encode() + b"&payment_reference=" + token.encode(),
         "brackets without end": b"[" * (_LONG * 3 // 4),
     }
-    return {what: (encoded(body),) for what, body in bodies.items()}
+    return {what: (encode_base64(body),) for what, body in bodies.items()}
 
 
 def wrong_fields(token: str, base_token: str | None = None) -> Mapping[str, tuple[str, ...]]:
     """Return base64 of JSON that is not a proof of any lane, by description. Those of Base have a separate token."""
     right = {"tx_id": _TX, "payment_reference": token}
     base = {"authorization": {}, "signature": "0x" + "11" * 65, "challenge_token": base_token or token}
-    return {what: (encoded_json(value),) for what, value in _wrong_values(right, base).items()} | {
-        "duplicate members": (encoded(b'{"tx_id":"A",' + json.dumps(right).encode()[1:]),),
-        "deep nesting": (encoded(b'{"tx_id":' + b"[" * _DEEP + b"]" * _DEEP + b"}"),),
-        "a huge integer": (encoded(b'{"tx_id":' + b"9" * _DIGITS + b',"payment_reference":"x"}'),),
-        "a number out of range": (encoded(b'{"tx_id":1e999,"payment_reference":"x"}'),),
-        "half a surrogate pair": (encoded(b'{"tx_id":"\\ud800","payment_reference":"\\udfff"}'),),
+    return {what: (encode_json(value),) for what, value in _wrong_values(right, base).items()} | {
+        "duplicate members": (encode_base64(b'{"tx_id":"A",' + json.dumps(right).encode()[1:]),),
+        "deep nesting": (encode_base64(b'{"tx_id":' + b"[" * _DEEP + b"]" * _DEEP + b"}"),),
+        "a huge integer": (encode_base64(b'{"tx_id":' + b"9" * _DIGITS + b',"payment_reference":"x"}'),),
+        "a number out of range": (encode_base64(b'{"tx_id":1e999,"payment_reference":"x"}'),),
+        "half a surrogate pair": (encode_base64(b'{"tx_id":"\\ud800","payment_reference":"\\udfff"}'),),
     }
 
 
@@ -251,7 +251,7 @@ async def a_refusal_is_a_whole_challenge(case: Case) -> None:
         token = _token(unpaid)
         case.client.names.name(token, "PAYMENT_REFERENCE")
         proof = {"tx_id": _TX, "payment_reference": token}
-        for what, value in {"no proof": "please", "an invented transaction": encoded_json(proof)}.items():
+        for what, value in {"no proof": "please", "an invented transaction": encode_json(proof)}.items():
             case.client.names.name(value, "X_PAYMENT")
             headers = {"X-PAYMENT": value}
             answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
@@ -271,7 +271,7 @@ def _judge_form(case: Case, answer: Answer, beside: Sequence[Answer], where: Map
     is_two = version == 2 and version is not True
     case.expect("RAIL-402-03", is_two, "x402Version 2", version, exchange=answer, where=where)
     told, kept = "Cache-Control: no-store", not is_shareable(answer)
-    case.expect("RAIL-402-18", kept, told, cache(answer), exchange=answer, where=where)
+    case.expect("RAIL-402-18", kept, told, cache_control(answer), exchange=answer, where=where)
     told, found = "a body that keeps the schema", "; ".join(faults)
     case.expect("RAIL-402-21", not faults, told, found, exchange=answer, where=where)
     ours = case.profile.is_reference

@@ -36,7 +36,7 @@ from conformance.oracles.json_encodings import AS_SENT, OTHER_ENCODINGS, Encoder
 from conformance.outcome import ON_WORD, Inconclusive
 from conformance.surfaces.rail.paid_answers import ABSENT, result_of
 from conformance.surfaces.rail.purchase import Purchase
-from conformance.surfaces.rail.receipts import bought, claims_of, request_hashes, service_id_of
+from conformance.surfaces.rail.receipts import buy_receipt, claims_of, request_hashes, service_id_of
 
 _REQUEST_HASH = "request_hash"
 _NOTHING: Mapping[str, str] = {}
@@ -194,11 +194,11 @@ def _encoding(hashed: _Hashed, claims: Mapping[str, Any], names: Iterable[str]) 
 
 async def _bindings(seen: _Seen, operation: Operation) -> None:
     case, where = seen.case, {"operation": operation.path}
-    first = await _bound(seen, *await bought(case, operation))
+    first = await _bound(seen, *await buy_receipt(case, operation))
     hashes = [first.value]
     for body in operation.other_bodies:
         try:
-            another = await bought(case, operation, body=body)
+            another = await buy_receipt(case, operation, body=body)
         except Inconclusive:
             if not operation.is_guess:
                 raise
@@ -230,7 +230,7 @@ async def _with_query(seen: _Seen, operation: Operation, recipe: str | None) -> 
     # If the call is not served with a query, other checks judge that.
     with suppress(Inconclusive):
         if await probe_body(case.client, asked) is None:
-            await _bound(seen, *await bought(case, replace(asked, is_accepted=True)))
+            await _bound(seen, *await buy_receipt(case, replace(asked, is_accepted=True)))
 
 
 async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
@@ -244,7 +244,7 @@ async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
     for body in await session.find_once(name, lambda: unusual_bodies(session.client, operation)):
         # The operation may refuse the body only after the payment.
         with suppress(Inconclusive):
-            await _bound(seen, *await bought(case, sure, body=body))
+            await _bound(seen, *await buy_receipt(case, sure, body=body))
             break
     # Most unusual texts are only in the request. The hash of a result shows its encoding if the result repeats such a
     # text.
@@ -252,7 +252,7 @@ async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
     repeated = await session.find_once(name, lambda: repeated_body(session.client, operation))
     if repeated is not None:
         with suppress(Inconclusive):
-            await _bound(seen, *await bought(case, sure, body=repeated))
+            await _bound(seen, *await buy_receipt(case, sure, body=repeated))
 
 
 @dataclass(frozen=True, slots=True)

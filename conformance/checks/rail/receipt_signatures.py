@@ -13,7 +13,7 @@ from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.purchase import Purchase
-from conformance.surfaces.rail.receipts import bought
+from conformance.surfaces.rail.receipts import buy_receipt
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _SAMPLED = 24
@@ -44,7 +44,7 @@ async def receipt_verifies_offline(case: Case) -> None:
     changes = [case.rng.getrandbits(64) for _ in case.session.catalog.operations]
 
     async def for_operation(operation: Operation, seed: int) -> None:
-        served, token = await bought(case, operation)
+        served, token = await buy_receipt(case, operation)
         _judge_signature(case, served, token, in_set, in_did)
         keys = in_set or in_did
         if jose.fault_of(token, keys) is None:

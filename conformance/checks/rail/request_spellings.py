@@ -18,7 +18,7 @@ from conformance.http.raw import RawTransport
 from conformance.http.trust import context_of
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.paid_answers import ABSENT, goods, result_of
+from conformance.surfaces.rail.paid_answers import ABSENT, find_goods, result_of
 from conformance.surfaces.rail.purchase import purchase
 
 _ROW: Final = "RAIL-402-01"
@@ -86,7 +86,7 @@ class _Spelled:
         if answer is None:
             return
         case, where = self.case, {"operation": self.operation.path, "spelling": spelling.description}
-        handed = goods(case, answer) if _is_served(answer) else []
+        handed = find_goods(case, answer) if _is_served(answer) else []
         beyond = None
         if handed == ["the result"]:
             if not answer.object() or await self._is_elsewhere(spelling, answer):

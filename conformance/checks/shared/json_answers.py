@@ -11,7 +11,7 @@ from conformance.engine.quick_policy import sample
 from conformance.fuzz.corpora import JSON
 from conformance.http.client import Answer
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, json_text, literal_faults
-from conformance.surfaces.endpoints import Endpoint, endpoints
+from conformance.surfaces.endpoints import Endpoint, list_endpoints
 from conformance.surfaces.gateway.calls import CHECKOUT
 
 _ROWS = ("X-JSON-01", "X-JSON-02")
@@ -54,7 +54,7 @@ def _list_calls(endpoint: Endpoint) -> Iterator[_Call]:
 
 
 async def _judge_surface(case: Case, surface: str) -> None:
-    operations = [one for one in await endpoints(case, surface) if one.answers_json and _is_json_operation(one)]
+    operations = [one for one in await list_endpoints(case, surface) if one.answers_json and _is_json_operation(one)]
     calls = [(endpoint, call) for endpoint in operations for call in _list_calls(endpoint)]
     await run_concurrently(_make_call(case, *way) for way in case.sample(calls, lambda way: way[0].label))
     await run_concurrently(_send_good_body(case, endpoint) for endpoint in operations if endpoint.body)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.surfaces.webhooks.sales import MORE, Sale, deliveries, overpaid, sales
+from conformance.surfaces.webhooks.sales import MORE, PaidLink, deliveries, overpaid_link, paid_links
 
 
 @check(
@@ -25,7 +25,7 @@ async def a_network_has_three_spellings(case: Case) -> None:
     one. If the profile lists a network's spellings (`[networks.KEY]`), expects those.
     """
     bound_spellings = case.profile.network_label, case.profile.network_event
-    for sale in await sales(case):
+    for sale in await paid_links(case):
         key, link_chain = sale.link.order.network, sale.link.order.answer.object().get("chain")
         for delivery in deliveries(case, sale):
             event_chain = delivery.data.get("chain")
@@ -69,16 +69,16 @@ async def an_amount_is_the_same_everywhere(case: Case) -> None:
     page, and the same value as a text of decimal digits in the event. Pays a third link a little more than it asks. If
     an event reports that payment, expects the link's amount there as well.
     """
-    for sale in await sales(case):
+    for sale in await paid_links(case):
         _judge_events(case, sale, {})
         _judge_page(case, sale)
     # The event states what the link asked for, not what arrived (P-WH-01). A gateway need not accept the overpaid link.
-    overpaid_sale = await overpaid(case)
+    overpaid_sale = await overpaid_link(case)
     if overpaid_sale is not None:
         _judge_events(case, overpaid_sale, MORE)
 
 
-def _judge_events(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
+def _judge_events(case: Case, sale: PaidLink, where: Mapping[str, str]) -> None:
     microunits = sale.link.order.microunits
     for delivery in deliveries(case, sale):
         amount = delivery.data.get("amount_microunits")
@@ -86,7 +86,7 @@ def _judge_events(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
         case.expect("X-AMT-01", is_same, f'"{microunits}"', finding, exchange=delivery, where=where)
 
 
-def _judge_page(case: Case, sale: Sale) -> None:
+def _judge_page(case: Case, sale: PaidLink) -> None:
     microunits, before, page = sale.link.order.microunits, sale.link.before, sale.link.page
     page_amount = before.shown_amount(microunits)
     if page_amount is None and before.unseen_parts is not None:

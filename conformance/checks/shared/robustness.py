@@ -23,7 +23,7 @@ from conformance.http.trust import context_of
 from conformance.oracles.strict_json import is_json_type, literal_faults
 from conformance.outcome import Inconclusive
 from conformance.surfaces import json_rpc
-from conformance.surfaces.endpoints import Endpoint, endpoints
+from conformance.surfaces.endpoints import Endpoint, list_endpoints
 from conformance.surfaces.gateway.calls import CHECKOUT
 
 T = TypeVar("T")
@@ -168,7 +168,7 @@ class Barrage:
 
 
 async def _start_barrage(case: Case, surface: str) -> tuple[Barrage, list[Endpoint]]:
-    return Barrage(case, surface), await endpoints(case, surface)
+    return Barrage(case, surface), await list_endpoints(case, surface)
 
 
 def _merge_headers(endpoint: Endpoint, *fields: tuple[str, str]) -> list[tuple[str, str]]:

@@ -21,8 +21,8 @@ from conformance.judging.rail.repeated_proofs import judge_paid_proofs
 from conformance.oracles.keys import encode_base64url
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import read_token
-from conformance.surfaces.endpoints import Endpoint, endpoints
-from conformance.surfaces.gateway.calls import CHECKOUT, link
+from conformance.surfaces.endpoints import Endpoint, list_endpoints
+from conformance.surfaces.gateway.calls import CHECKOUT, create_link
 from conformance.surfaces.gateway.calls import token_of as checkout_token_of
 
 # Calls for an operation that only the target's OpenAPI document names.
@@ -152,7 +152,7 @@ async def keys_never_come_back(case: Case) -> None:
     secrets = _Secrets(case)
     keys = list(secrets.list_keys())
     calls: list[_Call] = []
-    for endpoint in await endpoints(case, "gateway"):
+    for endpoint in await list_endpoints(case, "gateway"):
         endpoint_calls = [call for name, key in keys for call in _list_credential_calls(endpoint, name, key)]
         if endpoint.body is not None:
             endpoint_calls += _list_body_calls(endpoint, *keys[-1])
@@ -167,7 +167,7 @@ async def cancel_secrets_never_come_back(case: Case) -> None:
     Creates a link. If it has a cancel secret, tries a wrong secret, cancels with the right one, and cancels again.
     Expects no secret in any answer except that of the creation.
     """
-    creation = await link(case)
+    creation = await create_link(case)
     secret = creation.object().get("cancel_secret")
     token = checkout_token_of(creation)
     if not isinstance(secret, str) or token is None:
@@ -197,7 +197,7 @@ async def payments_never_come_back(case: Case) -> None:
     """
     secrets = _Secrets(case)
     calls: list[_Call] = []
-    for endpoint in await endpoints(case, "rail"):
+    for endpoint in await list_endpoints(case, "rail"):
         text = secrets.make_up("X_PAYMENT")
         proof_value = base64.b64encode(b'{"tx_id":"' + text.encode() + b'","payment_reference":"x"}').decode()
         case.client.names.secret(proof_value, "X_PAYMENT_HEADER")
@@ -231,7 +231,7 @@ async def credentials_never_come_back_from_the_agent(case: Case) -> None:
     """
     key = _Secrets(case).make_up("MADE_UP_KEY", "weld_")
     calls: list[_Call] = []
-    for endpoint in await endpoints(case, "agent"):
+    for endpoint in await list_endpoints(case, "agent"):
         calls += _list_made_up_calls(case, endpoint, key)
     await run_concurrently((_judge(case, call) for call in _sample_calls(case, calls)), at_once=_AT_ONCE)
 
@@ -247,7 +247,7 @@ async def the_admin_token_never_comes_back(case: Case) -> None:
     key = _Secrets(case).make_up("MADE_UP_KEY", "weld_")
     token, reason = read_token(case)
     calls: list[_Call] = []
-    for endpoint in await endpoints(case, "control_plane"):
+    for endpoint in await list_endpoints(case, "control_plane"):
         calls += _list_made_up_calls(case, endpoint, key)
         if token is not None:
             headers = [("Authorization", f"Bearer {token}"), *([JSON] if endpoint.body is not None else [])]

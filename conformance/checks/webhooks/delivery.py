@@ -11,22 +11,22 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import OWN_PROCESSES, WAITS
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.orders import on_lane, opened, payer, way
+from conformance.surfaces.gateway.orders import memo_carrier, on_lane, open_link, payer
 from conformance.surfaces.restarts import leave_without_restart
-from conformance.surfaces.webhooks.over_restart import over_restart
-from conformance.surfaces.webhooks.own_destinations import Deleted
+from conformance.surfaces.webhooks.over_restart import restart_once
+from conformance.surfaces.webhooks.own_destinations import DeletedDestination
 from conformance.surfaces.webhooks.sales import (
-    Sale,
+    PaidLink,
     deliveries,
-    failures,
+    failed_deliveries,
     given_up_after,
-    heard,
-    heard_late,
-    sales,
-    sold,
+    paid_links,
+    pay_link,
+    wait_for_events,
+    wait_for_late_events,
 )
-from conformance.surfaces.webhooks.signatures import verification
-from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
+from conformance.surfaces.webhooks.signatures import verify_delivery
+from conformance.surfaces.webhooks.silence import UnpaidLink, judge_unwanted_events
 from conformance.webhook_receiver.inbox import Place
 
 _SETTLE_SECONDS = 1.5
@@ -50,13 +50,13 @@ async def a_confirmed_payment_is_delivered(case: Case) -> None:
     payment within the budget (`[budgets] paid`) at every destination of the link's tenant: by POST, at the configured
     URL, with a JSON object as the body. Expects none at another tenant's destination.
     """
-    for sale in await sales(case):
+    for sale in await paid_links(case):
         _judge_emission(case, sale, {"transaction": "named to the gateway at once"} if sale.named else {})
         _judge_arrivals(case, sale)
     _need_two_destinations(case, sale)
 
 
-def _need_two_destinations(case: Case, sale: Sale) -> None:
+def _need_two_destinations(case: Case, sale: PaidLink) -> None:
     if len(sale.places) == 1:
         case.mark_inconclusive(
             "WH-DELIV-08",
@@ -65,7 +65,7 @@ def _need_two_destinations(case: Case, sale: Sale) -> None:
         )
 
 
-def _judge_emission(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
+def _judge_emission(case: Case, sale: PaidLink, where: Mapping[str, str]) -> None:
     inbox = case.session.inbox
     deliveries, events = sale.deliveries(inbox), sale.confirmed(inbox)
     unreadable = [one for one in deliveries if one.fault is not None]
@@ -81,7 +81,7 @@ def _judge_emission(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
     case.expect("WH-DELIV-02", is_emitted, expectation, finding, exchange=exchange or sale.link.page, where=where)
 
 
-def _judge_arrivals(case: Case, sale: Sale) -> None:
+def _judge_arrivals(case: Case, sale: PaidLink) -> None:
     inbox, tenant = case.session.inbox, sale.link.order.tenant.name
     for delivery in sale.deliveries(inbox):
         arrival = delivery.arrival
@@ -127,7 +127,7 @@ async def a_failing_destination_holds_nobody_up(case: Case) -> None:
     other with 500. Expects the event at each other destination within the budget (`[budgets] paid`), counted from its
     arrival at the failing one. If that one does not answer, the time-out of an attempt (`[webhook] timeout`) is added.
     """
-    failed_sales = await failures(case)
+    failed_sales = await failed_deliveries(case)
     for sale, failing_place, extra_seconds in (
         (failed_sales.slow, failed_sales.slow_at, given_up_after(case)),
         (failed_sales.refused, failed_sales.refused_at, 0.0),
@@ -138,7 +138,7 @@ async def a_failing_destination_holds_nobody_up(case: Case) -> None:
                 await _judge_delay(case, sale, (failing_place, place), case.profile.budgets.paid + extra_seconds)
 
 
-async def _judge_delay(case: Case, sale: Sale, places: tuple[Place, Place], seconds: float) -> None:
+async def _judge_delay(case: Case, sale: PaidLink, places: tuple[Place, Place], seconds: float) -> None:
     """Judge that an event reached the second of two places in time, counted from its arrival at the first, if any."""
     inbox, (failing_place, place) = case.session.inbox, places
     failing_deliveries = sale.deliveries(inbox, failing_place)
@@ -181,14 +181,14 @@ async def a_restart_silences_no_payment(case: Case) -> None:
     destination had before the restart. If an administrator can, deletes one of a tenant's two destinations before the
     restart, and pays a link of that tenant after it. Expects the event at the other destination only.
     """
-    scene = await over_restart(case)
+    scene = await restart_once(case)
     if scene is None:
         leave_without_restart(case, "gateway")
         return
     lane_case = on_lane(case, scene.refused.lane)
-    sale = await heard(lane_case, await sold(lane_case, scene.waiting))
+    sale = await wait_for_events(lane_case, await pay_link(lane_case, scene.waiting))
     # The destination is not answering the first delivery of another sale just now, and a sender may deliver in order.
-    await heard_late(lane_case, (sale,))
+    await wait_for_late_events(lane_case, (sale,))
     where = {"restart": "before the payment"}
     await _judge_deleted_destination(lane_case, scene.deleted)
     _judge_emission(lane_case, sale, where)
@@ -197,7 +197,7 @@ async def a_restart_silences_no_payment(case: Case) -> None:
         case.mark_inconclusive("WH-SIG-04", "no event of the payment came, which WH-DELIV-02 judges")
     for event in events:
         try:
-            result = verification(case, event)
+            result = verify_delivery(case, event)
         except Inconclusive as reason:
             case.mark_inconclusive("WH-SIG-04", str(reason), exchange=event)
             continue
@@ -205,13 +205,13 @@ async def a_restart_silences_no_payment(case: Case) -> None:
         case.expect("WH-SIG-04", result.holds, expectation, None, exchange=event, hint=result.hint, where=where)
 
 
-async def _judge_deleted_destination(case: Case, destination: Deleted | None) -> None:
+async def _judge_deleted_destination(case: Case, destination: DeletedDestination | None) -> None:
     """Judge WH-DELIV-10 on a destination that was deleted before a restart."""
     if destination is None:
         case.mark_not_applicable("WH-DELIV-10", "no destination could be made and deleted before the restart")
         return
     try:
-        await (await payer(case)).settle(destination.waiting.bill, way(case))
+        await (await payer(case)).settle(destination.waiting.bill, memo_carrier(case))
         is_heard = await destination.kept_hears(destination.waiting, seconds=case.profile.budgets.paid)
     except Inconclusive as reason:
         case.mark_inconclusive("WH-DELIV-10", str(reason))
@@ -240,13 +240,15 @@ async def an_unpaid_link_is_told_of_nowhere(case: Case) -> None:
     Creates two links, loads their pages, and asks the target to cancel one of them, if it has such a call. Expects no
     payment.confirmed of either, while the event of another link, which is paid, arrives.
     """
-    control = (await failures(case)).refused
-    untouched_link, cancelled_link = await run_concurrently(opened(on_lane(case, control.lane)) for _ in range(2))
+    control = (await failed_deliveries(case)).refused
+    untouched_link, cancelled_link = await run_concurrently(open_link(on_lane(case, control.lane)) for _ in range(2))
     # The interface has no such call. A target without it refuses, and its link stays unpaid just the same.
     await case.client.call("POST", f"{cancelled_link.order.url.rstrip('/')}/abandon", json_body={})
     await asyncio.sleep(_SETTLE_SECONDS)
-    await judge_silence(
-        case, control.link, [Unpaid(untouched_link, "none"), Unpaid(cancelled_link, "none; it was to be cancelled")]
+    await judge_unwanted_events(
+        case,
+        control.link,
+        [UnpaidLink(untouched_link, "none"), UnpaidLink(cancelled_link, "none; it was to be cancelled")],
     )
 
 
@@ -261,7 +263,9 @@ async def payments_have_ids_of_their_own(case: Case) -> None:
 
     Reads the events of two payments. Expects that they share no id.
     """
-    first, second = [{str(delivery.id): delivery for delivery in deliveries(case, sale)} for sale in await sales(case)]
+    first, second = [
+        {str(delivery.id): delivery for delivery in deliveries(case, sale)} for sale in await paid_links(case)
+    ]
     common_ids = sorted(first.keys() & second.keys())
     case.expect(
         "WH-BODY-14",

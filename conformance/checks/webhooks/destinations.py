@@ -18,17 +18,25 @@ from conformance.engine.tenant_credentials import Credentials
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
 from conformance.surfaces.gateway.calls import brief
-from conformance.surfaces.gateway.orders import Opened, network_of, on_first_lane, on_lane, opened, paid_rightly, payer
+from conformance.surfaces.gateway.orders import (
+    OpenedLink,
+    network_of,
+    on_first_lane,
+    on_lane,
+    open_link,
+    pay_rightly,
+    payer,
+)
 from conformance.surfaces.webhooks.own_destinations import (
     HOST,
     address_of,
+    confirms_link,
+    create_destination,
     delete_quietly,
-    elsewhere,
-    made_destination,
+    explain_remote_target,
+    explain_unavailability,
     new_path,
-    received,
-    tells_of,
-    unavailable,
+    read_arrival,
 )
 from conformance.webhook_receiver.receiver import Receiver, bind_sockets
 from conformance.webhook_receiver.untrusted import UntrustedListener, untrusted_listener
@@ -81,7 +89,7 @@ async def some_destinations_get_nothing(case: Case) -> None:
     that the retry to the deleted one is refused, and that it gets nothing more, while the first one does.
     """
     admin = administrator(case)
-    if (reason := elsewhere(case)) is not None:
+    if (reason := explain_remote_target(case)) is not None:
         raise Inconclusive(reason)
     lane_case = on_lane(case, case.profile.claims.lanes[0])
     network = network_of(lane_case)
@@ -98,10 +106,10 @@ async def some_destinations_get_nothing(case: Case) -> None:
             *(address_of(case, one) + path for one in (staying_receiver, deleted_receiver)),
             untrusted_server.url,
         ):
-            ids += [await made_destination(admin, tenant, url)]
+            ids += [await create_destination(admin, tenant, url)]
         scene = _TenantDestinations(admin, tenant, staying_receiver, ids[0], deleted_receiver, ids[1], untrusted_server)
         # All three destinations exist before the payment, so each of them is due an event.
-        await paid_rightly(lane_case, await payer(lane_case), await opened(lane_case, network=network, tenant=tenant))
+        await pay_rightly(lane_case, await payer(lane_case), await open_link(lane_case, network=network, tenant=tenant))
         await _await_events(case, scene)
         await _judge_untrusted(case, scene)
         await _judge_deleted(case, scene)
@@ -124,7 +132,7 @@ async def each_of_many_destinations_hears(case: Case) -> None:
     that of the other link at none. If the other tenant's event reaches a destination of the profile, expects nothing of
     the first link there. If no such tenant can be made, other checks decide.
     """
-    reason = unavailable(case)
+    reason = explain_unavailability(case)
     if reason is None:
         try:
             await _judge_many_destinations(case)
@@ -153,8 +161,8 @@ async def _judge_many_destinations(case: Case) -> None:
         paths = [f"{path}/{number}" for number in range(_MOST_DESTINATIONS)]
         urls = [address_of(case, receiver) + one for one in paths]
         count_before = await _make_destinations(admin, tenant, urls[:_COUNT_BEFORE_LINK], ids)
-        own_link = await opened(lane_case, network=network, tenant=tenant)
-        other_link = await opened(lane_case, network=network)
+        own_link = await open_link(lane_case, network=network, tenant=tenant)
+        other_link = await open_link(lane_case, network=network)
         await asyncio.sleep(_CLOCK_STEP_SECONDS)
         # Destinations count that exist when the payment confirms, so those made after the link get the event, too.
         count = count_before + (
@@ -166,7 +174,7 @@ async def _judge_many_destinations(case: Case) -> None:
             raise Inconclusive("no destination on this machine is taken")
         await asyncio.sleep(_CACHE_SECONDS)
         link_payer = await payer(lane_case)
-        await run_concurrently(paid_rightly(lane_case, link_payer, link) for link in (own_link, other_link))
+        await run_concurrently(pay_rightly(lane_case, link_payer, link) for link in (own_link, other_link))
         await _judge_own_deliveries(case, receiver, paths[:count], own_link)
         await _judge_other_tenants(case, (receiver, path), own_link, other_link)
 
@@ -183,11 +191,11 @@ async def _make_destinations(admin: Administrator, tenant: Credentials, urls: Se
     return len(urls)
 
 
-async def _judge_own_deliveries(case: Case, receiver: Receiver, paths: Sequence[str], link: Opened) -> None:
+async def _judge_own_deliveries(case: Case, receiver: Receiver, paths: Sequence[str], link: OpenedLink) -> None:
     budget = case.profile.budgets.paid
 
     async def is_delivered(path: str) -> bool:
-        return bool(await receiver.next(lambda one: one.path == path and tells_of(one, link), seconds=budget))
+        return bool(await receiver.next(lambda one: one.path == path and confirms_link(one, link), seconds=budget))
 
     results = await run_concurrently((is_delivered(path) for path in paths), at_once=_MOST_DESTINATIONS)
     if not any(results):
@@ -200,7 +208,7 @@ async def _judge_own_deliveries(case: Case, receiver: Receiver, paths: Sequence[
 
 
 async def _judge_other_tenants(
-    case: Case, endpoint: tuple[Receiver, str], own_link: Opened, other_link: Opened
+    case: Case, endpoint: tuple[Receiver, str], own_link: OpenedLink, other_link: OpenedLink
 ) -> None:
     """Judge that each tenant's destinations got only events of that tenant's links. Both links are paid.
 
@@ -219,13 +227,13 @@ async def _judge_other_tenants(
         where = {"destinations": "those of tenants with the same payout address, and of others"}
         case.expect("WH-DELIV-01", not wrong_events, expectation, f"{len(wrong_events)}", exchange=sample, where=where)
     receiver, path = endpoint
-    own_arrivals = [one for one in receiver.arrivals if one.path.startswith(path) and received(one).confirms]
-    wrong_arrivals = [one for one in own_arrivals if not tells_of(one, own_link)]
+    own_arrivals = [one for one in receiver.arrivals if one.path.startswith(path) and read_arrival(one).confirms]
+    wrong_arrivals = [one for one in own_arrivals if not confirms_link(one, own_link)]
     where = {"destinations": "those of a tenant with the payout address of another one"}
     case.expect("WH-DELIV-01", not wrong_arrivals, expectation, f"{len(wrong_arrivals)}", where=where)
 
 
-async def _await_profile_event(case: Case, link: Opened) -> bool:
+async def _await_profile_event(case: Case, link: OpenedLink) -> bool:
     """Return whether a destination of the profile gets the link's event, without which silence proves nothing."""
     inbox, words = case.session.inbox, (link.order.mark, link.order.token)
     try:

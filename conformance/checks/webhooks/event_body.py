@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from conformance.engine.check import Case, check
 from conformance.oracles.webhook_signature import is_stale
 from conformance.pages import figures
-from conformance.surfaces.webhooks.sales import MORE, Sale, deliveries, overpaid, sales
+from conformance.surfaces.webhooks.sales import MORE, PaidLink, deliveries, overpaid_link, paid_links
 from conformance.surfaces.webhooks.signatures import header_of
 from conformance.webhook_receiver.inbox import CONFIRMED_TYPE, Received
 
@@ -22,9 +22,9 @@ _CLOCK_SECONDS = 1_500
 _DIGITS = re.compile(r"[0-9]+")
 
 
-async def list_confirming_deliveries(case: Case) -> Iterator[tuple[Sale, Received]]:
+async def list_confirming_deliveries(case: Case) -> Iterator[tuple[PaidLink, Received]]:
     """Return each payment.confirmed delivery of the lane's sales, with its sale."""
-    return iter([(sale, one) for sale in await sales(case) for one in deliveries(case, sale)])
+    return iter([(sale, one) for sale in await paid_links(case) for one in deliveries(case, sale)])
 
 
 def format_member(member: object) -> str:
@@ -49,7 +49,7 @@ async def an_event_says_what_it_is(case: Case) -> None:
     signature's time shows that the target's clock is right, `creation_time` may differ by at most 25 minutes from the
     target's time, the suite's time or that of the chain's newest block.
     """
-    for sale in await sales(case):
+    for sale in await paid_links(case):
         for delivery in sale.deliveries(case.session.inbox):
             event_type = delivery.event.get("type")
             # A target may send further types. A delivery without a type, or a sale without this type, breaks the row.
@@ -171,13 +171,13 @@ async def an_event_says_what_was_paid(case: Case) -> None:
         _judge_amount(case, sale, delivery, {})
     # The event states the link's amount, not what was paid (P-WH-01). More than a thousand also shows a thousands
     # separator.
-    overpaid_sale = await overpaid(case)
+    overpaid_sale = await overpaid_link(case)
     if overpaid_sale is not None:
         for delivery in deliveries(case, overpaid_sale):
             _judge_amount(case, overpaid_sale, delivery, MORE)
 
 
-def _judge_amount(case: Case, sale: Sale, delivery: Received, where: Mapping[str, str]) -> None:
+def _judge_amount(case: Case, sale: PaidLink, delivery: Received, where: Mapping[str, str]) -> None:
     amount, pretty = delivery.data.get("amount_microunits"), delivery.data.get("amount_pretty")
     is_decimal = isinstance(amount, str) and _DIGITS.fullmatch(amount) is not None and amount.isascii()
     case.expect(

@@ -18,7 +18,7 @@ from conformance.surfaces import json_rpc
 from conformance.surfaces.agent import A2A, Agent, Subject, agent_of, answers
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.gateway.orders import on_lane
-from conformance.surfaces.webhooks.sales import deliveries, sales
+from conformance.surfaces.webhooks.sales import deliveries, paid_links
 from conformance.webhook_receiver.inbox import Received
 
 # As long as an event of the gateway may take after its payment is seen, and as long again.
@@ -60,7 +60,7 @@ async def _find_control_event(case: Case) -> Received:
     reasons = []
     for lane in case.profile.claims.lanes:
         try:
-            return deliveries(case, (await sales(on_lane(case, lane)))[0])[0]
+            return deliveries(case, (await paid_links(on_lane(case, lane)))[0])[0]
         except Inconclusive as reason:
             reasons.append(f"{lane}: {reason}")
     raise Inconclusive("; ".join(reasons) or "the profile claims no lane, so that nothing can be paid")

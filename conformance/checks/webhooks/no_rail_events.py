@@ -9,7 +9,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import WAITS
 from conformance.oracles.addresses import is_address
 from conformance.surfaces.rail.purchase import Purchase, purchase
-from conformance.surfaces.webhooks.sales import deliveries, sales
+from conformance.surfaces.webhooks.sales import deliveries, paid_links
 from conformance.vocabulary.lanes.registry import FACTS
 
 # As long as an event of the gateway may take after its payment is seen, and as long again.
@@ -34,7 +34,7 @@ async def the_rail_tells_nobody(case: Case) -> None:
     at the same destinations.
     """
     # Silence proves something only at a destination that demonstrably receives events.
-    control = deliveries(case, (await sales(case))[0])[0]
+    control = deliveries(case, (await paid_links(case))[0])[0]
     call = await purchase(case, case.session.catalog.operations[0], case.lane)
     await asyncio.sleep(_WAIT_SECONDS)
     words = tuple(_list_unique_texts(case.lane, call))

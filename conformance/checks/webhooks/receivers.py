@@ -19,12 +19,12 @@ from conformance.surfaces.webhooks.deliveries import (
     STYLES,
     Delivery,
     Event,
-    forgeries,
-    oddly_written,
-    reserialised,
+    forge_deliveries,
+    reserialise,
     with_members,
+    write_oddly,
 )
-from conformance.surfaces.webhooks.under_test import UNBOUND_EFFECTS, Sender, refusal, sender, success
+from conformance.surfaces.webhooks.under_test import UNBOUND_EFFECTS, Sender, is_refusal, is_success, sender
 
 _REDELIVERY_SECONDS = 1.5
 # Copies at once, and rounds. A race between two deliveries shows rarely, so each is repeated.
@@ -79,7 +79,7 @@ async def wrong_signatures_have_no_effect(case: Case) -> None:
     another string or time. Expects no effect. Then delivers a genuine event after its forgery, and expects its effect.
     """
     sender_role = await sender(case)
-    forged_deliveries = forgeries(sender_role.signer, sender_role.event, sender_role.now())
+    forged_deliveries = forge_deliveries(sender_role.signer, sender_role.event, sender_role.now())
     await _judge_refused_deliveries(sender_role, "WH-RECV-02", forged_deliveries)
     # A receiver that stores the id before it verifies the signature lets a forger block the genuine event.
     event = sender_role.event()
@@ -170,14 +170,14 @@ async def raw_bytes_are_verified(case: Case) -> None:
     """
     sender_role = await sender(case)
     await _judge_refused_deliveries(
-        sender_role, "WH-RECV-05", reserialised(sender_role.signer, sender_role.event, sender_role.now())
+        sender_role, "WH-RECV-05", reserialise(sender_role.signer, sender_role.event, sender_role.now())
     )
     for style in STYLES:
         event = sender_role.event()
         delivery = replace(sender_role.signer, style=style).sign(event, sender_role.now())
         await _judge_accepted_delivery(sender_role, "WH-RECV-05", delivery, {"delivery": f"genuine, {style}"})
     event = sender_role.event()
-    odd_delivery = sender_role.signer.over(event, oddly_written(event), sender_role.now())
+    odd_delivery = sender_role.signer.over(event, write_oddly(event), sender_role.now())
     await _judge_accepted_delivery(sender_role, "WH-RECV-05", odd_delivery, {"delivery": "genuine, oddly written"})
 
 
@@ -265,7 +265,7 @@ async def _judge_refused_deliveries(
         where, beyond = {"delivery": description}, (open_points or {}).get(description)
         if sender_role.receiver.effects is not None:
             await _judge_effects(sender_role, row, delivery.event_id, 0, answer, where, beyond=beyond)
-        elif refusal(answer):
+        elif is_refusal(answer):
             _judge(sender_role, row, True, "refused with a client error", outcome, answer, where)
         else:
             reason = f"{description}: {outcome}, which does not show whether it had an effect; {UNBOUND_EFFECTS}"
@@ -278,11 +278,11 @@ async def _judge_accepted_delivery(
     """Send a delivery that must be accepted, and judge that by its effect if effects can be queried."""
     answer, outcome = await sender_role.answered(delivery)
     if sender_role.receiver.effects is None or answer is None:
-        holds = answer is not None and success(answer)
+        holds = answer is not None and is_success(answer)
         _judge(sender_role, row, holds, "a success", outcome, answer, where, beyond=beyond)
         return
-    count = await sender_role.effects_within(delivery.event_id, taken=success(answer))
-    if not count and success(answer):
+    count = await sender_role.effects_within(delivery.event_id, taken=is_success(answer))
+    if not count and is_success(answer):
         # A slow receiver is not a broken one. The count is final only if the receiver is shown to keep up.
         await sender_role.keeps_up(f"{outcome}, and no effect in time")
         count = await sender_role.effects(delivery.event_id, again=True)
@@ -292,7 +292,7 @@ async def _judge_accepted_delivery(
 async def _judge_tolerated_delivery(sender_role: Sender, delivery: Delivery, where: Mapping[str, str]) -> None:
     """Send a delivery whose effect is the receiver's choice, and judge that it is accepted without an error."""
     answer, outcome = await sender_role.answered(delivery)
-    _judge(sender_role, "WH-RECV-03", answer is not None and success(answer), "a success", outcome, answer, where)
+    _judge(sender_role, "WH-RECV-03", answer is not None and is_success(answer), "a success", outcome, answer, where)
 
 
 async def _judge_effects(

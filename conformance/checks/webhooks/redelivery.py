@@ -16,11 +16,11 @@ from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.judging.webhook_times import judge_time
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.orders import again, on_lane
-from conformance.surfaces.webhooks.over_restart import over_restart
-from conformance.surfaces.webhooks.own_destinations import Deleted, deleted_destination
-from conformance.surfaces.webhooks.sales import Sale, failures, given_up_after, heard_late
-from conformance.surfaces.webhooks.signatures import header_of, verification
+from conformance.surfaces.gateway.orders import look_again, on_lane
+from conformance.surfaces.webhooks.over_restart import restart_once
+from conformance.surfaces.webhooks.own_destinations import DeletedDestination, deleted_destination
+from conformance.surfaces.webhooks.sales import PaidLink, failed_deliveries, given_up_after, wait_for_late_events
+from conformance.surfaces.webhooks.signatures import header_of, verify_delivery
 from conformance.webhook_receiver.inbox import Place, Received
 
 _MARGIN_SECONDS = 2.0
@@ -45,23 +45,23 @@ async def one_payment_is_one_event(case: Case) -> None:
     Pays two links and lets the first delivery to one destination fail. Then loads the pages again and sends the
     transactions to the gateway. Expects an event of each payment, and that all deliveries of a payment have one id.
     """
-    failed_sales = await failures(case)
-    await heard_late(case, (failed_sales.slow, failed_sales.refused))
+    failed_sales = await failed_deliveries(case)
+    await wait_for_late_events(case, (failed_sales.slow, failed_sales.refused))
     _judge_reports(case, (failed_sales.slow, failed_sales.refused))
     for sale in (failed_sales.slow, failed_sales.refused):
-        await again(case, sale.link)
+        await look_again(case, sale.link)
         # The interface has no such calls. In a target that has them, a second look at the payment may write a second
         # event.
         url = sale.link.order.url.rstrip("/")
         await case.client.call("POST", f"{url}/verify", json_body={"tx_id": sale.tx_id})
         await case.client.call("GET", f"{url}/status")
-        await again(case, sale.link)
+        await look_again(case, sale.link)
     await asyncio.sleep(_SETTLE_SECONDS)
     for sale in (failed_sales.slow, failed_sales.refused):
         _judge_single_id(case, sale)
 
 
-def _judge_reports(case: Case, sales: Sequence[Sale]) -> None:
+def _judge_reports(case: Case, sales: Sequence[PaidLink]) -> None:
     """Judge WH-DELIV-02 on sales that were paid in the same way.
 
     Raises:
@@ -80,7 +80,7 @@ def _judge_reports(case: Case, sales: Sequence[Sale]) -> None:
         )
 
 
-def _judge_single_id(case: Case, sale: Sale) -> None:
+def _judge_single_id(case: Case, sale: PaidLink) -> None:
     events = sale.confirmed(case.session.inbox)
     if not events:
         return
@@ -117,7 +117,7 @@ async def a_failed_delivery_is_made_again(case: Case) -> None:
     event.
     """
     failed_attempts, deleted_destination_scene = await _gather_failed_attempts(case)
-    await heard_late(case, [attempt.sale for attempt in failed_attempts])
+    await wait_for_late_events(case, [attempt.sale for attempt in failed_attempts])
     clock_reason = await _let_pause_pass(case, failed_attempts, deleted_destination_scene)
     await _judge_dropped_deliveries(case, deleted_destination_scene)
     _judge_reports(case, [attempt.sale for attempt in failed_attempts])
@@ -142,7 +142,7 @@ class _FailedAttempt:
     """A sale whose first delivery to one destination failed, and how the report names it."""
 
     place: Place
-    sale: Sale
+    sale: PaidLink
     where: Mapping[str, str]
 
     def list_deliveries(self, case: Case) -> Sequence[Received]:
@@ -152,18 +152,18 @@ class _FailedAttempt:
         ]
 
 
-async def _gather_failed_attempts(case: Case) -> tuple[Sequence[_FailedAttempt], Deleted | None]:
+async def _gather_failed_attempts(case: Case) -> tuple[Sequence[_FailedAttempt], DeletedDestination | None]:
     """Return the sales and the deleted destination, if any.
 
     The sale whose delivery was not answered comes first. Sales from before a restart, if any, come last.
     """
     try:
-        scene = await over_restart(case)
+        scene = await restart_once(case)
     except Inconclusive as reason:
         case.note(f"no event was followed over a restart: {reason}")
         scene = None
     failed_sales, refusal_place = (
-        await failures(case) if scene is None else scene.afterwards,
+        await failed_deliveries(case) if scene is None else scene.afterwards,
         {"first attempt": "answered with 500"},
     )
     attempts = [
@@ -215,7 +215,7 @@ def _judge_new_signature(case: Case, redelivery: Received, where: Mapping[str, s
         finding = "no signature header with a time and a v1"
         case.expect("WH-SIG-07", False, "a v1 that verifies", finding, exchange=redelivery, where=where)
         return
-    result = verification(case, redelivery)
+    result = verify_delivery(case, redelivery)
     finding = "it verifies" if result.holds else "it does not verify"
     case.expect(
         "WH-SIG-07", result.holds, "a v1 that verifies", finding, exchange=redelivery, hint=result.hint, where=where
@@ -252,7 +252,7 @@ def _list_changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[st
     return ["id"] * (first.get("id") != later.get("id")) + data_changes
 
 
-async def _judge_dropped_deliveries(case: Case, destination: Deleted | None) -> None:
+async def _judge_dropped_deliveries(case: Case, destination: DeletedDestination | None) -> None:
     """Judge WH-DELIV-10 on the waiting delivery to a destination that was deleted between two attempts."""
     if destination is None:
         case.mark_not_applicable("WH-DELIV-10", "no destination could be made and deleted between two attempts")
@@ -268,7 +268,9 @@ async def _judge_dropped_deliveries(case: Case, destination: Deleted | None) -> 
         )
 
 
-async def _let_pause_pass(case: Case, attempts: Sequence[_FailedAttempt], destination: Deleted | None) -> str | None:
+async def _let_pause_pass(
+    case: Case, attempts: Sequence[_FailedAttempt], destination: DeletedDestination | None
+) -> str | None:
     """Wait for the end of the first attempts and of the pause; return why time cannot pass for this target, or None."""
     # The pause counts from the end of an attempt (P-WH-08), so the clock must not move before the target gave up.
     await asyncio.gather(*(_await_failure(case, one) for one in attempts))

@@ -13,14 +13,14 @@ from conformance.engine.tenant_credentials import Credentials
 from conformance.oracles.webhook_signature import SignatureHeader, verify
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator
-from conformance.surfaces.gateway.orders import network_of, on_first_lane, opened, payer, way
-from conformance.surfaces.webhooks.constructions import usual_string
+from conformance.surfaces.gateway.orders import memo_carrier, network_of, on_first_lane, open_link, payer
+from conformance.surfaces.webhooks.constructions import find_usual_string
 from conformance.surfaces.webhooks.mac_keys import mac_key
 from conformance.surfaces.webhooks.own_destinations import (
+    confirms_link,
+    explain_unavailability,
     own_destination,
-    received,
-    tells_of,
-    unavailable,
+    read_arrival,
 )
 from conformance.surfaces.webhooks.signatures import usable_header
 from conformance.webhook_receiver.inbox import Received
@@ -45,7 +45,7 @@ async def a_rotated_secret_signs_no_more(case: Case) -> None:
     its event must verify with the destination's secret. Rotates the secret twice, and pays a link after each rotation.
     Expects that v1 verifies with the newest secret. If no secret can be rotated, other checks decide.
     """
-    reason = unavailable(case)
+    reason = explain_unavailability(case)
     if reason is None:
         try:
             await _judge_rotations(case)
@@ -99,12 +99,12 @@ async def _pay_and_await_event(case: Case, receiver: Receiver, tenant: Credentia
     Raises:
         Inconclusive: No event arrived, which WH-DELIV-02 judges.
     """
-    link = await opened(case, network=network_of(case), tenant=tenant)
-    case.client.names.name(await (await payer(case)).settle(link.bill, way(case)), "TX_ID")
-    arrivals = await receiver.next(lambda one: tells_of(one, link), seconds=case.profile.budgets.paid)
+    link = await open_link(case, network=network_of(case), tenant=tenant)
+    case.client.names.name(await (await payer(case)).settle(link.bill, memo_carrier(case)), "TX_ID")
+    arrivals = await receiver.next(lambda one: confirms_link(one, link), seconds=case.profile.budgets.paid)
     if not arrivals:
         raise Inconclusive("no event reached a newly configured destination, which WH-DELIV-02 judges")
-    return received(arrivals[0])
+    return read_arrival(arrivals[0])
 
 
 async def _rotate(admin: Administrator, tenant: Credentials, destination: str) -> str:
@@ -126,7 +126,7 @@ def _find_signed_string(case: Case, event: Received, secret: str) -> str:
         Inconclusive: v1 does not verify with the secret of a newly configured destination.
     """
     header, body = usable_header(case, event), event.arrival.body
-    string = case.profile.webhook_bindings.signed_string or usual_string(header, _derive_key(case, secret), body)
+    string = case.profile.webhook_bindings.signed_string or find_usual_string(header, _derive_key(case, secret), body)
     if string is None or "{body}" not in string or not _is_valid(case, header, secret, string, body):
         raise Inconclusive("v1 of the control, an event before the rotation, does not verify, which WH-SIG-04 judges")
     return string

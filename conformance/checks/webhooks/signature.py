@@ -6,7 +6,7 @@ from conformance.engine.check import Case, check
 from conformance.judging.webhook_times import judge_time
 from conformance.oracles.webhook_signature import HeaderFault, verify
 from conformance.outcome import Inconclusive
-from conformance.surfaces.webhooks.sales import deliveries, sales
+from conformance.surfaces.webhooks.sales import deliveries, paid_links
 from conformance.surfaces.webhooks.signatures import (
     header_name,
     header_of,
@@ -14,7 +14,7 @@ from conformance.surfaces.webhooks.signatures import (
     place_of,
     signed_string,
     usable_header,
-    verification,
+    verify_delivery,
 )
 from conformance.webhook_receiver.inbox import Received
 
@@ -28,7 +28,7 @@ _LAST_SECOND = 10**11
 
 async def list_confirming_deliveries(case: Case) -> list[Received]:
     """Return each payment.confirmed delivery of the lane's sales."""
-    return [one for sale in await sales(case) for one in deliveries(case, sale)]
+    return [one for sale in await paid_links(case) for one in deliveries(case, sale)]
 
 
 @check(
@@ -78,7 +78,7 @@ async def a_signature_verifies(case: Case) -> None:
     body is changed. A signature over a rewritten form of the event fails.
     """
     for delivery in await list_confirming_deliveries(case):
-        result = verification(case, delivery)
+        result = verify_delivery(case, delivery)
         where = {"destination": place_of(delivery).name}
         expectation = f"v1 over {result.string!r} with the destination's secret"
         finding = "it verifies" if result.holds else "it does not verify"
@@ -139,7 +139,7 @@ async def destinations_have_secrets_of_their_own(case: Case) -> None:
     none verifies with the other destination's secret.
     """
     is_judged = False
-    for sale in await sales(case):
+    for sale in await paid_links(case):
         for delivery in deliveries(case, sale):
             for other_place in sale.places:
                 place = place_of(delivery)

@@ -24,13 +24,13 @@ from conformance.lanes.networks import is_here
 from conformance.log.events import EventLog
 from conformance.outcome import Exit
 from conformance.surfaces.agent.paths import VERIFY
-from conformance.surfaces.agent.probing import AgentFound, probe_agent
+from conformance.surfaces.agent.probing import DiscoveredAgent, probe_agent
 from conformance.surfaces.control_plane.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
-from conformance.surfaces.control_plane.probing import HubFound, probe_hub
+from conformance.surfaces.control_plane.probing import DiscoveredHub, probe_hub
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY
-from conformance.surfaces.gateway.probing import GatewayFound, probe_gateway
-from conformance.surfaces.measuring import measure
-from conformance.surfaces.profile_draft import claimed_lanes, offered_by, render
+from conformance.surfaces.gateway.probing import DiscoveredGateway, probe_gateway
+from conformance.surfaces.measuring import measure_limit
+from conformance.surfaces.profile_draft import claimed_lanes, offered_networks, render
 from conformance.surfaces.rail.probing import probe_rail
 from conformance.target import (
     Pace,
@@ -86,7 +86,7 @@ def initialise(
     if not surfaces:
         click.echo("weldproof init: no known surface answered; nothing written", err=True)
         ctx.exit(Exit.NO_VERDICT)
-    tables, notes = with_networks(_chain_tables(chain), offered_by(surfaces))
+    tables, notes = with_networks(_chain_tables(chain), offered_networks(surfaces))
     for line in notes:
         click.echo(f"  {one_line(line, 600)}", err=True)
     budgets = {name: value for name, value in (("request", timeout), ("wait_for_expiry", wait_for_expiry)) if value}
@@ -171,7 +171,7 @@ def _print_rail(rail: Mapping[str, Any], output: Path) -> None:
             )
 
 
-def _print_agent(agent: AgentFound, output: Path) -> None:
+def _print_agent(agent: DiscoveredAgent, output: Path) -> None:
     names = ", ".join(sorted(agent.bindings)) or "nothing"
     click.echo(f"Wrote {output}: an agent at {agent.url}; detected: {names}.")
     if agent.open is not None:
@@ -182,7 +182,7 @@ def _print_surfaces(surfaces: Mapping[str, Any], output: Path, chain: Mapping[st
     if "rail" in surfaces:
         _print_rail(surfaces["rail"], output)
     if "gateway" in surfaces:
-        gateway: GatewayFound = surfaces["gateway"]
+        gateway: DiscoveredGateway = surfaces["gateway"]
         names = ", ".join(sorted(gateway.bindings)) or "nothing"
         click.echo(f"Wrote {output}: a gateway at {gateway.url}; detected: {names}.")
         if gateway.receipts_only:
@@ -192,7 +192,7 @@ def _print_surfaces(surfaces: Mapping[str, Any], output: Path, chain: Mapping[st
     if "agent" in surfaces:
         _print_agent(surfaces["agent"], output)
     if "control_plane" in surfaces:
-        hub: HubFound = surfaces["control_plane"]
+        hub: DiscoveredHub = surfaces["control_plane"]
         click.echo(f"Wrote {output}: a control plane at {hub.url}.")
         if "token" not in hub.bindings:
             click.echo(
@@ -233,7 +233,9 @@ async def _probe(
                 continue
             credentials = next(iter(tenants.values()), {})
             for path, body in _busiest_operations(gateway, agent):
-                await measure(client, transport.pacer, url + path, body, credentials if gateway is not None else {})
+                await measure_limit(
+                    client, transport.pacer, url + path, body, credentials if gateway is not None else {}
+                )
             if gateway is not None:
                 surfaces["gateway"] = gateway
             if rail is not None:
@@ -267,7 +269,7 @@ def _describe_cost(operation: str, limit: int) -> str:
 
 
 def _busiest_operations(
-    gateway: GatewayFound | None, agent: AgentFound | None
+    gateway: DiscoveredGateway | None, agent: DiscoveredAgent | None
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the operations that a run calls most, each with a body for measuring its rate limit."""
     if gateway is not None:

@@ -1,4 +1,4 @@
-"""Paying a checkout link: what its page asks for, the transfer, and the wait until the page shows Paid."""
+"""Payment of a checkout link: the demand on its page, the transfer, and the wait until the page shows Paid."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from conformance.engine.session import Session
 from conformance.http.client import Client
 from conformance.lanes.signed_payment import Fate, SignsBills
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.paying import PaymentRefused, demand_of, wait_for_paid
+from conformance.surfaces.gateway.paying import PaymentRefused, read_demand, wait_for_paid
 
 Agree = Callable[[int, str, str], Awaitable[None]]
 
-# Lines of a page that are kept, and letters of each; a page's text is its own affair.
+# Number of stored lines of a page, and characters of each. A page chooses its text, and must not fill the file.
 _MOST_LINES: Final = 50
 _LONGEST_LINE: Final = 500
 
@@ -26,12 +26,12 @@ async def pay_link(session: Session, client: Client, attempt: Attempt, agree: Ag
     """Pay the link of a checkout page and wait until the page shows Paid; see `finish_link`.
 
     Raises:
-        PaymentRefused: The page cannot be paid as it stands, or the amount is not agreed to; nothing was paid.
-        Inconclusive: A node or a browser could not do its part; nothing was paid.
-        Unreachable: The page's host gave no answer; nothing was paid.
+        PaymentRefused: The page must not be paid, or the user did not agree to the amount; nothing was paid.
+        Inconclusive: A node or a browser did not work; nothing was paid.
+        Unreachable: The page's host did not answer; nothing was paid.
     """
     url = attempt.address.url
-    demand = await demand_of(session, client, url, attempt.lane, attempt.steps.say, agree)
+    demand = await read_demand(session, client, url, attempt.lane, attempt.steps.say, agree)
     bill = demand.bill
     attempt.begin(
         channel=Channel.CHECKOUT,
@@ -43,9 +43,13 @@ async def pay_link(session: Session, client: Client, attempt: Attempt, agree: Ag
         reference=bill.memo,
         entry={"asset": bill.asset},
         worth_until=int(time.time()),
+        # A page may already contain words such as "Paid" before the payment. Only new lines count
+        # later.
         paid_lines=[line[:_LONGEST_LINE] for line in sorted(demand.paid_lines)[:_MOST_LINES]],
     )
     attempt.payer = payer = await session.payers.for_gateway(demand.lane)
+    # The node's own chain id is compared with the page's network, so that no money goes to another
+    # chain.
     demand.check_chain(payer.caip2)
     till = await session.payers.for_checkout(demand.lane)
     if not isinstance(till, SignsBills):
@@ -58,12 +62,12 @@ async def pay_link(session: Session, client: Client, attempt: Attempt, agree: Ag
 
 
 async def finish_link(session: Session, client: Client, attempt: Attempt) -> dict[str, Any]:
-    """Bring a signed payment of a link to its page, from wherever an earlier process left it.
+    """Complete a signed payment of a link from the state that an earlier process left.
 
     Raises:
         PaymentOpen: The page does not show Paid yet.
         PaymentRefused: The chain shows that nothing was paid.
-        Inconclusive: The node refused the transaction that was never sent before; nothing was paid.
+        Inconclusive: The node refused the transaction at its first sending; nothing was paid.
     """
     if attempt.payment.record.state is State.SIGNED:
         await attempt.bring_to_chain()
@@ -76,8 +80,8 @@ async def finish_link(session: Session, client: Client, attempt: Attempt) -> dic
         attempt.payment.save(last_answer="the page does not show Paid")
         payment_text = f"paid by {tx_id}" if is_paid else f"{tx_id} is signed, but not on the chain yet"
         raise PaymentOpen(
-            f"{payment_text}, but the page does not show Paid. A payment that arrived too late is listed for the shop, where "
-            f"the transaction id identifies it"
+            f"{payment_text}, but the page does not show Paid. A payment that arrived too late is listed for the "
+            f"shop, where the transaction id identifies it"
         )
     if attempt.payment.record.state is State.SIGNED:
         await _refuse_foreign(attempt)
@@ -99,10 +103,10 @@ async def finish_link(session: Session, client: Client, attempt: Attempt) -> dic
 
 
 async def _refuse_foreign(attempt: Attempt) -> None:
-    """Take a page's Paid for this payment's only if the chain shows it: another one may have paid the link.
+    """Check on the chain that a page's Paid is caused by this payment, since another one may have paid the link.
 
     Raises:
-        PaymentOpen: It is not on the chain yet, or the chain cannot be asked.
+        PaymentOpen: The payment is not on the chain yet, or the chain cannot be asked.
         PaymentRefused: The chain shows that nothing was paid.
     """
     fate = await attempt.look_on_chain()
@@ -111,6 +115,6 @@ async def _refuse_foreign(attempt: Attempt) -> None:
         raise PaymentRefused(f"the page shows Paid by another payment, and this one is {fate}. Nothing was paid")
     if fate is not Fate.LANDED:
         raise PaymentOpen(
-            f"the page shows Paid, perhaps by another payment: {attempt.signed_payment.tx_id} is not final on the chain. If it "
-            "gets there, it is listed for the shop, which the transaction id shows it"
+            f"the page shows Paid, perhaps by another payment: {attempt.signed_payment.tx_id} is not final on the "
+            "chain. If it becomes final, the shop finds it by the transaction id"
         )

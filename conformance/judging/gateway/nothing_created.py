@@ -14,14 +14,14 @@ from conformance.surfaces.gateway.calls import (
     Creation,
     brief,
     is_created,
-    named,
+    name_live_values,
     payable,
     post,
     resource_body,
     target_of,
     token_of,
 )
-from conformance.surfaces.gateway.unbound import asked_for
+from conformance.surfaces.gateway.unbound import explain_open_value
 
 # Amounts of an honest link and of one that is refused: what was made shows which of them was asked for.
 HONEST, REFUSED = 2.5, 1.25
@@ -42,13 +42,13 @@ async def nothing_created(
     }
     if refused.path == RESOURCES:
         # The same body, without a key: a name that must be new still is.
-        named(case, free := await post(send, Creation(RESOURCES, body, refused.tenant)))
+        name_live_values(case, free := await post(send, Creation(RESOURCES, body, refused.tenant)))
         found = brief(free)
         case.expect(row, is_created(case, free), "the name still free", found, exchange=free, where=where)
         body = {**body, **resource_body(case)}
     answer = await post(send, Creation(refused.path, body, refused.tenant, refused.key))
-    named(case, answer)
-    open_point = None if is_created(case, answer) else asked_for(case.profile, refused.path, answer)
+    name_live_values(case, answer)
+    open_point = None if is_created(case, answer) else explain_open_value(case.profile, refused.path, answer)
     if open_point is not None:
         case.mark_inconclusive(row, open_point, exchange=answer)
         return

@@ -9,7 +9,7 @@ from typing import Final
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.surfaces.gateway.calls import CHECKOUT, brief
-from conformance.surfaces.gateway.orders import Opened
+from conformance.surfaces.gateway.orders import OpenedLink
 
 _ROW: Final = "GW-CHK-19"
 ATTESTED: Final = ("settlement_attestation", "settlement_attestation_jws")
@@ -23,7 +23,7 @@ REPLICA_SECONDS: Final = 3.0
 _LOOK_SECONDS = 0.2
 
 
-async def paid_status(case: Case, link: Opened) -> Answer | None:
+async def paid_status(case: Case, link: OpenedLink) -> Answer | None:
     """Return the status of a link whose page says Paid, as soon as it is paid and attested, or as it is in the end.
 
     Returns:
@@ -51,7 +51,7 @@ async def status_at_end(case: Case, status: Callable[[], Awaitable[Answer]]) -> 
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def judge_same_status(case: Case, link: Opened, before: Answer | None, where: Mapping[str, str]) -> None:
+async def judge_same_status(case: Case, link: OpenedLink, before: Answer | None, where: Mapping[str, str]) -> None:
     """Judge that the status of a paid link is as it was: its transaction and attestation, too."""
     if before is None:
         case.mark_not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
@@ -67,7 +67,7 @@ async def judge_same_status(case: Case, link: Opened, before: Answer | None, whe
     case.expect(_ROW, held, "the same as before", found, exchange=after, where=where)
 
 
-async def judge_abandoned(case: Case, link: Opened, tx_id: str) -> None:
+async def judge_abandoned(case: Case, link: OpenedLink, tx_id: str) -> None:
     """Judge that a payer's word calls no link off whose payment is on its way (P-CK-07).
 
     What a target sees of a node's pool is its own affair: it is judged where it says itself that it knows the payment,

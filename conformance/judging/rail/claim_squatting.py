@@ -15,7 +15,7 @@ from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.judging.rail.refusals import honest_payment_is_served
-from conformance.surfaces.rail.forgeries import forgeries
+from conformance.surfaces.rail.forgeries import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
 
@@ -42,7 +42,7 @@ async def owner_is_served(case: Case, row: str, invent: Callable[[bytes], str], 
     proof = await pay(case, quote, case.lane)
     tx_id, token = proof["tx_id"], proof["payment_reference"]
     invented = [invent(case.rng.randbytes(size)) for _ in range(_INVENTED)]
-    forged = [text for _, text in forgeries(case, quote)]
+    forged = [text for _, text in forge_tokens(case, quote)]
     wrong = [
         *({"tx_id": other, "payment_reference": token} for other in invented),
         *({"tx_id": tx_id, "payment_reference": text} for text in _taken(strangers, _FOREIGN)),

@@ -10,8 +10,8 @@ from conformance.engine.check import Case
 from conformance.engine.quick_policy import one_of_several
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.challenges import entries, leaks
-from conformance.surfaces.rail.paid_answers import brief, goods
+from conformance.surfaces.rail.challenges import entries, find_leaks
+from conformance.surfaces.rail.paid_answers import brief, find_goods
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present, redeem
 
 # The fault of a node that is plainly away.
@@ -27,7 +27,7 @@ async def challenged_again(
     headers = [("X-PAYMENT", value) for value in values]
     answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
     at = case.profile.rail_bindings.result_at
-    leaked = sorted(set(leaks(answer, at)) - set(leaks(unpaid, at)))
+    leaked = sorted(set(find_leaks(answer, at)) - set(find_leaks(unpaid, at)))
     case.expect(
         row,
         is_challenged(answer) and not leaked,
@@ -88,7 +88,7 @@ def judge_refusal(
 ) -> None:
     """Judge by each row that an answer to a proof hands nothing over that the challenge did not hold."""
     target = operation or quote.operation
-    given = [place for place in goods(case, answer) if place not in goods(case, quote.answer)]
+    given = [place for place in find_goods(case, answer) if place not in find_goods(case, quote.answer)]
     for one in (row,) if isinstance(row, str) else row:
         _judge_refusal(case, one, answer, given, {"operation": target.path, "payment": what}, beyond)
 

@@ -11,7 +11,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.challenges import cache, is_shareable
+from conformance.surfaces.rail.challenges import cache_control, is_shareable
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief, receipts_in
 from conformance.surfaces.rail.purchase import challenge, pay, redeem
@@ -68,5 +68,10 @@ async def _served(case: Case, operation: Operation, keys: list[Ed25519Key], rows
     expected = f"a compact JWS at {at}" if at else "a compact JWS that the rail signed"
     case.expect("RAIL-PAY-05", bool(found), expected, found or "none", exchange=answer, where=where)
     case.expect(
-        "RAIL-PAY-16", not is_shareable(answer), "private or no-store", cache(answer), exchange=answer, where=where
+        "RAIL-PAY-16",
+        not is_shareable(answer),
+        "private or no-store",
+        cache_control(answer),
+        exchange=answer,
+        where=where,
     )

@@ -11,7 +11,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.judging.rail.quoted import QuotedPayment
 from conformance.judging.rail.recovery import judge_fresh_terms, judge_recovery
 from conformance.judging.rail.refusals import assert_control_is_served, honest_payment_is_served
-from conformance.surfaces.rail.forgeries import forgeries
+from conformance.surfaces.rail.forgeries import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, header_value, pay, present
 
@@ -116,7 +116,7 @@ async def refusals_let_the_client_recover(
         **{what: quoted.proof(tx_id) for what, tx_id in sent.items()},
         "an unreadable proof": _NO_JSON,
         # Of a payment that bought nothing yet, or 409 would be right as well.
-        "a token that was never issued": quoted.proof(await quoted.send(), forgeries(case, quoted.quote)[0][1]),
+        "a token that was never issued": quoted.proof(await quoted.send(), forge_tokens(case, quoted.quote)[0][1]),
     }
     for what, proof in refused.items():
         answer = await present(case, operation, proof)

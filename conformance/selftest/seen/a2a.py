@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.selftest.seen.wire import Exchange, Observer, Wire, names
 from conformance.surfaces.agent_cards import CARD_MEMBERS
-from conformance.surfaces.rail.a2a import A2A, CARD, REQUIRED, STATUS
+from conformance.surfaces.rail.a2a import A2A, CARD, REQUIRED_KEY, STATUS_KEY
 
 _IDS = {
     "UUID": re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
@@ -64,7 +64,7 @@ def _order(wire: Wire) -> Iterator[str]:
 
 def _state(wire: Wire) -> Iterator[str]:
     for task in _asking(wire):
-        told = STATUS in _metadata(task["status"].get("message")) or STATUS in _metadata(task)
+        told = STATUS_KEY in _metadata(task["status"].get("message")) or STATUS_KEY in _metadata(task)
         yield f"{task['status']['state']}, {'with' if told else 'without'} metadata"
 
 
@@ -72,8 +72,8 @@ def _terms(wire: Wire) -> Iterator[str]:
     for task in _asking(wire):
         holders = {"the message's": task["status"].get("message"), "the task's": task}
         for name, holder in holders.items():
-            if told := {STATUS, REQUIRED} & _metadata(holder).keys():
-                yield f"{name}{'' if STATUS in told else ', without a status'}"
+            if told := {STATUS_KEY, REQUIRED_KEY} & _metadata(holder).keys():
+                yield f"{name}{'' if STATUS_KEY in told else ', without a status'}"
 
 
 def _members(wire: Wire) -> Iterator[str]:

@@ -2,7 +2,17 @@
 
 from conformance.surfaces.agent.access import Agent
 from conformance.surfaces.agent.finding import agent_of
-from conformance.surfaces.agent.paths import A2A, CARD, EXPLAIN, HEALTH, LANDING, LEGACY_CARD, OPERATIONS, SIGN, VERIFY
+from conformance.surfaces.agent.paths import (
+    A2A,
+    CARD,
+    EXPLAIN,
+    HEALTH,
+    LANDING_PAGE,
+    LEGACY_CARD,
+    OPERATIONS,
+    SIGN,
+    VERIFY,
+)
 from conformance.surfaces.agent.subjects import Subject, signer, subject
 
 __all__ = [
@@ -10,7 +20,7 @@ __all__ = [
     "CARD",
     "EXPLAIN",
     "HEALTH",
-    "LANDING",
+    "LANDING_PAGE",
     "LEGACY_CARD",
     "OPERATIONS",
     "SIGN",

@@ -16,10 +16,11 @@ from conformance.oracles.message_signatures.members import key_of, message_of
 from conformance.oracles.message_signatures.message import Message
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import answers
-from conformance.surfaces.agent.found import VALIDITY, Found
+from conformance.surfaces.agent.found import VALIDITY, AgentDiscovery
 from conformance.surfaces.agent.paths import EXPLAIN, SIGN, VERIFY
 from conformance.surfaces.agent.subjects import Subject
-from conformance.surfaces.agent.templates import filled, lost_in, unsigned, values_of
+from conformance.surfaces.agent.templates import fill_template, values_of, without_key
+from conformance.surfaces.agent.templates import lost_part as lost_in
 from conformance.target import AgentBindings
 from conformance.vectors import MessageVector
 
@@ -35,7 +36,7 @@ class Agent:
         url: Its address, without a slash at its end.
         bindings: Its names, bound or found.
         ours: Whether the reference's bindings apply.
-        unbound: Why something of it cannot be judged (see `Found`).
+        unbound: Why something of it cannot be judged (see `AgentDiscovery`).
         lines: What it makes of an array of a field's lines: it is `kept` as it is, `refused`, or `misread`, so that the
             message is not valid. Only where it is kept are lines sent so; else they are joined by commas.
     """
@@ -43,34 +44,34 @@ class Agent:
     case: Case
     url: str
     bindings: AgentBindings
-    ours: bool
+    is_reference: bool
     unbound: Mapping[str, str] = field(default_factory=dict)
     lines: Literal["kept", "refused", "misread"] = "kept"
 
-    def as_found(self, found: Found) -> Agent:
+    def with_discovery(self, discovery: AgentDiscovery) -> Agent:
         """Return the same agent with what asking told of it."""
-        return replace(self, bindings=found.bindings, unbound=found.unbound)
+        return replace(self, bindings=discovery.bindings, unbound=discovery.unbound)
 
     def at(self, url: str) -> Agent:
         """Return the same agent at another address."""
         return replace(self, url=url.rstrip("/"))
 
-    async def call(self, method: str, path: str, **what: Any) -> Answer:
+    async def call(self, method: str, path: str, **options: Any) -> Answer:
         """Send one request; see `Client.call`."""
-        return await self.case.client.call(method, self.url + path, **what)
+        return await self.case.client.call(method, self.url + path, **options)
 
-    async def verify(self, one: Subject, **further: Any) -> Answer:
+    async def verify(self, subject: Subject, **further: Any) -> Answer:
         """Ask whether a message is valid; `further` are members beside the usual ones."""
-        return await self.call("POST", VERIFY, json_body={**self.verify_body(one), **further})
+        return await self.call("POST", VERIFY, json_body={**self.verify_body(subject), **further})
 
-    async def explain(self, one: Subject, **further: Any) -> Answer:
+    async def explain(self, subject: Subject, **further: Any) -> Answer:
         """Ask for an explanation.
 
         Raises:
             Inconclusive: No body is known that it understands.
         """
-        self._known(EXPLAIN)
-        return await self.call("POST", EXPLAIN, json_body={**self.explain_body(one), **further})
+        self._require_bound(EXPLAIN)
+        return await self.call("POST", EXPLAIN, json_body={**self.explain_body(subject), **further})
 
     async def sign(self, message: Message, **further: Any) -> Answer:
         """Ask for a demo signature.
@@ -78,60 +79,60 @@ class Agent:
         Raises:
             Inconclusive: No body is known that it understands.
         """
-        self._known(SIGN)
+        self._require_bound(SIGN)
         return await self.call("POST", SIGN, json_body={**self.sign_body(message), **further})
 
-    def _known(self, what: str) -> None:
-        if what in self.unbound:
-            raise Inconclusive(self.unbound[what])
+    def _require_bound(self, capability: str) -> None:
+        if capability in self.unbound:
+            raise Inconclusive(self.unbound[capability])
 
-    def verify_body(self, one: Subject) -> dict[str, Any]:
+    def verify_body(self, subject: Subject) -> dict[str, Any]:
         """Return the body that asks about a message."""
-        return self._filled(self.bindings.verify_body or {}, one)
+        return self._fill(self.bindings.verify_body or {}, subject)
 
-    def explain_body(self, one: Subject) -> dict[str, Any]:
+    def explain_body(self, subject: Subject) -> dict[str, Any]:
         """Return the body that asks for an explanation of a message."""
-        return self._filled(self.bindings.explain_body or self.bindings.verify_body or {}, one)
+        return self._fill(self.bindings.explain_body or self.bindings.verify_body or {}, subject)
 
-    def _filled(self, template: Mapping[str, Any], one: Subject) -> dict[str, Any]:
+    def _fill(self, template: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
         """Return a body; field lines of one name go as an array, to an agent that keeps one.
 
         Raises:
             Inconclusive: The template cannot carry the message, so that the agent would judge another one.
         """
-        if (lost := lost_in(template, one.message)) is not None:
-            raise Inconclusive(f"unbound: [agent] verify_body cannot carry {lost}")
-        message = one.message if self.lines == "kept" else _joined(one.message)
-        return _object(filled(template, values_of(message, one.key, one.form)))
+        if (lost_part := lost_in(template, subject.message)) is not None:
+            raise Inconclusive(f"unbound: [agent] verify_body cannot carry {lost_part}")
+        message = subject.message if self.lines == "kept" else _join_lines(subject.message)
+        return _object(fill_template(template, values_of(message, subject.key, subject.form)))
 
-    def lost(self, message: Message) -> str | None:
+    def lost_part(self, message: Message) -> str | None:
         """Return what of a message the bodies of verify and explain cannot carry, None where both carry all of it."""
         templates = (self.bindings.verify_body, self.bindings.explain_body)
-        return next((lost for one in templates if (lost := lost_in(one or {}, message)) is not None), None)
+        return next((lost_part for one in templates if (lost_part := lost_in(one or {}, message)) is not None), None)
 
     def sign_body(self, message: Message) -> dict[str, Any]:
         """Return the body that asks for a message to be signed."""
         template = self.bindings.sign_body
         if template is None:
-            template = unsigned(self.bindings.verify_body or {})
-        return _object(filled(template, values_of(message, None, "none")))
+            template = without_key(self.bindings.verify_body or {})
+        return _object(fill_template(template, values_of(message, None, "none")))
 
-    async def vector(self, path: str, one: MessageVector) -> Answer:
+    async def send_vector(self, path: str, vector: MessageVector) -> Answer:
         """Send a vector to verify or explain: as it stands where the target has the family's names.
 
         Raises:
             Inconclusive: No body is known that the operation understands.
         """
-        self._known(path)
-        return await self.call("POST", path, json_body=self.vector_body(path, one))
+        self._require_bound(path)
+        return await self.call("POST", path, json_body=self.vector_body(path, vector))
 
-    def vector_body(self, path: str, one: MessageVector) -> dict[str, Any]:
+    def vector_body(self, path: str, vector: MessageVector) -> dict[str, Any]:
         """Return the body of a vector, its policy with it, which is extra members to whoever does not know them."""
-        if self.ours:
-            return one.request
-        given = Subject(message_in(one), key_in(one), "did" if "did_key" in one.key else "hex")
-        body = self.verify_body(given) if path == VERIFY else self.explain_body(given)
-        return {**body, **one.policy}
+        if self.is_reference:
+            return vector.request
+        subject = Subject(message_in(vector), key_in(vector), "did" if "did_key" in vector.key else "hex")
+        body = self.verify_body(subject) if path == VERIFY else self.explain_body(subject)
+        return {**body, **vector.policy}
 
     def validity(self, answer: Answer) -> bool | None:
         """Return what an answer says of validity.
@@ -139,7 +140,7 @@ class Agent:
         Raises:
             Inconclusive: It says it in a word, or at a place, that is not known.
         """
-        return self._said(answer, self.bindings.validity_at)
+        return self._read_validity(answer, self.bindings.validity_at)
 
     def verdict(self, answer: Answer) -> bool | None:
         """Return what an explanation says of validity: at its own place, else where verify says it or wherever.
@@ -148,17 +149,17 @@ class Agent:
             Inconclusive: It says it in a word, or at a place, that is not known.
         """
         if self.bindings.verdict_at is not None:
-            return self._said(answer, self.bindings.verdict_at)
+            return self._read_validity(answer, self.bindings.verdict_at)
         words = self.bindings.validity_words
-        found = answers.validity(answer.object(), self.bindings.validity_at, words)
-        return self._said(answer, None) if found is None and not self.ours else found
+        validity = answers.validity(answer.object(), self.bindings.validity_at, words)
+        return self._read_validity(answer, None) if validity is None and not self.is_reference else validity
 
-    def _said(self, answer: Answer, place: str | None) -> bool | None:
+    def _read_validity(self, answer: Answer, place: str | None) -> bool | None:
         words, document = self.bindings.validity_words, answer.object()
-        found = answers.validity(document, place, words)
-        if found is not None or self.ours or words is not None or answer.status != _OK:
-            return found
-        self._known(VALIDITY)
+        validity = answers.validity(document, place, words)
+        if validity is not None or self.is_reference or words is not None or answer.status != _OK:
+            return validity
+        self._require_bound(VALIDITY)
         unknown = answers.unknown_word(document, place)
         if unknown is not None:
             where, word = unknown
@@ -178,10 +179,10 @@ class Agent:
         place, document = self.bindings.codes_at, answer.object()
         if self.bindings.error_codes is None or place is None:
             return None
-        listed = answers.placed(document, place)
-        if not (listed or answers.is_empty(document, place)):
+        codes = answers.placed(document, place)
+        if not (codes or answers.is_empty(document, place)):
             raise Inconclusive(f"[agent] codes_at is {place}, where an answer has no code: give that of a code")
-        return frozenset(map(str, listed))
+        return frozenset(map(str, codes))
 
     def own_code(self, code: str) -> str:
         """Return the target's code for one of the profile's."""
@@ -196,22 +197,22 @@ class Agent:
         return answers.notes(answer.object(), self.bindings.notes_at)
 
 
-def _joined(message: Message) -> Message:
+def _join_lines(message: Message) -> Message:
     names = dict.fromkeys(name.lower() for name, _ in message.headers)
-    spelled = {name.lower(): name for name, _ in reversed(message.headers)}
-    return replace(message, headers=tuple((spelled[name], message.field(name) or "") for name in names))
+    spellings = {name.lower(): name for name, _ in reversed(message.headers)}
+    return replace(message, headers=tuple((spellings[name], message.field(name) or "") for name in names))
 
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def message_in(one: MessageVector) -> Message:
+def message_in(vector: MessageVector) -> Message:
     """Return the message of a vector."""
-    return message_of(one.message)
+    return message_of(vector.message)
 
 
-def key_in(one: MessageVector) -> bytes | None:
+def key_in(vector: MessageVector) -> bytes | None:
     """Return the expected key of a vector, None where it has none of Ed25519."""
-    found = key_of(one.key)
-    return found.material if found is not None and isinstance(found.material, bytes) else None
+    key = key_of(vector.key)
+    return key.material if key is not None and isinstance(key.material, bytes) else None

@@ -18,7 +18,7 @@ BASES: Final = ("signature_base", "signing_base", "canonical_signing_base", "can
 NOTES: Final = ("fix_notes", "notes", "fixes", "diagnosis", "hints", "suggestions", "advice", "explanation")
 _GOOD: Final = frozenset({"pass", "passed", "valid", "verified", "ok", "true", "success"})
 _BAD: Final = frozenset({"fail", "failed", "invalid", "rejected", "false", "failure", "error"})
-_DEPTH: Final = 6
+_MAX_DEPTH: Final = 6
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 _DID_KEY = re.compile(r"did:key:z[1-9A-HJ-NP-Za-km-z]+")
 _PARAMETERS = '"@signature-params"'
@@ -28,7 +28,7 @@ _IN_BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 _MULTIBASE_KEY = re.compile(r"z6Mk[1-9A-HJ-NP-Za-km-z]{44}")
 _PEM_KEY = "-----BEGIN PUBLIC KEY-----"
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_ADDED: Final = ("signature-input", "signature", "content-digest")
+_ADDED_FIELDS: Final = ("signature-input", "signature", "content-digest")
 _SIGNATURE: Final = frozenset({"signature", "signature-input"})
 _B64_KEY = re.compile(r"[A-Za-z0-9_+/-]{43}=?")
 
@@ -57,12 +57,12 @@ def at(document: Any, place: str) -> Any:
     return value
 
 
-def placed(document: Any, place: str) -> list[Any]:
+def values_at(document: Any, place: str) -> list[Any]:
     """Return the values at a place; on the way a list stands for each of its items and `*` for each member."""
-    found = [document]
+    values = [document]
     for name in filter(None, place.split(".")):
-        found = [value for one in found for value in _step(one, name)]
-    return [one for value in found for one in (value if isinstance(value, list) else [value])]
+        values = [value for one in values for value in _step(one, name)]
+    return [one for value in values for one in (value if isinstance(value, list) else [value])]
 
 
 def _step(value: Any, name: str) -> Iterator[Any]:
@@ -93,17 +93,17 @@ def truth(value: Any, words: Words | None = None) -> bool | None:
             words as well, of a member such as `tampered`.
     """
     word = value.strip().lower() if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else ""
-    for name, said in (words or {}).items():
+    for name, is_true in (words or {}).items():
         if name.strip().lower() == word:
-            return said
+            return is_true
     return True if word in _GOOD else False if word in _BAD else None
 
 
 def find(document: Any, names: tuple[str, ...], fits: Any) -> tuple[str, Any] | None:
     """Return the first member with one of the names whose value fits, names in order, outer members first."""
-    found = list(leaves(document))
+    members = list(leaves(document))
     for name in names:
-        for place, value in found:
+        for place, value in members:
             if place.rpartition(".")[2] == name and fits(value):
                 return place, value
     return None
@@ -113,8 +113,8 @@ def validity(document: Any, place: str | None, words: Words | None = None) -> bo
     """Return what an answer says of validity, None when it says nothing that can be read."""
     if place is not None:
         return truth(at(document, place), words)
-    found = find(document, VALIDITY, lambda value: truth(value, words) is not None)
-    return None if found is None else truth(found[1], words)
+    member = find(document, VALIDITY, lambda value: truth(value, words) is not None)
+    return None if member is None else truth(member[1], words)
 
 
 def unknown_word(document: Any, place: str | None) -> tuple[str, str] | None:
@@ -134,8 +134,8 @@ def errors(document: Any, place: str | None) -> list[Any] | None:
     if place is not None:
         value = at(document, place)
         return value if isinstance(value, list) else None
-    found = find(document, ERRORS, lambda value: isinstance(value, list))
-    return None if found is None else list(found[1])
+    member = find(document, ERRORS, lambda value: isinstance(value, list))
+    return None if member is None else list(member[1])
 
 
 def lists(document: Any) -> list[str]:
@@ -147,9 +147,9 @@ def base(document: Any, place: str | None) -> str | None:
     """Return the signature base as text, None when there is none."""
     if place is not None:
         return _text(at(document, place))
-    named = find(document, BASES, lambda value: _is_base(_text(value)))
-    if named is not None:
-        return _text(named[1])
+    member = find(document, BASES, lambda value: _is_base(_text(value)))
+    if member is not None:
+        return _text(member[1])
     texts = (_text(value) for _, value in leaves(document))
     # A note may name the component, too; a base has a line of it.
     return next((text for text in texts if text is not None and _LAST_LINE.search(text)), None)
@@ -162,18 +162,18 @@ def _is_base(text: str | None) -> bool:
 def _text(value: Any) -> str | None:
     """Return a base as text: as it stands, of its lines, or of the base64 that some give for the sake of the bytes."""
     if isinstance(value, str):
-        return _decoded(value) if _IN_BASE64.fullmatch(value) else value
+        return _decode_base64(value) if _IN_BASE64.fullmatch(value) else value
     if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
         return "\n".join(value)
     return None
 
 
-def _decoded(text: str) -> str:
+def _decode_base64(text: str) -> str:
     try:
-        found = base64.b64decode(text).decode()
+        decoded_text = base64.b64decode(text).decode()
     except ValueError:
         return text
-    return found if _is_base(found) else text
+    return decoded_text if _is_base(decoded_text) else text
 
 
 def notes(document: Any, place: str | None) -> list[str] | None:
@@ -181,8 +181,8 @@ def notes(document: Any, place: str | None) -> list[str] | None:
     if place is not None:
         value = at(document, place)
     else:
-        found = find(document, NOTES, lambda value: _sentences(value) is not None)
-        value = ABSENT if found is None else found[1]
+        member = find(document, NOTES, lambda value: _sentences(value) is not None)
+        value = ABSENT if member is None else member[1]
     return _sentences(value)
 
 
@@ -216,8 +216,8 @@ def signed_fields(document: Any, places: Mapping[str, str] | None = None) -> Fie
         places: The place of each field by its name, where they are bound.
     """
     if places is not None:
-        found = {name: at(document, place) for name, place in places.items()}
-        fields = tuple((name, value) for name, value in found.items() if isinstance(value, str))
+        values = {name: at(document, place) for name, place in places.items()}
+        fields = tuple((name, value) for name, value in values.items() if isinstance(value, str))
         return fields if {name.lower() for name, _ in fields} >= _SIGNATURE else None
     return next(every_signed_fields(document), None)
 
@@ -249,8 +249,12 @@ def _of_members(value: Any) -> Fields:
     """Return the fields that members of these names hold, such as `signature_input`."""
     if not isinstance(value, Mapping):
         return ()
-    named = {str(name).lower().replace("_", "-"): text for name, text in value.items()}
-    return tuple((name, named[name]) for name in _ADDED if isinstance(named.get(name), str) and "=" in named[name])
+    texts_by_name = {str(name).lower().replace("_", "-"): text for name, text in value.items()}
+    return tuple(
+        (name, texts_by_name[name])
+        for name in _ADDED_FIELDS
+        if isinstance(texts_by_name.get(name), str) and "=" in texts_by_name[name]
+    )
 
 
 def _fields(value: Any) -> Fields:
@@ -275,18 +279,18 @@ def _pair(value: Any) -> tuple[Any, Any]:
 def public_keys(document: Any, place: str | None) -> list[bytes]:
     """Return the Ed25519 public keys that an answer gives, each once: at the bound place, else anywhere."""
     values = [at(document, place)] if place is not None else [value for _, value in leaves(document)]
-    found = [key for value in values for key in _keys_in(value, bound=place is not None)]
-    return list(dict.fromkeys(found))
+    keys_found = [key for value in values for key in _keys_in(value, bound=place is not None)]
+    return list(dict.fromkeys(keys_found))
 
 
-def _keys_in(value: Any, *, bound: bool) -> list[bytes]:
+def _keys_in(value: Any, *, is_bound: bool) -> list[bytes]:
     try:
         if isinstance(value, Mapping):
             x = value.get("x")
             return [decode_base64url(x)] if isinstance(x, str) and len(x) == 43 else []
         if not isinstance(value, str):
             return []
-        if bound and _B64_KEY.fullmatch(value):
+        if is_bound and _B64_KEY.fullmatch(value):
             return [decode_base64url(value.rstrip("=").replace("+", "-").replace("/", "_"))]
         return [material] if isinstance(material := _material(value), bytes) else []
     except (KeyFault, ValueError):

@@ -13,12 +13,12 @@ from conformance.oracles.message_signatures.message import Message
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import answers
 from conformance.surfaces.agent.access import Agent
-from conformance.surfaces.agent.found import PROBING_SEED, VALIDITY, Found
+from conformance.surfaces.agent.found import PROBING_SEED, VALIDITY, AgentDiscovery
 from conformance.surfaces.agent.paths import EXPLAIN, SIGN
 from conformance.surfaces.agent.subjects import FIELDS, Subject, subject
-from conformance.surfaces.agent.suggested_bodies import suggested, with_content_members
-from conformance.surfaces.agent.telling import places, telling, unread
-from conformance.surfaces.agent.templates import CANDIDATES, unsigned
+from conformance.surfaces.agent.suggested_bodies import suggest_bodies, with_content_members
+from conformance.surfaces.agent.telling import explain_unreadable, find_places, find_verdict_place
+from conformance.surfaces.agent.templates import CANDIDATES, without_key
 from conformance.surfaces.openapi_documents import document_below, places_of
 from conformance.target import AgentBindings
 
@@ -52,12 +52,12 @@ class _Reading:
     """
 
     bindings: AgentBindings
-    apart: bool
-    valid: bool
+    distinguishes: bool
+    accepts_good: bool
     reason: str | None
 
 
-async def found_names(agent: Agent) -> Found:
+async def discover_names(agent: Agent) -> AgentDiscovery:
     """Return an agent's bindings with what asking could find out.
 
     Each known body asks about a message that holds and about three that do not. The body is understood where some place
@@ -69,20 +69,20 @@ async def found_names(agent: Agent) -> Found:
         Unreachable: It gave no answer.
     """
     with_content, without = _questions(agent.case)
-    bound = agent.bindings.verify_body
-    if bound is None:
-        reading = await _guessed(agent, with_content, without)
+    bound_body = agent.bindings.verify_body
+    if bound_body is None:
+        reading = await _guess_body(agent, with_content, without)
     else:
-        reading = await _reading(agent, bound, with_content)
+        reading = await _read_body(agent, bound_body, with_content)
         if reading is not None and not reading.valid and agent.bindings.validity_at is None:
-            bare = await _reading(agent, bound, without)
+            bare = await _read_body(agent, bound_body, without)
             if bare is not None and bare.apart:
                 raise Inconclusive(_CONTENT_LOST)
     if reading is None:
         raise Inconclusive("unbound: no body is known that verify understands; give [agent] verify_body")
     unbound = {} if reading.valid or reading.reason is None else {VALIDITY: reading.reason}
-    known = replace(agent, bindings=reading.bindings)
-    return await _with_other_bodies(known, with_content.good, with_content.wrong, unbound)
+    known_agent = replace(agent, bindings=reading.bindings)
+    return await _with_other_bodies(known_agent, with_content.good, with_content.wrong, unbound)
 
 
 def _questions(case: Case) -> tuple[_Question, _Question]:
@@ -90,30 +90,30 @@ def _questions(case: Case) -> tuple[_Question, _Question]:
     key = read_private(PROBING_SEED)
     good, bare = subject(case, key), subject(case, key, method="GET", body=b"")
 
-    def wrong(one: Subject) -> tuple[Subject, ...]:
-        return one.expecting(bytes(reversed(one.key or b""))), one.changed(target="/elsewhere")
+    def wrong(honest: Subject) -> tuple[Subject, ...]:
+        return honest.expecting(bytes(reversed(honest.key or b""))), honest.changed(target="/elsewhere")
 
     return _Question(good, (*wrong(good), good.changed(body=b"another body"))), _Question(bare, wrong(bare))
 
 
-async def _reading(agent: Agent, template: Mapping[str, Any], question: _Question) -> _Reading | None:
+async def _read_body(agent: Agent, template: Mapping[str, Any], question: _Question) -> _Reading | None:
     """Return what the answers to a body tell, None where it is refused."""
-    one = _bound(agent, verify_body=template)
-    answer = await one.verify(question.good)
+    trial = _with_bindings(agent, verify_body=template)
+    answer = await trial.verify(question.good)
     if answer.status != _OK:
         return None
-    good, bad = answer.object(), [(await one.verify(each)).object() for each in question.wrong]
-    found = one.bindings.model_copy(update=places(one.bindings, good, bad))
+    good, bad = answer.object(), [(await trial.verify(each)).object() for each in question.wrong]
+    bindings = trial.bindings.model_copy(update=find_places(trial.bindings, good, bad))
 
     def said(document: Mapping[str, Any]) -> bool | None:
-        return answers.validity(document, found.validity_at, found.validity_words)
+        return answers.validity(document, bindings.validity_at, bindings.validity_words)
 
     valid = said(good) is True
     apart = valid and all(said(each) is False for each in bad[:2])
-    return _Reading(found, apart, valid, unread(found, good, bad))
+    return _Reading(bindings, apart, valid, explain_unreadable(bindings, good, bad))
 
 
-async def _guessed(agent: Agent, with_content: _Question, without: _Question) -> _Reading | None:
+async def _guess_body(agent: Agent, with_content: _Question, without: _Question) -> _Reading | None:
     """Return what the first body tells under which a message that holds is valid.
 
     One under which it is valid only without content loses the content: the member for it is looked for.
@@ -124,66 +124,66 @@ async def _guessed(agent: Agent, with_content: _Question, without: _Question) ->
     document = await document_below(agent.case.client, agent.url, places_of(agent.bindings.openapi_path)) or {}
     readings: list[_Reading] = []
     without_content: list[_Reading] = []
-    for template in (*CANDIDATES, *suggested(document)):
-        reading = await _reading(agent, template, with_content)
+    for template in (*CANDIDATES, *suggest_bodies(document)):
+        reading = await _read_body(agent, template, with_content)
         if reading is None:
             continue
         if reading.apart:
             return reading
         readings.append(reading)
-        bare = await _reading(agent, template, without)
+        bare = await _read_body(agent, template, without)
         if bare is not None and (bare.apart or (bare.reason and not reading.reason and not reading.valid)):
             without_content.append(bare)
     for bare in without_content:
         for template in with_content_members(bare.bindings.verify_body or {}, document):
-            reading = await _reading(agent, template, with_content)
+            reading = await _read_body(agent, template, with_content)
             if reading is not None and (reading.apart or (not bare.apart and reading.reason)):
                 return reading
     if without_content:
         raise Inconclusive(_CONTENT_LOST)
-    judged = next((one for one in readings if one.reason), None) or next((one for one in readings if one.valid), None)
-    if judged is None and readings:
+    choice = next((one for one in readings if one.reason), None) or next((one for one in readings if one.valid), None)
+    if choice is None and readings:
         raise Inconclusive(
             "unbound: no body is known under which verify finds a message that holds valid; give [agent] verify_body"
         )
-    return judged
+    return choice
 
 
 async def _with_other_bodies(
     agent: Agent, good: Subject, wrong: Sequence[Subject], unbound: Mapping[str, str]
-) -> Found:
+) -> AgentDiscovery:
     """Return the names with the bodies of explain and sign, where they are not shaped as verify's is."""
     reasons, update = dict(unbound), {}
 
     def explain(template: Mapping[str, Any]) -> Any:
-        return _bound(agent, explain_body=template).explain(good)
+        return _with_bindings(agent, explain_body=template).explain(good)
 
     def sign(template: Mapping[str, Any]) -> Any:
-        return _bound(agent, sign_body=template).sign(_TO_SIGN)
+        return _with_bindings(agent, sign_body=template).sign(_TO_SIGN)
 
     usual = agent.bindings.verify_body or {}
     for path, key, ask, bodies in (
         (EXPLAIN, "explain_body", explain, (usual, *CANDIDATES)),
-        (SIGN, "sign_body", sign, tuple(map(unsigned, (usual, *CANDIDATES)))),
+        (SIGN, "sign_body", sign, tuple(map(without_key, (usual, *CANDIDATES)))),
     ):
         if getattr(agent.bindings, key) is not None:
             continue
-        place, refused = await _first_understood(ask, bodies)
-        if refused is not None:
-            told = f"{refused.status}: {refused.body[:160].decode('utf-8', 'replace')}"
-            reasons[path] = f"unbound: no body is known that {path} understands ({told}); give [agent] {key}"
+        place, refusal = await _find_understood(ask, bodies)
+        if refusal is not None:
+            quotation = f"{refusal.status}: {refusal.body[:160].decode('utf-8', 'replace')}"
+            reasons[path] = f"unbound: no body is known that {path} understands ({quotation}); give [agent] {key}"
         elif place:
             update[key] = bodies[place]
-    known = _bound(agent, **update)
-    bindings = known.bindings if EXPLAIN in reasons else await _with_verdict(known, good, wrong)
-    return Found(bindings, reasons)
+    known_agent = _with_bindings(agent, **update)
+    bindings = known_agent.bindings if EXPLAIN in reasons else await _with_verdict(known_agent, good, wrong)
+    return AgentDiscovery(bindings, reasons)
 
 
-def _bound(agent: Agent, **update: Any) -> Agent:
+def _with_bindings(agent: Agent, **update: Any) -> Agent:
     return replace(agent, bindings=agent.bindings.model_copy(update=update))
 
 
-async def _first_understood(ask: Any, bodies: Sequence[Mapping[str, Any]]) -> tuple[int, Answer | None]:
+async def _find_understood(ask: Any, bodies: Sequence[Mapping[str, Any]]) -> tuple[int, Answer | None]:
     """Return the place of the first body that is understood; where none is, how the usual one was refused.
 
     What is refused otherwise than as a body that is not understood, such as by 404, is judged as it stands.
@@ -199,14 +199,16 @@ async def _first_understood(ask: Any, bodies: Sequence[Mapping[str, Any]]) -> tu
 
 async def _with_verdict(agent: Agent, good: Subject, wrong: Sequence[Subject]) -> AgentBindings:
     """Return the bindings with the place of an explanation's verdict, where it is not that of verify's validity."""
-    bound = agent.bindings
+    bindings = agent.bindings
     answer = await agent.explain(good)
-    words = bound.validity_words
-    at_validity = None if bound.validity_at is None else answers.validity(answer.object(), bound.validity_at, words)
-    if bound.verdict_at is not None or at_validity is not None or answer.status != _OK:
-        return bound
+    words = bindings.validity_words
+    at_validity = (
+        None if bindings.validity_at is None else answers.validity(answer.object(), bindings.validity_at, words)
+    )
+    if bindings.verdict_at is not None or at_validity is not None or answer.status != _OK:
+        return bindings
     negative = [(await agent.explain(each)).object() for each in wrong]
-    return bound.model_copy(update={"verdict_at": telling(answer.object(), negative, words)})
+    return bindings.model_copy(update={"verdict_at": find_verdict_place(answer.object(), negative, words)})
 
 
 async def agent_of(case: Case) -> Agent:
@@ -220,20 +222,20 @@ async def agent_of(case: Case) -> Agent:
     agent = Agent(case, profile.surfaces["agent"].url.rstrip("/"), profile.agent_bindings, profile.is_reference)
     if agent.ours:
         return agent
-    found: Agent = await case.session.find_once("the agent's names", lambda: _found(agent))
-    return replace(agent, bindings=found.bindings, unbound=found.unbound, lines=found.lines)
+    known_agent: Agent = await case.session.find_once("the agent's names", lambda: _discover_agent(agent))
+    return replace(agent, bindings=known_agent.bindings, unbound=known_agent.unbound, lines=known_agent.lines)
 
 
-async def _found(agent: Agent) -> Agent:
+async def _discover_agent(agent: Agent) -> Agent:
     """Return an agent with its names, and with what it makes of an array of a field's lines."""
-    found = agent.as_found(await found_names(agent))
-    if VALIDITY in found.unbound:
-        return found
+    known_agent = agent.as_found(await discover_names(agent))
+    if VALIDITY in known_agent.unbound:
+        return known_agent
     fields = (*FIELDS, ("X-List", "a"), ("X-List", "b"))
-    covered = ("@method", "@authority", "@path", "@query", "content-digest", "x-list")
-    one = subject(agent.case, read_private(PROBING_SEED), fields=fields, components=covered)
-    answer = await found.verify(one)
-    if answer.status == _OK and found.validity(answer) is not False:
-        return found
+    components = ("@method", "@authority", "@path", "@query", "content-digest", "x-list")
+    lines_subject = subject(agent.case, read_private(PROBING_SEED), fields=fields, components=components)
+    answer = await known_agent.verify(lines_subject)
+    if answer.status == _OK and known_agent.validity(answer) is not False:
+        return known_agent
     agent.case.note(f"two lines of a field as an array are answered {answer.status}: they are sent joined by a comma")
-    return replace(found, lines="misread" if answer.status == _OK else "refused")
+    return replace(known_agent, lines="misread" if answer.status == _OK else "refused")

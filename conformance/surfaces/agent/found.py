@@ -14,7 +14,7 @@ PROBING_SEED = bytes(range(32))
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AgentDiscovery:
     """What asking told of an agent.
 
     Attributes:

@@ -11,11 +11,11 @@ A2A: Final = "/a2a"
 CARD: Final = "/.well-known/agent-card.json"
 LEGACY_CARD: Final = "/.well-known/agent.json"
 HEALTH: Final = "/health"
-LANDING: Final = "/"
+LANDING_PAGE: Final = "/"
 OPERATIONS: Final = (
     *(("GET", path) for path in (CARD, LEGACY_CARD, HEALTH)),
     *(("POST", path) for path in (VERIFY, EXPLAIN, SIGN)),
     ("GET", A2A),
     ("POST", A2A),
-    ("GET", LANDING),
+    ("GET", LANDING_PAGE),
 )

@@ -14,13 +14,13 @@ from conformance.http.client import Client
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent.access import Agent
-from conformance.surfaces.agent.finding import found_names
+from conformance.surfaces.agent.finding import discover_names
 from conformance.surfaces.agent.paths import VERIFY
 from conformance.target import AgentBindings, Profile
 
 
 @dataclass(slots=True)
-class AgentFound:
+class DiscoveredAgent:
     """An agent and what was found out about it.
 
     Attributes:
@@ -31,10 +31,10 @@ class AgentFound:
 
     url: str
     bindings: dict[str, Any] = field(default_factory=dict)
-    open: str | None = None
+    open_question: str | None = None
 
 
-async def probe_agent(client: Client, url: str) -> AgentFound | None:
+async def probe_agent(client: Client, url: str) -> DiscoveredAgent | None:
     """Ask a server whether it is an agent, and what it is like; None when it is not.
 
     Args:
@@ -46,20 +46,20 @@ async def probe_agent(client: Client, url: str) -> AgentFound | None:
     """
     if not await is_there(client, url, VERIFY):
         return None
-    found = AgentFound(url)
+    agent = DiscoveredAgent(url)
     if (path := await openapi_path(client, url)) is not None:
-        found.bindings["openapi_path"] = path
+        agent.bindings["openapi_path"] = path
     profile = Profile()
     session = Session(profile, client, client.names, 1)
     case = Case(_NO_CHECK, profile, client, EventLog(), random.Random(1), session)  # noqa: S311 - nobody's secret
     try:
-        names = await found_names(Agent(case, url, AgentBindings(openapi_path=path), ours=False))
+        names = await discover_names(Agent(case, url, AgentBindings(openapi_path=path), ours=False))
     except Inconclusive as reason:
-        found.open = str(reason)
-        return found
-    found.open = next(iter(names.unbound.values()), None)
-    found.bindings |= names.bindings.model_dump(mode="json", exclude_none=True, exclude_unset=True)
-    return found
+        agent.open = str(reason)
+        return agent
+    agent.open = next(iter(names.unbound.values()), None)
+    agent.bindings |= names.bindings.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    return agent
 
 
 async def _nothing(_: Case) -> None:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Final
 
-from conformance.surfaces.agent.probing import AgentFound
+from conformance.surfaces.agent.probing import DiscoveredAgent
 from conformance.text.untrusted import one_line
 
 _LONGEST_REASON: Final = 400
@@ -30,12 +30,12 @@ _UNKNOWN: Mapping[str, str] = {
 }
 
 
-def agent_help(found: AgentFound) -> str:
+def agent_help(agent: DiscoveredAgent) -> str:
     """Return the commented lines that follow: what is to be said first, and what no probe told."""
     text = "\n"
-    if found.open is not None:
-        reason = one_line(found.open, _LONGEST_REASON)
+    if agent.open is not None:
+        reason = one_line(agent.open, _LONGEST_REASON)
         text += textwrap.fill(f"To be said first: {reason}", 118, initial_indent="# ", subsequent_indent="# ") + "\n"
     text += "# Names of [agent] that were not found; uncomment there what you know.\n"
-    text += "".join(f"{line}\n" for name, line in _UNKNOWN.items() if name not in found.bindings)
-    return text + ("" if "verify_body" in found.bindings else _BODY)
+    text += "".join(f"{line}\n" for name, line in _UNKNOWN.items() if name not in agent.bindings)
+    return text + ("" if "verify_body" in agent.bindings else _BODY)

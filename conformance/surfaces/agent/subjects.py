@@ -46,16 +46,16 @@ class Subject:
     components: tuple[str, ...] = ()
     parameters: Mapping[str, structured.BareItem] | None = None
 
-    def changed(self, **members: object) -> Subject:
+    def with_changes(self, **members: object) -> Subject:
         """Return the subject with members of its message changed after it was signed."""
         return replace(self, message=replace(self.message, **members))  # type: ignore[arg-type]
 
     def with_field(self, name: str, value: str | None) -> Subject:
         """Return the subject with a field changed, added, or (None) taken away after it was signed."""
-        kept = tuple(pair for pair in self.message.headers if pair[0].lower() != name.lower())
-        return self.changed(headers=kept if value is None else (*kept, (name, value)))
+        headers = tuple(pair for pair in self.message.headers if pair[0].lower() != name.lower())
+        return self.with_changes(headers=headers if value is None else (*headers, (name, value)))
 
-    def expecting(self, key: bytes | None, form: KeyForm = "hex") -> Subject:
+    def with_expected_key(self, key: bytes | None, form: KeyForm = "hex") -> Subject:
         """Return the subject with another expected key."""
         return replace(self, key=key, form=form)
 
@@ -103,24 +103,26 @@ def subject(
         body: Its content.
         algorithm: Of its Content-Digest; None for a message without one.
         components: What is covered; by default method, authority, path, query and the digest.
-        parameters: Signature parameters beside `created`.
+        parameters: Signature parameters beside `creation_time`.
         label: The signature's label.
     """
     owner = key or signer(case)
     digest = (("Content-Digest", digest_value(body, algorithm)),) if body and algorithm else ()
     message = Message(method=method, authority=authority, target=target, headers=(*fields, *digest), body=body)
-    covered = [one if isinstance(one, Component) else Component(one) for one in components or ()]
-    chosen = tuple(covered) if components is not None else signing.default_components(message)
-    created = int(time.time())
-    while case.client.names.stands_for_another(str(created), "CREATED"):  # such as the end of an authorization
-        created -= 1
-    case.client.names.name(str(created), "CREATED")
-    signed = signing.sign(message, owner, chosen, {"created": created, **(parameters or {})}, label=label)
-    name_signature(case, signed.signature)
+    given_components = [one if isinstance(one, Component) else Component(one) for one in components or ()]
+    component_list = tuple(given_components) if components is not None else signing.default_components(message)
+    creation_time = int(time.time())
+    while case.client.names.stands_for_another(str(creation_time), "CREATED"):  # such as the end of an authorization
+        creation_time -= 1
+    case.client.names.name(str(creation_time), "CREATED")
+    outcome = signing.sign(
+        message, owner, component_list, {"created": creation_time, **(parameters or {})}, label=label
+    )
+    name_signature(case, outcome.signature)
     return Subject(
-        message=signed.message,
+        message=outcome.message,
         key=raw_public(owner),
-        base=signed.base,
-        components=tuple(one.name for one in chosen),
-        parameters=dict(signed.covered.parameters),
+        base=outcome.base,
+        components=tuple(one.name for one in component_list),
+        parameters=dict(outcome.coverage.parameters),
     )

@@ -38,38 +38,38 @@ _KEY: Final = frozenset({"key", "publickey", "expectedkey", "signerkey", "verifi
 _AS_CONTENT: Final = ("{body_b64}", "{body}")
 _AS_KEY: Final = ("{key_hex}", "{key_b64}", "{did_key}")
 _USUAL_CONTENT: Final = ("content", "content_b64", "body_base64", "payload", "payload_b64", "data")
-_DEPTH: Final = 4
-_MOST: Final = 12
+_MAX_DEPTH: Final = 4
+_MAX_MEMBERS: Final = 12
 
 
-def suggested(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def suggest_bodies(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield bodies of the members that the document describes, as far as their names say what they take.
 
     What may be written in several ways is tried in each.
     """
     schema = body_schema(document, VERIFY)
-    seen: list[Mapping[str, Any]] = []
+    templates: list[Mapping[str, Any]] = []
     for key, content in product(_AS_KEY, _AS_CONTENT):
-        template = _template(document, schema, key, content, _DEPTH)
-        if template not in seen and _holder(template) is not None:
-            seen.append(template)
+        template = _template(document, schema, key, content, _MAX_DEPTH)
+        if template not in templates and _holder(template) is not None:
+            templates.append(template)
             yield template
 
 
 def _template(document: Mapping[str, Any], schema: Any, key: str, content: str, depth: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    body: dict[str, Any] = {}
     for name, member in members(document, schema).items():
         plain = _plain(name)
         if plain in _BY_NAME:
             is_list = _BY_NAME[plain] == "{headers}" and member.get("type") == "array"
-            found[name] = "{header_list}" if is_list else _BY_NAME[plain]
+            body[name] = "{header_list}" if is_list else _BY_NAME[plain]
         elif plain in _CONTENT:
-            found[name] = content
+            body[name] = content
         elif plain in _KEY:
-            found[name] = "{key_jwk}" if member.get("type") == "object" else key
+            body[name] = "{key_jwk}" if member.get("type") == "object" else key
         elif depth and (inner := _template(document, member, key, content, depth - 1)):
-            found[name] = inner
-    return found
+            body[name] = inner
+    return body
 
 
 def _plain(name: str) -> str:
@@ -87,9 +87,9 @@ def with_content_members(template: Mapping[str, Any], document: Mapping[str, Any
     schema: Any = body_schema(document, VERIFY)
     for name in holder:
         schema = members(document, schema).get(name, {})
-    unknown = [name for name in members(document, schema) if _plain(name) not in _BY_NAME][:_MOST]
+    unknown = [name for name in members(document, schema) if _plain(name) not in _BY_NAME][:_MAX_MEMBERS]
     for name, value in product(dict.fromkeys((*unknown, *_USUAL_CONTENT)), _AS_CONTENT):
-        yield _replaced(template, holder, name, value)
+        yield _replace_content(template, holder, name, value)
 
 
 def _holder(template: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -103,8 +103,8 @@ def _holder(template: Mapping[str, Any]) -> tuple[str, ...] | None:
     return None
 
 
-def _replaced(template: Mapping[str, Any], holder: tuple[str, ...], name: str, value: str) -> dict[str, Any]:
+def _replace_content(template: Mapping[str, Any], holder: tuple[str, ...], name: str, value: str) -> dict[str, Any]:
     """Return the body whose content is one member of the object at a place, and no other there."""
     if holder:
-        return {**template, holder[0]: _replaced(template[holder[0]], holder[1:], name, value)}
+        return {**template, holder[0]: _replace_content(template[holder[0]], holder[1:], name, value)}
     return {other: one for other, one in template.items() if one not in _AS_CONTENT} | {name: value}

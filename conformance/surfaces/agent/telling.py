@@ -12,7 +12,9 @@ from conformance.target import AgentBindings
 _LONGEST_WORD: Final = 40
 
 
-def unread(bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]) -> str | None:
+def explain_unreadable(
+    bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]
+) -> str | None:
     """Return what is to be bound where answers tell messages apart in unknown words, None where nothing does.
 
     An agent that says the same of every message is judged for that.
@@ -21,10 +23,10 @@ def unread(bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mappi
         return None
     pair = next(iter(_word_pairs(bindings, good, bad)), None)
     if pair is not None:
-        place, right, other = pair
-        words = f"{json.dumps(right)} = true, {json.dumps(other)} = false"
+        place, right, other_word = pair
+        words = f"{json.dumps(right)} = true, {json.dumps(other_word)} = false"
         return (
-            f"unbound: {place} says {right!r} of a message that holds and {other!r} of others; give [agent] "
+            f"unbound: {place} says {right!r} of a message that holds and {other_word!r} of others; give [agent] "
             f'validity_at = "{place}" and validity_words = {{ {words} }}'
         )
     scalars = [(place, value) for place, value in answers.leaves(good) if not isinstance(value, dict | list)]
@@ -42,9 +44,9 @@ def _word_pairs(
     for place, value in answers.leaves(good):
         if bindings.validity_at not in {None, place} or not _is_word(value):
             continue
-        others = {str(answers.at(one, place)) for one in bad[:2]}
-        if len(others) == 1 and _is_word(other := others.pop()) and other != value:
-            yield place, value, other
+        words = {str(answers.at(one, place)) for one in bad[:2]}
+        if len(words) == 1 and _is_word(other_word := words.pop()) and other_word != value:
+            yield place, value, other_word
 
 
 def _is_word(value: Any) -> bool:
@@ -54,29 +56,29 @@ def _is_word(value: Any) -> bool:
 def places(bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return where validity and errors stand, as far as nobody bound it and answers that differ tell it."""
     places: dict[str, str] = {}
-    said = telling(good, bad, bindings.validity_words) if bindings.validity_at is None else None
-    if said is not None:
-        places["validity_at"] = said
+    validity_place = find_verdict_place(good, bad, bindings.validity_words) if bindings.validity_at is None else None
+    if validity_place is not None:
+        places["validity_at"] = validity_place
     if bindings.errors_at is None:
         empty = [place for place, value in answers.leaves(good) if value == []]
-        fitting = [place for place in empty if all(_is_filled(answers.at(one, place)) for one in bad[:2])]
-        if fitting:
-            places["errors_at"] = _usual_first(fitting, answers.ERRORS)
+        error_places = [place for place in empty if all(_is_filled(answers.at(one, place)) for one in bad[:2])]
+        if error_places:
+            places["errors_at"] = _usual_first(error_places, answers.ERRORS)
     return places
 
 
-def telling(
+def find_verdict_place(
     good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]], words: answers.Words | None = None
 ) -> str | None:
     """Return the place that tells a message that holds from those that do not, None where there is none."""
     says = [place for place, value in answers.leaves(good) if answers.truth(value, words) is True]
     # An agent that does not compare the body is judged for that, and not misread.
     for negative in (bad, bad[:2]):
-        fitting = [
+        verdict_places = [
             place for place in says if all(answers.truth(answers.at(one, place), words) is False for one in negative)
         ]
-        if fitting:
-            return _usual_first(fitting, answers.VALIDITY)
+        if verdict_places:
+            return _usual_first(verdict_places, answers.VALIDITY)
     return None
 
 

@@ -34,7 +34,7 @@ CANDIDATES: Final[tuple[Mapping[str, Any], ...]] = (
 _OF_SIGNED: Final = frozenset({"public_key_hex", "did_key", "public_key", "expected_key", "status"})
 
 
-def unsigned(template: Mapping[str, Any]) -> dict[str, Any]:
+def without_key(template: Mapping[str, Any]) -> dict[str, Any]:
     """Return a body that asks for a signature, of one that asks about a signed message: without key and status."""
     return {name: value for name, value in template.items() if name not in _OF_SIGNED}
 
@@ -71,7 +71,7 @@ def values_of(message: Message, key: bytes | None, form: KeyForm = "hex") -> dic
     }
 
 
-def lost_in(template: Any, message: Message) -> str | None:
+def lost_part(template: Any, message: Message) -> str | None:
     """Return what of a message a body of this template cannot carry, in words; None where it carries all of it.
 
     Text cannot carry content that is not UTF-8: it would arrive as other content, with a digest that is not its own.
@@ -94,7 +94,7 @@ def _places(template: Any) -> set[str]:
     return {name for one in inner for name in _places(one)}
 
 
-def filled(template: Any, values: Mapping[str, Any]) -> Any:
+def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     """Return a template with its placeholders filled; a member whose value is None is left out."""
     if isinstance(template, str):
         whole = _PLACE.fullmatch(template)
@@ -102,8 +102,8 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
             return values[whole[1]]
         return _PLACE.sub(lambda one: str(values[one[1]]) if values.get(one[1]) is not None else one[0], template)
     if isinstance(template, Mapping):
-        members = {name: filled(value, values) for name, value in template.items()}
+        members = {name: fill_template(value, values) for name, value in template.items()}
         return {name: value for name, value in members.items() if value is not None}
     if isinstance(template, list | tuple):
-        return [filled(value, values) for value in template]
+        return [fill_template(value, values) for value in template]
     return template

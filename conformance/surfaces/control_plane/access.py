@@ -17,7 +17,7 @@ from conformance.http.client import Answer, JsonFault
 from conformance.oracles import falcon_making
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents
-from conformance.surfaces.control_plane.services import HEALTH, Named, played
+from conformance.surfaces.control_plane.services import HEALTH, NamedService, play_service
 from conformance.target import ProfileError
 from conformance.target.hub import HubBindings
 from conformance.text.untrusted import one_line
@@ -52,7 +52,7 @@ UNBOUND_TOKEN: Final = "needs the admin token: give [hub] token, an environment 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _CALLED_SECONDS = 5.0
 # Letters of what a control plane says that are shown.
-_SAID = 200
+_QUOTED_LETTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +91,20 @@ class Hub:
     token: str | None = field(default=None, repr=False)
     no_token: str = UNBOUND_TOKEN
 
-    async def call(self, method: str, path: str, *, credential: str | None = None, **what: Any) -> Answer:
+    async def call(self, method: str, path: str, *, credential: str | None = None, **options: Any) -> Answer:
         """Send one request, with a Bearer credential where one is given."""
-        headers = dict(what.pop("headers", {}))
+        headers = dict(options.pop("headers", {}))
         if credential is not None:
             headers["Authorization"] = f"Bearer {credential}"
-        return await self.case.client.call(method, self.url + path, headers=headers, **what)
+        return await self.case.client.call(method, self.url + path, headers=headers, **options)
 
-    async def admin(self, method: str, path: str, **what: Any) -> Answer:
+    async def admin(self, method: str, path: str, **options: Any) -> Answer:
         """Send one request with the admin token.
 
         Raises:
             Inconclusive: There is none.
         """
-        return await self.call(method, path, credential=self.known_token, **what)
+        return await self.call(method, path, credential=self.known_token, **options)
 
     @property
     def known_token(self) -> str:
@@ -119,9 +119,9 @@ class Hub:
 
     def leave_to_reads(self, row: str) -> None:
         """Say that a check needs the token, and that one of its rows stands as those judge it that read alone."""
-        for each in self.case.check.rows:
-            judge = self.case.mark_not_applicable if each == row else self.case.mark_inconclusive
-            judge(each, self.no_token)
+        for check_row in self.case.check.rows:
+            judge = self.case.mark_not_applicable if check_row == row else self.case.mark_inconclusive
+            judge(check_row, self.no_token)
 
     # Issuers.
 
@@ -136,8 +136,8 @@ class Hub:
 
     def new_key(self, label: str = "issuer", *, beside: str | None = None) -> str:
         """Return a public key that nobody has seen, in base64; `beside` another it differs in a letter's case alone."""
-        drawn = base64.b64encode(falcon_making.any_public_key(self.case.rng)).decode()
-        key = drawn if beside is None else falcon_making.neighbour_of(beside)
+        random_key = base64.b64encode(falcon_making.any_public_key(self.case.rng)).decode()
+        key = random_key if beside is None else falcon_making.neighbour_of(beside)
         # Log and report have no use for two thousand letters of it.
         self.case.client.names.secret(key, f"{label.upper()}_KEY")
         return key
@@ -146,9 +146,9 @@ class Hub:
         """Register an issuer with the admin token."""
         return await self.admin("POST", ISSUERS, json_body=issuer.body)
 
-    async def revoke(self, did: str, *, encoded: bool = True) -> Answer:
+    async def revoke(self, did: str, *, is_encoded: bool = True) -> Answer:
         """Revoke an issuer with the admin token, its DID percent-encoded or as it stands."""
-        return await self.admin("DELETE", f"{ISSUERS}/{quote(did, safe='') if encoded else did}")
+        return await self.admin("DELETE", f"{ISSUERS}/{quote(did, safe='') if is_encoded else did}")
 
     async def trust_set(self, *, again: bool = False) -> dict[str, Any]:
         """Return the trust set.
@@ -160,11 +160,11 @@ class Hub:
         answer = await self.call("GET", PKS, retry=again)
         value = answer.json() if answer.status == 200 else None
         if not isinstance(value, dict):
-            raise Inconclusive(f"the trust set cannot be read: GET {PKS} answered {in_its_words(answer)}")
+            raise Inconclusive(f"the trust set cannot be read: GET {PKS} answered {quote_answer(answer)}")
         return value
 
     @asynccontextmanager
-    async def registered(self, issuer: Issuer) -> AsyncIterator[Answer]:
+    async def registered_issuer(self, issuer: Issuer) -> AsyncIterator[Answer]:
         """Register an issuer, and revoke it on leaving whatever became of it.
 
         Raises:
@@ -172,16 +172,16 @@ class Hub:
         """
         answer = await self.register(issuer)
         try:
-            if not success(answer):
-                reason = f"no issuer could be registered: POST {ISSUERS} answered {in_its_words(answer)}"
-                raise Inconclusive(token_refused(answer) or reason)
+            if not is_success(answer):
+                reason = f"no issuer could be registered: POST {ISSUERS} answered {quote_answer(answer)}"
+                raise Inconclusive(explain_token_refusal(answer) or reason)
             yield answer
         finally:
             await self.revoke(issuer.did)
 
     # Services.
 
-    def service_body(self, service: Named) -> dict[str, Any]:
+    def service_body(self, service: NamedService) -> dict[str, Any]:
         """Return the body that registers a service."""
         values = {
             "name": service.name,
@@ -189,11 +189,11 @@ class Hub:
             "health_path": service.health,
             "health_url": service.url + service.health,
         }
-        made: dict[str, Any] = documents.filled(self.bindings.service_body or CANDIDATES[0], values)
-        return made
+        body: dict[str, Any] = documents.filled(self.bindings.service_body or CANDIDATES[0], values)
+        return body
 
     @property
-    def says_health_path(self) -> bool:
+    def has_health_path(self) -> bool:
         """Whether the operator's own body of a registration says where a service's health is asked for.
 
         Of a body that was found by trying, nobody knows whether its health path is read: the address alone may be.
@@ -201,7 +201,7 @@ class Hub:
         return self._body_says("health_path") or self._body_says("health_url")
 
     @property
-    def says_health_path_apart(self) -> bool:
+    def has_separate_health_path(self) -> bool:
         """Whether the operator's own body of a registration has the health path separate from the address."""
         return self._body_says("health_path")
 
@@ -209,12 +209,12 @@ class Hub:
         body = self.case.profile.hub_bindings.service_body
         return body is not None and f"{{{name}}}" in json.dumps(body)
 
-    async def register_service(self, service: Named) -> Answer:
+    async def register_service(self, service: NamedService) -> Answer:
         """Register a service with the admin token."""
         return await self.admin("POST", SERVICES, json_body=self.service_body(service))
 
     @asynccontextmanager
-    async def serving(self, *services: Named) -> AsyncIterator[Sequence[Answer]]:
+    async def registered_services(self, *services: NamedService) -> AsyncIterator[Sequence[Answer]]:
         """Register services, and remove them on leaving where it is bound how.
 
         Raises:
@@ -222,17 +222,17 @@ class Hub:
         """
         answers: list[Answer] = []
         try:
-            for one in services:
-                answers.append(await self.register_service(one))
-                if not success(answers[-1]):
-                    reason = f"no service could be registered: POST {SERVICES} answered {in_its_words(answers[-1])}"
-                    raise Inconclusive(token_refused(answers[-1]) or reason)
+            for service in services:
+                answers.append(await self.register_service(service))
+                if not is_success(answers[-1]):
+                    reason = f"no service could be registered: POST {SERVICES} answered {quote_answer(answers[-1])}"
+                    raise Inconclusive(explain_token_refusal(answers[-1]) or reason)
             yield answers
         finally:
-            for one in services[: len(answers)]:
-                await self.remove_service(one)
+            for service in services[: len(answers)]:
+                await self.remove_service(service)
 
-    async def remove_service(self, service: Named) -> None:
+    async def remove_service(self, service: NamedService) -> None:
         """Remove a service, where it is bound how."""
         if self.bindings.service_delete is not None:
             await self.admin("DELETE", documents.filled(self.bindings.service_delete, {"name": service.name}))
@@ -241,25 +241,28 @@ class Hub:
         """Read the posture without a credential."""
         return await self.call("GET", POSTURE, retry=again)
 
-    def listed(self, posture: Answer, service: Named) -> list[Any]:
+    def posture_records(self, posture: Answer, service: NamedService) -> list[Any]:
         """Return what a posture holds about a service."""
-        document = documented(posture)
+        document = json_of(posture)
         return documents.records(document, service.name, service.url, self.bindings.posture_name_at)
 
-    def health(self, posture: Answer, service: Named) -> bool | None:
+    def health(self, posture: Answer, service: NamedService) -> bool | None:
         """Return whether a posture shows a service as healthy; None: it does not list it, or says nothing of it."""
-        found = self.listed(posture, service)
-        said = [
-            documents.healthy(one, self.bindings.posture_name_at, self.bindings.posture_healthy_at) for one in found
+        records = self.posture_records(posture, service)
+        states = [
+            documents.healthy(record, self.bindings.posture_name_at, self.bindings.posture_healthy_at)
+            for record in records
         ]
-        return said[0] if len(set(said)) == 1 else None
+        return states[0] if len(set(states)) == 1 else None
 
-    async def seen(self, holds: Callable[[Answer], bool], seconds: float | None = None) -> Answer:
+    async def read_posture_until(self, holds: Callable[[Answer], bool], seconds: float | None = None) -> Answer:
         """Read the posture until something holds of it, or the time is over; return the last one."""
-        return await until(lambda again: self.posture(again=again), holds, seconds or self.bindings.propagation_budget)
+        return await ask_until(
+            lambda again: self.posture(again=again), holds, seconds or self.bindings.propagation_budget
+        )
 
 
-def documented(answer: Answer) -> Any:
+def json_of(answer: Answer) -> Any:
     """Return an answer's JSON, None where it is not JSON; a check of that judges it."""
     try:
         return answer.json()
@@ -267,30 +270,32 @@ def documented(answer: Answer) -> Any:
         return None
 
 
-def success(answer: Answer) -> bool:
+def is_success(answer: Answer) -> bool:
     """Return whether a call was carried out: 200, 201, 202 and 204 all say so."""
     return 200 <= answer.status < 300
 
 
-def refused(answer: Answer) -> bool:
+def is_client_error(answer: Answer) -> bool:
     """Return whether a call was refused, the caller being to blame."""
     return 400 <= answer.status < 500
 
 
-def in_its_words(answer: Answer) -> str:
+def quote_answer(answer: Answer) -> str:
     """Return the status of a refusal with what the control plane itself says of it."""
-    said = one_line(answer.body.decode("utf-8", "replace"), _SAID)
-    return f"{answer.status}: {said}" if said else str(answer.status)
+    quotation = one_line(answer.body.decode("utf-8", "replace"), _QUOTED_LETTERS)
+    return f"{answer.status}: {quotation}" if quotation else str(answer.status)
 
 
-def token_refused(answer: Answer) -> str:
+def explain_token_refusal(answer: Answer) -> str:
     """Return what there is to say of a call that the admin token did not open; empty where it was opened."""
     if answer.status not in NOT_ADMITTED:
         return ""
     return f"the control plane does not take [hub] token ({answer.status}): is it what its file admin_token holds now?"
 
 
-async def until(ask: Callable[[bool], Awaitable[Answer]], holds: Callable[[Answer], bool], seconds: float) -> Answer:
+async def ask_until(
+    ask: Callable[[bool], Awaitable[Answer]], holds: Callable[[Answer], bool], seconds: float
+) -> Answer:
     """Ask until something holds of the answer, or the time is over; return the last answer.
 
     The last is asked for when the time is over: one that was long under way tells of a moment before.
@@ -339,31 +344,31 @@ async def with_service_body(hub: Hub) -> Hub:
     """
     if hub.bindings.service_body is not None or hub.token is None:
         return hub
-    body = await hub.case.session.find_once("the control plane's service body", lambda: _found_body(hub))
+    body = await hub.case.session.find_once("the control plane's service body", lambda: _find_service_body(hub))
     return replace(hub, bindings=hub.bindings.model_copy(update={"service_body": body}))
 
 
-async def _found_body(hub: Hub) -> Mapping[str, Any]:
+async def _find_service_body(hub: Hub) -> Mapping[str, Any]:
     """Return the first body that registers a service whose health is then called, else the first that is taken."""
-    taken: list[Mapping[str, Any]] = []
+    accepted_bodies: list[Mapping[str, Any]] = []
     reason = unbound = "unbound: no body is known that registers a service; give [hub] service_body"
     async with AsyncExitStack() as kept:
-        service = await played(hub.case, kept, "probe")
+        service = await play_service(hub.case, kept, "probe")
         for template in CANDIDATES:
             trial = replace(hub, bindings=hub.bindings.model_copy(update={"service_body": template}))
             answer = await trial.register_service(service)
-            if not success(answer):
-                refusal = f"{unbound}; the usual one is answered {in_its_words(answer)}"
-                reason = token_refused(answer) or refusal
+            if not is_success(answer):
+                refusal = f"{unbound}; the usual one is answered {quote_answer(answer)}"
+                reason = explain_token_refusal(answer) or refusal
                 continue
-            taken.append(template)
+            accepted_bodies.append(template)
             await trial.posture()
             if await service.called(_CALLED_SECONDS):
                 await trial.remove_service(service)
                 return template
-    if not taken:
+    if not accepted_bodies:
         raise Inconclusive(reason)
-    return taken[0]
+    return accepted_bodies[0]
 
 
 def token_of(case: Case) -> str | None:

@@ -26,7 +26,7 @@ _THRESHOLD, _HIGH, _LOW = 700, 912, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedCredential:
     """A credential and who issued it.
 
     Attributes:
@@ -42,7 +42,7 @@ class Issued:
     payload: Mapping[str, Any] = field(repr=False)
 
 
-def issued(case: Case, label: str, further: Mapping[str, Any] | None = None) -> Issued:
+def issue_passport(case: Case, label: str, further: Mapping[str, Any] | None = None) -> IssuedCredential:
     """Return a fresh credential of a fresh issuer, named in the log, with further members where any are given."""
     number, did, now = _fresh(case, label)
     payload = {
@@ -56,10 +56,10 @@ def issued(case: Case, label: str, further: Mapping[str, Any] | None = None) -> 
         "expires_at": _text(now + _LIFETIME_SECONDS),
         **(further or {}),
     }
-    return _named(case, label, _signed(did, payload, case.rng.random()))
+    return _name_credential(case, label, _sign_credential(did, payload, case.rng.random()))
 
 
-async def issued_receipt(case: Case, label: str, forgery: Forgery | None = None) -> Issued:
+async def issue_receipt(case: Case, label: str, forgery: Forgery | None = None) -> IssuedCredential:
     """Return a fresh ZK receipt of a fresh issuer, named in the log; a thread makes its proof.
 
     Args:
@@ -84,41 +84,47 @@ async def issued_receipt(case: Case, label: str, forgery: Forgery | None = None)
         "issued_at": _text(now - 60),
         "expires_at": _text(now + _LIFETIME_SECONDS),
     }
-    drawn = case.rng.random(), case.rng.random()
-    return _named(case, label, await asyncio.to_thread(_proven, did, payload, forgery, *drawn))
+    seeds = case.rng.random(), case.rng.random()
+    return _name_credential(case, label, await asyncio.to_thread(_prove_receipt, did, payload, forgery, *seeds))
 
 
-def _proven(did: str, payload: Mapping[str, Any], forgery: Forgery | None, proving: float, signing: float) -> Issued:
+def _prove_receipt(
+    did: str, payload: Mapping[str, Any], forgery: Forgery | None, proof_seed: float, signature_seed: float
+) -> IssuedCredential:
     """Return a receipt with its proof; the two seeds decide everything that is drawn for it."""
-    rng = random.Random(proving)  # noqa: S311 - the suite's choice
-    held = secret(_HIGH if forgery is None or forgery in POINT_FORGERIES else _LOW, rng, forgery)
-    stated = {**payload, "commitment_b64": commitment_text(held)}
-    proof = proof_of(stated, held, rng, forgery)
-    return _signed(did, stated | {"proof_b64": _base64(proof)}, signing)
+    rng = random.Random(proof_seed)  # noqa: S311 - the suite's choice
+    opening = secret(_HIGH if forgery is None or forgery in POINT_FORGERIES else _LOW, rng, forgery)
+    full_payload = {**payload, "commitment_b64": commitment_text(opening)}
+    proof = proof_of(full_payload, opening, rng, forgery)
+    return _sign_credential(did, full_payload | {"proof_b64": _base64(proof)}, signature_seed)
 
 
-async def spoiled_receipts(case: Case, honest: Issued) -> dict[str, Issued]:
+async def spoil_receipt(case: Case, honest: IssuedCredential) -> dict[str, IssuedCredential]:
     """Return what an honest receipt is turned into, each by an issuer of its own; the words say what is wrong."""
     payload = dict(honest.payload)
     proof = base64.b64decode(payload["proof_b64"])
     at = 32 * LAYOUT.index("a")
-    again = (int.from_bytes(proof[at : at + 32], "little") + L).to_bytes(32, "little")
+    enlarged_scalar = (int.from_bytes(proof[at : at + 32], "little") + L).to_bytes(32, "little")
     changes: dict[str, dict[str, Any]] = {
         "the proof of another payment": {"payment_id": f"{payload['payment_id']}-again"},
-        "a scalar with the group's order added": {"proof_b64": _base64(proof[:at] + again + proof[at + 32 :])},
+        "a scalar with the group's order added": {
+            "proof_b64": _base64(proof[:at] + enlarged_scalar + proof[at + 32 :])
+        },
         "a byte after the proof": {"proof_b64": _base64(proof + b"\0")},
     }
-    made = {}
-    for number, (words, changed) in enumerate(changes.items(), 1):
+    receipts = {}
+    for number, (words, members) in enumerate(changes.items(), 1):
         label = f"spoiled_{number}"
-        made[words] = await _again(case, label, payload | changed)
-    return made | {"an honest proof that its issuer has not signed": await _again(case, "unsigned", payload, 1)}
+        receipts[words] = await _reissue(case, label, payload | members)
+    return receipts | {"an honest proof that its issuer has not signed": await _reissue(case, "unsigned", payload, 1)}
 
 
-async def _again(case: Case, label: str, payload: Mapping[str, Any], turned: int = 0) -> Issued:
-    """Return a receipt of a fresh issuer; see `_signed`."""
+async def _reissue(case: Case, label: str, payload: Mapping[str, Any], turned_bits: int = 0) -> IssuedCredential:
+    """Return a receipt of a fresh issuer; see `_sign_credential`."""
     _, did, _ = _fresh(case, label)
-    return _named(case, label, await asyncio.to_thread(_signed, did, payload, case.rng.random(), turned))
+    return _name_credential(
+        case, label, await asyncio.to_thread(_sign_credential, did, payload, case.rng.random(), turned_bits)
+    )
 
 
 def _fresh(case: Case, label: str) -> tuple[str, str, int]:
@@ -129,20 +135,22 @@ def _fresh(case: Case, label: str) -> tuple[str, str, int]:
     return number, f"did:web:{host}", int(time.time())
 
 
-def _signed(did: str, payload: Mapping[str, Any], seed: float, turned: int = 0) -> Issued:
-    """Return a credential of a key that is made for it; `turned` are bits of the signature's salt that are turned."""
-    made = falcon_making.signed(jcs_bytes(payload), random.Random(seed))  # noqa: S311 - the suite's choice
-    key = _base64(made.public_key)
-    signature = made.signature[:1] + bytes([made.signature[1] ^ turned]) + made.signature[2:]
+def _sign_credential(did: str, payload: Mapping[str, Any], seed: float, turned_bits: int = 0) -> IssuedCredential:
+    """Return a credential of a key that is made for it; `turned_bits` are bits of the signature's salt that are turned."""
+    signed_message = falcon_making.sign_once(jcs_bytes(payload), random.Random(seed))  # noqa: S311 - the suite's choice
+    key = _base64(signed_message.public_key)
+    signature = (
+        signed_message.signature[:1] + bytes([signed_message.signature[1] ^ turned_bits]) + signed_message.signature[2:]
+    )
     envelope = {"payload": payload, "alg": "Falcon-1024", "kid": kid_of(key), "sig": encode_base64url(signature)}
-    return Issued(did, key, encode_base64url(json.dumps(envelope).encode()), payload)
+    return IssuedCredential(did, key, encode_base64url(json.dumps(envelope).encode()), payload)
 
 
-def _named(case: Case, label: str, made: Issued) -> Issued:
+def _name_credential(case: Case, label: str, credential: IssuedCredential) -> IssuedCredential:
     """Return what was made, once the log shows its name only."""
-    case.client.names.secret(made.key, f"{label.upper()}_KEY")
-    case.client.names.secret(made.text, f"{label.upper()}_CREDENTIAL")
-    return made
+    case.client.names.secret(credential.key, f"{label.upper()}_KEY")
+    case.client.names.secret(credential.text, f"{label.upper()}_CREDENTIAL")
+    return credential
 
 
 def _text(seconds: int) -> str:

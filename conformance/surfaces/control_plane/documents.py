@@ -8,36 +8,38 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from conformance.surfaces.agent.answers import ABSENT, at, leaves, placed
+from conformance.surfaces.agent.answers import ABSENT, at, leaves, values_at
 
 _HEALTHY: Final = frozenset(
     {"ok", "healthy", "up", "pass", "passing", "passed", "online", "alive", "green", "running", "ready", "good", "true"}
 )
 _NAMES: Final = ("healthy", "is_healthy", "health", "status", "state", "up", "ok", "alive", "reachable", "available")
-_COUNTED: Final = {"issuers": "issuer", "services": "service"}
+_COUNTED_NOUNS: Final = {"issuers": "issuer", "services": "service"}
 _DID = re.compile(r"did:[a-z0-9]+:\S+")
 
 
-def count(document: Any, what: str, place: str | None) -> int | None:
+def count(document: Any, noun: str, place: str | None) -> int | None:
     """Return the number of issuers or services that a health document tells, None where it tells none."""
     if place is not None:
-        found = placed(document, place)
-        return found[0] if len(found) == 1 and _is_count(found[0]) else None
-    fitting = [(rank, value) for name, value in leaves(document) if (rank := _rank(name, what)) and _is_count(value)]
-    return min(fitting, key=lambda one: one[0])[1] if fitting else None
+        values = values_at(document, place)
+        return values[0] if len(values) == 1 and _is_count(values[0]) else None
+    ranked_counts = [
+        (rank, value) for name, value in leaves(document) if (rank := _rank(name, noun)) and _is_count(value)
+    ]
+    return min(ranked_counts, key=lambda one: one[0])[1] if ranked_counts else None
 
 
-def is_ambiguous(document: Any, what: str) -> bool:
+def is_ambiguous(document: Any, noun: str) -> bool:
     """Return whether several numbers of a health document may be the count, where no place is bound."""
-    ranks = [rank for name, value in leaves(document) if (rank := _rank(name, what)) and _is_count(value)]
+    ranks = [rank for name, value in leaves(document) if (rank := _rank(name, noun)) and _is_count(value)]
     return ranks.count(min(ranks, default=0)) > 1
 
 
-def _rank(place: str, what: str) -> int:
+def _rank(place: str, noun: str) -> int:
     """Return how surely a place counts something, 1 the surest, 0 not at all; a service has other numbers, too."""
-    word, name = _COUNTED[what], place.rpartition(".")[2].lower()
+    word, name = _COUNTED_NOUNS[noun], place.rpartition(".")[2].lower()
     if word in name:
-        return 1 if name == what else 2 if any(one in name for one in ("count", "total", "number")) else 3
+        return 1 if name == noun else 2 if any(one in name for one in ("count", "total", "number")) else 3
     return 4 if word in place.lower() else 0
 
 
@@ -63,8 +65,8 @@ def records(posture: Any, name: str, base_url: str, place: str | None) -> list[A
         return list(_records(posture, name, base_url.rstrip("/")))
     above, _, last = place.rpartition(".")
     if last == "*":
-        return [one[name] for one in placed(posture, above) if isinstance(one, Mapping) and name in one]
-    return [one for one in placed(posture, above) if isinstance(one, Mapping) and placed(one, last) == [name]]
+        return [one[name] for one in values_at(posture, above) if isinstance(one, Mapping) and name in one]
+    return [one for one in values_at(posture, above) if isinstance(one, Mapping) and values_at(one, last) == [name]]
 
 
 def _records(value: Any, name: str, base_url: str) -> Iterator[Any]:
@@ -87,7 +89,7 @@ def _records(value: Any, name: str, base_url: str) -> Iterator[Any]:
                 yield from _records(item, name, base_url)
 
 
-def healthy(record: Any, name_at: str | None, healthy_at: str | None) -> bool | None:
+def read_health(record: Any, name_at: str | None, healthy_at: str | None) -> bool | None:
     """Return whether a posture's record says that its service is healthy; None: it says nothing that is understood.
 
     Any word that is not one of health says that it is not: unknown, pending and degraded too.
@@ -95,13 +97,13 @@ def healthy(record: Any, name_at: str | None, healthy_at: str | None) -> bool | 
     if healthy_at is not None:
         above = (name_at or "").rpartition(".")[0]
         own = healthy_at.removeprefix(above).removeprefix(".").removeprefix("*").removeprefix(".")
-        found = placed(record, own) if own else [record]
-        return _truth(found[0]) if len(found) == 1 else None
+        values = values_at(record, own) if own else [record]
+        return _truth(values[0]) if len(values) == 1 else None
     if not isinstance(record, Mapping):
         return _truth(record)
-    told = {place.rpartition(".")[2].lower(): value for place, value in reversed(list(leaves(record)))}
-    said = [_truth(told[name]) for name in _NAMES if name in told]
-    return next((one for one in said if one is not None), None)
+    members = {place.rpartition(".")[2].lower(): value for place, value in reversed(list(leaves(record)))}
+    states = [_truth(members[name]) for name in _NAMES if name in members]
+    return next((one for one in states if one is not None), None)
 
 
 def _truth(value: Any) -> bool | None:
@@ -118,22 +120,22 @@ def entries(document: Any, place: str | None) -> list[Any] | None:
         found = document if not place else at(document, place)
         return found if isinstance(found, list) else None
     lists = [value for _, value in leaves(document) if isinstance(value, list)]
-    told = [one for one in lists if one and all(isinstance(entry, Mapping) for entry in one)]
-    return next(iter(told or lists), None)
+    lists_of_objects = [one for one in lists if one and all(isinstance(entry, Mapping) for entry in one)]
+    return next(iter(lists_of_objects or lists), None)
 
 
-def flat(entry: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of an entry, those of the objects in it too, by their places."""
     return {place: value for place, value in leaves(entry) if place and not isinstance(value, Mapping | list)}
 
 
-def tells_of(value: Any, text: str) -> bool:
+def mentions(value: Any, text: str) -> bool:
     """Return whether a text stands in a document, as a value, in one, or as a member's name."""
     if isinstance(value, str):
         return text in value
     if isinstance(value, Mapping):
-        return any(text in str(name) or tells_of(member, text) for name, member in value.items())
-    return isinstance(value, list) and any(tells_of(one, text) for one in value)
+        return any(text in str(name) or mentions(member, text) for name, member in value.items())
+    return isinstance(value, list) and any(mentions(one, text) for one in value)
 
 
 def is_did(text: Any) -> bool:
@@ -141,7 +143,7 @@ def is_did(text: Any) -> bool:
     return isinstance(text, str) and _DID.fullmatch(text) is not None
 
 
-def decoded(text: Any) -> bytes | None:
+def decode_base64(text: Any) -> bytes | None:
     """Return the bytes that base64 stands for, in either alphabet, padded or not; None: it is no base64."""
     if not isinstance(text, str) or not text.isascii():
         return None
@@ -152,13 +154,13 @@ def decoded(text: Any) -> bytes | None:
         return None
 
 
-def filled(template: Any, values: Mapping[str, str]) -> Any:
+def fill_template(template: Any, values: Mapping[str, str]) -> Any:
     """Return a template with its placeholders filled in; a member whose placeholder has no value is left out."""
     if isinstance(template, Mapping):
-        made = {name: filled(member, values) for name, member in template.items()}
-        return {name: member for name, member in made.items() if member is not ABSENT}
+        members = {name: fill_template(member, values) for name, member in template.items()}
+        return {name: member for name, member in members.items() if member is not ABSENT}
     if isinstance(template, list | tuple):
-        return [one for one in (filled(member, values) for member in template) if one is not ABSENT]
+        return [one for one in (fill_template(member, values) for member in template) if one is not ABSENT]
     if not isinstance(template, str):
         return template
     if re.fullmatch(r"\{[a-z_]+\}", template) and template[1:-1] not in values:

@@ -12,30 +12,30 @@ from conformance.engine.check import Case
 from conformance.oracles import falcon_making
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.keys import decode_base64url, encode_base64url
-from conformance.surfaces.control_plane.credentials import Issued
+from conformance.surfaces.control_plane.credentials import IssuedCredential
 
 
-def passed_off(case: Case, label: str, known: Issued) -> Issued:
+def sign_with_other_key(case: Case, label: str, genuine: IssuedCredential) -> IssuedCredential:
     """Return a credential that names an issuer and its key, and is signed with a key that nobody registered."""
-    envelope = _envelope(known)
+    envelope = _envelope(genuine)
     rng = random.Random(case.rng.random())  # noqa: S311 - the suite's choice
-    stranger = falcon_making.signed(jcs_bytes(envelope["payload"]), rng)
-    return _with(case, label, known, {**envelope, "sig": encode_base64url(stranger.signature)})
+    stranger = falcon_making.sign_once(jcs_bytes(envelope["payload"]), rng)
+    return _with_envelope(case, label, genuine, {**envelope, "sig": encode_base64url(stranger.signature)})
 
 
-def altered(case: Case, label: str, known: Issued) -> Issued:
+def alter_payload(case: Case, label: str, genuine: IssuedCredential) -> IssuedCredential:
     """Return a credential of which a member was changed after it was signed."""
-    envelope = _envelope(known)
+    envelope = _envelope(genuine)
     payload = {**envelope["payload"], "scopes": ["pay", "refund"]}
-    return _with(case, label, known, {**envelope, "payload": payload})
+    return _with_envelope(case, label, genuine, {**envelope, "payload": payload})
 
 
-def _envelope(known: Issued) -> dict[str, Any]:
-    envelope: dict[str, Any] = json.loads(decode_base64url(known.text))
+def _envelope(genuine: IssuedCredential) -> dict[str, Any]:
+    envelope: dict[str, Any] = json.loads(decode_base64url(genuine.text))
     return envelope
 
 
-def _with(case: Case, label: str, known: Issued, envelope: Mapping[str, Any]) -> Issued:
+def _with_envelope(case: Case, label: str, genuine: IssuedCredential, envelope: Mapping[str, Any]) -> IssuedCredential:
     text = encode_base64url(json.dumps(envelope).encode())
     case.client.names.secret(text, f"{label.upper()}_CREDENTIAL")
-    return replace(known, text=text)
+    return replace(genuine, text=text)

@@ -10,7 +10,7 @@ from conformance.outcome import Inconclusive
 from conformance.webhook_receiver.receiver import CannotListen, Receiver, bind_sockets
 
 
-async def listening(case: Case, played: str) -> tuple[Receiver, str]:
+async def start_receiver(case: Case, role: str) -> tuple[Receiver, str]:
     """Return a receiver that listens, and its host and port as the target reaches them.
 
     Args:
@@ -20,13 +20,13 @@ async def listening(case: Case, played: str) -> tuple[Receiver, str]:
     Raises:
         Inconclusive: The suite cannot listen.
     """
-    sockets, host = await sockets_and_host(case, played)
+    sockets, host = await open_sockets(case, role)
     receiver = Receiver()
     await receiver.start(sockets)
     return receiver, host
 
 
-async def sockets_and_host(case: Case, played: str) -> tuple[list[socket.socket], str]:
+async def open_sockets(case: Case, role: str) -> tuple[list[socket.socket], str]:
     """Return sockets that listen, at every address of the host, and host and port as the target reaches them.
 
     Raises:
@@ -36,5 +36,5 @@ async def sockets_and_host(case: Case, played: str) -> tuple[list[socket.socket]
     try:
         sockets = await asyncio.to_thread(bind_sockets, bindings.listen_host, 0)
     except CannotListen as fault:
-        raise Inconclusive(f"cannot play {played}: {fault}; give [hub] listen_host and reach_host") from fault
+        raise Inconclusive(f"cannot play {role}: {fault}; give [hub] listen_host and reach_host") from fault
     return sockets, f"{bindings.reach_host}:{sockets[0].getsockname()[1]}"

@@ -11,37 +11,37 @@ from conformance.http.client import Answer
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents
-from conformance.surfaces.control_plane.access import AUDIT, Hub, documented, token_refused
+from conformance.surfaces.control_plane.access import AUDIT, Hub, explain_token_refusal, json_of
 
 Entries: TypeAlias = list[Mapping[str, Any]]
 # Numbers from this one on are times: Unix seconds of 2001, and later ones in finer units.
 FIRST_TIME: Final = 10**9
 INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
-_MOST_PAGES = 10_000
+_MAX_PAGES = 10_000
 _STEPS = 4
 # Entries of the shortest page that a log is taken to be told in.
-_LEAST_PAGE = 10
+_MIN_PAGE_ENTRIES = 10
 
 
-async def log_of(hub: Hub) -> Entries:
+async def read_log(hub: Hub) -> Entries:
     """Return all log entries of a control plane, oldest first.
 
     Raises:
         Inconclusive: They cannot be read or are not found in the answer, or the bound query continues nothing.
     """
-    found = entries_in(hub, await hub.admin("GET", AUDIT))
-    if (bound := _continuation(hub)) is None:
-        return oldest_first(found)
-    (page, seq), fresh = bound, found
-    for _ in range(_MOST_PAGES):
+    entries = entries_in(hub, await hub.admin("GET", AUDIT))
+    if (continuation := _continuation(hub)) is None:
+        return oldest_first(entries)
+    (page, seq), fresh = continuation, entries
+    for _ in range(_MAX_PAGES):
         if not fresh:
             break
         last = fresh[-1].get(seq)
         fresh = entries_in(hub, await hub.admin("GET", f"{AUDIT}?{page.replace('{seq}', str(last))}", retry=True))
         if fresh and fresh[-1].get(seq) == last:
             raise Inconclusive(f"[hub] audit_page: {page} after entry {last} ends with entry {last} again")
-        found = [*found, *fresh]
-    return oldest_first(found)
+        entries = [*entries, *fresh]
+    return oldest_first(entries)
 
 
 def entries_about(log: Sequence[Mapping[str, Any]], did: str) -> int:
@@ -58,11 +58,11 @@ async def refuse_full_page(hub: Hub, log: Sequence[Mapping[str, Any]]) -> None:
     Raises:
         Inconclusive: It is the same after those, and long enough for a page.
     """
-    if _continuation(hub) is not None or len(log) < _LEAST_PAGE:
+    if _continuation(hub) is not None or len(log) < _MIN_PAGE_ENTRIES:
         return
     async with hub.registered(hub.new_issuer("page")):
         pass
-    if await log_of(hub) == list(log):
+    if await read_log(hub) == list(log):
         raise Inconclusive(
             f"unbound: whatever was changed, GET {AUDIT} told the same {len(log)} entries, which may be its first "
             "page; bind [hub] audit_page and [hub.audit_chain] seq, by which the next ones are asked for"
@@ -81,22 +81,22 @@ def entries_in(hub: Hub, answer: Answer) -> Entries:
     Raises:
         Inconclusive: There is no list of objects.
     """
-    found = documents.entries(documented(answer), hub.bindings.audit_entries_at)
-    if answer.status != 200 or found is None or not all(isinstance(one, Mapping) for one in found):
+    entries = documents.entries(json_of(answer), hub.bindings.audit_entries_at)
+    if answer.status != 200 or entries is None or not all(isinstance(one, Mapping) for one in entries):
         reason = f"unbound: no log entries in GET {AUDIT} ({answer.status}); give [hub] audit_entries_at"
-        raise Inconclusive(token_refused(answer) or reason)
-    return found
+        raise Inconclusive(explain_token_refusal(answer) or reason)
+    return entries
 
 
 def oldest_first(entries: Sequence[Mapping[str, Any]]) -> Entries:
     """Return log entries in the order they were written, as times or numbers in them tell it, else their beginning."""
     flat = [documents.flat(one) for one in entries]
-    shared = set.intersection(*(set(one) for one in flat)) if flat else set[str]()
-    columns = [[one[name] for one in flat] for name in sorted(shared)]
+    common_names = set.intersection(*(set(one) for one in flat)) if flat else set[str]()
+    columns = [[one[name] for one in flat] for name in sorted(common_names)]
     if any(_falls(column[::-1]) for column in columns):
         return list(entries)
-    turned = any(map(_falls, columns)) or audit_chain.is_first_page(flat[::-1])
-    return list(entries[::-1] if turned else entries)
+    is_newest_first = any(map(_falls, columns)) or audit_chain.is_first_page(flat[::-1])
+    return list(entries[::-1] if is_newest_first else entries)
 
 
 def _falls(values: Sequence[Any]) -> bool:

@@ -25,7 +25,7 @@ class PlayedDatabase:
     """
 
     dsn: str
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    connection: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def speaks_postgresql(head: bytes) -> bool:
@@ -38,17 +38,17 @@ def speaks_postgresql(head: bytes) -> bool:
 async def played_database() -> AsyncIterator[PlayedDatabase]:
     """Listen at a port of this machine, and stop on leaving; each connection is closed once its first bytes came."""
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle_connection(stream: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
             async with asyncio.timeout(_SECONDS):
-                if speaks_postgresql(await reader.readexactly(8)):
-                    made.asked.set()
+                if speaks_postgresql(await stream.readexactly(8)):
+                    database.asked.set()
         writer.close()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    server = await asyncio.start_server(handle_connection, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    made = PlayedDatabase(f"postgresql://weldproof:weldproof@127.0.0.1:{port}/weldproof")
+    database = PlayedDatabase(f"postgresql://weldproof:weldproof@127.0.0.1:{port}/weldproof")
     try:
-        yield made
+        yield database
     finally:
         server.close()

@@ -15,12 +15,12 @@ from conformance.engine.check import Case
 from conformance.oracles.strict_json import JsonTextFault, strict_json
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, POSTURE, SERVICES
-from conformance.surfaces.control_plane.listening import listening
+from conformance.surfaces.control_plane.listening import start_receiver
 from conformance.surfaces.control_plane.services import HEALTH
 from conformance.webhook_receiver.receiver import Arrival, Receiver, Reply
 
 _JSON = (("Content-Type", "application/json"),)
-_UNAUTHORIZED = Reply(401, (*_JSON, ("WWW-Authenticate", "Bearer")), b'{"detail":"Unauthorized"}')
+_UNAUTHORIZED_REPLY = Reply(401, (*_JSON, ("WWW-Authenticate", "Bearer")), b'{"detail":"Unauthorized"}')
 
 
 @dataclass
@@ -39,34 +39,34 @@ class PlayedHub:
     url: str
     token: str = field(repr=False)
     receiver: Receiver
-    trusted: dict[str, str] = field(default_factory=dict)
-    resolved: dict[str, str] | None = None
+    trust_set: dict[str, str] = field(default_factory=dict)
+    atb_keys: dict[str, str] | None = None
     _numbers: dict[int, int] = field(default_factory=dict)
 
     def answer(self, arrival: Arrival) -> Reply:
         """Answer a call as the interface has it."""
-        asked = (arrival.method.replace("HEAD", "GET"), arrival.path)
-        if asked == ("GET", PKS):
-            return _json_reply(self.trusted)
-        if asked == ("GET", ATB_KEYS):
-            return _json_reply(_key_document(self.trusted if self.resolved is None else self.resolved))
-        if asked == ("GET", HEALTH):
-            return _json_reply({"status": "ok", "issuers": len(self.trusted), "services": len(self.registrations)})
-        if asked == ("GET", POSTURE):
+        request = (arrival.method.replace("HEAD", "GET"), arrival.path)
+        if request == ("GET", PKS):
+            return _json_reply(self.trust_set)
+        if request == ("GET", ATB_KEYS):
+            return _json_reply(_key_document(self.trust_set if self.atb_keys is None else self.atb_keys))
+        if request == ("GET", HEALTH):
+            return _json_reply({"status": "ok", "issuers": len(self.trust_set), "services": len(self.registrations)})
+        if request == ("GET", POSTURE):
             return _json_reply({"services": [body for _, body in self.registrations]})
-        if asked == ("POST", SERVICES):
-            return self._registered(arrival)
+        if request == ("POST", SERVICES):
+            return self._register(arrival)
         return Reply(404, _JSON, b'{"detail":"Not Found"}')
 
-    def _registered(self, arrival: Arrival) -> Reply:
+    def _register(self, arrival: Arrival) -> Reply:
         body = _body(arrival)
-        if not self.authorised(arrival):
-            return _UNAUTHORIZED
+        if not self.is_authorised(arrival):
+            return _UNAUTHORIZED_REPLY
         if not isinstance(body, dict):
             return Reply(422, _JSON, b'{"detail":[]}')
         return _json_reply({**body, "registered_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}, 201)
 
-    def authorised(self, arrival: Arrival) -> bool:
+    def is_authorised(self, arrival: Arrival) -> bool:
         """Return whether a call bears the admin token, the scheme's name in any case."""
         return any(
             value.partition(" ")[0].lower() == "bearer" and value.partition(" ")[2].strip() == self.token
@@ -77,47 +77,47 @@ class PlayedHub:
     def registrations(self) -> list[tuple[Arrival, Any]]:
         """Every registration that came with the token, with its body."""
         return [
-            (one, _body(one))
-            for one in self.receiver.arrivals
-            if (one.method, one.path) == ("POST", SERVICES) and self.authorised(one)
+            (arrival, _body(arrival))
+            for arrival in self.receiver.arrivals
+            if (arrival.method, arrival.path) == ("POST", SERVICES) and self.is_authorised(arrival)
         ]
 
     def calls(self, path: str, method: str = "GET", *, after: int = 0) -> list[Arrival]:
         """Return the calls of a path that came after an arrival's number, in order."""
         return [
-            one
-            for one in self.receiver.arrivals
-            if one.number > after and (one.method, one.path.rstrip("/")) == (method, path)
+            arrival
+            for arrival in self.receiver.arrivals
+            if arrival.number > after and (arrival.method, arrival.path.rstrip("/")) == (method, path)
         ]
 
-    async def pulled_again(self, paths: Collection[str], *, seconds: float, after: int) -> bool:
+    async def is_pulled_again(self, paths: Collection[str], *, seconds: float, after: int) -> bool:
         """Return whether one of some documents is read again within some seconds, after an arrival's number.
 
         The first reading of a document is left out: it belongs to a start that reads one after the other, and may come
         late from a slow addon.
         """
 
-        def again(one: Arrival) -> bool:
-            path = one.path.rstrip("/")
-            if one.method != "GET" or path not in paths:
+        def again(arrival: Arrival) -> bool:
+            path = arrival.path.rstrip("/")
+            if arrival.method != "GET" or path not in paths:
                 return False
-            return any(earlier.number < one.number for earlier in self.calls(path))
+            return any(earlier.number < arrival.number for earlier in self.calls(path))
 
         return bool(await self.receiver.next(again, seconds=seconds, after=after))
 
-    async def waits(self, path: str, method: str = "GET", *, seconds: float, after: int = 0) -> Arrival | None:
+    async def wait_for_call(self, path: str, method: str = "GET", *, seconds: float, after: int = 0) -> Arrival | None:
         """Return the first such call, None where none comes in time."""
-        found = await self.receiver.next(
+        arrivals = await self.receiver.next(
             lambda one: (one.method, one.path.rstrip("/")) == (method, path), seconds=seconds, after=after
         )
-        return next(iter(found), None)
+        return next(iter(arrivals), None)
 
     @property
     def last(self) -> int:
         """Number of the latest arrival, 0 where none came."""
         return max((one.number for one in self.receiver.arrivals), default=0)
 
-    def shown(self, arrival: Arrival) -> Shown:
+    def record_call(self, arrival: Arrival) -> RecordedCall:
         """Write a call into the event log, once, and return what a judgement cites."""
         if arrival.number not in self._numbers:
             request = (arrival.method, self.url + arrival.target, arrival.headers, arrival.body)
@@ -125,11 +125,11 @@ class PlayedHub:
             self._numbers[arrival.number] = self.case.client.delivered(
                 "the suite's hub", request, (reply.status, reply.headers, reply.body)
             )
-        return Shown(self._numbers[arrival.number])
+        return RecordedCall(self._numbers[arrival.number])
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RecordedCall:
     """A call with its place in the event log."""
 
     n: int
@@ -146,7 +146,7 @@ def _body(arrival: Arrival) -> Any:
         return None
 
 
-def _key_document(trusted: Mapping[str, str]) -> dict[str, Any]:
+def _key_document(trust_set: Mapping[str, str]) -> dict[str, Any]:
     """Return the document that credential verifiers resolve, in the family's form."""
     return {
         "issuer": "did:web:hub.example",
@@ -162,7 +162,7 @@ def _key_document(trusted: Mapping[str, str]) -> dict[str, Any]:
                 "public_key_pqclean_b64": key,
                 "status": "active",
             }
-            for did, key in trusted.items()
+            for did, key in trust_set.items()
         ],
     }
 
@@ -179,7 +179,7 @@ async def played_hub(case: Case) -> AsyncIterator[PlayedHub]:
     Raises:
         Inconclusive: The suite cannot listen.
     """
-    receiver, host = await listening(case, "the control plane")
+    receiver, host = await start_receiver(case, "the control plane")
     token = secrets.token_urlsafe(32)
     case.client.names.secret(token, "ADMIN_TOKEN")
     case.client.names.secret(host, "HUB_ADDRESS")

@@ -14,14 +14,14 @@ TOKEN_VARIABLE = "WELDPROOF_HUB_TOKEN"  # noqa: S105 - a variable's name
 
 
 @dataclass(slots=True)
-class HubFound:
+class DiscoveredHub:
     """A control plane and what was found out about it: members of the profile's table `[hub]`."""
 
     url: str
     bindings: dict[str, Any] = field(default_factory=dict)
 
 
-async def probe_hub(client: Client, url: str) -> HubFound | None:
+async def probe_hub(client: Client, url: str) -> DiscoveredHub | None:
     """Ask a server whether it is a control plane; None when it is not.
 
     Nothing is registered: names of services, posture and log are found by the run itself. The admin token goes into the
@@ -36,16 +36,16 @@ async def probe_hub(client: Client, url: str) -> HubFound | None:
     """
     answer = await client.call("GET", url + PKS)
     try:
-        trusted = answer.json()
+        trust_set = answer.json()
     except JsonFault:
         return None
-    if answer.status != 200 or not isinstance(trusted, dict):
+    if answer.status != 200 or not isinstance(trust_set, dict):
         return None
     if (await client.call("GET", url + NOWHERE)).status == 200:  # it answers so wherever it is asked
         return None
-    found = HubFound(url)
+    hub = DiscoveredHub(url)
     if os.environ.get(TOKEN_VARIABLE):
-        found.bindings["token"] = {"env": TOKEN_VARIABLE}
+        hub.bindings["token"] = {"env": TOKEN_VARIABLE}
     if (path := await openapi_path(client, url)) is not None:
-        found.bindings["openapi_path"] = path
-    return found
+        hub.bindings["openapi_path"] = path
+    return hub

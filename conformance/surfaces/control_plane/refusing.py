@@ -10,7 +10,7 @@ from conformance.http.client import Answer
 _SERVER_FAULT = 500
 
 
-def refused(case: Case, row: str, answer: Answer, *, taken: bool, word: str, where: Mapping[str, str]) -> None:
+def judge_refusal(case: Case, row: str, answer: Answer, *, is_taken: bool, word: str, where: Mapping[str, str]) -> None:
     """Judge a row by an answer that must not take what it was asked about.
 
     The interface names no status of an addon's refusal, so any answer but a server's fault is one. A 5xx says neither
@@ -24,10 +24,10 @@ def refused(case: Case, row: str, answer: Answer, *, taken: bool, word: str, whe
         word: What it is called when it is taken, such as `valid`.
         where: What the addon was asked about.
     """
-    if answer.status >= _SERVER_FAULT and not taken:
+    if answer.status >= _SERVER_FAULT and not is_taken:
         about = ", ".join(where.values())
         case.mark_inconclusive(
             row, f"the answer {answer.status} is no verdict ({about}): refuse it in words", exchange=answer
         )
         return
-    case.expect(row, not taken, f"not {word}", word if taken else f"not {word}", exchange=answer, where=where)
+    case.expect(row, not is_taken, f"not {word}", word if is_taken else f"not {word}", exchange=answer, where=where)

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from conformance.engine.check import Case
-from conformance.surfaces.control_plane.listening import listening, sockets_and_host
+from conformance.surfaces.control_plane.listening import open_sockets, start_receiver
 from conformance.webhook_receiver.receiver import SILENCE, Arrival, Receiver, Reply
 
 HEALTH = "/health"
-OK = Reply(200, (("Content-Type", "application/json"),), b'{"status":"ok"}')
-FAILING = Reply(500, (("Content-Type", "application/json"),), b'{"status":"error"}')
-MISSING = Reply(404, (("Content-Type", "application/json"),), b'{"detail":"Not Found"}')
-EMPTY = Reply(204)
-MOVED = Reply(302, (("Location", "/gone"),))
-HANGING = SILENCE
+OK_REPLY = Reply(200, (("Content-Type", "application/json"),), b'{"status":"ok"}')
+ERROR_REPLY = Reply(500, (("Content-Type", "application/json"),), b'{"status":"error"}')
+NOT_FOUND_REPLY = Reply(404, (("Content-Type", "application/json"),), b'{"detail":"Not Found"}')
+EMPTY_REPLY = Reply(204)
+REDIRECT_REPLY = Reply(302, (("Location", "/gone"),))
+NO_REPLY = SILENCE
 _TRICKLE_SECONDS = 0.5
 
 
-class Named(Protocol):
+class NamedService(Protocol):
     """What can be registered as a service."""
 
     @property
@@ -39,7 +39,7 @@ class Named(Protocol):
 
 
 @dataclass(slots=True)
-class Played:
+class PlayedService:
     """A service that listens.
 
     Attributes:
@@ -53,7 +53,7 @@ class Played:
     name: str
     url: str
     receiver: Receiver
-    reply: Reply = OK
+    reply: Reply = OK_REPLY
     health: str = HEALTH
     _open: bool = field(default=True)
 
@@ -71,15 +71,15 @@ class Played:
         """Whether its health was asked for."""
         return any(map(self._is_health, self.calls))
 
-    async def called(self, seconds: float) -> bool:
+    async def wait_for_call(self, seconds: float) -> bool:
         """Return whether its health was asked for within some seconds."""
-        found = await self.receiver.next(self._is_health, seconds=seconds)
-        return bool(found)
+        arrivals = await self.receiver.next(self._is_health, seconds=seconds)
+        return bool(arrivals)
 
     def _is_health(self, arrival: Arrival) -> bool:
         return arrival.path.rstrip("/").endswith(self.health)
 
-    async def gone(self) -> None:
+    async def stop(self) -> None:
         """Stop listening: from now on nobody is there."""
         if self._open:
             self._open = False
@@ -87,7 +87,7 @@ class Played:
 
 
 @dataclass(slots=True)
-class Trickling:
+class TricklingService:
     """A service whose health answer never ends: each of its pieces comes in time, the whole never does.
 
     Attributes:
@@ -99,30 +99,32 @@ class Trickling:
     name: str
     url: str
     _server: asyncio.Server
-    _writing: set[asyncio.Task[None]] = field(default_factory=set)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     health: str = HEALTH
 
-    async def gone(self) -> None:
+    async def stop(self) -> None:
         """Stop listening, and end every answer."""
         self._server.close()
-        for task in list(self._writing):
+        for task in list(self._tasks):
             task.cancel()
-        await asyncio.gather(*self._writing, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-async def trickling(case: Case, kept: AsyncExitStack, label: str, *, head: bytes, piece: bytes) -> Trickling:
-    """Start a service that answers every call with `head` and then with a piece twice a second, until `kept` closes.
+async def play_trickling_service(
+    case: Case, exits: AsyncExitStack, label: str, *, head: bytes, piece: bytes
+) -> TricklingService:
+    """Start a service that answers every call with `head` and then with a piece twice a second, until `exits` closes.
 
     Raises:
         Inconclusive: The suite cannot listen.
     """
-    sockets, host = await sockets_and_host(case, "a service")
-    writing: set[asyncio.Task[None]] = set()
+    sockets, host = await open_sockets(case, "a service")
+    tasks: set[asyncio.Task[None]] = set()
 
     async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a connection's task
-        writing.add(task)
+        tasks.add(task)
         try:
             writer.write(head)
             while True:
@@ -132,27 +134,29 @@ async def trickling(case: Case, kept: AsyncExitStack, label: str, *, head: bytes
         except (OSError, asyncio.CancelledError):
             writer.transport.abort()
         finally:
-            writing.discard(task)
+            tasks.discard(task)
 
     server = await asyncio.start_server(answer, sock=sockets[0])
     for further in sockets[1:]:
         further.close()
-    service = Trickling(new_name(case, label), f"http://{host}", server, writing)
-    kept.push_async_callback(service.gone)
+    service = TricklingService(new_name(case, label), f"http://{host}", server, tasks)
+    exits.push_async_callback(service.gone)
     case.client.names.secret(host, f"{label.upper()}_ADDRESS")
     return service
 
 
-async def played(case: Case, kept: AsyncExitStack, label: str, reply: Reply = OK, *, health: str = HEALTH) -> Played:
-    """Start a service under a name that no other has, until `kept` closes; it has its health at a path.
+async def play_service(
+    case: Case, exits: AsyncExitStack, label: str, reply: Reply = OK, *, health: str = HEALTH
+) -> PlayedService:
+    """Start a service under a name that no other has, until `exits` closes; it has its health at a path.
 
     Raises:
         Inconclusive: The suite cannot listen.
     """
-    receiver, host = await listening(case, "a service")
-    service = Played(new_name(case, label), f"http://{host}", receiver, reply, health)
+    receiver, host = await start_receiver(case, "a service")
+    service = PlayedService(new_name(case, label), f"http://{host}", receiver, reply, health)
     receiver.plan = service.answer
-    kept.push_async_callback(service.gone)
+    exits.push_async_callback(service.gone)
     case.client.names.secret(host, f"{label.upper()}_ADDRESS")
     return service
 

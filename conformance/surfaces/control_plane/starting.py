@@ -32,16 +32,16 @@ class StartedHub:
     """
 
     hub: Hub
-    running: Running
+    process: Running
 
     @property
     def folder(self) -> Path:
         """Its data directory."""
-        return self.running.folder
+        return self.process.folder
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class AddonSubject:
     """An addon that a check looks at.
 
     Attributes:
@@ -52,7 +52,7 @@ class Subject:
 
     name: str
     addon: Addon
-    bundled: bool
+    is_bundled: bool
 
     @property
     def where(self) -> dict[str, str]:
@@ -139,29 +139,29 @@ def bundled_names(case: Case) -> tuple[str, ...]:
     return case.profile.hub_bindings.bundled if case.profile.hub_bindings.bundled is not None else BUNDLED
 
 
-def subjects(case: Case, *, bundled_only: bool = False) -> list[Subject]:
+def subjects(case: Case, *, bundled_only: bool = False) -> list[AddonSubject]:
     """Return the addons of the profile that are started to be looked at, in its order.
 
     Raises:
         Inconclusive: There is none.
     """
     names = bundled_names(case)
-    found = [
-        Subject(name, addon, name in names)
+    addons = [
+        AddonSubject(name, addon, name in names)
         for name, addon in case.profile.addon_bindings.items()
         if name in names or (name not in BUNDLED and not bundled_only)
     ]
     if bundled_only:
-        given = {one.name for one in found}
-        found += [Subject(name, Addon(), bundled=True) for name in names if name not in given]
-    if not found:
+        names_of_addons = {one.name for one in addons}
+        addons += [AddonSubject(name, Addon(), bundled=True) for name in names if name not in names_of_addons]
+    if not addons:
         raise Inconclusive("needs an addon to start: give [addons.NAME] command, or --addon -- COMMAND")
-    return found
+    return addons
 
 
 @asynccontextmanager
 async def started_addon(
-    case: Case, subject: Subject, hub_url: str, token: str, folder: Path | None = None
+    case: Case, subject: AddonSubject, hub_url: str, token: str, folder: Path | None = None
 ) -> AsyncIterator[Running]:
     """Start an addon with the three variables of the contract, and end it on leaving.
 

@@ -15,7 +15,7 @@ from conformance.surfaces.gateway.calls import short
 from conformance.target import Secret
 
 _TENANTS = "/internal/tenants"
-_MADE = frozenset({200, 201})
+_CREATED_STATUSES = frozenset({200, 201})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Administrator:
         url = "/".join([f"{base}{_TENANTS}", *(quote(part, safe="") for part in path)])
         return await self.case.client.call(method, url, json_body=body, headers={"Authorization": f"Bearer {self.key}"})
 
-    async def done(self, method: str, *path: str, body: Any = None) -> Mapping[str, Any]:
+    async def call_successfully(self, method: str, *path: str, body: Any = None) -> Mapping[str, Any]:
         """Send a call that must succeed for the check to go on, and return the members of its answer.
 
         Raises:
@@ -55,18 +55,18 @@ class Administrator:
                 self.case.client.names.name(value, f"NEW_{name.upper()}")
         return members
 
-    async def tenant(self, name: str, payout: Mapping[str, str]) -> Credentials:
+    async def create_tenant(self, name: str, payout: Mapping[str, str]) -> Credentials:
         """Have a tenant made with a test key, paid at these addresses by network key.
 
         Raises:
             Inconclusive: It was not made.
         """
-        made = await self.done("POST", body={"name": name})
-        tenant_id, key = made.get("tenant_id"), made.get("api_key")
+        members = await self.call_successfully("POST", body={"name": name})
+        tenant_id, key = members.get("tenant_id"), members.get("api_key")
         if not isinstance(tenant_id, str) or not isinstance(key, str):
             raise Inconclusive("a tenant was made without tenant_id or api_key")
         addresses = {network: {"payout_address": address} for network, address in payout.items()}
-        await self.done("PUT", tenant_id, "networks", body=addresses)
+        await self.call_successfully("PUT", tenant_id, "networks", body=addresses)
         return Credentials("own", tenant_id, key, tuple(payout), dict(payout))
 
 
@@ -97,8 +97,8 @@ class TwoKeys:
     """
 
     admin: Administrator
-    kept: Credentials
-    other: Credentials
+    first: Credentials
+    second: Credentials
     key_id: str
 
     async def delete(self, key_id: str | None = None) -> None:
@@ -107,31 +107,31 @@ class TwoKeys:
         Raises:
             Inconclusive: It was not.
         """
-        await self.admin.done("DELETE", self.kept.id, "api-keys", key_id or self.key_id)
+        await self.admin.done("DELETE", self.first.id, "api-keys", key_id or self.key_id)
 
-    async def rotated(self) -> RotatedKey:
+    async def rotate_further_key(self) -> RotatedKey:
         """Have one more key made and rotated, so that it works on for a time next to its successor.
 
         Raises:
             Inconclusive: It was not.
         """
-        key_id, key = await _test_key(self.admin, self.kept.id)
-        made = await self.admin.done("POST", self.kept.id, "api-keys", key_id, "rotate")
-        successor = made.get("api_key")
+        key_id, key = await _test_key(self.admin, self.first.id)
+        members = await self.admin.done("POST", self.first.id, "api-keys", key_id, "rotate")
+        successor = members.get("api_key")
         if not isinstance(successor, str):
             raise Inconclusive("a key was rotated without a new api_key")
-        return RotatedKey(replace(self.kept, key=key), key_id, replace(self.kept, key=successor))
+        return RotatedKey(replace(self.first, key=key), key_id, replace(self.first, key=successor))
 
-    async def further(self) -> Credentials:
+    async def add_key(self) -> Credentials:
         """Have one more key made, and return the tenant with it.
 
         Raises:
             Inconclusive: It was not.
         """
-        return replace(self.kept, key=(await _test_key(self.admin, self.kept.id))[1])
+        return replace(self.first, key=(await _test_key(self.admin, self.first.id))[1])
 
 
-async def two_keys(case: Case, name: str) -> TwoKeys | None:
+async def create_tenant_with_two_keys(case: Case, name: str) -> TwoKeys | None:
     """Have a tenant made with two keys; None where the target claims no such thing, or the profile gives nobody.
 
     Raises:
@@ -140,11 +140,11 @@ async def two_keys(case: Case, name: str) -> TwoKeys | None:
     if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
         return None
     admin = administrator(case)
-    kept = await admin.tenant(name, case.session.tenants.get().payout)
-    return await _with_another(admin, kept)
+    tenant = await admin.tenant(name, case.session.tenants.get().payout)
+    return await _add_second_key(admin, tenant)
 
 
-async def another_key(case: Case, gateway: str, key: Secret | None, tenant: Credentials) -> TwoKeys | None:
+async def add_second_key(case: Case, gateway: str, key: Secret | None, tenant: Credentials) -> TwoKeys | None:
     """Have a tenant of a gateway given a second key; None where the target claims no such thing, or nobody may.
 
     Raises:
@@ -154,18 +154,18 @@ async def another_key(case: Case, gateway: str, key: Secret | None, tenant: Cred
         return None
     text = key.read()
     case.client.names.secret(text, "LIMITED_ADMIN_KEY")
-    return await _with_another(Administrator(case, text, gateway), tenant)
+    return await _add_second_key(Administrator(case, text, gateway), tenant)
 
 
-async def _with_another(admin: Administrator, kept: Credentials) -> TwoKeys:
-    key_id, key = await _test_key(admin, kept.id)
-    return TwoKeys(admin, kept, replace(kept, key=key), key_id)
+async def _add_second_key(admin: Administrator, tenant: Credentials) -> TwoKeys:
+    key_id, key = await _test_key(admin, tenant.id)
+    return TwoKeys(admin, tenant, replace(tenant, key=key), key_id)
 
 
 async def _test_key(admin: Administrator, tenant_id: str) -> tuple[str, str]:
     """Have a further key of a tenant made, and return its id and its text."""
-    made = await admin.done("POST", tenant_id, "api-keys", body={"mode": "test"})
-    key_id, key = made.get("key_id"), made.get("api_key")
+    members = await admin.done("POST", tenant_id, "api-keys", body={"mode": "test"})
+    key_id, key = members.get("key_id"), members.get("api_key")
     if not isinstance(key_id, str) or not isinstance(key, str):
         raise Inconclusive("a key was made without key_id or api_key")
     return key_id, key

@@ -13,7 +13,7 @@ from conformance.http.client import Answer, JsonFault
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
-from conformance.surfaces.gateway.unbound import asked_for
+from conformance.surfaces.gateway.unbound import explain_open_value
 from conformance.target import GatewayBindings
 from conformance.vocabulary.claims import RECORDS
 
@@ -23,10 +23,10 @@ RECEIPT_VERIFY = "/v1/receipt/verify"
 SCREEN = "/compliance/screen"
 CHECKOUT = "/checkout/"
 # A path that is asked to see whether the gateway answers at all: whatever is there, it needs no credential.
-ANYBODYS = "/.well-known/jwks.json"
+OPEN_PATH = "/.well-known/jwks.json"
 REQUEST_ID = "X-Request-Id"
-_CREATED = (200, 201, 202)
-_THROTTLED, _MEDIA_TYPE = 429, 415
+_CREATED_STATUSES = (200, 201, 202)
+_TOO_MANY_REQUESTS, _UNSUPPORTED_MEDIA_TYPE = 429, 415
 
 
 class Caller(Protocol):
@@ -70,10 +70,10 @@ def follows_records(case: Case) -> bool:
     return case.profile.is_reference or RECORDS in case.profile.claims.options
 
 
-def fresh(case: Case, what: str = "key") -> str:
+def new_text(case: Case, kind: str = "key") -> str:
     """Return a text that was never used before and does not show in the log, such as an Idempotency-Key."""
-    value = f"wp-{what}-{case.session.nonce}-{case.session.count()}"
-    case.client.names.name(value, what.upper())
+    value = f"wp-{kind}-{case.session.nonce}-{case.session.count()}"
+    case.client.names.name(value, kind.upper())
     return value
 
 
@@ -119,10 +119,10 @@ def resource_body(case: Case) -> dict[str, Any]:
     Raises:
         Inconclusive: The profile binds none.
     """
-    bound = case.profile.gateway_bindings.resource_body
-    if bound is None:
+    template = case.profile.gateway_bindings.resource_body
+    if template is None:
         raise Inconclusive("unbound: no body creates a resource; give [gateway] resource_body")
-    return {name: _filled(case, value) for name, value in bound.items()}
+    return {name: _fill_unique(case, value) for name, value in template.items()}
 
 
 def has_unique(bindings: GatewayBindings) -> bool:
@@ -130,7 +130,7 @@ def has_unique(bindings: GatewayBindings) -> bool:
     return "{unique}" in json.dumps(dict(bindings.resource_body or {}))
 
 
-def _filled(case: Case, value: Any) -> Any:
+def _fill_unique(case: Case, value: Any) -> Any:
     if isinstance(value, str) and "{unique}" in value:
         text = value.replace("{unique}", f"{case.session.nonce}{case.session.count()}")
         case.client.names.name(text, "RESOURCE")
@@ -140,10 +140,10 @@ def _filled(case: Case, value: Any) -> Any:
 
 def bodies(case: Case, tenant: Credentials) -> dict[str, dict[str, Any]]:
     """Return one body for each creating endpoint that a body is known for; links come first."""
-    found = {LINKS: link_body(case, tenant)}
+    by_path = {LINKS: link_body(case, tenant)}
     if case.profile.gateway_bindings.resource_body is not None:
-        found[RESOURCES] = resource_body(case)
-    return found
+        by_path[RESOURCES] = resource_body(case)
+    return by_path
 
 
 async def receipt_body(
@@ -153,8 +153,10 @@ async def receipt_body(
     bindings = case.profile.gateway_bindings
     token = "e30.e30.AA"  # noqa: S105 - two empty objects and no signature
     if bindings.screen_body is not None:
-        sent = case.session.tenants.headers() if headers is None else headers
-        answer = await (call or target_of(case))("POST", SCREEN, json_body=dict(bindings.screen_body), headers=sent)
+        sent_headers = case.session.tenants.headers() if headers is None else headers
+        answer = await (call or target_of(case))(
+            "POST", SCREEN, json_body=dict(bindings.screen_body), headers=sent_headers
+        )
         token = next((text for _, text in jose.tokens_in(answer.object(), {})), token)
     case.client.names.name(token, "RECEIPT")
     return {bindings.receipt_member or "jws": token}
@@ -165,7 +167,7 @@ async def post(call: Caller, creation: Creation) -> Answer:
     return await call("POST", creation.path, json_body=dict(creation.body), headers=creation.headers)
 
 
-async def created(case: Case, creation: Creation, call: Caller | None = None) -> Answer:
+async def create(case: Case, creation: Creation, call: Caller | None = None) -> Answer:
     """Post a creation that must succeed for the check to go on.
 
     Raises:
@@ -173,36 +175,38 @@ async def created(case: Case, creation: Creation, call: Caller | None = None) ->
     """
     answer = await post(call or target_of(case), creation)
     if not is_created(case, answer):
-        open_point = asked_for(case.profile, creation.path, answer)
+        open_point = explain_open_value(case.profile, creation.path, answer)
         raise Inconclusive(open_point or f"a plain POST {creation.path} was answered {answer.status}: {short(answer)}")
-    named(case, answer)
+    name_live_values(case, answer)
     return answer
 
 
 def expect_created(
-    case: Case, row: str, path: str, answer: Answer, expected: str, where: Mapping[str, str] | None = None
+    case: Case, row: str, path: str, answer: Answer, expectation: str, where: Mapping[str, str] | None = None
 ) -> None:
     """Judge that a plain creation succeeded, or say which key of the profile its refusal asks for."""
-    open_point = None if is_created(case, answer) else asked_for(case.profile, path, answer)
+    open_point = None if is_created(case, answer) else explain_open_value(case.profile, path, answer)
     if open_point is not None:
         case.mark_inconclusive(row, open_point, exchange=answer)
         return
-    found = brief(answer)
+    description = brief(answer)
     hint = binding_hints.of_credentials(answer)
-    case.expect(row, is_created(case, answer), expected, found, exchange=answer, where=where, hint=hint)
+    case.expect(row, is_created(case, answer), expectation, description, exchange=answer, where=where, hint=hint)
 
 
-async def link(case: Case, tenant: Credentials | None = None, *, key: str | None = None, **members: Any) -> Answer:
+async def create_link(
+    case: Case, tenant: Credentials | None = None, *, key: str | None = None, **members: Any
+) -> Answer:
     """Create a payment link and return the answer, whose token is named in the log.
 
     Raises:
         Inconclusive: It was not created, which GW-LINK-01 judges, or the profile has no tenant.
     """
     owner = tenant or case.session.tenants.get()
-    return await created(case, Creation(LINKS, link_body(case, owner, **members), owner, key))
+    return await create(case, Creation(LINKS, link_body(case, owner, **members), owner, key))
 
 
-def named(case: Case, answer: Answer) -> Answer:
+def name_live_values(case: Case, answer: Answer) -> Answer:
     """Keep the live values of a creation's answer out of the log, and return it."""
     for member, value in answer.object().items():
         if member in {"token", "checkout_url", "id"} and isinstance(value, str):
@@ -210,24 +214,24 @@ def named(case: Case, answer: Answer) -> Answer:
     return answer
 
 
-async def plain_link(case: Case, tenant: Credentials) -> Answer:
+async def send_plain_link(case: Case, tenant: Credentials) -> Answer:
     """Send a plain creation of a link with a tenant's key, and return whatever is answered."""
-    return named(case, await post(target_of(case), Creation(LINKS, link_body(case, tenant), tenant)))
+    return name_live_values(case, await post(target_of(case), Creation(LINKS, link_body(case, tenant), tenant)))
 
 
 def is_created(case: Case, answer: Answer) -> bool:
     """Return whether a creating call succeeded, by the profile's statuses or any usual one, with a JSON object."""
-    return answer.status in (case.profile.gateway_bindings.create_status or _CREATED) and bool(answer.object())
+    return answer.status in (case.profile.gateway_bindings.create_status or _CREATED_STATUSES) and bool(answer.object())
 
 
 def is_refused(answer: Answer) -> bool:
     """Return whether a request was refused for what it says: a client error that is no throttling."""
-    return 400 <= answer.status < 500 and answer.status != _THROTTLED
+    return 400 <= answer.status < 500 and answer.status != _TOO_MANY_REQUESTS
 
 
 def is_rejected(answer: Answer) -> bool:
     """Return whether a call was rejected for its credentials: which client error that is, is open."""
-    return is_refused(answer) and answer.status != _MEDIA_TYPE
+    return is_refused(answer) and answer.status != _UNSUPPORTED_MEDIA_TYPE
 
 
 def envelope_fault(answer: Answer) -> str | None:

@@ -15,7 +15,7 @@ from conformance.http.client import Answer
 from conformance.lanes.checkout_request import Bill, CheckoutPayer
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View
-from conformance.surfaces.gateway.calls import fresh, link
+from conformance.surfaces.gateway.calls import create_link, new_text
 from conformance.vocabulary.lanes.registry import FACTS
 
 _LEAST, _MOST = 10_001, 19_999
@@ -53,7 +53,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedLink:
     """A link with the first look at its page.
 
     Attributes:
@@ -78,12 +78,12 @@ class Opened:
         return Bill(order_.asset, self.address, order_.microunits, self.memo, reference)
 
 
-async def order(
+async def create_order(
     case: Case,
     *,
     microunits: int | None = None,
     label: str = "Weldproof order",
-    ending: str = "",
+    label_end: str = "",
     mark: str | None = None,
     network: str | None = None,
     tenant: Credentials | None = None,
@@ -106,12 +106,12 @@ async def order(
     """
     network = network or network_of(case)
     tenant = tenant or case.session.tenants.find_first_on(network)
-    wanted = microunits or odd_amount(case)
+    amount_microunits = microunits or odd_amount(case)
     # The float's shortest decimal text, which is what is sent, is exactly this decimal.
-    amount = float(Decimal(wanted).scaleb(-6))
-    mark = mark or fresh(case, "order")
+    amount = float(Decimal(amount_microunits).scaleb(-6))
+    mark = mark or new_text(case, "order")
     longest = case.profile.gateway_bindings.longest_label
-    whole = f"{label} {mark}{ending}"
+    whole = f"{label} {mark}{label_end}"
     if longest is not None and len(whole) > longest:
         if not whole.isascii():
             raise Inconclusive(f"[gateway] longest_label = {longest} leaves no room for a label beyond ASCII")
@@ -119,12 +119,12 @@ async def order(
         mark = mark[-longest:]
         case.client.names.name(mark, "ORDER")
         whole = mark
-    asked = {**(members or {}), "preferred_network": network, "amount": amount, "label": whole}
-    answer = await link(case, tenant, **asked)
-    return order_of(case, answer, tenant, network, label=whole, mark=mark)
+    request_members = {**(members or {}), "preferred_network": network, "amount": amount, "label": whole}
+    answer = await create_link(case, tenant, **request_members)
+    return read_order(case, answer, tenant, network, label=whole, mark=mark)
 
 
-async def opened_alike(case: Case, first: Opened) -> Opened:
+async def open_equal_link(case: Case, first: OpenedLink) -> OpenedLink:
     """Create one more link of the tenant, amount and label of another, and look at its page.
 
     Where such a one is answered with the other, it is of another label.
@@ -132,19 +132,23 @@ async def opened_alike(case: Case, first: Opened) -> Opened:
     Raises:
         Inconclusive: It was not created, or no memo can be told from its page.
     """
-    made = first.order
-    amount = float(Decimal(made.microunits).scaleb(-6))
-    answer = await link(case, made.tenant, preferred_network=made.network, amount=amount, label=made.label)
-    alike = order_of(case, answer, made.tenant, made.network, label=made.label)
-    if alike.token == made.token:
-        return await opened(case, microunits=made.microunits, network=made.network, tenant=made.tenant)
+    first_order = first.order
+    amount = float(Decimal(first_order.microunits).scaleb(-6))
+    answer = await create_link(
+        case, first_order.tenant, preferred_network=first_order.network, amount=amount, label=first_order.label
+    )
+    alike = read_order(case, answer, first_order.tenant, first_order.network, label=first_order.label)
+    if alike.token == first_order.token:
+        return await open_link(
+            case, microunits=first_order.microunits, network=first_order.network, tenant=first_order.tenant
+        )
     # What tells of the label may tell of the other link.
     alike = replace(alike, mark=alike.token)
     view, page = await look(case, alike)
-    return opened_from_page(case, alike, view, page)
+    return read_opened_link(case, alike, view, page)
 
 
-def order_of(
+def read_order(
     case: Case, answer: Answer, tenant: Credentials, network: str, *, label: str = "", mark: str = ""
 ) -> Order:
     """Return the link that a creation was answered with.
@@ -152,16 +156,16 @@ def order_of(
     Raises:
         Inconclusive: The answer lacks what GW-LINK rows judge.
     """
-    made = answer.object()
-    url, token, price = (made.get(name) for name in ("checkout_url", "token", "amount_microunits"))
+    members = answer.object()
+    url, token, price = (members.get(name) for name in ("checkout_url", "token", "amount_microunits"))
     if not isinstance(url, str) or not isinstance(token, str) or not isinstance(price, int) or isinstance(price, bool):
         raise Inconclusive("a link was created without checkout_url, token or amount_microunits, which GW-LINK judges")
-    asset = made.get("asset_id")
-    known = str(asset) if isinstance(asset, str | int) else case.profile.usdc_of(network)
-    if known is None:
+    asset = members.get("asset_id")
+    asset_id = str(asset) if isinstance(asset, str | int) else case.profile.usdc_of(network)
+    if asset_id is None:
         raise Inconclusive(f"unbound: no asset is known for the network {network}; bind [networks.{network}] network")
     _name(case, url, token)
-    return Order(url, token, price, network, tenant.payout[network], known, tenant, answer, label, mark)
+    return Order(url, token, price, network, tenant.payout[network], asset_id, tenant, answer, label, mark)
 
 
 def odd_amount(case: Case) -> int:
@@ -195,51 +199,51 @@ def network_of(case: Case) -> str:
     return str(case.profile.own_network(chain.network))
 
 
-async def opened(
+async def open_link(
     case: Case,
     *,
     microunits: int | None = None,
     label: str = "Weldproof order",
-    ending: str = "",
+    label_end: str = "",
     network: str | None = None,
     tenant: Credentials | None = None,
     members: Mapping[str, Any] | None = None,
-) -> Opened:
-    """Create a link and look at its page; see `order`.
+) -> OpenedLink:
+    """Create a link and look at its page; see `create_order`.
 
     Raises:
         Inconclusive: No memo can be told from its page, so that nothing can be bound to it.
     """
-    made = await order(
-        case, microunits=microunits, label=label, ending=ending, network=network, tenant=tenant, members=members
+    link = await create_order(
+        case, microunits=microunits, label=label, ending=label_end, network=network, tenant=tenant, members=members
     )
     # On Solana the code has a reference beside the memo, with which payers who leave the memo out still find the link.
     if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and FACTS[case.lane].family != "solana":
-        view, answer = await case.session.pages.look(case.client, made.url)
+        view, answer = await case.session.pages.look(case.client, link.url)
         if view.unseen_parts is not None and view.missing_names:
-            view, answer = await look(case, made)
+            view, answer = await look(case, link)
     else:
-        view, answer = await look(case, made)
-    return opened_from_page(case, made, view, answer)
+        view, answer = await look(case, link)
+    return read_opened_link(case, link, view, answer)
 
 
-def opened_from_page(case: Case, made: Order, view: View, answer: Answer) -> Opened:
+def read_opened_link(case: Case, link: Order, view: View, answer: Answer) -> OpenedLink:
     """Return a link with what its page tells a payer.
 
     Raises:
         Inconclusive: No memo can be told from it.
     """
-    memo = view.memo(made.token)
+    memo = view.memo(link.token)
     if memo is None:
         bind = "; bind [gateway.checkout_selectors] memo" if "memo" not in view.selectors else ""
         why = "" if view.unseen_parts is None else f": {view.unseen_parts}"
         raise Inconclusive(f"no memo can be told from the checkout page{why}{bind} (GW-CHK-05 judges it)")
     case.client.names.name(memo, "MEMO")
-    others = () if view.shows_address(made.payout) else view.addresses(case.lane)
-    return Opened(made, view, answer, memo, others[0] if others else made.payout)
+    addresses = () if view.shows_address(link.payout) else view.addresses(case.lane)
+    return OpenedLink(link, view, answer, memo, addresses[0] if addresses else link.payout)
 
 
-async def look(case: Case, made: Order, *, whole: bool = False) -> tuple[View, Answer]:
+async def look(case: Case, link: Order, *, whole: bool = False) -> tuple[View, Answer]:
     """Look at an active link's page, harder where the document as sent does not show all that a payer needs.
 
     Args:
@@ -249,11 +253,11 @@ async def look(case: Case, made: Order, *, whole: bool = False) -> tuple[View, A
     """
 
     def shows(view: View) -> bool:
-        amount = not whole or view.shown_amount(made.microunits) is not None
-        return amount and view.shows_address(made.payout) and bool(view.codes) and view.memo(made.token) is not None
+        amount = not whole or view.shown_amount(link.microunits) is not None
+        return amount and view.shows_address(link.payout) and bool(view.codes) and view.memo(link.token) is not None
 
     pages = case.session.pages
-    view, answer = await pages.look_for(case.client, made.url, shows)
+    view, answer = await pages.look_for(case.client, link.url, shows)
     return view, answer
 
 
@@ -270,30 +274,30 @@ async def on_first_lane(case: Case) -> Case:
     """
     reasons = []
     for lane in case.profile.claims.lanes:
-        found = on_lane(case, lane)
+        lane_case = on_lane(case, lane)
         try:
-            case.session.tenants.find_first_on(network_of(found))
-            await payer(found)
+            case.session.tenants.find_first_on(network_of(lane_case))
+            await payer(lane_case)
         except Inconclusive as reason:
             reasons.append(f"{lane}: {reason}")
         else:
-            return found
+            return lane_case
     raise Inconclusive("; ".join(reasons) or "the profile claims no lane, so that nothing can be paid")
 
 
 async def payer(case: Case) -> CheckoutPayer:
     """Return who pays the check's lane."""
-    found: CheckoutPayer = await case.session.payers.for_checkout(case.lane)
-    return found
+    checkout_payer: CheckoutPayer = await case.session.payers.for_checkout(case.lane)
+    return checkout_payer
 
 
-def way(case: Case) -> str | None:
+def memo_carrier(case: Case) -> str | None:
     """Return how the profile says that a memo is carried on the check's lane; None when it is not bound."""
     return (case.profile.gateway_bindings.memo or {}).get(case.lane)
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class PaidTransition:
     """A page that turned to Paid.
 
     Attributes:
@@ -309,63 +313,63 @@ class Flip:
     answer: Answer
 
 
-async def flip(case: Case, link_: Opened, *, seconds: float | None = None) -> Flip | None:
+async def wait_for_paid(case: Case, link_: OpenedLink, *, seconds: float | None = None) -> PaidTransition | None:
     """Look at a page until it says that it is paid; None when it does not within the budget."""
     loop = asyncio.get_running_loop()
-    started, budget = loop.time(), case.profile.budgets.paid if seconds is None else seconds
+    start, budget = loop.time(), case.profile.budgets.paid if seconds is None else seconds
     retry = False
     while True:
-        view, answer = await again(case, link_, retry=retry)
+        view, answer = await look_again(case, link_, retry=retry)
         lines = view.turned_paid(link_.before)
-        passed = loop.time() - started
+        elapsed = loop.time() - start
         if lines:
-            return Flip(lines, passed, view, answer)
-        if passed >= budget:
+            return PaidTransition(lines, elapsed, view, answer)
+        if elapsed >= budget:
             return None
         await asyncio.sleep(_SPARING_SECONDS if case.profile.pace.requests_per_second else _LOOK_SECONDS)
         retry = True
 
 
-async def first_flip(case: Case, link_: Opened, other: Opened) -> Flip | None:
+async def wait_for_first_paid(case: Case, link_: OpenedLink, other_link: OpenedLink) -> PaidTransition | None:
     """Look at two pages until one says that it is paid; None when the first one is not, for all that is seen then."""
-    own, another = (asyncio.ensure_future(flip(case, one)) for one in (link_, other))
+    own_task, other_task = (asyncio.ensure_future(wait_for_paid(case, one)) for one in (link_, other_link))
     try:
-        await asyncio.wait((own, another), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((own_task, other_task), return_when=asyncio.FIRST_COMPLETED)
         # Whichever came first, the own page is given as long again.
-        return await own if own.done() else await flip(case, link_, seconds=_LONGEST_PAUSE)
+        return await own_task if own_task.done() else await wait_for_paid(case, link_, seconds=_LONGEST_PAUSE)
     finally:
-        for task in (own, another):
+        for task in (own_task, other_task):
             task.cancel()
-        await asyncio.gather(own, another, return_exceptions=True)
+        await asyncio.gather(own_task, other_task, return_exceptions=True)
 
 
-async def again(case: Case, link_: Opened, *, retry: bool = False) -> tuple[View, Answer]:
+async def look_again(case: Case, link_: OpenedLink, *, retry: bool = False) -> tuple[View, Answer]:
     """Look at a link's page once more, for its state."""
     view, answer = await case.session.pages.look(case.client, link_.order.url, retry=retry)
     return view, answer
 
 
-async def paid_rightly(case: Case, who: CheckoutPayer, link_: Opened) -> Flip:
+async def pay_rightly(case: Case, checkout_payer: CheckoutPayer, link_: OpenedLink) -> PaidTransition:
     """Pay a link as its page says and wait until it shows Paid.
 
     Raises:
         Inconclusive: It does not, which GW-CHK-09 judges.
     """
-    await who.settle(link_.bill, way(case))
-    done = await flip(case, link_)
-    if done is None:
+    await checkout_payer.settle(link_.bill, memo_carrier(case))
+    transition = await wait_for_paid(case, link_)
+    if transition is None:
         raise Inconclusive(
             f"the control, an honest payment, did not turn its page to Paid within {case.profile.budgets.paid:g} s"
         )
-    return done
+    return transition
 
 
-async def several(case: Case, count: int) -> list[Opened]:
+async def open_several_links(case: Case, count: int) -> list[OpenedLink]:
     """Create links of different amounts and look at their pages."""
     amounts = [_above_the_least(case, one) for one in case.rng.sample(range(_LEAST, _MOST, 2), count)]
-    return await run_concurrently(opened(case, microunits=amount) for amount in amounts)
+    return await run_concurrently(open_link(case, microunits=amount) for amount in amounts)
 
 
-async def settle_down(flipped: Flip) -> None:
+async def settle_down(transition: PaidTransition) -> None:
     """Give the target as long again as it took for an honest payment, so that what was paid before had its chance."""
-    await asyncio.sleep(min(max(flipped.seconds, _LOOK_SECONDS), _LONGEST_PAUSE))
+    await asyncio.sleep(min(max(transition.seconds, _LOOK_SECONDS), _LONGEST_PAUSE))

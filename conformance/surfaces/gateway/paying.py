@@ -59,8 +59,8 @@ class Demand:
             PaymentRefused: They name another one.
         """
         if self.chain_ids and self.chain_ids != {caip2}:
-            named = ", ".join(sorted(self.chain_ids))
-            raise PaymentRefused(f"the page is paid on {named}, the node is {caip2}. Nothing was paid")
+            chain_names = ", ".join(sorted(self.chain_ids))
+            raise PaymentRefused(f"the page is paid on {chain_names}, the node is {caip2}. Nothing was paid")
 
 
 def token_in(url: str) -> str | None:
@@ -69,7 +69,7 @@ def token_in(url: str) -> str | None:
     return None if match is None else match[1]
 
 
-async def demand_of(session: Session, client: Client, url: str, lane: str | None, say: Say, agree: Agree) -> Demand:
+async def read_demand(session: Session, client: Client, url: str, lane: str | None, say: Say, agree: Agree) -> Demand:
     """Read what a checkout page asks for, and agree on it.
 
     Raises:
@@ -93,10 +93,10 @@ async def demand_of(session: Session, client: Client, url: str, lane: str | None
 
 def _lanes(view: View) -> tuple[str, ...]:
     """Return the lanes of which the page shows an address; those that a QR code pays to, where one says so."""
-    shown = tuple(lane for lane in LANES if view.addresses(lane))
+    shown_lanes = tuple(lane for lane in LANES if view.addresses(lane))
     payees = [code.address for code in view.codes if code.address]
-    coded = tuple(lane for lane in shown if any(is_address(FACTS[lane].namespace, one) for one in payees))
-    return coded or shown
+    coded_lanes = tuple(lane for lane in shown_lanes if any(is_address(FACTS[lane].namespace, one) for one in payees))
+    return coded_lanes or shown_lanes
 
 
 def _demand(session: Session, url: str, view: View, lane: str | None) -> Demand:
@@ -110,10 +110,10 @@ def _demand(session: Session, url: str, view: View, lane: str | None) -> Demand:
         raise PaymentRefused(f"the page says {states[0]!r} already. Nothing was paid")
     lanes = _lanes(view)
     if lane is None and len(lanes) != 1:
-        shown = f"addresses of {', '.join(lanes)}: choose one with --lane" if lanes else _nothing(view)
-        raise PaymentRefused(f"the page shows {shown}. Nothing was paid")
-    chosen = lane or lanes[0]
-    address = _address(view, chosen)
+        description = f"addresses of {', '.join(lanes)}: choose one with --lane" if lanes else _nothing(view)
+        raise PaymentRefused(f"the page shows {description}. Nothing was paid")
+    chosen_lane = lane or lanes[0]
+    address = _address(view, chosen_lane)
     microunits = _microunits(view)
     memo = view.memo(token_in(url) or "")
     if memo is None:
@@ -121,11 +121,11 @@ def _demand(session: Session, url: str, view: View, lane: str | None) -> Demand:
     against = disagreements(view, address, microunits, memo)
     if against:
         raise PaymentRefused(f"{'; '.join(against)}: the page contradicts itself. Nothing was paid")
-    network, asset = _asset(session, view, chosen)
+    network, asset = _asset(session, view, chosen_lane)
     reference = next((one.reference for one in view.codes if one.reference), None)
     chain_ids = frozenset(f"eip155:{one.chain_id}" for one in view.codes if one.chain_id is not None)
     bill = Bill(asset, address, microunits, memo, reference)
-    return Demand(chosen, network, microunits, bill, chain_ids, view.paid_lines())
+    return Demand(chosen_lane, network, microunits, bill, chain_ids, view.paid_lines())
 
 
 def _nothing(view: View) -> str:
@@ -133,26 +133,28 @@ def _nothing(view: View) -> str:
 
 
 def _address(view: View, lane: str) -> str:
-    found = view.addresses(lane)
-    coded = [one for one in found if any(code.holds(one) for code in view.codes)]
-    wanted = coded or list(found)
-    if len(wanted) != 1:
-        what = f"{len(wanted)} addresses of {lane}" if wanted else f"no address of {lane}"
-        raise PaymentRefused(f"the page shows {what}, so there is no telling who is paid. Nothing was paid")
-    return wanted[0]
+    addresses = view.addresses(lane)
+    coded_addresses = [one for one in addresses if any(code.holds(one) for code in view.codes)]
+    candidates = coded_addresses or list(addresses)
+    if len(candidates) != 1:
+        description = f"{len(candidates)} addresses of {lane}" if candidates else f"no address of {lane}"
+        raise PaymentRefused(f"the page shows {description}, so there is no telling who is paid. Nothing was paid")
+    return candidates[0]
 
 
 def _microunits(view: View) -> int:
     """Return the one amount that the page shows, in millionths; the QR code tells which number it is."""
-    shown = {value for values in view.amounts() for value in values if value > 0}
-    coded = {one.microunits for one in view.codes if one.microunits is not None}
-    if len(coded) > 1 or (coded and not coded <= shown):
-        said = ", ".join(map(str, sorted(coded)))
-        raise PaymentRefused(f"a QR code asks for {said} micro-units, which the page does not show. Nothing was paid")
-    wanted = [value for value in shown if not coded or value in coded]
-    if len(wanted) != 1:
+    shown_amounts = {value for values in view.amounts() for value in values if value > 0}
+    coded_amounts = {one.microunits for one in view.codes if one.microunits is not None}
+    if len(coded_amounts) > 1 or (coded_amounts and not coded_amounts <= shown_amounts):
+        amounts = ", ".join(map(str, sorted(coded_amounts)))
+        raise PaymentRefused(
+            f"a QR code asks for {amounts} micro-units, which the page does not show. Nothing was paid"
+        )
+    candidates = [value for value in shown_amounts if not coded_amounts or value in coded_amounts]
+    if len(candidates) != 1:
         raise PaymentRefused("the page's amount cannot be told for certain. Nothing was paid")
-    return wanted[0]
+    return candidates[0]
 
 
 def _asset(session: Session, view: View, lane: str) -> tuple[str, str]:
@@ -164,10 +166,10 @@ def _asset(session: Session, view: View, lane: str) -> tuple[str, str]:
             "Nothing was paid"
         )
     asset = None if chain.usdc is None else chain.usdc.asset_id
-    coded = {one.asset for one in view.codes if one.asset is not None}
-    if asset is None or any(one.lower() != asset.lower() for one in coded):
+    coded_assets = {one.asset for one in view.codes if one.asset is not None}
+    if asset is None or any(one.lower() != asset.lower() for one in coded_assets):
         raise PaymentRefused(
-            f"the page asks for {', '.join(sorted(coded)) or 'an asset'}, and USDC of {chain.network} is {asset}. "
+            f"the page asks for {', '.join(sorted(coded_assets)) or 'an asset'}, and USDC of {chain.network} is {asset}. "
             "Nothing was paid"
         )
     return chain.network, asset
@@ -188,12 +190,12 @@ async def wait_for_paid(
         seconds: How long at most.
     """
     loop = asyncio.get_running_loop()
-    started = loop.time()
+    start = loop.time()
     while True:
         with contextlib.suppress(Unreachable, Inconclusive):
             view, _ = await session.pages.look(client, url)
             if view.paid_lines() - paid_lines:
-                return loop.time() - started
-        if loop.time() - started > seconds:
+                return loop.time() - start
+        if loop.time() - start > seconds:
             return None
         await asyncio.sleep(_LOOK_SECONDS)

@@ -19,7 +19,7 @@ from conformance.http.refusals import words
 from conformance.oracles import jose
 from conformance.pages.page import Page
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
-from conformance.surfaces.gateway.unbound import asked_for
+from conformance.surfaces.gateway.unbound import explain_open_value
 from conformance.target import Profile
 from conformance.vocabulary.lanes.registry import FACTS
 
@@ -42,16 +42,16 @@ _RECEIPT_MEMBERS = (
     "compact",
     "jwt",
 )
-_CREATED = range(200, 300)
+_CREATED_STATUSES = range(200, 300)
 # What a link of a probe is for, and currencies that are tried where a refusal names the currency.
-_ASKED = 1.25
+_PROBE_AMOUNT = 1.25
 _USUAL_CURRENCIES = ("USD", "EUR", "GBP")
-_PRICED = "the gateway sells"
+_PRICE_NOTE = "the gateway sells"
 _OF_A_LINK = frozenset({"amount", "currency", "label", "preferred_network"})
 
 
 @dataclass(slots=True)
-class GatewayFound:
+class DiscoveredGateway:
     """A gateway and what was found out about it; None and empty mean that it could not be told.
 
     Attributes:
@@ -71,7 +71,7 @@ class GatewayFound:
 
 async def probe_gateway(
     client: Client, url: str, tenants: Mapping[str, Mapping[str, str]], *, screen: bool = True
-) -> GatewayFound | None:
+) -> DiscoveredGateway | None:
     """Ask a server whether it is a gateway, and what it is like; None when it is not.
 
     Args:
@@ -84,33 +84,33 @@ async def probe_gateway(
         Unreachable: It gave no answer.
     """
     credentials = next(iter(tenants.values()), {})
-    there = [path for path in (LINKS, RECEIPT_VERIFY) if await is_there(client, url, path, dict(credentials))]
-    if not there:
+    present_paths = [path for path in (LINKS, RECEIPT_VERIFY) if await is_there(client, url, path, dict(credentials))]
+    if not present_paths:
         return None
-    found = GatewayFound(url, receipts_only=await _is_verifier(client, url, there, dict(credentials)))
+    gateway = DiscoveredGateway(url, receipts_only=await _is_verifier(client, url, present_paths, dict(credentials)))
     openapi = await _first(client, url, _OPENAPI, lambda one: isinstance(one.object().get("paths"), dict))
     document = {} if openapi is None else apply_server_paths(openapi[1].object(), url, openapi[0])
     keys = await _first(client, url, _KEYS, lambda one: isinstance(one.object().get("keys"), list))
     member = await _receipt_member(client, url, document, credentials)
-    screened = await _screening(client, url, document, credentials) if screen else (None, None)
-    found.bindings |= {
+    screening = await _screen_once(client, url, document, credentials) if screen else (None, None)
+    gateway.bindings |= {
         "openapi_path": None if openapi is None else openapi[0],
         "jwks_path": None if keys is None else keys[0],
         "receipt_member": member,
-        "screen_body": screened[0],
-        "screen_receipt_member": screened[1],
+        "screen_body": screening[0],
+        "screen_receipt_member": screening[1],
     }
-    if credentials and LINKS in there:
-        await _resources(client, found, document, credentials)
+    if credentials and LINKS in present_paths:
+        await _create_probe_resource(client, gateway, document, credentials)
         for name, headers in tenants.items():
-            await _links(client, found, document, (name, headers))
-    found.bindings = {name: value for name, value in found.bindings.items() if value}
-    return found
+            await _create_probe_links(client, gateway, document, (name, headers))
+    gateway.bindings = {name: value for name, value in gateway.bindings.items() if value}
+    return gateway
 
 
-async def _is_verifier(client: Client, url: str, there: Sequence[str], credentials: dict[str, str]) -> bool:
+async def _is_verifier(client: Client, url: str, present_paths: Sequence[str], credentials: dict[str, str]) -> bool:
     """Return whether a server that has some of a gateway's operations has none but the verification of receipts."""
-    if there != [RECEIPT_VERIFY]:
+    if present_paths != [RECEIPT_VERIFY]:
         return False
     return not any([await is_there(client, url, path, credentials) for path in (RESOURCES, SCREEN)])
 
@@ -129,16 +129,16 @@ async def _receipt_member(
     client: Client, url: str, document: Mapping[str, Any], credentials: Mapping[str, str]
 ) -> str | None:
     """Return the member that carries a receipt: the one whose presence changes what is answered."""
-    described = properties(document, RECEIPT_VERIFY)
-    names = [name for name in _RECEIPT_MEMBERS if name in described] or list(_RECEIPT_MEMBERS)
+    described_members = properties(document, RECEIPT_VERIFY)
+    names = [name for name in _RECEIPT_MEMBERS if name in described_members] or list(_RECEIPT_MEMBERS)
 
-    async def asked(body: Mapping[str, Any]) -> tuple[int, str]:
+    async def answer_to(body: Mapping[str, Any]) -> tuple[int, str]:
         answer = await client.call("POST", url + RECEIPT_VERIFY, json_body=dict(body), headers=credentials)
         return answer.status, _without_ids(answer)
 
-    without = await asked({"no_such_member": "e30.e30.AA"})
+    without = await answer_to({"no_such_member": "e30.e30.AA"})
     for name in names:
-        if await asked({name: "e30.e30.AA"}) != without:
+        if await answer_to({name: "e30.e30.AA"}) != without:
             return name
     return None
 
@@ -149,30 +149,30 @@ def _without_ids(answer: Answer) -> str:
     return repr(sorted(members.items(), key=lambda item: item[0]))
 
 
-async def _screening(
+async def _screen_once(
     client: Client, url: str, document: Mapping[str, Any], credentials: Mapping[str, str]
 ) -> tuple[dict[str, Any] | None, str | None]:
     """Return a body that is screened, and the member of the answer that carries the receipt."""
     for body in map(_unique, bodies(document, SCREEN)):
         answer = await client.call("POST", url + SCREEN, json_body=body, headers=credentials)
-        if answer.status in _CREATED:
+        if answer.status in _CREATED_STATUSES:
             places = [place for place, _ in jose.tokens_in(answer.object(), {})]
             return body, next((place.removeprefix("body:") for place in places), None)
     return None, None
 
 
-async def _resources(
-    client: Client, found: GatewayFound, document: Mapping[str, Any], credentials: Mapping[str, str]
+async def _create_probe_resource(
+    client: Client, gateway: DiscoveredGateway, document: Mapping[str, Any], credentials: Mapping[str, str]
 ) -> None:
     for body in bodies(document, RESOURCES):
-        answer = await client.call("POST", found.url + RESOURCES, json_body=_unique(body), headers=credentials)
-        if answer.status in _CREATED:
-            found.bindings["resource_body"] = body
+        answer = await client.call("POST", gateway.url + RESOURCES, json_body=_unique(body), headers=credentials)
+        if answer.status in _CREATED_STATUSES:
+            gateway.bindings["resource_body"] = body
             break
 
 
-async def _links(
-    client: Client, found: GatewayFound, document: Mapping[str, Any], tenant: tuple[str, Mapping[str, str]]
+async def _create_probe_links(
+    client: Client, gateway: DiscoveredGateway, document: Mapping[str, Any], tenant: tuple[str, Mapping[str, str]]
 ) -> None:
     name, credentials = tenant
     # The first network is asked for with what the document says of a link, and the rest with what was accepted there.
@@ -184,44 +184,46 @@ async def _links(
             # A gateway that says that the currency is what it refuses may sell in a usual one of which it says nothing.
             if further in usual and not names_currency:
                 continue
-            asked = {"amount": _ASKED, "label": "Weldproof probe", **further, "preferred_network": network}
-            answer = await client.call("POST", found.url + LINKS, json_body=asked, headers=credentials)
+            asked = {"amount": _PROBE_AMOUNT, "label": "Weldproof probe", **further, "preferred_network": network}
+            answer = await client.call("POST", gateway.url + LINKS, json_body=asked, headers=credentials)
             token = answer.object().get("token")
-            if answer.status in _CREATED and isinstance(token, str):
+            if answer.status in _CREATED_STATUSES and isinstance(token, str):
                 offers, usual = [further], []
-                found.networks.setdefault(name, []).append(network)
-                await _of_a_link(client, found, answer, token, further)
+                gateway.networks.setdefault(name, []).append(network)
+                await _learn_from_link(client, gateway, answer, token, further)
                 break
             names_currency = names_currency or "currency" in words(answer)
-            if (reason := asked_for(Profile(), LINKS, answer)) is not None and reason not in found.notes:
-                found.notes.append(reason)
-    if found.networks.get(name):
-        found.notes = [note for note in found.notes if note.startswith(_PRICED)]
+            if (reason := explain_open_value(Profile(), LINKS, answer)) is not None and reason not in gateway.notes:
+                gateway.notes.append(reason)
+    if gateway.networks.get(name):
+        gateway.notes = [note for note in gateway.notes if note.startswith(_PRICE_NOTE)]
 
 
-async def _of_a_link(
-    client: Client, found: GatewayFound, created: Answer, token: str, further: Mapping[str, Any]
+async def _learn_from_link(
+    client: Client, gateway: DiscoveredGateway, answer: Answer, token: str, further: Mapping[str, Any]
 ) -> None:
-    found.bindings.setdefault("create_status", [created.status])
+    gateway.bindings.setdefault("create_status", [answer.status])
     currency = further.get("currency")
-    price = created.object().get("amount_microunits")
-    if currency != "USDC" and price == round(_ASKED * 1_000_000):
-        found.bindings["currency"] = currency
-    elif currency != "USDC" and not any(note.startswith(_PRICED) for note in found.notes):
-        price_note = f"{_PRICED} {_ASKED} {currency} for {price!r:.40} micro-units, so currency was not bound: "
-        found.notes.append(price_note + "[gateway] currency is the code that prices a link in USDC, unit for unit")
+    price = answer.object().get("amount_microunits")
+    if currency != "USDC" and price == round(_PROBE_AMOUNT * 1_000_000):
+        gateway.bindings["currency"] = currency
+    elif currency != "USDC" and not any(note.startswith(_PRICE_NOTE) for note in gateway.notes):
+        price_note = (
+            f"{_PRICE_NOTE} {_PROBE_AMOUNT} {currency} for {price!r:.40} micro-units, so currency was not bound: "
+        )
+        gateway.notes.append(price_note + "[gateway] currency is the code that prices a link in USDC, unit for unit")
     if more := {member: value for member, value in further.items() if member != "currency"}:
-        found.bindings["link_body"] = more
-    if not found.bindings.get("checkout_selectors"):
-        page = await client.call("GET", found.url + CHECKOUT + token)
-        found.bindings["checkout_selectors"] = selectors(page.body.decode("utf-8", "replace"), token)
+        gateway.bindings["link_body"] = more
+    if not gateway.bindings.get("checkout_selectors"):
+        page = await client.call("GET", gateway.url + CHECKOUT + token)
+        gateway.bindings["checkout_selectors"] = guess_selectors(page.body.decode("utf-8", "replace"), token)
 
 
 def _link_bodies(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield currency and further members of a link: the interface's four alone, then what the document wants."""
     yield {"currency": "USDC"}
-    made = build_required_body(document, LINKS) or {}
-    more = _unique({name: value for name, value in made.items() if name not in _OF_A_LINK})
+    required_body = build_required_body(document, LINKS) or {}
+    more = _unique({name: value for name, value in required_body.items() if name not in _OF_A_LINK})
     if more:
         yield {"currency": "USDC", **more}
     for currency in _values(document, "currency"):
@@ -236,8 +238,8 @@ def _networks(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _values(document: Mapping[str, Any], member: str) -> list[str]:
     schema = resolve_reference(document, properties(document, LINKS).get(member))
-    listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
-    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    return [one for one in values if isinstance(one, str)] if isinstance(values, list) else []
 
 
 def _unique(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -255,7 +257,7 @@ _WORDS: Mapping[str, re.Pattern[str]] = {
 }
 
 
-def selectors(html: str, token: str) -> dict[str, str]:
+def guess_selectors(html: str, token: str) -> dict[str, str]:
     """Return a CSS selector for each part of a checkout page whose element has an id that names it.
 
     Args:
@@ -264,14 +266,14 @@ def selectors(html: str, token: str) -> dict[str, str]:
     """
     page = Page(html)
     names = re.findall(r"""\bid\s*=\s*["']?([A-Za-z][A-Za-z0-9_-]*)""", html)
-    found: dict[str, str] = {}
+    by_part: dict[str, str] = {}
     for part, word in _WORDS.items():
-        fitting = [name for name in names if word.search(name)]
+        matching_names = [name for name in names if word.search(name)]
         # The shortest name is the part itself, longer ones its label or button.
-        best = sorted(fitting, key=lambda name: (part == "memo" and not _holds(page, name, token), len(name)))
+        best = sorted(matching_names, key=lambda name: (part == "memo" and not _holds(page, name, token), len(name)))
         if best and page.find(f"#{best[0]}") is not None:
-            found[part] = f"#{best[0]}"
-    return found
+            by_part[part] = f"#{best[0]}"
+    return by_part
 
 
 def _holds(page: Page, name: str, token: str) -> bool:

@@ -9,7 +9,7 @@ import tomlkit
 from pydantic import BaseModel, ValidationError
 from tomlkit.exceptions import TOMLKitError
 
-from conformance.surfaces.gateway.probing import GatewayFound
+from conformance.surfaces.gateway.probing import DiscoveredGateway
 from conformance.target import LANES, Gateway, ProfileError
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import network_named
@@ -120,25 +120,25 @@ def _is_taken(table: type[BaseModel], name: str, value: Any) -> bool:
     return True
 
 
-def gateway_tables(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+def gateway_tables(gateway: DiscoveredGateway, tenants: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """Return the tables of a profile that describe a gateway.
 
     Args:
         found: What probing told.
         tenants: Id and environment variable of the key, by the tenant's name.
     """
-    tables: dict[str, Any] = {"gateway": bindable(Gateway, found.bindings)}
+    tables: dict[str, Any] = {"gateway": bindable(Gateway, gateway.bindings)}
     if tenants:
-        tables["tenants"] = {name: _tenant(found, name, *given) for name, given in tenants.items()}
+        tables["tenants"] = {name: _tenant(gateway, name, *given) for name, given in tenants.items()}
     return tables
 
 
-def _tenant(found: GatewayFound, name: str, tenant_id: str, variable: str) -> dict[str, Any]:
-    networks = found.networks.get(name, [])
+def _tenant(gateway: DiscoveredGateway, name: str, tenant_id: str, variable: str) -> dict[str, Any]:
+    networks = gateway.networks.get(name, [])
     return {"id": tenant_id, "key": {"env": variable}, **({"networks": networks} if networks else {})}
 
 
-def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]], clock: str | None) -> str:
+def gateway_help(gateway: DiscoveredGateway, tenants: Mapping[str, tuple[str, str]], clock: str | None) -> str:
     """Return the commented lines that follow: what could not be told and what no probe can tell.
 
     Args:
@@ -150,41 +150,41 @@ def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]], cl
     unknown = [
         line
         for name, line in _UNKNOWN.items()
-        if name not in found.bindings and (name in _OF_RECEIPTS or not found.receipts_only)
+        if name not in gateway.bindings and (name in _OF_RECEIPTS or not gateway.receipts_only)
     ]
     text = "\n# Names of [gateway] that were not found; uncomment there what you know.\n" + "\n".join(unknown) + "\n"
-    if found.receipts_only:
+    if gateway.receipts_only:
         return text
     if not tenants:
         return text + _TENANTS_HELP + last
     text += "".join(
         f'# [networks.{key}]\n# network = "algorand_testnet"          # which network that is\n'
-        for key in dict.fromkeys(key for keys in found.networks.values() for key in keys)
+        for key in dict.fromkeys(key for keys in gateway.networks.values() for key in keys)
         if network_named(key) is None
     )
     text += _PAYOUT_HELP
     for name in tenants:
-        text += f"# [tenants.{name}.payout]\n" + "".join(f'# {one} = "..."\n' for one in found.networks.get(name, ()))
+        text += f"# [tenants.{name}.payout]\n" + "".join(f'# {one} = "..."\n' for one in gateway.networks.get(name, ()))
     return text + ("" if "second" in tenants else _SECOND_HELP) + last
 
 
-def lanes_of(found: GatewayFound) -> list[str]:
+def lanes_of(gateway: DiscoveredGateway) -> list[str]:
     """Return the lanes that the gateway's links were created for."""
-    chains = {network.partition("_")[0] for networks in found.networks.values() for network in networks}
+    chains = {network.partition("_")[0] for networks in gateway.networks.values() for network in networks}
     return [lane for lane in LANES if lane in chains]
 
 
-def networks_of(found: GatewayFound) -> dict[str, str]:
+def networks_of(gateway: DiscoveredGateway) -> dict[str, str]:
     """Return the first network of each lane that the gateway's links were created for."""
-    keys = [network for networks in found.networks.values() for network in networks]
+    keys = [network for networks in gateway.networks.values() for network in networks]
     firsts = {lane: next((key for key in keys if key.partition("_")[0] == lane), None) for lane in LANES}
     return {lane: key for lane, key in firsts.items() if key is not None}
 
 
-def checkout_nodes_help(found: GatewayFound, tables: Mapping[str, Mapping[str, Any]]) -> str:
+def checkout_nodes_help(gateway: DiscoveredGateway, tables: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the commented lines for nodes of checkout payments, where `[chains]` has none of that network."""
     text = ""
-    for lane, key in networks_of(found).items():
+    for lane, key in networks_of(gateway).items():
         table = tables.get(lane)
         if table is not None and table["network"] != key:
             node = FACTS[lane].options[0].member

@@ -37,7 +37,7 @@ class Fault:
         headers: Header fields.
     """
 
-    what: str
+    description: str
     method: str
     path: str
     body: bytes | None = None
@@ -85,7 +85,7 @@ def value_faults(case: Case, tenant: Credentials) -> Iterator[tuple[str, str, Ma
         yield "a resource whose members are objects", RESOURCES, {name: {"x": 1} for name in body}
 
 
-async def provoked(case: Case) -> list[tuple[str, Answer]]:
+async def provoke_faults(case: Case) -> list[tuple[str, Answer]]:
     """Send every fault once and return what was answered with a client error, as (what, answer).
 
     What a gateway does not take for a fault is left out: which of them are errors is for other rows to say.
@@ -101,12 +101,14 @@ async def provoked(case: Case) -> list[tuple[str, Answer]]:
         tenant = case.session.tenants.get()
         faults += tenant_faults(tenant)
         values = list(value_faults(case, tenant))
-    sent = await run_concurrently(call(one.method, one.path, body=one.body, headers=one.headers) for one in faults)
-    posted = await run_concurrently(
+    body_answers = await run_concurrently(
+        call(one.method, one.path, body=one.body, headers=one.headers) for one in faults
+    )
+    value_answers = await run_concurrently(
         call("POST", path, json_body=dict(body), headers=headers) for _, path, body in values
     )
-    named = [*(one.what for one in faults), *(what for what, _, _ in values)]
-    answers = list(zip(named, [*sent, *posted], strict=True))
+    descriptions = [*(one.what for one in faults), *(what for what, _, _ in values)]
+    answers = list(zip(descriptions, [*body_answers, *value_answers], strict=True))
     errors = [(what, answer) for what, answer in answers if 400 <= answer.status < 500]
     if not errors:
         raise Inconclusive("no call was answered with a client error")
@@ -130,17 +132,17 @@ def _large_faults(headers: Mapping[str, str]) -> Iterator[Fault]:
     yield Fault("a header field of 20,000 bytes", "GET", RECEIPT_VERIFY, None, {"X-Weldproof": "x" * 20_000})
 
 
-async def refused_as_too_large(case: Case) -> list[tuple[str, Answer]]:
+async def provoke_size_refusals(case: Case) -> list[tuple[str, Answer]]:
     """Send what may be too large and return what was refused as that, as (what, answer); the rest says nothing."""
     call = target_of(case)
 
-    async def sent(one: Fault) -> tuple[str, Answer] | None:
+    async def send_fault(fault: Fault) -> tuple[str, Answer] | None:
         try:
-            answer = await call(one.method, one.path, body=one.body, headers=one.headers)
+            answer = await call(fault.method, fault.path, body=fault.body, headers=fault.headers)
         except Inconclusive as reason:  # who refuses before he has read all may end the connection
-            case.note(f"{one.what}: {reason}")
+            case.note(f"{fault.what}: {reason}")
             return None
-        return (one.what, answer) if answer.status in _TOO_LARGE else None
+        return (fault.what, answer) if answer.status in _TOO_LARGE else None
 
-    answers = await run_concurrently(map(sent, _large_faults(case.session.tenants.headers())))
+    answers = await run_concurrently(map(send_fault, _large_faults(case.session.tenants.headers())))
     return [one for one in answers if one is not None]

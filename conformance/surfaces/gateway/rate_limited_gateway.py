@@ -19,7 +19,7 @@ from conformance.http.client import Answer, Client
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.administration import TwoKeys, another_key
+from conformance.surfaces.gateway.administration import TwoKeys, add_second_key
 from conformance.target import clock_file
 
 REST_SECONDS = 61.0
@@ -40,7 +40,7 @@ class LimitedGateway:
         return self._case.session.gateway if self._own is None else self._own.url.rstrip("/")
 
     @property
-    def is_apart(self) -> bool:
+    def is_separate(self) -> bool:
         """Whether it is a service of its own, for whom days may pass that pass for nobody else."""
         return self._own is not None
 
@@ -53,7 +53,7 @@ class LimitedGateway:
         credentials: Credentials = self._case.session.tenants.get(name, is_limited=self._own is not None)
         return credentials
 
-    async def another_key(self, tenant: Credentials) -> TwoKeys | None:
+    async def add_second_key(self, tenant: Credentials) -> TwoKeys | None:
         """Have a tenant of a service of its own given a second key; None where nobody may.
 
         Raises:
@@ -61,7 +61,7 @@ class LimitedGateway:
         """
         if self._own is None:
             return None
-        return await another_key(self._case, self.url, self._own.admin_key, tenant)
+        return await add_second_key(self._case, self.url, self._own.admin_key, tenant)
 
     def lasting_tenant(self) -> Credentials:
         """Return a tenant for whom days may pass: the one that is not on trial, where there are two."""

@@ -29,7 +29,7 @@ class GatewayUnreachable(Exception):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Administrator:
+class GatewayAdministrator:
     """Who asks, and where. It shows nothing of its key.
 
     Attributes:
@@ -65,8 +65,8 @@ class Administrator:
             ):
                 return _answer(response.status, await read_whole(response), self.url)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as fault:
-            what = f"no gateway answers at {self.url} ({type(fault).__name__})"
-            raise GatewayUnreachable(f"{what}; start one with `weldproof up` or give --url") from fault
+            trouble = f"no gateway answers at {self.url} ({type(fault).__name__})"
+            raise GatewayUnreachable(f"{trouble}; start one with `weldproof up` or give --url") from fault
 
 
 def _answer(status: int, body: bytes, url: str) -> Any:
@@ -76,13 +76,13 @@ def _answer(status: int, body: bytes, url: str) -> Any:
         raise GatewayUnreachable(f"what answers at {url} with {status} is no gateway: its body is not JSON") from fault
     if 200 <= status < 300:
         return value
-    told = value if isinstance(value, dict) else {}
-    code, message = told.get("error", "no code"), _ADVICE.get(status) or told.get("message", "no message")
-    where = "".join(f"; {'.'.join(map(str, item['loc']))}: {item['msg']}" for item in _items(told))
+    members = value if isinstance(value, dict) else {}
+    code, message = members.get("error", "no code"), _ADVICE.get(status) or members.get("message", "no message")
+    where = "".join(f"; {'.'.join(map(str, item['loc']))}: {item['msg']}" for item in _items(members))
     raise GatewayRefused(f"{status} {code}: {message}{where}")
 
 
-def _items(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    detail = told.get("detail")
+def _items(members: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    detail = members.get("detail")
     items = detail if isinstance(detail, list) else []
     return [item for item in items if isinstance(item, dict) and isinstance(item.get("loc"), list) and "msg" in item]

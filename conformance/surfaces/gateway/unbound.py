@@ -21,7 +21,7 @@ _OF_A_LINK: Mapping[str, str] = {
 
 
 # Words by which a refusal names such a member when it points at none, as in `currency_not_offered`.
-_NAMED: Mapping[str, frozenset[str]] = {
+_MEMBER_WORDS: Mapping[str, frozenset[str]] = {
     "currency": frozenset({"currency", "currencies"}),
     "preferred_network": frozenset({"network", "networks", "chain", "chains"}),
     "amount": frozenset({"amount", "minimum", "maximum"}),
@@ -34,7 +34,7 @@ _TOO_HIGH = "raise the most that a link may be for while the suite runs, since n
 _OF_A_KEY = frozenset({"idempotency", "idempotent", "key"})
 
 
-def asked_for(profile: Profile, path: str, answer: Answer) -> str | None:
+def explain_open_value(profile: Profile, path: str, answer: Answer) -> str | None:
     """Return the reason why a refused creation judges nothing, None where it is held against the target.
 
     It judges nothing where the refusal names a member whose value the profile leaves open, by a pointer or by the words
@@ -47,9 +47,9 @@ def asked_for(profile: Profile, path: str, answer: Answer) -> str | None:
     """
     if profile.is_reference:
         return None
-    said = words(answer)
-    for place, member in _places(path, answer, said):
-        if member == "amount" and _TOO_LARGE & said:
+    answer_words = words(answer)
+    for place, member in _places(path, answer, answer_words):
+        if member == "amount" and _TOO_LARGE & answer_words:
             remedy = _TOO_HIGH
         elif (key := _key(profile, path, member)) is not None:
             remedy = f"bind {key}"
@@ -60,29 +60,29 @@ def asked_for(profile: Profile, path: str, answer: Answer) -> str | None:
     return None
 
 
-def _places(path: str, answer: Answer, said: frozenset[str]) -> Iterator[tuple[str, str]]:
+def _places(path: str, answer: Answer, answer_words: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Yield what a refusal names, as it says it, and the member that this is."""
     for pointer in pointers(answer):
         yield pointer, pointer.replace("/", ".").rstrip(".").rpartition(".")[2].lstrip("#$")
-    if path == _LINKS and not _OF_A_KEY & said:
-        yield from ((member, member) for member, names in _NAMED.items() if names & said)
+    if path == _LINKS and not _OF_A_KEY & answer_words:
+        yield from ((member, member) for member, names in _MEMBER_WORDS.items() if names & answer_words)
 
 
 def _key(profile: Profile, path: str, member: str) -> str | None:
     """Return the key that would settle what a refusal names; None where it is bound, or there is no such key."""
-    bound = profile.gateway
+    bindings = profile.gateway
     if path == _RESOURCES:
-        return None if member in (bound.resource_body or {}) else f"[gateway.resource_body] {member}"
+        return None if member in (bindings.resource_body or {}) else f"[gateway.resource_body] {member}"
     if path != _LINKS:
         return None
     networks = any(tenant.networks or tenant.payout for tenant in profile.tenants.values())
-    known: Mapping[str, Any] = {
-        "currency": "currency" in bound.model_fields_set,
+    is_bound: Mapping[str, Any] = {
+        "currency": "currency" in bindings.model_fields_set,
         "preferred_network": networks,
         "network": networks,
-        "amount": bound.smallest_amount is not None,
-        "label": bound.longest_label is not None,
+        "amount": bindings.smallest_amount is not None,
+        "label": bindings.longest_label is not None,
     }
-    if member in bound.link_body or known.get(member, False):
+    if member in bindings.link_body or is_bound.get(member, False):
         return None
     return _OF_A_LINK.get(member, f"[gateway.link_body] {member}")

@@ -18,18 +18,18 @@ from conformance.engine.check import Case
 from conformance.http.client import Answer, Late, Unreachable
 from conformance.surfaces import json_rpc
 from conformance.surfaces.agent.answers import leaves
-from conformance.surfaces.agent.templates import filled
+from conformance.surfaces.agent.templates import fill_template
 
 A2A: Final = "/a2a"
 CARD: Final = "/.well-known/agent-card.json"
 EXTENSIONS: Final = "X-A2A-Extensions"
-STATUS: Final = "x402.payment.status"
-REQUIRED: Final = "x402.payment.required"
-PAYLOAD: Final = "x402.payment.payload"
-ERROR: Final = "x402.payment.error"
-RECEIPTS: Final = "x402.payment.receipts"
+STATUS_KEY: Final = "x402.payment.status"
+REQUIRED_KEY: Final = "x402.payment.required"
+PAYLOAD_KEY: Final = "x402.payment.payload"
+ERROR_KEY: Final = "x402.payment.error"
+RECEIPTS_KEY: Final = "x402.payment.receipts"
 _STATE: Final = "a2a-x402"
-_ASKING: Final = frozenset({"input-required", "auth-required", "TASK_STATE_INPUT_REQUIRED"})
+_INPUT_REQUIRED_STATES: Final = frozenset({"input-required", "auth-required", "TASK_STATE_INPUT_REQUIRED"})
 _DEPTH: Final = 12
 _AGAIN: Final = 1.0
 
@@ -44,35 +44,35 @@ class Task:
     @property
     def id(self) -> str | None:
         """Its id."""
-        found = self.members.get("id")
-        return found if isinstance(found, str) and found else None
+        task_id = self.members.get("id")
+        return task_id if isinstance(task_id, str) and task_id else None
 
     @property
     def state(self) -> str | None:
         """Its state."""
         status = self.members.get("status")
-        found = status.get("state") if isinstance(status, Mapping) else None
-        return found if isinstance(found, str) else None
+        state = status.get("state") if isinstance(status, Mapping) else None
+        return state if isinstance(state, str) else None
 
     @property
     def payment_status(self) -> str | None:
         """What the x402 extension's metadata says of the payment, wherever in the present status it stands."""
-        return next((value for value in self._metadata(STATUS) if isinstance(value, str)), None)
+        return next((value for value in self._metadata(STATUS_KEY) if isinstance(value, str)), None)
 
     @property
-    def required(self) -> Mapping[str, Any] | None:
+    def payment_terms(self) -> Mapping[str, Any] | None:
         """What is needed to pay: the 402 object of the extension's metadata, else any object with `accepts`."""
-        for value in self._metadata(REQUIRED):
+        for value in self._metadata(REQUIRED_KEY):
             if isinstance(value, Mapping):
                 return value
-        held = (value for _, value in leaves(dict(self.members), depth=_DEPTH) if isinstance(value, Mapping))
-        return next((value for value in held if isinstance(value.get("accepts"), list)), None)
+        objects = (value for _, value in leaves(dict(self.members), depth=_DEPTH) if isinstance(value, Mapping))
+        return next((value for value in objects if isinstance(value.get("accepts"), list)), None)
 
     @property
     def entries(self) -> list[Mapping[str, Any]]:
         """The ways to pay that it offers: the objects among `accepts`."""
-        offered = (self.required or {}).get("accepts")
-        return [one for one in offered if isinstance(one, Mapping)] if isinstance(offered, list) else []
+        accepts = (self.payment_terms or {}).get("accepts")
+        return [one for one in accepts if isinstance(one, Mapping)] if isinstance(accepts, list) else []
 
     @property
     def references(self) -> frozenset[str]:
@@ -84,8 +84,8 @@ class Task:
     @property
     def history(self) -> list[Any]:
         """The messages of its history, empty if it has none."""
-        found = self.members.get("history")
-        return found if isinstance(found, list) else []
+        history = self.members.get("history")
+        return history if isinstance(history, list) else []
 
     def of_status(self, name: str) -> Any:
         """Return the first value of a metadata key, None if it has none."""
@@ -96,8 +96,8 @@ class Task:
         """Whether it is in the payment-required state, by either reading (C-18)."""
         if self.state == _STATE:
             return True
-        asked = self.payment_status == "payment-required" or any(True for _ in self._metadata(REQUIRED))
-        return self.state in _ASKING and asked
+        has_metadata = self.payment_status == "payment-required" or any(True for _ in self._metadata(REQUIRED_KEY))
+        return self.state in _INPUT_REQUIRED_STATES and has_metadata
 
     def _metadata(self, name: str) -> Iterator[Any]:
         """Yield the values of a metadata key, of the status message first, then of the task."""
@@ -124,9 +124,9 @@ def task_of(answer: Answer) -> Task:
 def orders(case: Case, operation: Operation) -> list[list[dict[str, Any]]]:
     """Return the parts of messages that order an operation: the bound form, else the known ones."""
     values = {"service": operation.role, "body": operation.body, "path": operation.path, "url": operation.url}
-    bound = case.profile.rail_bindings.a2a_request
-    if bound is not None:
-        return [[_data(filled(bound, values))]]
+    template = case.profile.rail_bindings.a2a_request
+    if template is not None:
+        return [[_data(fill_template(template, values))]]
     path = operation.path
     skill = path.strip("/").replace("/", "-")
     return [
@@ -160,10 +160,10 @@ async def send(
     case.client.names.name(params["message"]["messageId"], "MESSAGE_ID")
     address, headers = case.session.rail + A2A, _activation(case)
     answer = await json_rpc.call(case, address, "message/send", params, call_id=call_id, headers=headers, retry=retry)
-    return named(case, answer)
+    return name_live_values(case, answer)
 
 
-async def answered(
+async def send_twice_at_most(
     case: Case, parts: list[dict[str, Any]], *, call_id: object = 1, **further: Any
 ) -> tuple[Answer | None, str]:
     """Send a message as `send` does, once more where no answer came in time.
@@ -186,20 +186,20 @@ def _activation(case: Case) -> dict[str, str]:
     return {} if uri is None else {EXTENSIONS: uri}
 
 
-async def activates(case: Case, uri: str) -> bool:
+async def is_extension_activated(case: Case, uri: str) -> bool:
     """Return whether an answer says that an extension, which its call named, was activated (A2A 0.3, Extensions)."""
     address, headers = case.session.rail + A2A, {EXTENSIONS: uri}
     answer = await json_rpc.call(case, address, "tasks/get", {"id": "no-such-task"}, headers=headers)
     return uri in (one.strip() for value in answer.headers.getall(EXTENSIONS, []) for one in value.split(","))
 
 
-async def get(case: Case, task_id: str, *, call_id: object = 1, history_length: int | None = None) -> Answer:
+async def fetch_task(case: Case, task_id: str, *, call_id: object = 1, history_length: int | None = None) -> Answer:
     """Request a task, with `history_length` messages of its history at most, None for any number."""
     params = {"id": task_id} | ({} if history_length is None else {"historyLength": history_length})
     return await json_rpc.call(case, case.session.rail + A2A, "tasks/get", params, call_id=call_id)
 
 
-def named(case: Case, answer: Answer) -> Answer:
+def name_live_values(case: Case, answer: Answer) -> Answer:
     """Keep a task's live values out of the log, and return the answer."""
     task = task_of(answer)
     for name in ("id", "contextId"):
@@ -214,7 +214,7 @@ def named(case: Case, answer: Answer) -> Answer:
     return answer
 
 
-async def ordered(case: Case, operation: Operation) -> Task:
+async def order_service(case: Case, operation: Operation) -> Task:
     """Order an operation unpaid, in each known form until a task asks for payment, and return the last task."""
     task = None
     for parts in orders(case, operation):
@@ -225,19 +225,19 @@ async def ordered(case: Case, operation: Operation) -> Task:
     return task
 
 
-async def paid(case: Case, task_id: str, proof: Mapping[str, Any], *, retry: bool = False) -> Task:
+async def pay_task(case: Case, task_id: str, proof: Mapping[str, Any], *, retry: bool = False) -> Task:
     """Pay a task with a proof, which is the object of `X-PAYMENT`, and return what it became."""
     parts = [{"kind": "text", "text": "payment"}]
-    metadata = {STATUS: "payment-submitted", PAYLOAD: dict(proof)}
+    metadata = {STATUS_KEY: "payment-submitted", PAYLOAD_KEY: dict(proof)}
     return task_of(await send(case, parts, retry=retry, taskId=task_id, metadata=metadata))
 
 
-async def settled(case: Case, task_id: str, proof: Mapping[str, Any]) -> Task:
+async def settle_task(case: Case, task_id: str, proof: Mapping[str, Any]) -> Task:
     """Pay a task, again as often as it stays undecided for want of blocks, and return what it became."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + case.profile.budgets.confirmation
-    became = await paid(case, task_id, proof)
-    while became.payment_status == "payment-submitted" and loop.time() < ends:
+    task = await pay_task(case, task_id, proof)
+    while task.payment_status == "payment-submitted" and loop.time() < ends:
         await asyncio.sleep(_AGAIN)
-        became = await paid(case, task_id, proof, retry=True)
-    return became
+        task = await pay_task(case, task_id, proof, retry=True)
+    return task

@@ -36,22 +36,28 @@ def references(answer: Answer) -> set[str]:
     return {token for token in tokens if isinstance(token, str) and token}
 
 
-def leaks(answer: Answer, result_at: str | None = None) -> list[str]:
+def find_leaks(answer: Answer, result_at: str | None = None) -> list[str]:
     """Return the places of a 402 that hold something one has to pay for.
 
     That is a result by its name, an object with the members of the result that the server itself gives as an example,
     or a signed token. Extensions do not count: that is where a server gives examples, and offers that it signs.
     """
     body = {name: member for name, member in answer.object().items() if name not in EXAMPLES}
-    wanted = {"result", "receipt", "payable_receipt", (result_at or "").removeprefix("body:")}
+    result_names = {"result", "receipt", "payable_receipt", (result_at or "").removeprefix("body:")}
     headers = {name: value for name, value in answer.headers.items() if name.lower() != "payment-required"}
-    named = [name for name in body if name in wanted and body[name] is not None]
-    rest = {name: member for name, member in body.items() if name not in TERMS}
+    named_results = [name for name in body if name in result_names and body[name] is not None]
+    other_members = {name: member for name, member in body.items() if name not in TERMS}
     examples = [one.keys() for _, one in objects(example_of(answer), "") if len(one) >= FEWEST]
-    alike = [place for place, one in objects(rest, "body") if any(names <= one.keys() for names in examples)]
+    similar_objects = [
+        place for place, one in objects(other_members, "body") if any(names <= one.keys() for names in examples)
+    ]
     # A challenge token may be a JWS itself, and stands there for whoever pays.
-    own = references(answer)
-    return named + alike + [place for place, token in jose.tokens_in(body, headers) if token not in own]
+    own_tokens = references(answer)
+    return (
+        named_results
+        + similar_objects
+        + [place for place, token in jose.tokens_in(body, headers) if token not in own_tokens]
+    )
 
 
 def example_of(answer: Answer) -> Any:
@@ -73,15 +79,15 @@ def objects(value: Any, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield from objects(member, f"{place}[{number}]")
 
 
-def cache(answer: Answer) -> str:
+def cache_control(answer: Answer) -> str:
     """Return the Cache-Control of an answer."""
     return ", ".join(answer.headers.getall("Cache-Control", []))
 
 
 def is_shareable(answer: Answer) -> bool:
     """Return whether a shared cache may give the answer to somebody else by its own word."""
-    given = [part.strip().lower().partition("=") for part in cache(answer).split(",")]
-    directives = {name.strip(): value.strip(' "') for name, _, value in given}
+    parts = [part.strip().lower().partition("=") for part in cache_control(answer).split(",")]
+    directives = {name.strip(): value.strip(' "') for name, _, value in parts}
     if directives.keys() & {"no-store", "private"}:
         return False
     lives = [directives[name] for name in ("s-maxage", "max-age") if name in directives]
@@ -92,8 +98,8 @@ def is_shareable(answer: Answer) -> bool:
 
 def _expires_later(answer: Answer) -> bool:
     try:
-        expires, sent = (parsedate_to_datetime(answer.headers.get(name, "")) for name in ("Expires", "Date"))
-        later = expires > sent
+        expires, date = (parsedate_to_datetime(answer.headers.get(name, "")) for name in ("Expires", "Date"))
+        later = expires > date
     except (TypeError, ValueError):  # no date, or one with a zone beside one without
         return False
     return later
@@ -110,13 +116,13 @@ async def let_lapse(case: Case) -> None:
         NodeCannotShow: The lane's chain does not follow the clock.
     """
     operation = case.session.catalog.operations[0]
-    bound = case.profile.rail_bindings.challenge_ttl
+    bound_ttl = case.profile.rail_bindings.challenge_ttl
     probe = await challenge(case, operation)
-    lifetime = bound or probe.entry(case.lane).get("maxTimeoutSeconds")
+    lifetime = bound_ttl or probe.entry(case.lane).get("maxTimeoutSeconds")
     if not isinstance(lifetime, int) or isinstance(lifetime, bool):
         raise Inconclusive("unbound: the lifetime is not known; bind [rail] challenge_ttl")
     await clock.pass_time(case, lifetime + 61)
-    if bound is None:
+    if bound_ttl is None:
         answer = await redeem(case, operation, await pay(case, probe, case.lane))
         if answer.status < 300:
             raise Inconclusive(f"unbound: served after {lifetime} s; bind [rail] challenge_ttl")

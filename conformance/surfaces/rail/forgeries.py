@@ -6,10 +6,10 @@ from conformance.engine.check import Case
 from conformance.surfaces.rail.purchase import Challenge
 
 
-def forgeries(case: Case, quote: Challenge) -> list[tuple[str, str]]:
+def forge_tokens(case: Case, quote: Challenge) -> list[tuple[str, str]]:
     """Return tokens that were never issued, by what they are: invented ones, and a real one with one part changed."""
     token = quote.reference(case.lane)
-    found = [
+    tokens = [
         ("random text", case.rng.randbytes(24).hex()),
         ("a UUID", "3f2c1b9e-4a7d-4d6b-9f6e-2b1a0c9d8e7f"),
         ("the real one reversed", token[::-1]),
@@ -19,13 +19,13 @@ def forgeries(case: Case, quote: Challenge) -> list[tuple[str, str]]:
     parts = token.split(":")
     if len(parts) == 3 and parts[0].isdecimal():
         unix, nonce, mac = parts
-        swapped = mac[32:] + mac[:32]
-        found += [
+        swapped_mac = mac[32:] + mac[:32]
+        tokens += [
             ("the same form with a random mac", f"{unix}:{nonce}:{case.rng.randbytes(32).hex()}"),
             ("one second later", f"{int(unix) + 1}:{nonce}:{mac}"),
             ("one hour later", f"{int(unix) + 3600}:{nonce}:{mac}"),
             ("another nonce", f"{unix}:{case.rng.randbytes(8).hex()}:{mac}"),
-            ("the mac's halves swapped", f"{unix}:{nonce}:{swapped}"),
+            ("the mac's halves swapped", f"{unix}:{nonce}:{swapped_mac}"),
             ("the mac's second half changed", f"{unix}:{nonce}:{mac[:32]}{case.rng.randbytes(16).hex()}"),
         ]
-    return found
+    return tokens

@@ -15,11 +15,13 @@ ABSENT = object()
 
 def receipts_in(answer: Answer, at: str | None) -> list[tuple[str, str]]:
     """Return the tokens of an answer that may be the payable receipt: the one at the bound place, else all."""
-    found = jose.tokens_in(answer.object(), dict(answer.headers))
+    tokens = jose.tokens_in(answer.object(), dict(answer.headers))
     if at is None:
-        return found
-    wanted = at.lower() if at.startswith("header:") else at
-    return [(place, token) for place, token in found if (place.lower() if "header:" in place else place) == wanted]
+        return tokens
+    bound_place = at.lower() if at.startswith("header:") else at
+    return [
+        (place, token) for place, token in tokens if (place.lower() if "header:" in place else place) == bound_place
+    ]
 
 
 def result_of(case: Case, answer: Answer) -> Any:
@@ -40,14 +42,14 @@ def looks_payable(token: str) -> bool:
     return "payable" in str(claims.get("kind", "")) or {"request_hash", "response_hash"} <= claims.keys()
 
 
-def goods(case: Case, answer: Answer) -> list[str]:
+def find_goods(case: Case, answer: Answer) -> list[str]:
     """Return the places of an answer that hold what only a payment buys: a payable receipt or the service's result."""
     body = {name: member for name, member in answer.object().items() if name not in EXAMPLES}
     headers = {name: value for name, value in answer.headers.items() if name.lower() != "payment-required"}
-    bound = case.profile.rail_bindings.receipt_at
-    found = [place for place, token in jose.tokens_in(body, headers) if place == bound or looks_payable(token)]
+    receipt_place = case.profile.rail_bindings.receipt_at
+    places = [place for place, token in jose.tokens_in(body, headers) if place == receipt_place or looks_payable(token)]
     result = result_of(case, answer)
-    return found if result is ABSENT or result is None else [*found, "the result"]
+    return places if result is ABSENT or result is None else [*places, "the result"]
 
 
 def brief(answer: Answer) -> str:

@@ -28,17 +28,19 @@ async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
     if not operations:
         return None
     answers = {one.path: await client.call("POST", one.url, json_body=one.body) for one in operations}
-    offered = [entry for answer in answers.values() for entry in entries(answer)]
-    lanes = [lane for lane in FACTS if any(lane_of(entry) == lane for entry in offered)]
+    offered_entries = [entry for answer in answers.values() for entry in entries(answer)]
+    lanes = [lane for lane in FACTS if any(lane_of(entry) == lane for entry in offered_entries)]
     card = await client.call("GET", url + "/.well-known/agent-card.json")
     index = (await client.call("GET", url + INDEX)).object()
     return {
         "url": url,
         "operations": operations,
         "lanes": lanes,
-        "networks": _network_keys(offered),
-        "scheme": next((entry.get("scheme") for entry in offered if isinstance(entry.get("scheme"), str)), None),
-        "ttl": _ttl(offered),
+        "networks": _network_keys(offered_entries),
+        "scheme": next(
+            (entry.get("scheme") for entry in offered_entries if isinstance(entry.get("scheme"), str)), None
+        ),
+        "ttl": _ttl(offered_entries),
         "prices": {path: _price(answer) for path, answer in answers.items()},
         "card": card.status == 200,
         "word": service_word(index),
@@ -47,12 +49,12 @@ async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
 
 def _network_keys(entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return the network key of each lane, by the first entry that names one that is known."""
-    found: dict[str, str] = {}
+    by_lane: dict[str, str] = {}
     for entry in entries:
-        lane, known = lane_of(entry), network_named(entry.get("network"))
-        if lane is not None and known is not None:
-            found.setdefault(lane, known.key)
-    return found
+        lane, network = lane_of(entry), network_named(entry.get("network"))
+        if lane is not None and network is not None:
+            by_lane.setdefault(lane, network.key)
+    return by_lane
 
 
 def service_word(index: Mapping[str, Any]) -> str | None:
@@ -62,11 +64,11 @@ def service_word(index: Mapping[str, Any]) -> str | None:
     """
     receipts = index.get("receipts")
     kind = receipts.get("payable_receipt") if isinstance(receipts, dict) else None
-    found = _RECEIPT_KIND.fullmatch(kind) if isinstance(kind, str) else None
-    if found is None:
+    match = _RECEIPT_KIND.fullmatch(kind) if isinstance(kind, str) else None
+    if match is None:
         return None
     provider = index.get("provider")
-    return provider if isinstance(provider, str) and provider.lower() == found[1] else found[1]
+    return provider if isinstance(provider, str) and provider.lower() == match[1] else match[1]
 
 
 def _ttl(entries: Sequence[Mapping[str, Any]]) -> int | None:

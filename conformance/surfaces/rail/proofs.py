@@ -7,11 +7,11 @@ import json
 from typing import Any
 
 
-def encoded(data: bytes) -> str:
+def encode_base64(data: bytes) -> str:
     """Return standard base64 with padding."""
     return base64.b64encode(data).decode()
 
 
-def encoded_json(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """Return standard base64 of compact JSON."""
-    return encoded(json.dumps(value, separators=(",", ":")).encode())
+    return encode_base64(json.dumps(value, separators=(",", ":")).encode())

@@ -61,8 +61,8 @@ class Challenge:
         Raises:
             Inconclusive: An entry has none.
         """
-        others = [other for entry in self.accepts if (other := lane_of(entry)) not in {None, lane}]
-        return {other: self.reference(other) for other in others if other is not None}
+        other_lanes = [other_lane for entry in self.accepts if (other_lane := lane_of(entry)) not in {None, lane}]
+        return {other_lane: self.reference(other_lane) for other_lane in other_lanes if other_lane is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +85,15 @@ class Purchase:
 
         Version 2 names it PAYMENT-RESPONSE; version 1, whose X-PAYMENT the interface has, X-PAYMENT-RESPONSE.
         """
-        named, headers = self.proof.get("tx_id"), self.answer.headers
-        if isinstance(named, str):
-            return named
+        proof_transaction, headers = self.proof.get("tx_id"), self.answer.headers
+        if isinstance(proof_transaction, str):
+            return proof_transaction
         try:
             value = next((headers[name] for name in ("PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE") if name in headers), "")
-            told = json.loads(base64.b64decode(value, validate=True))
+            settlement = json.loads(base64.b64decode(value, validate=True))
         except (ValueError, RecursionError):
             return None
-        transaction = told.get("transaction") if isinstance(told, dict) else None
+        transaction = settlement.get("transaction") if isinstance(settlement, dict) else None
         return transaction if isinstance(transaction, str) and transaction else None
 
 
@@ -114,8 +114,8 @@ async def challenge(case: Case, operation: Operation, *, body: Any = None) -> Ch
     Raises:
         Inconclusive: The answer is no 402 with `accepts`, which other checks judge.
     """
-    sent = operation.body if body is None else body
-    answer = await case.client.call("POST", operation.url, json_body=sent)
+    sent_body = operation.body if body is None else body
+    answer = await case.client.call("POST", operation.url, json_body=sent_body)
     accepts = answer.object().get("accepts")
     if answer.status != 402 or not isinstance(accepts, list):
         raise Inconclusive(f"an unpaid call of {operation.path} answered {answer.status}, not 402 with accepts")
@@ -125,7 +125,7 @@ async def challenge(case: Case, operation: Operation, *, body: Any = None) -> Ch
         token = extra.get("payment_reference") if isinstance(extra, dict) else None
         if isinstance(token, str):
             case.client.names.name(token, "PAYMENT_REFERENCE")
-    return Challenge(operation, sent, answer, entries)
+    return Challenge(operation, sent_body, answer, entries)
 
 
 async def present(
@@ -147,9 +147,9 @@ async def present(
     value = proof if isinstance(proof, str) else header_value(proof)
     case.client.names.name(value, "X_PAYMENT")
     url = operation.url + (f"?{query}" if query else "")
-    sent = operation.body if body is None else body
+    sent_body = operation.body if body is None else body
     return await case.client.call(
-        method, url, json_body=sent, headers={"X-PAYMENT": value}, retry=retry, patient=patient
+        method, url, json_body=sent_body, headers={"X-PAYMENT": value}, retry=retry, patient=patient
     )
 
 
@@ -164,10 +164,10 @@ async def redeem(case: Case, operation: Operation, proof: object, *, body: Any =
     loop = asyncio.get_running_loop()
     ends = loop.time() + case.profile.budgets.confirmation
     answer = await present(case, operation, proof, body=body)
-    while answer.status == 402 and (again := retry_after(answer)) is not None:
-        if loop.time() + again > ends:
+    while answer.status == 402 and (pause := retry_after(answer)) is not None:
+        if loop.time() + pause > ends:
             break
-        await asyncio.sleep(again)
+        await asyncio.sleep(pause)
         answer = await present(case, operation, proof, body=body, retry=True)
     if not operation.is_accepted and answer.status in {400, 422}:
         raise Inconclusive(case.session.catalog.refuse_body(operation, refused_body(answer) or str(answer.status)))

@@ -14,25 +14,25 @@ from conformance.surfaces.rail.paid_answers import looks_payable, receipts_in
 from conformance.surfaces.rail.purchase import Purchase, purchase
 
 
-async def bought(case: Case, operation: Operation, *, body: Any = None) -> tuple[Purchase, str]:
+async def buy_receipt(case: Case, operation: Operation, *, body: Any = None) -> tuple[Purchase, str]:
     """Buy one call and return it with its payable receipt.
 
     Raises:
         Inconclusive: It was not served, or the answer holds no token that may be the receipt.
     """
-    served = await purchase(case, operation, case.lane, body=body)
-    return served, receipt_of(case, served)[1]
+    sale = await purchase(case, operation, case.lane, body=body)
+    return sale, receipt_of(case, sale)[1]
 
 
-def receipt_of(case: Case, served: Purchase) -> tuple[str, str]:
+def receipt_of(case: Case, purchase: Purchase) -> tuple[str, str]:
     """Return the payable receipt of a served call as (place, token).
 
     Raises:
         Inconclusive: The answer holds no token that may be the receipt.
     """
-    found = receipts_in(served.answer, case.profile.rail_bindings.receipt_at)
-    for place, token in found:
-        if looks_payable(token) or (len(found) == 1 and claims_of(token)):
+    tokens = receipts_in(purchase.answer, case.profile.rail_bindings.receipt_at)
+    for place, token in tokens:
+        if looks_payable(token) or (len(tokens) == 1 and claims_of(token)):
             return place, token
     raise Inconclusive("unbound: no token of the paid answer is the payable receipt; bind [rail] receipt_at")
 

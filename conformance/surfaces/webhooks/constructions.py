@@ -38,20 +38,20 @@ class Construction:
         is_raw: Whether it covers every byte of the body as delivered.
     """
 
-    told: str
+    description: str
     is_raw: bool
 
 
-def usual_string(header: SignatureHeader, key: bytes, body: bytes) -> str | None:
+def find_usual_string(header: SignatureHeader, key: bytes, body: bytes) -> str | None:
     """Return the usual signed string that a signature covers under a key, None when it covers none of them."""
     for string in USUAL_STRINGS:
-        if _fits(header, key, _filled(string, str(header.t), body)):
+        if _fits(header, key, _fill_string(string, str(header.t), body)):
             return string
     return None
 
 
-def construction(
-    header: SignatureHeader, secret: str, body: bytes, others: Mapping[str, str] | None = None
+def find_construction(
+    header: SignatureHeader, secret: str, body: bytes, other_secrets: Mapping[str, str] | None = None
 ) -> Construction | None:
     """Return the first known way by which a signature was made, None when it is none of them.
 
@@ -61,10 +61,10 @@ def construction(
         body: The body as delivered.
         others: Secrets of other destinations by their names.
     """
-    for whose, key in _keys(secret, others or {}):
-        for what, message, is_raw in _messages(str(header.t), body):
+    for key_words, key in _keys(secret, other_secrets or {}):
+        for message_words, message, is_raw in _messages(str(header.t), body):
             if _fits(header, key, message):
-                return Construction(f"v1 is over {what}{whose}", is_raw)
+                return Construction(f"v1 is over {message_words}{key_words}", is_raw)
     return None
 
 
@@ -73,21 +73,21 @@ def _fits(header: SignatureHeader, key: bytes, message: bytes) -> bool:
     return any(given.lower() in digests for given in header.v1)
 
 
-def _filled(string: str, t: str, body: bytes) -> bytes:
+def _fill_string(string: str, t: str, body: bytes) -> bytes:
     return string.replace("{t}", t).encode().replace(b"{body}", body)
 
 
-def _keys(secret: str, others: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+def _keys(secret: str, other_secrets: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     yield "", secret.encode()
-    for name, other in others.items():
-        yield f", with the secret of the destination {name}", other.encode()
-    _, mark, rest = secret.partition("_")
-    bare = rest if mark else secret
+    for name, other_secret in other_secrets.items():
+        yield f", with the secret of the destination {name}", other_secret.encode()
+    _, mark, without_prefix = secret.partition("_")
+    bare = without_prefix if mark else secret
     if mark:
-        yield ", with the secret without its prefix as the key", rest.encode()
-    for what, decode in (("hexadecimal", bytes.fromhex), ("base64", _base64)):
+        yield ", with the secret without its prefix as the key", without_prefix.encode()
+    for encoding, decode in (("hexadecimal", bytes.fromhex), ("base64", _base64)):
         try:
-            yield f", with the secret read as {what} as the key", decode(bare)
+            yield f", with the secret read as {encoding} as the key", decode(bare)
         except (ValueError, binascii.Error):
             continue
     yield ", with the SHA-256 of the secret as the key", hashlib.sha256(secret.encode()).digest()
@@ -105,7 +105,7 @@ def _base64(text: str) -> bytes:
 
 def _messages(t: str, body: bytes) -> Iterator[tuple[str, bytes, bool]]:
     for string in USUAL_STRINGS:
-        yield f"the string {string!r}", _filled(string, t, body), True
+        yield f"the string {string!r}", _fill_string(string, t, body), True
     yield "the body and a line end after it", f"{t}.".encode() + body + b"\n", True
     yield "the body without white space around it", f"{t}.".encode() + body.strip(), False
     yield "the time alone", t.encode(), False
@@ -113,10 +113,10 @@ def _messages(t: str, body: bytes) -> Iterator[tuple[str, bytes, bool]]:
     yield "the SHA-256 of the body in hexadecimal", f"{t}.{hashlib.sha256(body).hexdigest()}".encode(), False
     for place, value in _parts(body):
         for how, text in _texts(value):
-            told = f"{place} {how}"
-            yield f"the time, a point and {told}", f"{t}.".encode() + text, False
-            yield told, text, False
-            yield f"the time and {told}", t.encode() + text, False
+            description = f"{place} {how}"
+            yield f"the time, a point and {description}", f"{t}.".encode() + text, False
+            yield description, text, False
+            yield f"the time and {description}", t.encode() + text, False
 
 
 def _parts(body: bytes) -> Iterator[tuple[str, Any]]:

@@ -59,16 +59,16 @@ class Signer:
 
     def sign(self, event: Event, t: int) -> Delivery:
         """Return a genuine delivery of an event at unix seconds `t`."""
-        return self.over(event, STYLES[self.style](event), t)
+        return self.sign_bytes(event, STYLES[self.style](event), t)
 
-    def over(self, event: Event, body: bytes, t: int) -> Delivery:
+    def sign_bytes(self, event: Event, body: bytes, t: int) -> Delivery:
         """Return a genuine delivery of an event in these bytes."""
         key = mac_key(self.secret, self.form)
         value = webhook_signature.signed_header(key, self.signed_string, t, body)
         return Delivery(str(event["id"]), body, value, t)
 
 
-def new_event(rng: random.Random, chain: str, created: int) -> Event:
+def new_event(rng: random.Random, chain: str, created_at: int) -> Event:
     """Return a `payment.confirmed` of a payment that nobody made, with an id and a transaction of its own.
 
     Args:
@@ -81,7 +81,7 @@ def new_event(rng: random.Random, chain: str, created: int) -> Event:
     return {
         "id": f"evt_{unique}",
         "type": "payment.confirmed",
-        "created": created,
+        "created": created_at,
         "api_version": "1",
         "data": {
             "tenant_label": "Café order 7",
@@ -97,14 +97,14 @@ def new_event(rng: random.Random, chain: str, created: int) -> Event:
 
 def with_members(event: Event, top: Mapping[str, Any], data: Mapping[str, Any], asset: Mapping[str, Any]) -> Event:
     """Return an event with further members, at its top, in its data, and in the asset there."""
-    grown = copy.deepcopy(event)
-    grown.update(top)
-    grown["data"].update(data)
-    grown["data"]["asset"].update(asset)
-    return grown
+    extended = copy.deepcopy(event)
+    extended.update(top)
+    extended["data"].update(data)
+    extended["data"]["asset"].update(asset)
+    return extended
 
 
-def forgeries(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, Delivery]:
+def forge_deliveries(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, Delivery]:
     """Return deliveries whose signature is wrong, each in one way and each of an event of its own, by what is wrong.
 
     None is right under any honest reading of `t=<unix seconds>,v1=<hex>` and of the string that is covered.
@@ -119,7 +119,7 @@ def forgeries(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, D
         key = mac_key(secret, signer.form)
         return value(lambda one, _: webhook_signature.header(t, webhook_signature.sign(key, template, at, one.body)))
 
-    made = {
+    by_fault = {
         "signed with another secret": over(template, signer.secret + "x"),
         "signed with an empty secret": over(template, ""),
         "no header": value(lambda *_: None),
@@ -135,17 +135,17 @@ def forgeries(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, D
             )
         ),
         "v1 under another name": value(lambda _, v1: f"t={t},v0={v1}"),
-        "one byte of the body changed": _flipped(signer.sign(event(), t)),
+        "one byte of the body changed": _flip_amount(signer.sign(event(), t)),
     }
     if "{t}" in template:
-        made["v1 of another time"] = over(template, at=t - 60)
-        made["no t"] = value(lambda _, v1: f"v1={v1}")
-        made["t is no number"] = value(lambda _, v1: f"t=now,v1={v1}")
-    others = {"{body}", "{body}.{t}", "{t}{body}", "{t}.{body}"} - {template}
-    return made | {f"v1 covers {other}": over(other) for other in sorted(others)}
+        by_fault["v1 of another time"] = over(template, at=t - 60)
+        by_fault["no t"] = value(lambda _, v1: f"v1={v1}")
+        by_fault["t is no number"] = value(lambda _, v1: f"t=now,v1={v1}")
+    other_strings = {"{body}", "{body}.{t}", "{t}{body}", "{t}.{body}"} - {template}
+    return by_fault | {f"v1 covers {other}": over(other) for other in sorted(other_strings)}
 
 
-def _flipped(delivery: Delivery) -> Delivery:
+def _flip_amount(delivery: Delivery) -> Delivery:
     """Return the delivery with another amount, one digit away, under the old signature."""
     start = delivery.body.index(b"amount_pretty")
     place = next(at for at in range(start, len(delivery.body)) if delivery.body[at : at + 1].isdigit())
@@ -153,17 +153,17 @@ def _flipped(delivery: Delivery) -> Delivery:
     return replace(delivery, body=delivery.body[:place] + digit + delivery.body[place + 1 :])
 
 
-def reserialised(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, Delivery]:
+def reserialise(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, Delivery]:
     """Return deliveries of the same JSON in other bytes than were signed, by how those were made."""
-    found: dict[str, Delivery] = {}
+    by_style: dict[str, Delivery] = {}
     for name, style in STYLES.items():
-        one = event()
-        honest = signer.sign(one, t)
-        if style(one) != honest.body:
-            found[name] = replace(honest, body=style(one))
-    return found
+        new_one = event()
+        honest = signer.sign(new_one, t)
+        if style(new_one) != honest.body:
+            by_style[name] = replace(honest, body=style(new_one))
+    return by_style
 
 
-def oddly_written(event: Event) -> bytes:
+def write_oddly(event: Event) -> bytes:
     """Return an event's JSON in bytes that no serialiser gives again: escapes, tabs, a line feed at the end."""
     return json.dumps(event, ensure_ascii=True, indent="\t", separators=(" ,", " :  ")).encode() + b"\n"

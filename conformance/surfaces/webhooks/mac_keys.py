@@ -9,11 +9,11 @@ from typing import Final, Literal, TypeAlias
 Form: TypeAlias = Literal["text", "base64", "hex"]
 
 
-def _of_base64(text: str) -> bytes:
+def decode_base64(text: str) -> bytes:
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_" if {"-", "_"} & set(text) else None)
 
 
-_DECODE: Final[Mapping[Form, Callable[[str], bytes]]] = {"base64": _of_base64, "hex": bytes.fromhex}
+_DECODE: Final[Mapping[Form, Callable[[str], bytes]]] = {"base64": decode_base64, "hex": bytes.fromhex}
 
 
 def mac_key(secret: str, form: Form) -> bytes:
@@ -26,9 +26,9 @@ def mac_key(secret: str, form: Form) -> bytes:
     """
     if form == "text":
         return secret.encode()
-    _, mark, rest = secret.partition("_")
+    _, mark, without_prefix = secret.partition("_")
     try:
-        return _DECODE[form](rest if mark else secret)
+        return _DECODE[form](without_prefix if mark else secret)
     except ValueError:
         return secret.encode()
 

@@ -8,11 +8,18 @@ from typing import Final
 
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
-from conformance.surfaces.gateway.calls import ANYBODYS
-from conformance.surfaces.gateway.orders import Opened, on_first_lane, opened
+from conformance.surfaces.gateway.calls import OPEN_PATH
+from conformance.surfaces.gateway.orders import OpenedLink, on_first_lane, open_link
 from conformance.surfaces.restarts import ready_for_restart, restart_command, start_again
-from conformance.surfaces.webhooks.own_destinations import Deleted, deleted_destination
-from conformance.surfaces.webhooks.sales import Failed, Sale, drawing, failures_on, heard, sold
+from conformance.surfaces.webhooks.own_destinations import DeletedDestination, deleted_destination
+from conformance.surfaces.webhooks.sales import (
+    FailedDeliveries,
+    PaidLink,
+    fail_deliveries,
+    pay_link,
+    wait_for_events,
+    with_named_randomness,
+)
 from conformance.webhook_receiver.inbox import Place
 from conformance.webhook_receiver.receiver import SILENCE, Reply
 
@@ -20,11 +27,11 @@ _NAME: Final = "webhooks over a restart"
 
 
 @dataclass(frozen=True, slots=True)
-class OverRestart:
+class RestartedGateway:
     """What a gateway had before it was started again.
 
     Attributes:
-        place: The destination at which the first delivery of `refused` failed.
+        place: The destination at which the first delivery of `refused_sale` failed.
         refused: A sale whose first delivery there was answered with 500.
         cut_off: A sale whose first delivery to another destination, where there is one, was under way meanwhile.
         cut_off_at: That destination.
@@ -35,15 +42,15 @@ class OverRestart:
     """
 
     place: Place
-    refused: Sale
-    cut_off: Sale
-    cut_off_at: Place
-    waiting: Opened
-    deleted: Deleted | None
-    afterwards: Failed
+    refused_sale: PaidLink
+    unanswered_sale: PaidLink
+    unanswered_at: Place
+    unpaid_link: OpenedLink
+    deleted_destination: DeletedDestination | None
+    later_failures: FailedDeliveries
 
 
-async def over_restart(case: Case) -> OverRestart | None:
+async def restart_once(case: Case) -> RestartedGateway | None:
     """Return what the gateway had before it was started again, which it was once in this run; None without a command.
 
     Raises:
@@ -52,26 +59,28 @@ async def over_restart(case: Case) -> OverRestart | None:
     words = restart_command(case, "gateway")
     if words is None:
         return None
-    found: OverRestart = await case.session.find_once(_NAME, lambda: _started_again(drawing(case, _NAME), words))
-    return found
+    state: RestartedGateway = await case.session.find_once(
+        _NAME, lambda: _restart_gateway(with_named_randomness(case, _NAME), words)
+    )
+    return state
 
 
-async def _started_again(case: Case, words: Sequence[str]) -> OverRestart:
-    paying = await on_first_lane(case)
-    refused, cut_off, waiting = [await opened(paying) for _ in range(3)]
+async def _restart_gateway(case: Case, words: Sequence[str]) -> RestartedGateway:
+    lane_case = await on_first_lane(case)
+    refused_link, cut_off, unpaid_link = [await open_link(lane_case) for _ in range(3)]
     inbox = case.session.inbox
     # At either end, as a sender may serve the events of one destination one after the other.
-    places = inbox.of_tenant(refused.order.tenant.name)
+    places = inbox.of_tenant(refused_link.order.tenant.name)
     first, last = places[0], places[-1]
-    inbox.script(refused.order.mark, last, [Reply(500)])
+    inbox.script(refused_link.order.mark, last, [Reply(500)])
     inbox.script(cut_off.order.mark, first, [SILENCE])
     # Before anything is not answered, which may stand before what is told to others.
-    deleted = await deleted_destination(paying)
-    sale, under_way = await run_concurrently(_heard(paying, link) for link in (refused, cut_off))
+    deletion = await deleted_destination(lane_case)
+    sale, under_way = await run_concurrently(_sell_and_hear(lane_case, link) for link in (refused_link, cut_off))
     await ready_for_restart(case)
-    await start_again(case, words, case.session.gateway + ANYBODYS)
-    return OverRestart(last, sale, under_way, first, waiting, deleted, await failures_on(paying))
+    await start_again(case, words, case.session.gateway + OPEN_PATH)
+    return RestartedGateway(last, sale, under_way, first, unpaid_link, deletion, await fail_deliveries(lane_case))
 
 
-async def _heard(case: Case, link: Opened) -> Sale:
-    return await heard(case, await sold(case, link))
+async def _sell_and_hear(case: Case, link: OpenedLink) -> PaidLink:
+    return await wait_for_events(case, await pay_link(case, link))

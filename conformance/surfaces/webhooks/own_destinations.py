@@ -15,9 +15,9 @@ from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import JsonFault, Unreachable
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
-from conformance.surfaces.gateway.calls import fresh
-from conformance.surfaces.gateway.orders import Opened, network_of, opened, payer, way
-from conformance.surfaces.webhooks.sales import drawing
+from conformance.surfaces.gateway.calls import new_text
+from conformance.surfaces.gateway.orders import OpenedLink, memo_carrier, network_of, open_link, payer
+from conformance.surfaces.webhooks.sales import with_named_randomness
 from conformance.webhook_receiver.inbox import Received
 from conformance.webhook_receiver.receiver import Arrival, Receiver, Reply, bind_sockets
 
@@ -33,14 +33,14 @@ _UNDER_WAY_SECONDS = 1.0
 _BESIDE_SECONDS = 1.0
 
 
-def unavailable(case: Case) -> str | None:
+def explain_unavailability(case: Case) -> str | None:
     """Return why no tenant of the suite's own can have a destination on this machine, None where one may."""
     if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
         return "the profile names no administrator of a gateway with the option gateway.tenants"
-    return elsewhere(case)
+    return explain_remote_target(case)
 
 
-def elsewhere(case: Case) -> str | None:
+def explain_remote_target(case: Case) -> str | None:
     """Return why the target cannot reach this machine's loopback, None where it runs here."""
     if urlsplit(case.session.gateway).hostname in _LOOPBACK:
         return None
@@ -49,7 +49,7 @@ def elsewhere(case: Case) -> str | None:
 
 def new_path(case: Case) -> str:
     """Return a path that nothing was sent to before: what earlier runs left behind may reach a port that is reused."""
-    return f"/hooks/{fresh(case, 'destination')}"
+    return f"/hooks/{new_text(case, 'destination')}"
 
 
 def address_of(case: Case, receiver: Receiver) -> str:
@@ -59,13 +59,13 @@ def address_of(case: Case, receiver: Receiver) -> str:
     return f"http://{address}"
 
 
-def tells_of(arrival: Arrival, link: Opened) -> bool:
+def confirms_link(arrival: Arrival, link: OpenedLink) -> bool:
     """Return whether something that arrived says that a link's payment is confirmed."""
-    one = received(arrival)
+    one = read_arrival(arrival)
     return one.confirms and one.mentions((link.order.mark, link.order.token))
 
 
-def received(arrival: Arrival) -> Received:
+def read_arrival(arrival: Arrival) -> Received:
     """Return something that arrived, to be read."""
     return Received(0, None, arrival, arrival.at)
 
@@ -84,7 +84,7 @@ class OwnDestination:
     admin: Administrator
     tenant: Credentials
     receiver: Receiver
-    made: Mapping[str, Any]
+    creation: Mapping[str, Any]
 
 
 @asynccontextmanager
@@ -109,14 +109,14 @@ async def own_destination(
         ids = list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
         body = {"url": address_of(case, receiver) + new_path(case), **(members or {})}
-        made = await admin.done("POST", tenant.id, "webhooks", body=body)
-        if isinstance(made.get("destination_id"), str):
-            ids.append(made["destination_id"])
-        yield OwnDestination(admin, tenant, receiver, made)
+        creation = await admin.done("POST", tenant.id, "webhooks", body=body)
+        if isinstance(creation.get("destination_id"), str):
+            ids.append(creation["destination_id"])
+        yield OwnDestination(admin, tenant, receiver, creation)
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeletedDestination:
     """Two destinations of one tenant, to both of which a first delivery failed before one of them was deleted.
 
     Attributes:
@@ -129,91 +129,98 @@ class Deleted:
     """
 
     receiver: Receiver
-    kept: str
-    gone: str
-    sold: Opened
-    waiting: Opened
+    kept_path: str
+    deleted_path: str
+    paid_link: OpenedLink
+    unpaid_link: OpenedLink
     at: float
 
-    async def kept_hears(self, link: Opened, *, seconds: float) -> bool:
+    async def is_kept_notified(self, link: OpenedLink, *, seconds: float) -> bool:
         """Return whether a delivery of a link that was begun after the deletion comes to the destination that stays."""
-        return bool(await self.receiver.next(lambda one: self._tried(one, self.kept, link), seconds=seconds))
+        return bool(
+            await self.receiver.next(lambda one: self._is_later_attempt(one, self.kept_path, link), seconds=seconds)
+        )
 
-    async def late(self, link: Opened) -> int:
+    async def count_late_deliveries(self, link: OpenedLink) -> int:
         """Return how many deliveries of a link came to the deleted destination that were not under way already.
 
         Called when the other one heard of it, this waits until both must have.
         """
         await asyncio.sleep(_BESIDE_SECONDS)
-        return sum(self._tried(one, self.gone, link) for one in self.receiver.arrivals)
+        return sum(self._is_later_attempt(one, self.deleted_path, link) for one in self.receiver.arrivals)
 
-    def _tried(self, one: Arrival, path: str, link: Opened) -> bool:
-        return one.path == path and one.monotonic > self.at + _UNDER_WAY_SECONDS and tells_of(one, link)
+    def _is_later_attempt(self, one: Arrival, path: str, link: OpenedLink) -> bool:
+        return one.path == path and one.monotonic > self.at + _UNDER_WAY_SECONDS and confirms_link(one, link)
 
 
-async def deleted_destination(case: Case) -> Deleted | None:
+async def deleted_destination(case: Case) -> DeletedDestination | None:
     """Return the two destinations, made once in this run on the case's lane; None where they cannot be had."""
-    found: Deleted | None = await case.session.find_once(_NAME, lambda: _made(drawing(case, _NAME)))
-    return found
+    destinations: DeletedDestination | None = await case.session.find_once(
+        _NAME, lambda: _try_deletion(with_named_randomness(case, _NAME))
+    )
+    return destinations
 
 
-async def _made(case: Case) -> Deleted | None:
-    reason = unavailable(case)
+async def _try_deletion(case: Case) -> DeletedDestination | None:
+    reason = explain_unavailability(case)
     if reason is None:
         try:
-            return await _deleted(case)
+            return await _delete_between_attempts(case)
         except Inconclusive as fault:
             reason = str(fault)
     case.note(f"no destination was deleted between two attempts: {reason}")
     return None
 
 
-async def _deleted(case: Case) -> Deleted:
+async def _delete_between_attempts(case: Case) -> DeletedDestination:
     admin, network, path = administrator(case), network_of(case), new_path(case)
     receiver = await Receiver().start(bind_sockets(HOST, 0))
     case.session.exit_stack.push_async_callback(receiver.close)
     payout = case.session.tenants.find_first_on(network).payout[network]
     tenant = await admin.tenant("Weldproof deleted destination", {network: payout})
-    made: list[str] = []
-    case.session.exit_stack.push_async_callback(delete_quietly, admin, tenant, made)
-    paths = gone, kept = f"{path}/gone", f"{path}/kept"
-    for one in paths:
-        made += [await made_destination(admin, tenant, f"{address_of(case, receiver)}{one}")]
-    sold, waiting = [await opened(case, network=network, tenant=tenant) for _ in range(2)]
-    failed: set[str] = set()
+    ids: list[str] = []
+    case.session.exit_stack.push_async_callback(delete_quietly, admin, tenant, ids)
+    paths = deleted_path, kept_path = f"{path}/gone", f"{path}/kept"
+    for destination_path in paths:
+        ids += [await create_destination(admin, tenant, f"{address_of(case, receiver)}{destination_path}")]
+    paid_link, unpaid_link = [await open_link(case, network=network, tenant=tenant) for _ in range(2)]
+    failed_paths: set[str] = set()
 
     def plan(arrival: Arrival) -> Reply:
         """Let the first delivery of the sale fail at each of the two."""
-        if arrival.path not in paths or arrival.path in failed or not tells_of(arrival, sold):
+        if arrival.path not in paths or arrival.path in failed_paths or not confirms_link(arrival, paid_link):
             return Reply()
-        failed.add(arrival.path)
+        failed_paths.add(arrival.path)
         return Reply(500)
 
     receiver.plan = plan
-    await (await payer(case)).settle(sold.bill, way(case))
-    for one in paths:
-        if not await receiver.next(lambda _, one=one: one in failed, seconds=case.profile.budgets.paid):  # type: ignore[misc]
+    await (await payer(case)).settle(paid_link.bill, memo_carrier(case))
+    for destination_path in paths:
+        if not await receiver.next(
+            lambda _, destination_path=destination_path: destination_path in failed_paths,
+            seconds=case.profile.budgets.paid,
+        ):  # type: ignore[misc]
             raise Inconclusive("no event came to a destination that was just configured, which WH-DELIV-08 judges")
     await asyncio.sleep(_NOTING_SECONDS)
-    await admin.done("DELETE", tenant.id, "webhooks", made[0])
-    return Deleted(receiver, kept, gone, sold, waiting, time.monotonic())
+    await admin.done("DELETE", tenant.id, "webhooks", ids[0])
+    return DeletedDestination(receiver, kept_path, deleted_path, paid_link, unpaid_link, time.monotonic())
 
 
-async def made_destination(admin: Administrator, tenant: Credentials, url: str) -> str:
+async def create_destination(admin: Administrator, tenant: Credentials, url: str) -> str:
     """Have a destination of a tenant made, and return its id.
 
     Raises:
         Inconclusive: It was not made.
     """
-    made = await admin.done("POST", tenant.id, "webhooks", body={"url": url})
-    named = made.get("destination_id")
-    if not isinstance(named, str):
+    members = await admin.done("POST", tenant.id, "webhooks", body={"url": url})
+    destination_id = members.get("destination_id")
+    if not isinstance(destination_id, str):
         raise Inconclusive("a destination was made without destination_id")
-    return named
+    return destination_id
 
 
 async def delete_quietly(admin: Administrator, tenant: Credentials, destinations: Sequence[str]) -> None:
     """Have destinations of a tenant deleted that are needed no more, as far as that can be done."""
     with suppress(Unreachable, Inconclusive, JsonFault):
-        for one in destinations:
-            await admin.call("DELETE", tenant.id, "webhooks", one)
+        for destination_id in destinations:
+            await admin.call("DELETE", tenant.id, "webhooks", destination_id)

@@ -20,7 +20,7 @@ _END_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class RunningListener:
     """A listener that runs.
 
     Attributes:
@@ -35,7 +35,7 @@ class Started:
 
 
 @asynccontextmanager
-async def own_listener(header: str, signed_string: str, tolerance: float) -> AsyncIterator[Started]:
+async def own_listener(header: str, signed_string: str, tolerance: float) -> AsyncIterator[RunningListener]:
     """Start our listener on a free port and yield what it is; end it on leaving.
 
     Raises:
@@ -48,7 +48,7 @@ async def own_listener(header: str, signed_string: str, tolerance: float) -> Asy
 
 
 @asynccontextmanager
-async def started_receiver(words: Sequence[str], variable: str) -> AsyncIterator[Started]:
+async def started_receiver(words: Sequence[str], variable: str) -> AsyncIterator[RunningListener]:
     """Start a receiver that prints its `url` and `effects` as JSON and yield what it is; end it on leaving.
 
     Args:
@@ -72,7 +72,7 @@ async def started_receiver(words: Sequence[str], variable: str) -> AsyncIterator
     try:
         ready = await _ready(process.stdout)
         reading = asyncio.create_task(_read_on(process.stdout))
-        yield Started(ready["url"], ready["effects"], secret)
+        yield RunningListener(ready["url"], ready["effects"], secret)
     finally:
         await ended(process, _END_SECONDS)
         if reading is not None:

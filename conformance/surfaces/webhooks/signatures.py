@@ -9,53 +9,53 @@ from dataclasses import dataclass
 from conformance.engine.check import Case
 from conformance.oracles.webhook_signature import SignatureHeader, verify
 from conformance.outcome import Inconclusive
-from conformance.surfaces.webhooks.constructions import construction, usual_string
+from conformance.surfaces.webhooks.constructions import find_construction, find_usual_string
 from conformance.surfaces.webhooks.mac_keys import Form, decoded_keys, mac_key
 from conformance.webhook_receiver.inbox import Place, Received
 
-_NAMED = re.compile(r"x-[a-z0-9][a-z0-9-]*-signature", re.IGNORECASE)
+_SIGNATURE_FIELD = re.compile(r"x-[a-z0-9][a-z0-9-]*-signature", re.IGNORECASE)
 
 
-def header_name(case: Case, received: Received) -> str | None:
+def header_name(case: Case, delivery: Received) -> str | None:
     """Return the name of the signature header: as the profile has it, else the one that has the interface's form.
 
     None where neither tells one.
     """
-    bound = case.profile.webhook_bindings.header
+    bound_name = case.profile.webhook_bindings.header
     word = case.profile.service_word
-    if bound is not None or word is not None:
-        return bound or f"X-{word}-Signature"
-    found = {name.lower() for name, _ in received.arrival.headers if _NAMED.fullmatch(name)}
-    return found.pop() if len(found) == 1 else None
+    if bound_name is not None or word is not None:
+        return bound_name or f"X-{word}-Signature"
+    names = {name.lower() for name, _ in delivery.arrival.headers if _SIGNATURE_FIELD.fullmatch(name)}
+    return names.pop() if len(names) == 1 else None
 
 
-def header_of(case: Case, received: Received) -> SignatureHeader | None:
+def header_of(case: Case, delivery: Received) -> SignatureHeader | None:
     """Return what a delivery's signature header says, None where it has not exactly one."""
-    name = header_name(case, received)
-    return None if name is None else received.signature(name)
+    name = header_name(case, delivery)
+    return None if name is None else delivery.signature(name)
 
 
-def usable_header(case: Case, received: Received) -> SignatureHeader:
+def usable_header(case: Case, delivery: Received) -> SignatureHeader:
     """Return what a delivery's signature header says.
 
     Raises:
         Inconclusive: It has no usable one, which WH-SIG-01 and -02 judge.
     """
-    header = header_of(case, received)
+    header = header_of(case, delivery)
     if header is None or not header.is_usable:
         raise Inconclusive("a delivery has no signature header with a time and a v1, which WH-SIG-01 and -02 judge")
     return header
 
 
-def place_of(received: Received) -> Place:
+def place_of(delivery: Received) -> Place:
     """Return the destination that a delivery came to.
 
     Raises:
         Inconclusive: It came to none, so that nobody can tell its secret.
     """
-    if received.place is None:
+    if delivery.place is None:
         raise Inconclusive("a delivery came to a path that is no destination's, which WH-DELIV-01 judges")
-    return received.place
+    return delivery.place
 
 
 def key_of(case: Case, place: Place) -> bytes:
@@ -73,27 +73,29 @@ def _unbound_key(form: Form) -> Inconclusive:
     return Inconclusive(f'unbound: v1 is keyed with the secret read as {form}; give [webhook] key = "{form}"')
 
 
-def signed_string(case: Case, received: Received) -> str:
+def signed_string(case: Case, delivery: Received) -> str:
     """Return the string that v1 covers: as the operator declares it, else the usual one that a delivery fits.
 
     Raises:
         Inconclusive: It is not declared, and none is told by the delivery.
     """
-    bound = case.profile.webhook_bindings.signed_string
-    if bound is not None:
-        if "{body}" not in bound:
-            raise Inconclusive(f"[webhook] signed_string = {bound!r} does not say where the body stands: {{body}}")
-        return bound
-    header, place = usable_header(case, received), place_of(received)
-    found = usual_string(header, key_of(case, place), received.arrival.body)
-    if found is None:
+    bound_string = case.profile.webhook_bindings.signed_string
+    if bound_string is not None:
+        if "{body}" not in bound_string:
+            raise Inconclusive(
+                f"[webhook] signed_string = {bound_string!r} does not say where the body stands: {{body}}"
+            )
+        return bound_string
+    header, place = usable_header(case, delivery), place_of(delivery)
+    fitting_string = find_usual_string(header, key_of(case, place), delivery.arrival.body)
+    if fitting_string is None:
         for form, key in _open_keys(case, place):
-            if usual_string(header, key, received.arrival.body) is not None:
+            if find_usual_string(header, key, delivery.arrival.body) is not None:
                 raise _unbound_key(form)
         raise Inconclusive(
             "unbound: v1 covers none of the usual strings; give [webhook] signed_string, such as '{t}.{body}'"
         )
-    return found
+    return fitting_string
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,31 +115,31 @@ class Verification:
     is_raw: bool | None
 
 
-def verification(case: Case, received: Received) -> Verification:
+def verify_delivery(case: Case, delivery: Received) -> Verification:
     """Verify a delivery.
 
     Raises:
         Inconclusive: Its header cannot be used, or nobody knows what v1 covers or how the secret is its key.
     """
-    header, place = usable_header(case, received), place_of(received)
-    string = signed_string(case, received)
-    body = received.arrival.body
+    header, place = usable_header(case, delivery), place_of(delivery)
+    string = signed_string(case, delivery)
+    body = delivery.arrival.body
     key = key_of(case, place)
     if verify(header, [key], string, body) is not None:
         return Verification(True, string, None, True)
-    for form, other in _open_keys(case, place):
-        if verify(header, [other], string, body) is not None:
+    for form, other_key in _open_keys(case, place):
+        if verify(header, [other_key], string, body) is not None:
             raise _unbound_key(form)
     tenant = place.destination.tenant
-    others = {one.name: one.secret for one in case.session.inbox.of_tenant(tenant) if one.name != place.name}
-    found = construction(header, place.secret, body, others)
+    other_secrets = {one.name: one.secret for one in case.session.inbox.of_tenant(tenant) if one.name != place.name}
+    way_found = find_construction(header, place.secret, body, other_secrets)
     form = case.profile.webhook_bindings.key or "text"
     whole = "the secret's whole text" if form == "text" else f"the secret read as {form}"
     bind = (
         f"[webhook] signed_string = {string!r}, [webhook] key = {form!r} and "
         f"[webhook.destinations.{place.name}] secret must be what you declare: bind them where they are not"
     )
-    if found is None:
+    if way_found is None:
         return Verification(False, string, f"v1 fits no way that the suite knows; {bind}", None)
-    told = f"{found.told}; it must be over {string!r} with {whole}"
-    return Verification(False, string, f"{told}; {bind}", found.is_raw)
+    description = f"{way_found.told}; it must be over {string!r} with {whole}"
+    return Verification(False, string, f"{description}; {bind}", way_found.is_raw)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from conformance.engine.check import Case
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.orders import Opened
+from conformance.surfaces.gateway.orders import OpenedLink
 from conformance.webhook_receiver.inbox import Inbox, Received
 
 ROW = "WH-DELIV-03"
@@ -16,7 +16,7 @@ _LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Unpaid:
+class UnpaidLink:
     """A link that no event may say is paid.
 
     Attributes:
@@ -25,8 +25,8 @@ class Unpaid:
         tx_id: The transaction that pays no link, where it is that one's alone.
     """
 
-    link: Opened
-    what: str
+    link: OpenedLink
+    description: str
     tx_id: str | None = None
 
     @property
@@ -36,7 +36,7 @@ class Unpaid:
         return (order.mark, order.token, *(() if self.tx_id is None else (self.tx_id,)))
 
 
-async def judge_silence(case: Case, honest: Opened, unpaid: Iterable[Unpaid]) -> None:
+async def judge_unwanted_events(case: Case, honest: OpenedLink, unpaid: Iterable[UnpaidLink]) -> None:
     """Judge that nothing was told of links that are not paid, once the event of an honest payment is there.
 
     What was paid wrongly was paid before the honest payment, whose page says Paid. Nothing is raised: the check goes on
@@ -52,26 +52,28 @@ async def judge_silence(case: Case, honest: Opened, unpaid: Iterable[Unpaid]) ->
         case.mark_inconclusive(ROW, str(reason))
         return
     words = (honest.order.mark, honest.order.token)
-    came = await inbox.wait(lambda one: one.confirms and one.mentions(words), seconds=case.profile.budgets.paid)
-    if not came:
+    control_events = await inbox.wait(
+        lambda link: link.confirms and link.mentions(words), seconds=case.profile.budgets.paid
+    )
+    if not control_events:
         case.mark_inconclusive(
             ROW, "the event of the control, an honest payment, did not come, which WH-DELIV-02 judges"
         )
         return
-    for one in unpaid:
-        spurious = await _false_confirmations(case, inbox, one)
+    for link in unpaid:
+        spurious = await _false_confirmations(case, inbox, link)
         case.expect(
             ROW,
             not spurious,
             "no payment.confirmed",
             f"{len(spurious)} of them",
-            exchange=spurious[0] if spurious else came[0],
-            where={"payment": one.what},
+            exchange=spurious[0] if spurious else control_events[0],
+            where={"payment": link.what},
             hint="Write the event in the same transaction that turns the link to Paid, and nowhere else.",
         )
 
 
-async def _false_confirmations(case: Case, inbox: Inbox, unpaid: Unpaid) -> list[Received]:
+async def _false_confirmations(case: Case, inbox: Inbox, unpaid: UnpaidLink) -> list[Received]:
     """Return the events that call a link paid, without those by another check's wrong payment, which judges them.
 
     Such a payment is known once it can become nothing else, which may be after an event tells of it.

@@ -31,7 +31,7 @@ _DECIMAL = re.compile(rb"\s*([0-9]{1,9})\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class UnderTest:
+class TestedReceiver:
     """What is known of the receiver under test.
 
     Attributes:
@@ -53,13 +53,13 @@ class UnderTest:
     chain: str
     agent: str
     tolerance: float | None
-    ours: bool
+    is_own: bool
     at_once: HttpTransport
 
     @property
     def where(self) -> Mapping[str, str]:
         """Which receiver a judgement is about."""
-        return {STAND_IN: OUR_LISTENER} if self.ours else {"receiver": self.url}
+        return {STAND_IN: OUR_LISTENER} if self.is_own else {"receiver": self.url}
 
     @property
     def stale_seconds(self) -> float:
@@ -71,16 +71,16 @@ class Sender:
     """Sends deliveries to the receiver under test for one check, and asks it about their effects."""
 
     def __init__(
-        self, case: Case, receiver: UnderTest, *, client: Client | None = None, rng: random.Random | None = None
+        self, case: Case, receiver: TestedReceiver, *, client: Client | None = None, rng: random.Random | None = None
     ) -> None:
         """Send for a check, with another client and other randomness than the check's own where they are given."""
         self.case = case
         self.receiver = receiver
         self.signer = receiver.signer
         self._rng = rng or case.rng
-        paced = client or case.client
-        self._unpaced = paced.over(receiver.at_once)
-        self._client = self._unpaced if receiver.ours else paced
+        paced_client = client or case.client
+        self._unpaced = paced_client.over(receiver.at_once)
+        self._client = self._unpaced if receiver.ours else paced_client
 
     def event(self) -> Event:
         """Return an event that nobody has seen, of now."""
@@ -123,7 +123,7 @@ class Sender:
             return None, str(fault)
         return answer, f"answered {answer.status}"
 
-    async def answered(self, delivery: Delivery) -> tuple[Answer | None, str]:
+    async def send_twice_at_most(self, delivery: Delivery) -> tuple[Answer | None, str]:
         """Send a delivery as `attempt` does, once more where the first time no answer came in time.
 
         Raises:
@@ -144,7 +144,7 @@ class Sender:
         Raises:
             Inconclusive: It does not; the text begins with the trouble.
         """
-        if not await self.taken(self.event()):
+        if not await self.deliver_genuine(self.event()):
             raise Inconclusive(f"{trouble}, and a plain event after that was not taken in time either")
 
     async def effects(self, event_id: str, *, again: bool = False) -> int:
@@ -163,14 +163,14 @@ class Sender:
             raise Inconclusive(f"[webhook.receiver] effects answered {answer.status} and no decimal number")
         return int(number[1])
 
-    async def effects_within(self, event_id: str, *, taken: bool = True) -> int:
+    async def effects_within(self, event_id: str, *, is_taken: bool = True) -> int:
         """Wait for an event's first effect and return how many it has had by then, 0 when the time is over.
 
         Args:
             event_id: The event.
             taken: Whether the receiver said so; of what it refused an effect is not waited for long.
         """
-        seconds = min(_EFFECT_SECONDS, self.case.profile.budgets.confirmation) if taken else _SETTLING_SECONDS
+        seconds = min(_EFFECT_SECONDS, self.case.profile.budgets.confirmation) if is_taken else _SETTLING_SECONDS
         ends, pause = time.monotonic() + seconds, _POLL_SECONDS
         count = await self.effects(event_id)
         while not count and time.monotonic() < ends:
@@ -185,28 +185,28 @@ class Sender:
         Returns:
             Whether the genuine event was taken.
         """
-        taken = await self.taken(self.event())
+        is_taken = await self.deliver_genuine(self.event())
         if self.receiver.effects is not None:
             await asyncio.sleep(_SETTLING_SECONDS)
-        return taken
+        return is_taken
 
-    async def taken(self, event: Event) -> bool:
+    async def deliver_genuine(self, event: Event) -> bool:
         """Deliver an event as an honest sender does and return whether the receiver took it."""
         delivery = self.genuine(event)
         answer, _ = await self.attempt(delivery)
         if answer is None:
             return False
         if self.receiver.effects is None:
-            return success(answer)
-        return await self.effects_within(delivery.event_id, taken=success(answer)) > 0
+            return is_success(answer)
+        return await self.effects_within(delivery.event_id, taken=is_success(answer)) > 0
 
 
-def success(answer: Answer) -> bool:
+def is_success(answer: Answer) -> bool:
     """Return whether an answer says that the delivery was taken."""
     return 200 <= answer.status < 300
 
 
-def refusal(answer: Answer | None) -> bool:
+def is_refusal(answer: Answer | None) -> bool:
     """Return whether an answer says that the delivery was not taken, and that the sender is to blame."""
     return answer is not None and 400 <= answer.status < 500
 
@@ -221,27 +221,27 @@ async def sender(case: Case, *, by_effects: bool = False) -> Sender:
     Raises:
         Inconclusive: The receiver takes no honest delivery, or cannot be asked for effects where those decide.
     """
-    receiver: UnderTest = await case.session.find_once("receiver under test", lambda: _found(case))
+    receiver: TestedReceiver = await case.session.find_once("receiver under test", lambda: _find_receiver(case))
     if receiver.effects is None and by_effects:
         raise Inconclusive(UNBOUND_EFFECTS)
     return Sender(case, receiver)
 
 
-async def _found(case: Case) -> UnderTest:
-    opened = await _opened(case)
+async def _find_receiver(case: Case) -> TestedReceiver:
+    first_receiver = await _open_receiver(case)
     for style in STYLES:
-        receiver = replace(opened, signer=replace(opened.signer, style=style))
+        receiver = replace(first_receiver, signer=replace(first_receiver.signer, style=style))
         # Whichever check comes first: the run's requests are the same.
         probe = Sender(case, receiver, client=case.session.client, rng=random.Random(style))  # noqa: S311 - an amount
         if await probe.taken(probe.event()):
             return receiver
     raise Inconclusive(
-        f"the receiver at {opened.url} takes no genuine delivery: are [webhook.receiver] secret, "
+        f"the receiver at {first_receiver.url} takes no genuine delivery: are [webhook.receiver] secret, "
         "[webhook] signed_string, key and header those that it verifies with?"
     )
 
 
-async def _opened(case: Case) -> UnderTest:
+async def _open_receiver(case: Case) -> TestedReceiver:
     """Return the receiver that the operator names, else our own listener, started for this run."""
     profile: Profile = case.profile
     bindings = profile.webhook_bindings
@@ -252,18 +252,30 @@ async def _opened(case: Case) -> UnderTest:
     at_once = await case.session.exit_stack.enter_async_context(transport)
     if bindings.receiver is None:
         header = bindings.header or f"X-{profile.service_word or 'Weldproof'}-Signature"
-        covered = bindings.signed_string or "{t}.{body}"
-        started = await case.session.exit_stack.enter_async_context(own_listener(header, covered, bindings.tolerance))
-        case.client.names.secret(started.secret, "WEBHOOK_RECEIVER_SECRET")
-        signer = Signer(started.secret, covered)
-        return UnderTest(
-            started.url, started.effects, header, signer, chain, agent, bindings.tolerance, ours=True, at_once=at_once
+        signed_string = bindings.signed_string or "{t}.{body}"
+        listener = await case.session.exit_stack.enter_async_context(
+            own_listener(header, signed_string, bindings.tolerance)
         )
-    named, signer = bindings.receiver, _signer(case)
+        case.client.names.secret(listener.secret, "WEBHOOK_RECEIVER_SECRET")
+        signer = Signer(listener.secret, signed_string)
+        return TestedReceiver(
+            listener.url, listener.effects, header, signer, chain, agent, bindings.tolerance, ours=True, at_once=at_once
+        )
+    operator_receiver, signer = bindings.receiver, _signer(case)
     header = _header(profile)
-    said = profile.is_reference or "tolerance" in profile.webhook.model_fields_set
-    tolerance = bindings.tolerance if said else None
-    return UnderTest(named.url, named.effects, header, signer, chain, agent, tolerance, ours=False, at_once=at_once)
+    is_tolerance_known = profile.is_reference or "tolerance" in profile.webhook.model_fields_set
+    tolerance = bindings.tolerance if is_tolerance_known else None
+    return TestedReceiver(
+        operator_receiver.url,
+        operator_receiver.effects,
+        header,
+        signer,
+        chain,
+        agent,
+        tolerance,
+        ours=False,
+        at_once=at_once,
+    )
 
 
 def _header(profile: Profile) -> str:

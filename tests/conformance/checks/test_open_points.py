@@ -15,7 +15,7 @@ from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.receipts.reports import telling
 from conformance.surfaces.control_plane.documents import is_ambiguous
-from conformance.surfaces.rail.challenges import leaks
+from conformance.surfaces.rail.challenges import find_leaks
 from tests.conformance.checks.gateway.scripted_gateway import judged
 
 SOLANA = "Ed25519SigVerify111111111111111111111111111"
@@ -80,7 +80,7 @@ def test_a_member_of_a_challenge_is_goods_only_where_it_surely_is(
 ) -> None:
     """At the bound place, a receipt, or a result like the example; a schema, the example itself and words are not."""
     answer = told({**members, **EXAMPLE})
-    found = leaks(answer, bound)
+    found = find_leaks(answer, bound)
     assert found
     assert is_goods(answer, found, bound) is surely
 

@@ -23,7 +23,7 @@ from conformance.http.raw import RawTransport
 from conformance.log.events import EventLog
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_json
 from conformance.outcome import Verdict
-from conformance.surfaces.endpoints import endpoints
+from conformance.surfaces.endpoints import list_endpoints
 from tests.conformance.fuzz.scripted_gateway import BASE, KEY, Call, Gateway, Reply, judged, profile
 
 BODIES, TOKENS = "hostile_bodies_at_the_gateway", "hostile_checkout_tokens"
@@ -50,7 +50,7 @@ async def test_every_documented_operation_is_known(tmp_path: Path) -> None:
     session = Session(read, client, names, 1)
     await session.open()
     found = next(one for one in load_checks() if one.id == BODIES)
-    known = await endpoints(Case(found, read, client, log, random.Random(1), session), "gateway")
+    known = await list_endpoints(Case(found, read, client, log, random.Random(1), session), "gateway")
     labels = {one.label for one in known}
     assert labels == {
         *("POST /v1/payment-links", "POST /v1/resources", "POST /v1/receipt/verify", "POST /compliance/screen"),

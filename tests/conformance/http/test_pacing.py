@@ -9,7 +9,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.http.client import Client, Counter, Names
 from conformance.http.pacing import Pacer
 from conformance.log.events import EventLog
-from conformance.surfaces.measuring import measure
+from conformance.surfaces.measuring import measure_limit
 from conformance.target import parse
 
 VERIFY = "http://gateway.test/v1/receipt/verify"
@@ -111,6 +111,6 @@ async def test_a_limit_is_measured_by_meeting_it() -> None:
     for limit, learnt in ((120, {"POST /v1/receipt/verify": 120}), (10_000, {})):
         target, clock = Limited(limit), Minute()
         pacer = Pacer(now=clock)
-        await measure(Client(target, EventLog(), "init", Names(), Counter()), pacer, VERIFY, {})
+        await measure_limit(Client(target, EventLog(), "init", Names(), Counter()), pacer, VERIFY, {})
         assert pacer.learnt() == learnt
         assert target.asked <= 125

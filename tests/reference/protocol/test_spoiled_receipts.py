@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from conformance.engine.check import Case
-from conformance.surfaces.control_plane.credentials import Issued, issued_receipt, spoiled_receipts
+from conformance.surfaces.control_plane.credentials import IssuedCredential, issue_receipt, spoil_receipt
 from reference.addons.falcon_library import find_library
 from reference.protocol import zk_receipts
 from reference.protocol.credentials import Question
@@ -32,21 +32,21 @@ SPOILED = {
 
 
 @pytest.fixture(scope="module")
-def receipts() -> dict[str, Issued]:
+def receipts() -> dict[str, IssuedCredential]:
     """The honest receipt, under no name, and what it was turned into."""
     names, numbers = SimpleNamespace(secret=lambda *_: None), itertools.count()
     session = SimpleNamespace(nonce="n", count=lambda: next(numbers))
     made = SimpleNamespace(rng=random.Random(1), session=session, client=SimpleNamespace(names=names))
     case = cast("Case", made)
 
-    async def made_of_it() -> dict[str, Issued]:
-        honest = await issued_receipt(case, "honest")
-        return {"": honest, **await spoiled_receipts(case, honest)}
+    async def made_of_it() -> dict[str, IssuedCredential]:
+        honest = await issue_receipt(case, "honest")
+        return {"": honest, **await spoil_receipt(case, honest)}
 
     return asyncio.run(made_of_it())
 
 
-def reasons(receipts: dict[str, Issued], judging: Any = zk_receipts) -> dict[str, str | None]:
+def reasons(receipts: dict[str, IssuedCredential], judging: Any = zk_receipts) -> dict[str, str | None]:
     """Return what is wrong with each, the honest one first, all of their issuers being trusted, by one module."""
     question = Question(int(time.time()), 60)
     keys = keys_of_trust_set({one.did: one.key for one in receipts.values()})
@@ -65,27 +65,27 @@ def judging_of(mutant: str) -> Any:
     return import_mutated(f"zk-receipt-{mutant}", "reference.protocol.zk_receipts")
 
 
-def test_only_the_honest_one_holds(receipts: dict[str, Issued]) -> None:
+def test_only_the_honest_one_holds(receipts: dict[str, IssuedCredential]) -> None:
     """Each of the others for what is wrong with it."""
     assert reasons(receipts) == {"": None} | {words: reason for words, (reason, _) in SPOILED.items()}
 
 
 @pytest.mark.parametrize("words", SPOILED)
-def test_a_spoiled_receipt_has_a_mutant_that_takes_it_alone(words: str, receipts: dict[str, Issued]) -> None:
+def test_a_spoiled_receipt_has_a_mutant_that_takes_it_alone(words: str, receipts: dict[str, IssuedCredential]) -> None:
     """And the honest one, which is asked about first."""
     assert taken(reasons(receipts, judging_of(SPOILED[words][1]))) == {"", words}
 
 
-def test_a_transcript_without_the_payload_takes_nothing(receipts: dict[str, Issued]) -> None:
+def test_a_transcript_without_the_payload_takes_nothing(receipts: dict[str, IssuedCredential]) -> None:
     """It refuses a proof that every other verifier accepts."""
     assert taken(reasons(receipts, judging_of("no-payload"))) == set()
 
 
-def test_receipts_differ_in_one_thing(receipts: dict[str, Issued]) -> None:
+def test_receipts_differ_in_one_thing(receipts: dict[str, IssuedCredential]) -> None:
     """What was changed, and no other member; every issuer has a key of its own."""
     honest = receipts[""].payload
 
-    def changed(one: Issued) -> Iterable[str]:
+    def changed(one: IssuedCredential) -> Iterable[str]:
         return (name for name in honest if honest[name] != one.payload[name])
 
     found = {words: list(changed(one)) for words, one in receipts.items() if words}

@@ -9,15 +9,15 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import administrator
 from conformance.surfaces.gateway.calls import CHECKOUT, brief, is_refused
 from conformance.surfaces.gateway.orders import (
-    Opened,
-    flip,
+    OpenedLink,
+    memo_carrier,
     network_of,
-    opened,
-    paid_rightly,
+    open_link,
+    open_several_links,
+    pay_rightly,
     payer,
     settle_down,
-    several,
-    way,
+    wait_for_paid,
 )
 from conformance.vocabulary.claims import TENANTS
 
@@ -38,18 +38,18 @@ async def one_transaction_pays_two_links(case: Case) -> None:
     """
     # With call data there is one memo in the whole transaction. Only an authorization's nonce binds a memo to one
     # transfer.
-    if way(case) not in {None, "eip3009"}:
+    if memo_carrier(case) not in {None, "eip3009"}:
         case.mark_not_applicable(
             _ROW, "the memo is in the transaction's call data, so a transaction can pay one link only"
         )
         return
-    wallet, pair = await payer(case), await several(case, 2)
+    wallet, pair = await payer(case), await open_several_links(case, 2)
     if not isinstance(wallet, BaseCheckout):
         raise Inconclusive("the payer of this lane cannot pay several links at once")
     tx_id = await wallet.settle_together([order_link.bill for order_link in pair])
     case.client.names.name(tx_id, "TX_ID")
-    await paid_rightly(case, wallet, await opened(case))
-    await run_concurrently(flip(case, order_link) for order_link in pair)
+    await pay_rightly(case, wallet, await open_link(case))
+    await run_concurrently(wait_for_paid(case, order_link) for order_link in pair)
     for place, link in enumerate(pair):
         status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
         members = status.object()
@@ -81,15 +81,15 @@ async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
     wallet, admin, network = await payer(case), administrator(case), network_of(case)
     if not isinstance(wallet, BaseCheckout):
         raise Inconclusive("the payer of this lane has no address that a tenant may be paid at")
-    address, links = wallet.payer.address, dict[str, Opened]()
+    address, links = wallet.payer.address, dict[str, OpenedLink]()
     # A comparison of the texts misses one of the spellings. It would then let a tenant pay its own link, and so forge a
     # sale.
     for spelling, payout in (("with its checksum", address), ("in lower case", address.lower())):
         tenant = await admin.tenant("Weldproof payer and payee", {network: payout})
-        links[spelling] = await opened(case, network=network, tenant=tenant)
+        links[spelling] = await open_link(case, network=network, tenant=tenant)
     tx_ids = {spelling: await _pay_oneself(case, wallet, link) for spelling, link in links.items()}
     # A control, paid after the others: once it shows as Paid, the target has seen the earlier payments as well.
-    await settle_down(await paid_rightly(case, wallet, await opened(case)))
+    await settle_down(await pay_rightly(case, wallet, await open_link(case)))
     for spelling, link in links.items():
         url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
         answer = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_ids[spelling]})
@@ -99,11 +99,11 @@ async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
         case.expect(_ROW, holds, "a client error, and still active", finding, exchange=status, where=where)
 
 
-async def _pay_oneself(case: Case, wallet: BaseCheckout, link: Opened) -> str:
+async def _pay_oneself(case: Case, wallet: BaseCheckout, link: OpenedLink) -> str:
     """Pay a link whose payout address is the payer's own, and return the transaction, which must not pay the link."""
     # The id is registered as a stray payment: if an event reports it, this check has to judge that, and no other check.
     with case.session.stray_payments.collect_for(case.check.id) as stray_ids:
-        tx_id = await wallet.settle(link.bill, way(case))
+        tx_id = await wallet.settle(link.bill, memo_carrier(case))
         stray_ids.update(wallet.together(tx_id))
     case.client.names.name(tx_id, "TX_ID")
     return tx_id

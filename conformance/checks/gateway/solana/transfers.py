@@ -11,7 +11,7 @@ from conformance.lanes.solana.instructions import Order, memo, pubkey
 from conformance.lanes.solana.node import CONFIRMED
 from conformance.lanes.solana.payer import SolanaPayer
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.orders import Opened, flip, odd_amount, opened, paid_rightly, payer
+from conformance.surfaces.gateway.orders import OpenedLink, odd_amount, open_link, pay_rightly, payer, wait_for_paid
 
 # The four links of one transaction, in the order of their amounts.
 _AMOUNTS: Final = ("the least", "the second", "the third", "the greatest")
@@ -48,13 +48,13 @@ async def each_link_takes_its_own_transfer(case: Case) -> None:
         # smaller link.
         least_amount = odd_amount(case)
         amounts = [least_amount + 2 * place for place in range(len(_AMOUNTS))]
-        links = [await opened(case, microunits=amount) for amount in amounts[:: -1 if is_falling else 1]]
+        links = [await open_link(case, microunits=amount) for amount in amounts[:: -1 if is_falling else 1]]
         links.sort(key=lambda one: one.order.microunits)
         link_groups.append(links)
         await _pay_together(wallet, links[:: -1 if memos else 1], links[:: -1 if transfers else 1])
-    control = await opened(case)
-    await paid_rightly(case, await payer(case), control)
-    flips = await run_concurrently(flip(case, link) for links in link_groups for link in links)
+    control = await open_link(case)
+    await pay_rightly(case, await payer(case), control)
+    flips = await run_concurrently(wait_for_paid(case, link) for links in link_groups for link in links)
     for place, transition in enumerate(flips):
         number, place_in_four = divmod(place, len(_AMOUNTS))
         link = link_groups[number][place_in_four]
@@ -64,7 +64,7 @@ async def each_link_takes_its_own_transfer(case: Case) -> None:
         case.expect("GW-CHK-21", transition is not None, "every link Paid", finding, exchange=link.page, where=where)
 
 
-async def _pay_together(wallet: SolanaPayer, memos: Sequence[Opened], transfers: Sequence[Opened]) -> None:
+async def _pay_together(wallet: SolanaPayer, memos: Sequence[OpenedLink], transfers: Sequence[OpenedLink]) -> None:
     """Pay links by one transaction: their memos in one order, their transfers in another."""
     parts = [memo(wallet.main.key, link.memo.encode()) for link in memos]
     for link in transfers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.engine.check import Case, check
 from conformance.judging.rail.refusals import honest_payment_is_served, refused
-from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
+from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
 from conformance.surfaces.rail.purchase import challenge
 
 _FIX = "Count only the amount that a plain transfer credits to the payee, not a close-out, a clawback or a balance."
@@ -27,7 +27,7 @@ async def close_out_whose_amount_is_too_small(case: Case) -> None:
         price = price_of(quote.entry(case.lane))
         leaving = await payer.new_account(assets=[asset])
         await payer.transfer(asset=asset, receiver=leaving.address, amount=2 * price)
-        proof = await welded(payer, quote, sender=leaving, amount=amount, close_to=refuge.address)
+        proof = await pay_welded(payer, quote, sender=leaving, amount=amount, close_to=refuge.address)
         await refused(case, "RAIL-PAY-09", quote, proof, f"{amount} to the payee, the rest closed out elsewhere")
 
 

@@ -11,7 +11,7 @@ from conformance.engine import clock
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.algorand.payments import algorand_payer, welded
+from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import challenge, present, redeem
 from conformance.target import clock_file
@@ -42,7 +42,7 @@ async def payment_that_outlives_an_outage(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
-    first = await redeem(case, operation, await welded(payer, await challenge(case, operation)))
+    first = await redeem(case, operation, await pay_welded(payer, await challenge(case, operation)))
     case.expect("RAIL-PAY-02", first.status == 200, "200", brief(first), exchange=first)
     offset_file = case.profile.clock.offset_file
     ours = case.profile.is_reference
@@ -50,7 +50,7 @@ async def payment_that_outlives_an_outage(case: Case) -> None:
         return
     if await clock.stays_behind(case.session, case.lane):
         return
-    proof, other = [await welded(payer, await challenge(case, operation)) for _ in range(2)]
+    proof, other = [await pay_welded(payer, await challenge(case, operation)) for _ in range(2)]
     async with payer.fault(_FAULT, count=1_000_000):
         away = [await present(case, operation, each) for each in (proof, other)]
         clock_file.advance(offset_file, _PAST_EVERY_WINDOW)

@@ -14,7 +14,7 @@ from conformance.judging.rail.served import operations_are_served
 from conformance.lanes.algorand.group_shapes import GROUPS
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of
 from conformance.surfaces.rail.paid_answers import brief
-from conformance.surfaces.rail.proofs import encoded
+from conformance.surfaces.rail.proofs import encode_base64
 from conformance.surfaces.rail.purchase import challenge, name_live_values, pay, redeem
 
 SPELLINGS = ("other order", "white space", "escapes", "header in lower case")
@@ -90,7 +90,7 @@ async def proof_is_read_as_json(case: Case) -> None:
     async def attempt(what: str) -> None:
         quote = await challenge(case, operation)
         proof: dict[str, Any] = await pay(case, quote, case.lane)
-        value = encoded(spelled(proof, what).encode())
+        value = encode_base64(spelled(proof, what).encode())
         case.client.names.name(value, "X_PAYMENT")
         name = "x-payment" if what == "header in lower case" else "X-PAYMENT"
         answer = await case.client.call("POST", operation.url, json_body=operation.body, headers={name: value})

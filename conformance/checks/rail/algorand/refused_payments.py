@@ -15,7 +15,7 @@ from conformance.judging.rail.refusals import honest_payment_is_served, judge_re
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
+from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
 from conformance.surfaces.rail.base.unsigned import unsigned_proof
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, present, redeem
@@ -75,19 +75,19 @@ async def payment_of_something_else(case: Case) -> None:
 
     async def elsewhere(receiver: str, what: str) -> None:
         quote = await challenge(case, operation)
-        await refused(case, "RAIL-PAY-08", quote, await welded(payer, quote, receiver=receiver), what)
+        await refused(case, "RAIL-PAY-08", quote, await pay_welded(payer, quote, receiver=receiver), what)
 
     async def closed_out_to_the_payee() -> None:
         quote = await challenge(case, operation)
         payee = str(quote.entry(case.lane)["payTo"])
-        proof = await welded(payer, quote, receiver=stranger.address, close_to=payee)
+        proof = await pay_welded(payer, quote, receiver=stranger.address, close_to=payee)
         await refused(case, "RAIL-PAY-08", quote, proof, "to another account, and nothing closed out to payTo")
 
     async def too_little(part: int) -> None:
         quote = await challenge(case, operation)
         price = price_of(quote.entry(case.lane))
         amount = (0, price - 1, price // 2)[part]
-        await refused(case, "RAIL-PAY-09", quote, await welded(payer, quote, amount=amount), f"{amount} of {price}")
+        await refused(case, "RAIL-PAY-09", quote, await pay_welded(payer, quote, amount=amount), f"{amount} of {price}")
 
     await run_concurrently(
         (
@@ -112,7 +112,9 @@ async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -
     fake = await payer.create_asset(unit_name="USDC")
     await payer.control("opt_in", address=str(entry["payTo"]), asset=str(fake))
     quote = await challenge(case, operation)
-    await refused(case, "RAIL-PAY-10", quote, await welded(payer, quote, asset=fake), "an asset of the same unit name")
+    await refused(
+        case, "RAIL-PAY-10", quote, await pay_welded(payer, quote, asset=fake), "an asset of the same unit name"
+    )
 
 
 @check(
@@ -139,7 +141,7 @@ async def unconfirmed_transaction(case: Case) -> None:
     await payer.hold(payer.asset_id(quote.entry(case.lane)))
     try:
         async with payer.fault("withhold"):
-            proof = await welded(payer, quote, wait=False)
+            proof = await pay_welded(payer, quote, wait=False)
             await refused(case, "RAIL-PAY-07", quote, proof, "still in the pool")
     finally:
         await payer.control("release")
@@ -160,7 +162,7 @@ async def _waiting_for_its_round(case: Case, payer: AlgorandPayer, operation: Op
     for _ in range(_TRIES):
         quote = await challenge(case, operation)
         await payer.hold(payer.asset_id(quote.entry(case.lane)))
-        proof = await welded(payer, quote, wait=False)
+        proof = await pay_welded(payer, quote, wait=False)
         answer = await present(case, operation, proof)
         newest = await payer.newest_round()
         rounds_left = await payer.confirmed(proof["tx_id"]) - newest
@@ -197,7 +199,7 @@ async def failed_transaction(case: Case) -> None:
     quote = await challenge(case, operation)
     penniless = await payer.new_account()
     try:
-        proof = await welded(payer, quote, sender=penniless)
+        proof = await pay_welded(payer, quote, sender=penniless)
     except Refused as refusal:
         proof = {"tx_id": refusal.tx_id, "payment_reference": quote.reference(case.lane)}
         await refused(case, "RAIL-PAY-11", quote, proof, "refused by the node")
@@ -209,7 +211,7 @@ async def failed_transaction(case: Case) -> None:
     quote = await challenge(case, operation)
     await payer.hold(payer.asset_id(quote.entry(case.lane)))
     async with payer.fault("reject_late"):
-        proof = await welded(payer, quote, wait=False)
+        proof = await pay_welded(payer, quote, wait=False)
         await payer.left_pool(proof["tx_id"])
     await refused(case, "RAIL-PAY-11", quote, proof, "dropped from the pool with an error")
 
@@ -231,7 +233,7 @@ async def proof_of_another_lane(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
-    proof = await welded(payer, quote)
+    proof = await pay_welded(payer, quote)
     for what, other in foreign_shapes(case, payer, quote, proof).items():
         await refused(case, "RAIL-PAY-15", quote, other, what)
 

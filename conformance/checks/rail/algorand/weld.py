@@ -24,9 +24,9 @@ from conformance.judging.rail.welds import (
     refusals_let_the_client_recover,
     stray_transfers_buy_nothing,
 )
-from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
+from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
 from conformance.surfaces.rail.challenges import let_lapse
-from conformance.surfaces.rail.forgeries import forgeries
+from conformance.surfaces.rail.forgeries import forge_tokens
 from conformance.surfaces.rail.purchase import Challenge, challenge, pay
 from conformance.vocabulary.lanes.registry import FACTS
 
@@ -172,10 +172,10 @@ async def token_the_rail_never_issued(case: Case) -> None:
     await honest_payment_is_served(case, operation)
     await payer.hold(payer.asset_id((await challenge(case, operation)).entry(case.lane)))
     quotes = [await challenge(case, operation) for _ in range(12)]
-    forged = [(quote, *one) for quote, one in zip(quotes, forgeries(case, quotes[0]), strict=False)]
+    forged = [(quote, *one) for quote, one in zip(quotes, forge_tokens(case, quotes[0]), strict=False)]
 
     async def attempt(quote: Challenge, name: str, token: str) -> None:
-        proof = await welded(payer, quote, note=token.encode())
+        proof = await pay_welded(payer, quote, note=token.encode())
         await refused(case, "RAIL-WELD-07", quote, {**proof, "payment_reference": token}, f"token: {name}")
 
     await run_concurrently(attempt(*each) for each in forged)
@@ -226,7 +226,7 @@ async def ordinary_x402_client(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
-    tx_id = (await welded(payer, quote, note=b""))["tx_id"]
+    tx_id = (await pay_welded(payer, quote, note=b""))["tx_id"]
     version_2 = stock_payload(quote, payer, tx_id)
     version_1 = {"x402Version": 1, "scheme": "exact", "network": "algorand", "payload": {"txId": tx_id}}
     await ordinary_client_buys_nothing(case, quote, (version_2, version_1))

@@ -10,7 +10,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.judging.rail.base.funded_challenges import FundedChallenges, base_payer
 from conformance.judging.rail.refusals import challenged_again
-from conformance.surfaces.rail.proofs import encoded, encoded_json
+from conformance.surfaces.rail.proofs import encode_base64, encode_json
 
 _NUMBERS = ("value", "validAfter", "validBefore")
 _ADDRESSES = ("from", "to")
@@ -71,9 +71,9 @@ async def authorization_with_wrong_members(case: Case) -> None:
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     stake = await stakes.stake(operation, prices=0)
     right = (await stake.sign()).proof()
-    values = {what: encoded_json(value) for what, value in spoiled_members(right).items()}
-    values["value twice"] = encoded(json.dumps(right).replace('"value"', '"value":"1","value"').encode())
-    values["a value of thousands of digits"] = encoded_json(
+    values = {what: encode_json(value) for what, value in spoiled_members(right).items()}
+    values["value twice"] = encode_base64(json.dumps(right).replace('"value"', '"value":"1","value"').encode())
+    values["a value of thousands of digits"] = encode_json(
         {**right, "authorization": {**right["authorization"], "value": "9" * _DIGITS}}
     )
     unpaid = stake.quote.answer

@@ -21,7 +21,7 @@ from conformance.judging.rail.refusals import (
 )
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.oracles.keccak import keccak256 as keccak
-from conformance.surfaces.rail.forgeries import forgeries
+from conformance.surfaces.rail.forgeries import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import challenge, header_value, pay, present, redeem
 
@@ -166,7 +166,7 @@ async def base_token_the_rail_never_issued(case: Case) -> None:
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
-    forged = forgeries(case, await challenge(case, operation))
+    forged = forge_tokens(case, await challenge(case, operation))
 
     async def attempt(name: str, token: str) -> None:
         stake = await stakes.stake(operation)
@@ -262,7 +262,7 @@ async def _refusals(case: Case, stakes: FundedChallenges, operation: Operation) 
     """Return one proof of each kind that is refused, by what it is; each has a challenge and an account of its own."""
     stranger, forged = (
         (await stakes.payer.new_account()).address,
-        forgeries(case, await challenge(case, operation))[0][1],
+        forge_tokens(case, await challenge(case, operation))[0][1],
     )
     changes: dict[str, dict[str, Any]] = {
         "a wrong nonce": {"nonce": bytes(32)},

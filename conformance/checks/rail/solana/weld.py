@@ -31,7 +31,7 @@ from conformance.lanes.solana.instructions import TokenTransfer, memo, with_acco
 from conformance.lanes.solana.payer import Refused, UnknownBlockhash
 from conformance.lanes.solana.relay import through
 from conformance.surfaces.rail.challenges import let_lapse
-from conformance.surfaces.rail.forgeries import forgeries
+from conformance.surfaces.rail.forgeries import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
 
 Send = Callable[[Quoted], Awaitable[str]]
@@ -229,7 +229,7 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     first = await Quoted.ask(case, operation)
-    forged = forgeries(case, first.quote)
+    forged = forge_tokens(case, first.quote)
     quotes = [first, *[await Quoted.ask(case, operation) for _ in forged[1:]]]
 
     async def attempt(quoted: Quoted, name: str, text: str) -> None:

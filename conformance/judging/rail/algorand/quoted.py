@@ -9,7 +9,7 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.judging.rail.quoted import QuotedPayment
 from conformance.lanes.algorand.transaction_ids import invented_id
-from conformance.surfaces.rail.algorand.payments import algorand_payer, welded
+from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded
 from conformance.surfaces.rail.purchase import challenge
 
 if TYPE_CHECKING:  # a check of every lane comes by here, and the SDK only with its extra
@@ -34,7 +34,7 @@ class AlgorandQuote(QuotedPayment):
 
     async def send(self, **changes: Any) -> str:
         """Send the transfer that is asked for, with `changes`, and return the transaction's id."""
-        return str((await welded(self.payer, self.quote, **changes))["tx_id"])
+        return str((await pay_welded(self.payer, self.quote, **changes))["tx_id"])
 
     async def send_unwelded(self) -> str:
         """Send the transfer without a note."""

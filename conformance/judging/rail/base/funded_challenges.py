@@ -19,7 +19,7 @@ from conformance.lanes.base.payer import Account, BasePayer
 from conformance.lanes.base.token import Token
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.algorand.payments import price_of
-from conformance.surfaces.rail.paid_answers import brief, goods
+from conformance.surfaces.rail.paid_answers import brief, find_goods
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present, redeem
 
 _BLOCKS_LATER = 2
@@ -158,7 +158,7 @@ class FundedChallenges:
         case = self._case
         answer = await stake.redeem(case, given)
         taken = answer.status < 300 or bool(
-            [one for one in goods(case, answer) if one not in goods(case, stake.quote.answer)]
+            [one for one in find_goods(case, answer) if one not in find_goods(case, stake.quote.answer)]
         )
         moved = await stake.moved()
         if taken and moved != stake.price:

@@ -31,7 +31,7 @@ def price_of(entry: Mapping[str, Any]) -> int:
     return price
 
 
-async def welded(payer: AlgorandPayer, quote: Challenge, **changes: Any) -> dict[str, Any]:
+async def pay_welded(payer: AlgorandPayer, quote: Challenge, **changes: Any) -> dict[str, Any]:
     """Send the payment that a challenge asks for, with `changes` to it, and return its proof."""
     entry, token = quote.entry(payer.lane), quote.reference(payer.lane)
     transfer: dict[str, Any] = {

@@ -23,8 +23,8 @@ DUE: Mapping[str, str] = {
 def spellings(caip2: str) -> dict[str, Spelling]:
     """Return other spellings of the same proof, by what they are."""
 
-    def terms(given: Authorization, **changes: Any) -> dict[str, Any]:
-        proof = given.proof()
+    def terms(authorization: Authorization, **changes: Any) -> dict[str, Any]:
+        proof = authorization.proof()
         return {**proof, "authorization": {**proof["authorization"], **changes}}
 
     return {

@@ -7,13 +7,13 @@ from typing import Any
 from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog
 from conformance.surfaces.agent import EXPLAIN, VERIFY
-from conformance.surfaces.agent.probing import AgentFound, probe_agent
+from conformance.surfaces.agent.probing import DiscoveredAgent, probe_agent
 from conformance.target import parse
 from tests.conformance.checks.agent.scripted_agent import BASE, FOREIGN, Agent, Foreign, Look, Reply, at, judged
 from tests.conformance.checks.trial import breached
 
 
-async def probed(agent: Agent) -> AgentFound | None:
+async def probed(agent: Agent) -> DiscoveredAgent | None:
     """Return what a probe finds."""
     return await probe_agent(Client(agent, EventLog(), "init", Names(), Counter()), BASE)
 

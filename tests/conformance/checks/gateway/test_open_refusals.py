@@ -13,7 +13,7 @@ from conformance.http.client import Answer
 from conformance.http.refusals import pointers
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict
-from conformance.surfaces.gateway.unbound import asked_for
+from conformance.surfaces.gateway.unbound import explain_open_value
 from conformance.target import parse
 from tests.conformance.checks.gateway.scripted_gateway import Gateway, Refusal, profile_text
 from tests.conformance.checks.trial import breached, tried
@@ -152,7 +152,7 @@ def test_a_key_in_conflict_is_no_open_value() -> None:
     """What it says of the amount is how the second body differs, so it is held against the target."""
     body = json.dumps({"error": "idempotency_key_reused", "message": "The amount differs."}).encode()
     answer = Answer(1, 422, CIMultiDictProxy(CIMultiDict[str]()), body)
-    assert asked_for(parse(""), "/v1/payment-links", answer) is None
+    assert explain_open_value(parse(""), "/v1/payment-links", answer) is None
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,10 @@ def test_the_reason_names_pointer_and_key(member: str, key: str) -> None:
     """An operator reads what to bind."""
     body = json.dumps({"errors": [{"pointer": f"/{member}"}]}).encode()
     answer = Answer(1, 422, CIMultiDictProxy(CIMultiDict[str]()), body)
-    reason = asked_for(parse(""), "/v1/payment-links", answer)
+    reason = explain_open_value(parse(""), "/v1/payment-links", answer)
     assert reason is not None
     assert f"at /{member}; bind {key}" in reason
-    assert asked_for(parse('[target]\ndefaults = "reference"'), "/v1/payment-links", answer) is None
+    assert explain_open_value(parse('[target]\ndefaults = "reference"'), "/v1/payment-links", answer) is None
 
 
 @pytest.mark.parametrize(

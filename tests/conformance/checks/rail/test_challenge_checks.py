@@ -11,7 +11,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.checks.rail.challenges import paid_methods
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
-from conformance.surfaces.rail.challenges import is_shareable, leaks
+from conformance.surfaces.rail.challenges import find_leaks, is_shareable
 from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 
@@ -196,9 +196,9 @@ def test_a_token_in_a_challenge_is_goods_unless_an_extension_signs_an_offer() ->
     """A signed token anywhere in a 402 leaks, save in extensions and in the header that repeats the body."""
     token = Rail().sign({"kind": "x"})
     body = f'{{"hint": "{token}"}}'.encode()
-    assert leaks(answer(body=body)) == ["body:hint"]
-    assert leaks(answer(body=f'{{"extensions": {{"offer": "{token}"}}}}'.encode())) == []
-    assert leaks(answer({"X-Receipt": token})) == ["header:X-Receipt"]
+    assert find_leaks(answer(body=body)) == ["body:hint"]
+    assert find_leaks(answer(body=f'{{"extensions": {{"offer": "{token}"}}}}'.encode())) == []
+    assert find_leaks(answer({"X-Receipt": token})) == ["header:X-Receipt"]
 
 
 @pytest.mark.parametrize("header", ["Authorization", "X-API-Key", "X-Tenant-Id", "Cookie"])

@@ -11,7 +11,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.http.client import Answer, retry_after
 from conformance.oracles.hashing import jcs_bytes, response_hashes, settled_refs, sha256_hex
-from conformance.surfaces.rail.challenges import leaks
+from conformance.surfaces.rail.challenges import find_leaks
 from conformance.surfaces.rail.purchase import lane_of
 
 _JWS = ".".join(
@@ -60,8 +60,8 @@ def test_retry_after_may_be_a_date(value: str, date: str, seconds: float | None)
 def test_a_challenge_token_that_is_a_jws_is_no_leak() -> None:
     """The token is in the challenge for the payer; any other signed token there has leaked."""
     honest = {"accepts": [{"extra": {"payment_reference": _JWS}}]}
-    assert leaks(answer(honest)) == []
-    assert leaks(answer({"accepts": [], "note": _JWS})) == ["body:note"]
+    assert find_leaks(answer(honest)) == []
+    assert find_leaks(answer({"accepts": [], "note": _JWS})) == ["body:note"]
 
 
 def test_a_response_hash_may_leave_the_receipt_out() -> None:

@@ -18,8 +18,8 @@ from conformance.engine.check import Case
 from conformance.outcome import Inconclusive, Verdict
 from conformance.surfaces.gateway import orders
 from conformance.surfaces.webhooks import own_destinations
-from conformance.surfaces.webhooks.over_restart import OverRestart, over_restart
-from conformance.surfaces.webhooks.sales import failures
+from conformance.surfaces.webhooks.over_restart import RestartedGateway, restart_once
+from conformance.surfaces.webhooks.sales import failed_deliveries
 from tests.conformance.checks.gateway.scripted_checkout import Link
 from tests.conformance.checks.trial import breached
 from tests.conformance.checks.webhooks.scripted_sender import (
@@ -149,9 +149,9 @@ async def test_a_secret_that_a_restart_makes_anew_breaks_its_row(tmp_path: Path)
 async def test_a_restart_hides_no_fault_of_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who signs once a process and sends that again is found out, although other checks paid before the restart."""
 
-    async def as_in_a_run(case: Case) -> OverRestart | None:
-        await failures(case)
-        return await over_restart(case)
+    async def as_in_a_run(case: Case) -> RestartedGateway | None:
+        await failed_deliveries(case)
+        return await restart_once(case)
 
     monkeypatch.setattr(redelivery, "over_restart", as_in_a_run)
     found, _ = await judged_over(AGAIN, tmp_path, forget_signatures, kept=True)

@@ -15,7 +15,7 @@ from conformance.lanes.checkout_request import Bill
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
 from conformance.pages.reader import PageReader
-from conformance.surfaces.gateway.paying import Demand, PaymentRefused, demand_of, token_in, wait_for_paid
+from conformance.surfaces.gateway.paying import Demand, PaymentRefused, read_demand, token_in, wait_for_paid
 from tests.conformance.checks.gateway.scripted_checkout import (
     BASE,
     ELSEWHERE,
@@ -42,7 +42,7 @@ async def paid(
     client = Client(checkout, EventLog(), "pay", Names(), Counter())
     session = Session(profile, client, Names(), 1)
     try:
-        demand = await demand_of(session, client, url, lane, lambda *_: None, _nothing)
+        demand = await read_demand(session, client, url, lane, lambda *_: None, _nothing)
         await Payer(checkout).settle(demand.bill)
         return demand, await wait_for_paid(session, client, url, demand.paid_lines, 0.1)
     finally:

@@ -13,7 +13,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.discovery.openapi_bodies import bodies, properties
 from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog
-from conformance.surfaces.gateway.probing import GatewayFound, probe_gateway, selectors
+from conformance.surfaces.gateway.probing import DiscoveredGateway, guess_selectors, probe_gateway
 from conformance.surfaces.profile_draft import render
 from conformance.target import GatewayBindings, Pace, parse
 from tests.conformance.checks.gateway.scripted_gateway import BASE, KEYS, Gateway, Refusal
@@ -67,14 +67,14 @@ def test_a_document_of_another_shape_tells_nothing(document: dict[str, Any]) -> 
 
 def test_parts_of_a_page_are_found_by_their_ids() -> None:
     """The element that is the part itself is preferred to its label; a memo holds the token."""
-    assert selectors(PAGE, "TOKEN") == {
+    assert guess_selectors(PAGE, "TOKEN") == {
         "address": "#addr",
         "memo": "#memo",
         "amount": "#amount",
         "qr": "#qr",
         "state": "#state",
     }
-    assert selectors("no page", "TOKEN") == {}
+    assert guess_selectors("no page", "TOKEN") == {}
 
 
 class Described(Gateway):
@@ -190,4 +190,4 @@ async def test_another_server_is_no_gateway() -> None:
             return 404, CIMultiDictProxy(CIMultiDict[str]()), json.dumps({}).encode()
 
     assert await probe_gateway(_client(Elsewhere()), BASE, {}) is None
-    assert GatewayFound(BASE).bindings == {}
+    assert DiscoveredGateway(BASE).bindings == {}

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from conformance.engine.check import Case
 from conformance.engine.stray_payments import StrayPayments
-from conformance.surfaces.gateway.orders import Opened
-from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
+from conformance.surfaces.gateway.orders import OpenedLink
+from conformance.surfaces.webhooks.silence import UnpaidLink, judge_unwanted_events
 
 OURS, THEIRS = "an_unpaid_link_is_told_of_nowhere", "payment_without_the_memo"
 
@@ -41,7 +41,7 @@ class Inbox:
         return [one for one in self.received if wanted(one)]
 
 
-def link(mark: str) -> Opened:
+def link(mark: str) -> OpenedLink:
     order = SimpleNamespace(mark=mark, token=f"token of {mark}", tenant=SimpleNamespace(name="first"))
     return cast("Opened", SimpleNamespace(order=order))
 
@@ -59,7 +59,7 @@ async def judged(strays: StrayPayments, *told: Delivery) -> bool:
         profile=SimpleNamespace(claims_surface=lambda _: True, budgets=SimpleNamespace(paid=1)),
         session=SimpleNamespace(stray_payments=strays, inbox=Inbox(Delivery(["honest"]), *told)),
     )
-    await judge_silence(cast("Case", case), link("honest"), [Unpaid(link("idle"), "none")])
+    await judge_unwanted_events(cast("Case", case), link("honest"), [UnpaidLink(link("idle"), "none")])
     (found,) = held
     return found
 

@@ -13,11 +13,11 @@ from conformance.surfaces.webhooks.deliveries import (
     STYLES,
     Event,
     Signer,
-    forgeries,
+    forge_deliveries,
     new_event,
-    oddly_written,
-    reserialised,
+    reserialise,
     with_members,
+    write_oddly,
 )
 
 SECRET = "weldw_deliveries-secret"
@@ -55,7 +55,7 @@ def test_a_genuine_delivery_verifies(template: str, style: str) -> None:
 @pytest.mark.parametrize("style", STYLES)
 def test_no_forgery_verifies(template: str, style: str) -> None:
     """Each is of an event of its own, still JSON, and wrong even for the most tolerant reader of the header."""
-    made = forgeries(Signer(SECRET, template, style), event, T)
+    made = forge_deliveries(Signer(SECRET, template, style), event, T)
     assert len(made) >= 14
     assert len({one.event_id for one in made.values()}) == len(made)
     for what, one in made.items():
@@ -67,7 +67,7 @@ def test_no_forgery_verifies(template: str, style: str) -> None:
 @pytest.mark.parametrize("style", STYLES)
 def test_what_is_written_anew_is_the_same_json_in_other_bytes(style: str) -> None:
     """Three other forms, under a signature that does not fit these bytes."""
-    made = reserialised(Signer(SECRET, "{t}.{body}", style), event, T)
+    made = reserialise(Signer(SECRET, "{t}.{body}", style), event, T)
     assert set(made) == set(STYLES) - {style}
     for one in made.values():
         header = webhook_signature.read(one.value or "")
@@ -77,8 +77,8 @@ def test_what_is_written_anew_is_the_same_json_in_other_bytes(style: str) -> Non
 def test_odd_bytes_are_the_event() -> None:
     """They parse to the same event, and none of the usual forms gives them."""
     one = event()
-    assert json.loads(oddly_written(one)) == one
-    assert oddly_written(one) not in {style(one) for style in STYLES.values()}
+    assert json.loads(write_oddly(one)) == one
+    assert write_oddly(one) not in {style(one) for style in STYLES.values()}
 
 
 def test_further_members_leave_the_known_ones() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.surfaces.agent.answers import placed
+from conformance.surfaces.agent.answers import values_at
 from conformance.surfaces.control_plane import documents
 from reference.addons.kit import Call
 from reference.variants.chameleon import addon_variants
@@ -46,7 +46,7 @@ def test_a_question_is_taken_and_its_verdict_told(addon: str, question: str, ans
         ReceivedRequest("POST", told["path"], ""), 200, [], b"", {"valid": valid, "status": "active", "reason": None}
     )
     addon_variants.edit(said, shape, surface)
-    assert placed(said.document, told["valid_at"]) == [valid]
+    assert values_at(said.document, told["valid_at"]) == [valid]
 
 
 @pytest.mark.parametrize("addon", _OWN)

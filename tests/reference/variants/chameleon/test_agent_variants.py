@@ -12,7 +12,7 @@ import pytest
 from conformance.checks.agent.explain import lacking_parameters, shows_components
 from conformance.oracles.message_signatures.message import Message
 from conformance.surfaces.agent import answers
-from conformance.surfaces.agent.templates import filled, values_of
+from conformance.surfaces.agent.templates import fill_template, values_of
 from reference.agent.skills import SKILLS, Moment
 from reference.variants.chameleon import agent_requests
 from reference.variants.chameleon.agent_points import POINTS
@@ -67,7 +67,7 @@ def test_the_body_that_a_profile_binds_is_read_as_the_message_it_was_made_of(nam
     told = {**choice.may_bind, **choice.binds}
     usual = told["agent.verify_body"]
     template = told.get(f"agent.{operation}_body", usual)
-    body = filled(template, values_of(_MESSAGE, None if operation == "sign" else _KEY))
+    body = fill_template(template, values_of(_MESSAGE, None if operation == "sign" else _KEY))
     skill = {"verify": "verify-rfc9421", "explain": "explain-rfc9421", "sign": "sign-demo"}[operation]
     own = agent_requests.own(body, skill, shape_of(choice))
     expected = {
