@@ -1,1 +1,1 @@
-"""The reference made otherwise: broken in one rule (mutants), or right and different where all is open (chameleon)."""
+"""Variants of the reference: broken in one rule (mutants), or correct and different at open points (chameleon)."""

@@ -45,6 +45,8 @@ class Edit:
             EditFault: `find` does not occur exactly once, or nothing would change.
         """
         count = text.count(self.find)
+        # A text that occurs twice would leave it open which place is broken. A text that occurs nowhere would leave
+        # the service sound, and the mutant would count as survived.
         if count != 1:
             raise EditFault(f"{self.file} contains {count} times, not once: {self.find!r}")
         if self.find == self.put:
@@ -62,6 +64,7 @@ def edit_modules(edits: Iterable[Edit], folder: Path) -> Mapping[str, str]:
     Raises:
         EditFault: An edit does not fit its file, or the file is not Python.
     """
+    # Several edits of one file build on each other, so the edited source is looked up before the file is read.
     sources: dict[str, str] = {}
     for edit in edits:
         if not edit.file.endswith(".py"):
@@ -81,6 +84,8 @@ def import_edited(sources: Mapping[str, str]) -> None:
         EditFault: A module is imported already, so that its edited source would never run.
     """
     imported_modules = sorted(sources.keys() & sys.modules.keys())
+    # A module that is imported already keeps its old code, and the mutant would change nothing without anyone
+    # noticing.
     if imported_modules:
         raise EditFault(f"imported before their edits: {', '.join(imported_modules)}")
     sys.meta_path.insert(0, _EditedFinder(sources))
@@ -93,6 +98,7 @@ class _EditedFinder:
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name not in self._sources:
             return None
+        # The normal finder still decides where the module is, so that packages and data files are found as usual.
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.origin is None:
             return None
@@ -111,5 +117,5 @@ class _EditedLoader(SourceFileLoader):
         self._source = source
 
     def get_code(self, fullname: str) -> CodeType:
-        # Compiled each time: the cached bytecode is that of the file.
+        # Compiled each time, because the cached bytecode belongs to the unedited file.
         return compile(self._source, self.get_filename(fullname), "exec", dont_inherit=True)

@@ -1,4 +1,4 @@
-"""How a variant gets into the clean code: it replaces one attribute or one rule, before the service starts."""
+"""Seams of variants: functions that replace one attribute or one rule before the service starts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ def replace(owner: Any, name: str, make_replacement: Callable[[Callable[..., Any
     """Replace `owner.name` by what `make_replacement` makes of the original.
 
     Raises:
-        AttributeError: The seam is gone: a variant that changes nothing must not pass for one that was tried.
+        AttributeError: The owner has no such attribute.
     """
+    # No default: if the attribute was renamed, the variant must fail. A variant that changes nothing must not pass
+    # for one that was tried.
     original = getattr(owner, name)
     setattr(owner, name, functools.wraps(original)(make_replacement(original)))
 
 
 def replace_rule(owner: ModuleType, rule: Rule, new_rule: Rule) -> None:
-    """Put another rule into a rule's place, in the table of its module.
+    """Replace a rule by another one in the table of its module.
 
     Raises:
         LookupError: No table holds the rule, or several do.
@@ -32,12 +34,14 @@ def replace_rule(owner: ModuleType, rule: Rule, new_rule: Rule) -> None:
 def table_with(owner: ModuleType, rule: Rule, new_rule: Rule) -> tuple[str, tuple[tuple[Rule, str], ...]]:
     """Return the name of a module's table that holds a rule, and that table with another one in its place.
 
-    Tables are tuples of (rule, what a rule that does not hold means), in the order in which they are asked.
+    Tables are tuples of (rule, reason if it does not hold), in the order of the checks.
 
     Raises:
         LookupError: No table holds the rule, or several do.
     """
     tables = [(name, table) for name, table in vars(owner).items() if _holds(table, rule)]
+    # A rule in several tables would be replaced in one of them only, and the variant would be half of what it
+    # claims.
     if len(tables) != 1:
         raise LookupError(f"{len(tables)} tables of {owner.__name__} hold {rule.__name__}")
     [(name, table)] = tables

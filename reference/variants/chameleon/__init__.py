@@ -1,1 +1,1 @@
-"""The chameleon: a correct server that takes every point the interface leaves open from a seed."""
+"""The chameleon: a correct server whose values at the open points of the interface are drawn from a seed."""

@@ -1,8 +1,8 @@
-"""`python -m reference.variants.chameleon SEED MODULE [ARGUMENT]…`: a service in the look that a seed draws.
+"""`python -m reference.variants.chameleon SEED MODULE [ARGUMENT]…`: a service as the variant of a seed.
 
-SEED alone prints the look, and `python -m reference.variants.chameleon points` the page of all points. A service writes
-its look to the file that `WP_VARIANT_FILE` names, before it starts: what was drawn, and what an operator would tell
-in their target profile.
+SEED alone prints the variant, and `python -m reference.variants.chameleon points` the page of all points. Before it
+starts, a service writes its variant to the file that `WP_VARIANT_FILE` names: the values that were drawn, and the
+bindings that an operator would write into the target profile.
 """
 
 from __future__ import annotations
@@ -28,31 +28,33 @@ EXIT_USAGE = 2
 @click.argument("module", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def main(seed: str, module: str | None, arguments: tuple[str, ...]) -> None:
-    """Run the service MODULE in the look of SEED."""
+    """Run the service MODULE as the variant of SEED."""
     if seed == "points" and module is None:
         click.echo(page(), nl=False)
         return
     if not (seed.isascii() and seed.isdecimal()):
-        click.echo(f"{seed} is no seed; give a number, or `points`", err=True)
+        click.echo(f"{seed} is not a seed; give a number, or `points`", err=True)
         sys.exit(EXIT_USAGE)
     variant = draw_variant(int(seed))
     if module is None:
         click.echo(as_json(variant))
         return
+    # The name comes from the command line, and `runpy` would run any module.
     if module.partition(".")[0] != "reference":
-        click.echo(f"{module} is no service of the reference", err=True)
+        click.echo(f"{module} is not a service of the reference", err=True)
         sys.exit(EXIT_USAGE)
     place = os.environ.get("WP_VARIANT_FILE")
     if place:
         Path(place).write_bytes(as_json(variant))
     os.environ.update(variant.shape.settings)
+    # The seams are replaced before the service runs, so that every answer of it is the variant's.
     install(variant.shape, module.removeprefix("reference."))
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def as_json(variant: Variant) -> bytes:
-    """Return a look as JSON: `seed`, `drawn`, `bindings` by dotted key, `undecided`."""
+    """Return a variant as JSON: `seed`, `drawn`, `bindings` by dotted key, `undecided`."""
     members = {
         "seed": variant.shape.seed,
         "drawn": variant.choices,

@@ -1,4 +1,4 @@
-"""What may differ in the rail's A2A: how a task is written and named, what orders a service, what errors say."""
+"""Variants of the rail's A2A: the form and id of a task, the order of a service, and errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ASKS = frozenset({a2a_x402.STATUS, a2a_x402.REQUIRED, a2a_x402.RECEIPTS, a2a_x4
 
 
 def install(shape: Shape) -> None:
-    """Put the look of tasks into the rail."""
+    """Install the variant of tasks in the rail."""
     replace(A2aServer, "_send", lambda send: _wrap_send(send, shape))
     replace(A2aServer, "_get", lambda get: _wrap_with_id(get, shape))
     replace(A2aServer, "_cancel", lambda cancel: _wrap_with_id(cancel, shape))
@@ -33,10 +33,12 @@ def install(shape: Shape) -> None:
 
 
 def _wrap_redeem(redeem: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what lets receipts of tasks be about the paid call that a task stands for, as those by REST are."""
+    """Return `redeem` for a task: its receipt is about the equal REST call."""
 
     async def redeem_order(self: PaidEndpoint, service: Service, proofs: Any, order: Callable[[], Any]) -> Any:
         if CURRENT_REQUEST.get().path == ENDPOINT:
+            # A receipt over A2A uses the values of the equal REST call (P-RH-01). The variant's own recipes read
+            # the current request, so that request is replaced.
             CURRENT_REQUEST.set(ReceivedRequest("POST", service.path, "", [canonicalise(order().body)]))
         return await redeem(self, service, proofs, order)
 
@@ -82,7 +84,7 @@ def reshaped_id(own: str, form: str) -> str:
 
 
 def own_id(shown_id: str, form: str) -> str:
-    """Return the rail's own form of a task's id; what has another form names no task."""
+    """Return the rail's form of a task's id; an id in another form is returned as one that no task has."""
     try:
         own = str(uuid.UUID(hex=shown_id.removeprefix("tsk_")) if form == "prefixed" else uuid.UUID(int=int(shown_id)))
     except ValueError:
@@ -108,12 +110,12 @@ def _own_message(message: dict[str, Any], shape: Shape) -> dict[str, Any]:
 
 
 def skill_of(path: str) -> str:
-    """Return the skill that a paid operation is, by its path."""
+    """Return the id of the skill for a paid operation, by its path."""
     return path.strip("/").replace("/", "-")
 
 
 def _read_order(part: dict[str, Any], shape: Shape) -> dict[str, Any] | None:
-    """Return a part's order as the rail knows it, None where it orders nothing."""
+    """Return the order in a part, in the rail's form, or None if it orders nothing."""
     roles = {path: role for role, path in shape.paths.items()}
     by_skill = {skill_of(path): role for path, role in roles.items()}
     data = part.get("data") if part.get("kind") == "data" else None
@@ -141,7 +143,7 @@ def _read(text: str) -> Any:
 
 
 def _reshape_task(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    """Return a task in the look."""
+    """Return a task in the form of the variant."""
     task = {**task, "id": reshaped_id(task["id"], shape.a2a_ids), "status": dict(task["status"])}
     status = task["status"]
     if "message" in status:
@@ -149,6 +151,8 @@ def _reshape_task(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
     if shape.a2a_terms == "task" and "message" in status:
         metadata = dict(status["message"].pop("metadata", {}))
         task["metadata"] = {**task.get("metadata", {}), **metadata}
+    # C-18: "named a2a-x402" can mean a literal state, or A2A's state with the word in the metadata. Both readings
+    # are served.
     if shape.a2a_state != "input-required" and status["state"] == "input-required":
         status["state"] = a2a_x402.PAYMENT_STATE
     task = _members(task, shape)
@@ -158,7 +162,7 @@ def _reshape_task(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
 
 
 def _message(message: Mapping[str, Any], task_id: str, shape: Shape) -> dict[str, Any]:
-    """Return a status message: its challenge as by REST, and its terms in a part where the look has no metadata."""
+    """Return a status message: its challenge as by REST, and its terms in a part if the variant has no metadata."""
     new_message = {**message, "taskId": task_id}
     metadata = dict(new_message.get("metadata", {}))
     challenge = metadata.get(a2a_x402.REQUIRED)
@@ -177,7 +181,7 @@ def _message(message: Mapping[str, Any], task_id: str, shape: Shape) -> dict[str
 def _members(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
     status = task["status"]
     if shape.a2a_task == "few" or shape.a2a_order != "service_id":
-        # A history would tell orders in the rail's own form.
+        # A history would show orders in the rail's form, which a client of this variant never sends.
         task.pop("history", None)
     else:
         task["history"] = [{**one, "taskId": task["id"]} for one in task.get("history", ())]
@@ -206,7 +210,7 @@ def edit(answer: Answer, shape: Shape) -> None:
 
 
 def _orders(card: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    """Return a card that says how this look is ordered from, and whether the extension must be activated."""
+    """Return a card that says how to order from this variant, and whether the extension must be activated."""
     if shape.a2a_demands_extension:
         for extension in card["capabilities"]["extensions"]:
             extension["required"] = True
@@ -219,6 +223,7 @@ def _orders(card: dict[str, Any], shape: Shape) -> dict[str, Any]:
 
 def _error(error: dict[str, Any], form: str) -> dict[str, Any]:
     unknown = error.get("code") == ErrorCode.TASK_NOT_FOUND
+    # The interface says only that an unknown task should be a JSON-RPC error, and not which one.
     if form == "-32602 and data" and unknown:
         return {"code": int(ErrorCode.INVALID_PARAMS), "message": "Invalid params", "data": {"reason": "no such task"}}
     if form == "-32000":

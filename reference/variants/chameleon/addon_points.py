@@ -1,4 +1,4 @@
-"""The points of the bundled addons, and of how services join the hub."""
+"""The open points of the bundled addons, and of services that join the control plane."""
 
 from __future__ import annotations
 
@@ -35,27 +35,31 @@ def _of_each(member: str, value: Any) -> dict[str, Any]:
 
 POINTS = (
     Point(
+        # The interface demands both calls on startup and no order of them.
         "addon.join-order",
         ("CP-ADDON-02", "CP-ADDON-03"),
         "whether an addon registers before it pulls the trust set",
         (Choice("after it"), Choice("before it", {"join_order": "registration first"})),
     ),
     Point(
+        # RFC 9110, 11.1: the scheme is a case-insensitive token.
         "addon.scheme-case",
         ("RFC 9110",),
         "letter case of the scheme in front of the admin token, which RFC 9110 leaves open",
         (Choice("Bearer"), Choice("bearer", {"join_scheme": "bearer"}), Choice("BEARER", {"join_scheme": "BEARER"})),
     ),
     Point(
+        # Any service can join, so the control plane must tolerate members that it does not know (P-CV-14).
         "addon.registration",
         ("3",),
         "members of an addon's registration that the hub does not know",
         (Choice("none"), Choice("build and capabilities", {"join_more": True})),
     ),
     Point(
+        # Only the status 200 of `/health` is part of the interface (8.1).
         "addon.health",
         ("28",),
-        "the health document of an addon, and whether it tells how many issuers are trusted",
+        "the health document of an addon, and whether it contains the number of trusted issuers",
         (
             Choice("issuers", binds=_of_each("issuers_at", "issuers")),
             Choice("one member", {"addon_health": "few"}),
@@ -63,6 +67,8 @@ POINTS = (
         ),
     ),
     Point(
+        # The interface names the bundled services and no request of theirs, so paths and members must be bound in
+        # the profile.
         "addon.question",
         ("CP-TRUST-07", "CP-ISSUER-10"),
         "path and body by which a bundled service is asked about a credential",

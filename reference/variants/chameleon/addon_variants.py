@@ -1,4 +1,4 @@
-"""What may differ in the bundled addons: how they are asked, what they answer, and what their health tells."""
+"""Variants of the bundled addons: requests, answers and the health document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference.variants.chameleon.hub_answer_variants import put_error
 from reference.variants.chameleon.shape import Shape
 from reference.variants.seams import replace
 
-# The addons that are asked about credentials, the path of each, and how its own body is made of one.
+# The addons that judge credentials: the path of each, and a function that makes its body from a credential.
 QUESTIONS: Mapping[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
     "addons.atb_verifier": ("/v1/verify", lambda text: {"credential": text}),
     "addons.federation_validator": ("/v1/validate", lambda text: {"credentials": [text]}),
@@ -20,13 +20,13 @@ QUESTIONS: Mapping[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
 
 
 def install(shape: Shape, surface: str) -> None:
-    """Put the look of an addon's requests into it."""
+    """Install the variant of an addon's requests."""
     if shape.addon_question == "words" and surface in QUESTIONS:
         replace(Call, "json", lambda read: lambda call: _own(call, read(call), surface))
 
 
 def _own(call: Call, body: Any, surface: str) -> Any:
-    """Return a body as the addon itself takes it."""
+    """Return a body in the addon's form."""
     path, make_body = QUESTIONS[surface]
     if call.request.path != path or not isinstance(body, dict):
         return body
@@ -42,7 +42,7 @@ def _own(call: Call, body: Any, surface: str) -> Any:
 
 
 def elsewhere(shape: Shape, surface: str) -> Callable[[str], str]:
-    """Return what tells an addon's own path of a path."""
+    """Return a function from the variant's path to the addon's path."""
     if shape.addon_question != "words" or surface not in QUESTIONS:
         return str
     own_paths = {OTHER_PATH: QUESTIONS[surface][0], QUESTIONS[surface][0]: "/nothing-here"}

@@ -1,4 +1,4 @@
-"""What may differ in the documents of the agent, and in the cards of agent and rail."""
+"""Variants of the agent's documents, and of the cards of agent and rail."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from reference.variants.chameleon.rail_documents import loosen_contract
 from reference.variants.chameleon.shape import Shape
 
 OPENAPI = "/openapi.json"
+# The members that A2A 0.3 requires of a card and of a skill. `few` shows these alone.
 _REQUIRED_MEMBERS = (
     *("protocolVersion", "name", "description", "url", "preferredTransport", "version", "capabilities"),
     *("defaultInputModes", "defaultOutputModes", "skills"),
@@ -20,15 +21,16 @@ _SINCE_0_3 = ("protocolVersion", "preferredTransport", "additionalInterfaces", "
 
 
 def elsewhere(shape: Shape) -> Callable[[str], str]:
-    """Return what tells the service's own path of a path; its own one leads nowhere where the look has another."""
+    """Return a function from the variant's path to the service's path."""
     if shape.agent_openapi_path == OPENAPI:
         return str
+    # The service's usual path answers 404 if the variant has another one. A suite that guesses it must fail.
     own_paths = {shape.agent_openapi_path: OPENAPI, OPENAPI: "/nothing-here"}
     return lambda path: own_paths.get(path, path)
 
 
 def edit(answer: Answer, shape: Shape) -> None:
-    """Give the agent's documents another shape."""
+    """Change the agent's documents."""
     edits: Mapping[str, Callable[[dict[str, Any], Shape], dict[str, Any]]] = {
         "/": _landing_document,
         "/health": _health,
@@ -44,7 +46,7 @@ def edit(answer: Answer, shape: Shape) -> None:
 
 
 def card(document: dict[str, Any], form: str) -> dict[str, Any]:
-    """Return a card in another form: `few` has what A2A 0.3 demands, `more` what it allows beyond."""
+    """Return a card in another form: `few` has what A2A 0.3 requires, `more` what it also allows."""
     if form == "few":
         skills = [{name: one[name] for name in _OF_A_SKILL} for one in document["skills"]]
         required_extensions = [one for one in document["capabilities"].get("extensions", []) if one.get("required")]
@@ -110,7 +112,7 @@ def _hint(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
     return document
 
 
-# The contract.
+# The OpenAPI document.
 
 
 def _contract(contract: dict[str, Any], shape: Shape) -> dict[str, Any]:
@@ -127,7 +129,7 @@ def _contract(contract: dict[str, Any], shape: Shape) -> dict[str, Any]:
 
 
 def _open(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a path item whose request bodies are JSON objects of any members, as the interface has them."""
+    """Return a path item whose request bodies are JSON objects with any members, as in the interface."""
     for operation in item.values():
         body = operation.get("requestBody") if isinstance(operation, dict) else None
         if isinstance(body, dict):

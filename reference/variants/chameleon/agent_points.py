@@ -1,4 +1,4 @@
-"""The points of the verifiable-comms agent."""
+"""The open points of the verifiable-comms agent."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ def _at(name: str, place: str) -> dict[str, Any]:
 
 
 def _codes(place: str) -> dict[str, Any]:
-    """Return what binds codes: where they stand, and each under its own name."""
+    """Return the bindings of error codes: their place, and each code under its name."""
     return {"agent.codes_at": place, "agent.error_codes": {code: code for code in FIX_NOTES}}
 
 
 POINTS = (
     Point(
+        # 6.2 names only the two keys; all other names in the bodies are open. The envelope stays a JSON object,
+        # which is required.
         "agent.request",
         ("6",),
-        "names in the bodies of verify, explain and sign, beside the two that are stated",
+        "names in the bodies of verify, explain and sign, in addition to the two that are stated",
         (
             Choice("method, authority, path", may_bind={"agent.verify_body": {**FLAT, **_KEYS}}),
             Choice("a URL", {"agent_request": "url"}, may_bind={"agent.verify_body": {**BY_URL, **_KEYS}}),
@@ -60,6 +62,8 @@ POINTS = (
         ),
     ),
     Point(
+        # The result must say whether the message is valid, in no particular words (6.3). The suite finds usual
+        # words by itself; a word of the target must be bound.
         "agent.validity",
         ("7",),
         "how a result says whether the message is valid",
@@ -79,6 +83,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The result must contain a list of errors. What an error is, a text or an object, is open (6.3).
         "agent.errors",
         ("7",),
         "the list of errors, and what is in it",
@@ -94,6 +99,8 @@ POINTS = (
         ),
     ),
     Point(
+        # Explain must contain pass or fail. A validity that agrees with verify is such a statement, so the last
+        # choice is valid as well.
         "agent.word",
         ("7",),
         "what an explanation says of pass and fail",
@@ -105,9 +112,11 @@ POINTS = (
         ),
     ),
     Point(
+        # The base must be exact, byte for byte. Its encoding in JSON is open: a list of lines and base64 carry the
+        # same bytes.
         "agent.base",
         ("7",),
-        "where the signature base stands",
+        "the place of the signature base",
         (
             Choice("signature_base and signing_base", may_bind=_at("signing_base_at", "signature_base")),
             Choice(
@@ -121,6 +130,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The recomputation must be present. Its form is open, and a target may show every algorithm it knows.
         "agent.digest",
         ("7",),
         "how the recomputed digest is shown",
@@ -132,9 +142,10 @@ POINTS = (
         ),
     ),
     Point(
+        # A failing message must come with at least one note. The member and its structure are open.
         "agent.notes",
         ("7",),
-        "where the fix notes stand, and in what form",
+        "the place of the fix notes, and their form",
         (
             Choice("a list of sentences", may_bind=_at("notes_at", "fix_notes")),
             Choice("one text", {"agent_notes": "text"}, may_bind=_at("notes_at", "advice")),
@@ -143,6 +154,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The order must be that of the signature. Quotation marks are notation.
         "agent.components",
         ("7",),
         "how the covered components are listed",
@@ -154,6 +166,7 @@ POINTS = (
         ),
     ),
     Point(
+        # Explain must contain the parameters. Whether they are an object, a list or a text is open (7).
         "agent.parameters",
         ("7",),
         "how the signature parameters are shown",
@@ -167,10 +180,12 @@ POINTS = (
     Point(
         "agent.members",
         ("7",),
-        "members of results beside those that are stated",
+        "members of results in addition to those that are stated",
         (Choice("some"), Choice("none", {"agent_members": "few"}), Choice("more", {"agent_members": "more"})),
     ),
     Point(
+        # An item needs `loc`, `msg` and `type` with the right types. Their words are those of a validator, and
+        # validators differ.
         "agent.detail",
         ("6",),
         "words, places and further members of the items of a 422",
@@ -182,6 +197,7 @@ POINTS = (
         ),
     ),
     Point(
+        # Limits of sizes are open (23).
         "agent.body-limit",
         ("23",),
         "the largest body that is taken",
@@ -192,6 +208,7 @@ POINTS = (
         ),
     ),
     Point(
+        # Only the 422 has a stated form, HTTPValidationError. Other errors are open (21).
         "agent.refusals",
         ("21",),
         "bodies of errors beyond 422",
@@ -202,12 +219,14 @@ POINTS = (
         ),
     ),
     Point(
+        # C-08: whether such a message is a malformed request can be read either way.
         "agent.unparsable-headers",
         ("C-08",),
         "the answer to signature headers that cannot be parsed",
         (Choice("200, not valid"), Choice("422", {"agent_unparsable": 422})),
     ),
     Point(
+        # RFC 9421, 3.2.1: an application may require that signatures are fresh.
         "agent.max-age",
         ("6",),
         "how old a signature may be where the caller says nothing of it",
@@ -215,6 +234,7 @@ POINTS = (
     ),
     *agent_sign_points.POINTS,
     Point(
+        # Open point 30: the document must exist, and its address is not stated.
         "agent.openapi-path",
         ("30",),
         "address of the OpenAPI document",
@@ -233,9 +253,10 @@ POINTS = (
         ),
     ),
     Point(
+        # No operation may declare a security requirement. An absent and an empty list both say so.
         "agent.openapi",
         ("30",),
-        "what the OpenAPI document says beside operations and versions",
+        "content of the OpenAPI document in addition to operations and versions",
         (
             Choice("schemas and servers"),
             Choice("nothing", {"agent_openapi": "bare"}),
@@ -243,18 +264,22 @@ POINTS = (
         ),
     ),
     Point(
+        # A2A 0.3 requires some members of a card and allows further ones, signatures and unknown extensions among
+        # them.
         "agent.card",
         ("10",),
         "members of the card beyond those that A2A demands",
         (Choice("some"), Choice("none", {"agent_card": "few"}), Choice("more", {"agent_card": "more"})),
     ),
     Point(
+        # The two cards should name the same agent (6.1), which an older form does as well.
         "agent.legacy-card",
         ("10",),
         "the card at the older address",
         (Choice("the same"), Choice("of an older form", {"agent_legacy_card": "older"})),
     ),
     Point(
+        # Health must be a JSON object with members of the agent's choice, so an empty object is valid (6.1).
         "agent.health",
         ("28",),
         "the health document",
@@ -265,6 +290,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The landing document must be JSON. The rest is open (10).
         "agent.landing",
         ("10",),
         "the landing document",
@@ -275,6 +301,7 @@ POINTS = (
         ),
     ),
     Point(
+        # GET /a2a must be a JSON hint and not a bare 405. Its members are open.
         "agent.hint",
         ("10",),
         "how GET /a2a points to the transport",
@@ -285,6 +312,7 @@ POINTS = (
         ),
     ),
     Point(
+        # A2A 0.3 lets `message/send` answer with a task or with a message.
         "agent.a2a",
         ("10",),
         "what message/send answers",
@@ -295,6 +323,7 @@ POINTS = (
         ),
     ),
     Point(
+        # JSON-RPC 2.0 fixes the codes. The message is for people and `data` is optional.
         "agent.rpc-errors",
         ("10",),
         "text and data of JSON-RPC errors",

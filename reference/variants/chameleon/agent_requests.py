@@ -1,4 +1,4 @@
-"""What may differ in the bodies that the agent takes: each form is turned into the service's own before it is read."""
+"""Variants of the agent's request bodies: each form is translated into the service's form before it is read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COVERS: Mapping[str, tuple[str, ...]] = {
 
 
 def own(body: Any, skill: str, shape: Shape) -> Any:
-    """Return a body as the service itself knows it; what is no object, and what a form does not know, stays so."""
+    """Return a body in the service's form; a body that is not an object stays as it is."""
     if not isinstance(body, dict):
         return body
     if skill == SIGN and shape.sign_body == "inside":
@@ -40,6 +40,7 @@ def own(body: Any, skill: str, shape: Shape) -> Any:
         "members": _with_members,
         "words": lambda told: _in_words(told, explains="explain" in skill),
     }
+    # Unknown members stay in the body, because the interface wants them tolerated. The service then ignores them.
     members = forms[shape.agent_request](body) if shape.agent_request in forms else dict(body)
     return _to_sign(members, shape) if skill == SIGN else members
 
@@ -66,7 +67,7 @@ def _by_url(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_members(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a body whose signature stands in members: fields of those names among the headers count for nothing."""
+    """Return a body with the signature from separate members; fields of those names among the headers are dropped."""
     names = {"signature_input": "Signature-Input", "signature": "Signature"}
     request = {name: value for name, value in body.items() if name not in names}
     headers = request.get("headers")
@@ -78,6 +79,7 @@ def _with_members(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _in_envelope(body: Mapping[str, Any]) -> dict[str, Any]:
     inner = body.get("envelope")
+    # Private keys are passed on wherever they are, so that the service refuses them (6.5).
     keys = {name: body[name] for name in (*_KEYS, *PRIVATE_KEY_MEMBERS) if name in body}
     inner_members = inner if isinstance(inner, dict) else {}
     return {**{name: value for name, value in inner_members.items() if name not in _KEYS}, **keys}
@@ -95,7 +97,7 @@ def _in_words(body: Mapping[str, Any], *, explains: bool) -> dict[str, Any]:
 
 
 def _of_pairs(pairs: Any) -> Any:
-    """Return an object of a list of pairs; what is no such list stays what it is, and is refused."""
+    """Return an object from a list of pairs; any other value is returned unchanged, and the service refuses it."""
     if not isinstance(pairs, list):
         return [pairs]
     headers: dict[str, Any] = {}
@@ -123,7 +125,7 @@ def _from_inside(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _to_sign(body: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    """Return a request of sign with the look's own cover, label and parameters where the caller gives none."""
+    """Return a request of sign with the variant's components, label and parameters if the caller gives none."""
     if shape.sign_offered_keys == "ignored":
         body = {name: value for name, value in body.items() if name not in PRIVATE_KEY_MEMBERS}
     usual: dict[str, Any] = {}

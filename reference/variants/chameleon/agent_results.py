@@ -1,4 +1,4 @@
-"""What may differ in the agent's results: how each thing that the interface names is called, and how it is written."""
+"""Variants of the agent's results: names, places and notation of what the interface demands."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ _MORE: Mapping[str, Any] = {
 }
 _ADDED_MEMBERS = {"Signature-Input": "signature_input", "Signature": "signature", "Content-Digest": "content_digest"}
 _SHORT = {"Signature-Input": "input", "Signature": "sig", "Content-Digest": "digest"}
+# The constant head of a SubjectPublicKeyInfo of an Ed25519 key (RFC 8410, section 10.1): 32 bytes of key follow.
 _SPKI = bytes.fromhex("302a300506032b6570032100")
 _OWN_WORDS = {True: "accepted", False: "refused", None: "unverified"}
 _WORDS = {True: "pass", False: "fail", None: "unverified"}
@@ -40,7 +41,7 @@ def set_at(document: dict[str, Any], place: str, value: Any) -> None:
 
 
 def reshape_verdict(result: Mapping[str, Any], shape: Shape, content: bytes) -> dict[str, Any]:
-    """Return a result of verify or explain in the look.
+    """Return a result of verify or explain in the form of the variant.
 
     Args:
         result: The service's result.
@@ -106,7 +107,7 @@ def _errors(result: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
 
 
 def base(text: str, shape: Shape) -> Iterator[Place]:
-    """Yield where the signature base stands."""
+    """Yield the places of the signature base with its values."""
     forms: Mapping[str, Sequence[Place]] = {
         "text": (("signature_base", text), ("signing_base", text)),
         "canonical": (("canonical_signing_base", text),),
@@ -186,7 +187,7 @@ def _notes(notes: Sequence[str], shape: Shape) -> Iterator[Place]:
 
 
 def reshape_signed(result: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
-    """Return a result of sign in the look."""
+    """Return a result of sign in the form of the variant."""
     answer: dict[str, Any] = {}
     for place, value in (
         *_signed_request(result, shape),
@@ -209,6 +210,8 @@ def reshape_signed(result: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
 def _signed_request(result: Mapping[str, Any], shape: Shape) -> Iterator[Place]:
     names = ("method", "authority", "path", "scheme", "headers", "body_b64")
     fields: Mapping[str, Any] = result["headers"]
+    # Signing must return a correctly signed request and not a certain JSON form of one, so the same request is
+    # written in seven ways.
     url = f"{result['scheme']}://{result['authority']}{result['path']}"
     pairs = [[name, line] for name, value in fields.items() for line in (value if isinstance(value, list) else [value])]
     request = {"method": result["method"], "url": url, "body_b64": result["body_b64"]}

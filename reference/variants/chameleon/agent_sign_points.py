@@ -1,4 +1,4 @@
-"""The points of the agent's demo signatures, and the forms of a message that they share with the other bodies."""
+"""The open points of the agent's demo signatures, and the forms of a message that all bodies share."""
 
 from __future__ import annotations
 
@@ -39,24 +39,26 @@ def _at(name: str, place: str) -> dict[str, Any]:
 
 
 def _inside(shape: Shape) -> dict[str, Any]:
-    """Return the body of sign that has the request inside, in the form of the look."""
+    """Return the body of sign with the request inside, in the form of the variant."""
     return {"to_sign": _TO_SIGN[shape.agent_request]}
 
 
 POINTS = (
     Point(
+        # The parts of a request are demanded (6.5), and the nesting is open (6).
         "agent.sign-body",
         ("6",),
-        "the body of sign beside that of verify",
+        "the body of sign, compared with that of verify",
         (
             Choice("the same members"),
             Choice("the request inside", {"sign_body": "inside"}, binds={"agent.sign_body": _inside}),
         ),
     ),
     Point(
+        # Open point 7. A client needs the three fields that signing adds, wherever they are.
         "agent.sign-request",
         ("7",),
-        "where the signed request stands in an answer of sign",
+        "the place of the signed request in an answer of sign",
         (
             Choice("the whole answer"),
             Choice("signed_request, with pairs", {"sign_request": "pairs"}),
@@ -78,6 +80,7 @@ POINTS = (
         ),
     ),
     Point(
+        # Any of these forms carries the 32 bytes of the key (7, 15).
         "agent.sign-key",
         ("7", "15"),
         "form of the demo key",
@@ -91,9 +94,10 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 9421, 1.4: the application decides which components a signature must cover.
         "agent.sign-cover",
         ("RFC 9421",),
-        "what a demo signature covers beside the digest",
+        "components that a demo signature covers in addition to the digest",
         (
             Choice("method, authority, path, query"),
             Choice("method and target URI", {"sign_cover": "target"}),
@@ -102,6 +106,8 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 9421, 2.3: every parameter is optional. The suite verifies with the returned key, so `keyid` may be
+        # any text.
         "agent.sign-parameters",
         ("RFC 9421",),
         "parameters of a demo signature",
@@ -112,12 +118,14 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 9421, 4.1: the label is chosen by the signer and has no meaning.
         "agent.sign-label",
         ("RFC 9421",),
         "label of a demo signature",
         (Choice("sig"), Choice("sig1", {"sign_label": "sig1"}), Choice("demo-1", {"sign_label": "demo-1"})),
     ),
     Point(
+        # RFC 9530, section 5: sha-256 and sha-512 are the active algorithms, and a field may contain both.
         "agent.sign-digest",
         ("RFC 9530",),
         "algorithms of a demo request's digest",
@@ -128,6 +136,7 @@ POINTS = (
         ),
     ),
     Point(
+        # A private key must not be used and not be echoed. Refusing it and ignoring it both keep that (6.5).
         "agent.sign-offered-keys",
         ("6",),
         "the answer to a private key that the caller offers",

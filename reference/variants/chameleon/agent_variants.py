@@ -1,4 +1,4 @@
-"""How the look of the agent's calls gets into the service: around its skills, for HTTP and A2A alike."""
+"""Installation of the agent's variant around its skills, for HTTP and A2A."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from reference.web.http.exchange import Request
 
 _UNPARSABLE = frozenset({"malformed_signature_input", "malformed_signature"})
 _CALLS = ("/verify/rfc9421", "/verify/rfc9421/explain", "/verify/rfc9421/sign")
+# Types of errors as pydantic 1 names them. A target on an older framework answers with these.
 _OLD_WORDS = {
     "missing": "value_error.missing",
     "string_type": "type_error.str",
@@ -31,7 +32,7 @@ _OLD_WORDS = {
 
 
 def install(shape: Shape) -> None:
-    """Put the look of the skills into the service."""
+    """Install the variant of the skills in the service."""
     replace(Skill, "call", lambda call: _wrap_call(call, shape))
     if shape.agent_a2a != "task":
         replace(A2aServer, "_send", lambda send: _wrap_send(send, shape))
@@ -74,6 +75,7 @@ def _wrap_call(call: Callable[..., dict[str, Any]], shape: Shape) -> Callable[..
         result = call(self, own, moment)
         if self.id == agent_requests.SIGN:
             return agent_results.reshape_signed(result, shape)
+        # The service has judged the message first, so its faults are the same in both readings of C-08.
         if shape.agent_unparsable == 422 and _UNPARSABLE & set(result["error_codes"]):
             where = agent_requests.translate_place(["body", "headers"], shape)
             raise Unprocessable([{"loc": where, "msg": text, "type": "signature_header"} for text in result["errors"]])
@@ -95,7 +97,7 @@ def _wrap_send(send: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
 
 
 def edit(answer: Answer, shape: Shape) -> None:
-    """Change refusals: the items of a 422, errors of JSON-RPC, and the bodies of what is refused otherwise."""
+    """Change refusals: the items of a 422, errors of JSON-RPC, and the bodies of all other refusals."""
     document = answer.document
     if not isinstance(document, dict):
         return

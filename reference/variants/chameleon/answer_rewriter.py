@@ -1,4 +1,4 @@
-"""The layer around a whole service: what it sends is taken apart, edited, and sent in another spelling."""
+"""The ASGI layer around a service: it buffers each answer, edits it, and sends it in another notation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ReceivedRequest:
         method: Its method.
         path: Its path.
         query: Raw query without `?`.
-        parts: What was read of its body so far.
+        parts: The parts of its body that were read so far.
         headers: Its fields, by name in lower case.
     """
 
@@ -42,15 +42,16 @@ class ReceivedRequest:
         return b"".join(self.parts)
 
 
+# A context variable, because some seams are deep inside the service and have no request at hand.
 CURRENT_REQUEST: ContextVar[ReceivedRequest] = ContextVar("asked")
 
 
 @dataclass(slots=True)
 class Answer:
-    """An answer on its way out.
+    """An answer before it is sent.
 
     Attributes:
-        request: What it answers.
+        request: The request that it answers.
         status: HTTP status.
         headers: Fields as (name, value).
         body: Its bytes; None when it is a stream, of which only the head can be edited.
@@ -68,7 +69,7 @@ class Answer:
         return next((value for one, value in self.headers if one.lower() == name.lower()), None)
 
     def set_header(self, name: str, value: str | None) -> None:
-        """Set a header, or take it away with None."""
+        """Set a header, or remove it with None."""
         self.headers = [(one, told) for one, told in self.headers if one.lower() != name.lower()]
         if value is not None:
             self.headers.append((name, value))
@@ -84,15 +85,15 @@ Edit = Callable[[Answer], None]
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The layer.
+    """The ASGI layer.
 
     Attributes:
         app: The service.
         before: Edits of the answer's JSON and head, in order.
-        encode: How JSON is written; None leaves bytes as they are where nothing was edited.
+        encode: The writer of JSON.
         after: Edits of the head once the body is written.
-        elsewhere: Paths that the service knows by another name: from the one that is asked to its own.
-        own: Answers that the layer gives itself.
+        elsewhere: A function from the requested path to the service's path.
+        own: A function that returns an answer of the layer itself, or None.
     """
 
     app: AsgiApp
@@ -127,6 +128,8 @@ class Wire:
         await self.app(scope, receive_and_record, _BufferedAnswer(self, request, send))
 
     def _apply_edits(self, answer: Answer) -> Answer:
+        # JSON is edited before the body is written. Headers that depend on the body, such as a repeated challenge,
+        # are edited after.
         for edit in self.before:
             edit(answer)
         if answer.document is not ABSENT:
@@ -137,7 +140,7 @@ class Wire:
 
 
 class _BufferedAnswer:
-    """Holds an answer back until it is whole; a stream only until its head is known."""
+    """Buffers an answer until it is complete; of a stream, only the head is edited."""
 
     def __init__(self, wire: Wire, request: ReceivedRequest, send: Send) -> None:
         self._wire = wire
@@ -160,6 +163,7 @@ class _BufferedAnswer:
     async def _begin(self, message: Message) -> None:
         self._start = message
         answer = self._answer(None)
+        # A stream has no end to wait for. Its head is edited and its body passes unchanged.
         if answer.media_type == "text/event-stream":
             self._streams = True
             edited_answer = self._wire._apply_edits(answer)  # noqa: SLF001 - one pair
@@ -179,6 +183,7 @@ def _raw(headers: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 
 async def _send_whole(send: Send, answer: Answer) -> None:
     body = answer.body or b""
+    # RFC 9110: a HEAD answer, a 204 and a 304 have no content. A wrong Content-Length there breaks clients.
     bodiless = answer.request.method == "HEAD" or answer.status in {204, 304}
     answer.set_header("content-length", None if bodiless else str(len(body)))
     await send({"type": "http.response.start", "status": answer.status, "headers": _raw(answer.headers)})
@@ -195,7 +200,7 @@ def change_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def encoder(style: str) -> Callable[[Any], bytes]:
-    """Return how JSON is written: `compact`, `indented`, `reversed`, `escaped`, or with `fractions` of zero."""
+    """Return a writer of JSON: `compact`, `indented`, `reversed`, `escaped`, or with `fractions` of zero."""
     import json  # noqa: PLC0415 - its writer escapes and indents as orjson does not
 
     if style == "indented":
@@ -210,11 +215,12 @@ def encoder(style: str) -> Callable[[Any], bytes]:
 
 
 def _fractions(value: Any) -> Any:
-    """Return a value whose integers are written with a point, as a language whose numbers are all alike writes them."""
+    """Return a value whose integers are written with a point, as languages with one type of number write them."""
     if isinstance(value, Mapping):
         return {name: _fractions(member) for name, member in value.items()}
     if isinstance(value, list):
         return [_fractions(member) for member in value]
+    # Beyond 2^53 a float would be another number.
     whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
     return float(value) if whole else value
 

@@ -1,4 +1,4 @@
-"""Every point of the chameleon, and the pairs of values that no honest server has together."""
+"""Every point of the chameleon, and the pairs of values that exclude each other."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ POINTS: tuple[Point, ...] = (
 )
 _IN_BODY = ("member payable_receipt", "member proof.receipt", "in a list")
 
+# Points are drawn independently. A pair in this table would describe a server that cannot exist, so the second
+# value is replaced. Each reason is shown on the page of points.
 CONFLICTS = (
     Conflict(
         ("keys.kid", ("in the key set only", "nothing")),
@@ -57,11 +59,11 @@ CONFLICTS = (
         ("hub.audit-entry", ("without the MAC before it",)),
         ("hub.audit-recipe", ("jcs-without-mac", "sorted-json-without-mac")),
         "prev-jcs",
-        "a MAC covers the one before it, in the entry or beside it",
+        "a MAC covers the one before it, in the entry or in addition to it",
     ),
 )
 
 
 def draw_variant(seed: int) -> Variant:
-    """Return what a seed draws."""
+    """Return the variant of a seed."""
     return draw(POINTS, CONFLICTS, seed)

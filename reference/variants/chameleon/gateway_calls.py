@@ -1,4 +1,4 @@
-"""What may differ in the gateway's calls: names, codes, statuses, and what an answer holds beside what is stated."""
+"""Variants of the gateway's calls: names, codes, statuses, and further members of answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LABELS = {
 }
 
 
-# Keys of networks as a gateway of another make may have them, by the usual ones.
+# Other keys of networks, by the usual ones: the interface fixes separators and no complete list of names (C-02).
 OWN_NETWORKS = {
     "algorand_mainnet": "algo_main",
     "algorand_testnet": "algo_test",
@@ -52,7 +52,7 @@ def label_of(network: str) -> str:
 
 
 def install(shape: Shape) -> None:
-    """Put the look of calls into the service."""
+    """Install the variant of calls in the service."""
     replace(calls, "fit_model", lambda fitted: lambda model, value: fitted(model, _own(shape, model, value)))
     replace(payment_links, "fit_model", lambda fitted: lambda model, value: fitted(model, _with_wanted(shape, value)))
     forms: Mapping[str, Callable[[bytes], str]] = {
@@ -70,7 +70,7 @@ def install(shape: Shape) -> None:
 
 
 def _own(shape: Shape, model: type[Any], value: Any) -> Any:
-    """Return a body under the names that the service itself knows."""
+    """Return a body under the service's names."""
     if not isinstance(value, dict):
         return value
     if model is ReceiptVerifyRequest:
@@ -96,7 +96,7 @@ def _of_receipt(shape: Shape, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rename_members(value: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return an object with members under other names; what bore one of those names before is no member of it."""
+    """Return an object with members under other names; a member that already has such a name is dropped."""
     members = {name: member for name, member in value.items() if name not in names.values()}
     return {names.get(name, name): member for name, member in members.items()}
 
@@ -117,7 +117,7 @@ def _by_own_network(shape: Shape, value: Any) -> Any:
 
 
 def _in_own_currency(shape: Shape, value: Any) -> Any:
-    """Return a link's body with the look's code for USDC as the service knows it; the service's own is no code then."""
+    """Return a link's body with the variant's code for USDC replaced by the service's, which itself is refused then."""
     if shape.link_currency == _USDC or not isinstance(value, dict) or not isinstance(value.get("currency"), str):
         return value
     if value["currency"] == _USDC:
@@ -131,10 +131,12 @@ def _in_own_currency(shape: Shape, value: Any) -> Any:
 
 
 def _original(replay: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what hands out the first answer of a key, whatever body comes with the key."""
+    """Return a replay that gives the first answer of a key, whatever body comes with the key."""
 
     async def replay_first_answer(self: Idempotency, scope: Any, call: Any) -> Any:
         stored_answer = None if scope is None else await self._answers.get(scope, now=self._clock.now())
+        # C-12: one reading of the interface replays the original even for another body. The stored hash makes both
+        # bodies equal.
         if stored_answer is not None:
             call = changed(call, body=changed(call.body, hash=stored_answer.body_hash))
         return await replay(self, scope, call)
@@ -160,15 +162,17 @@ def _tenants_only(admit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def elsewhere(shape: Shape) -> Callable[[str], str]:
-    """Return what tells the service's own path of a path; its own one leads nowhere where the look has another."""
+    """Return a function from the variant's path to the service's path, which itself answers 404 then."""
     own_paths = {shape.jwks_path: "/.well-known/jwks.json", shape.openapi_path: "/openapi.json"}
     hidden_paths = {own for path, own in own_paths.items() if path != own}
     return lambda path: own_paths.get(path, "/nothing-here" if path in hidden_paths else path)
 
 
 def edit(answer: Answer, shape: Shape) -> None:
-    """Change an answer; those of the internal API stay as they are."""
+    """Change an answer, except answers of the internal API."""
     document, path = answer.document, answer.request.path
+    # The internal API belongs to the reference and not to the interface. The suite's harness uses it to prepare
+    # tenants.
     if path.startswith(_INTERNAL) or not isinstance(document, dict):
         return
     if answer.status >= 400:
@@ -235,7 +239,7 @@ CODES = (
 
 
 def receipt_code(code: str, form: str) -> str:
-    """Return one of the nine typed codes under the name of a look."""
+    """Return one of the nine typed codes under the variant's name."""
     if form == "kebab":
         return code.lower().replace("_", "-")
     return f"RV-{CODES.index(code) + 1:02}" if form == "numbered" and code in CODES else code
@@ -307,11 +311,12 @@ def _resource(resource: dict[str, Any], shape: Shape) -> dict[str, Any]:
 
 
 def _time(text: Any, shape: Shape) -> Any:
+    # RFC 3339 allows all of these for UTC.
     forms = {"offset": "+00:00", "fractions": ".000Z", "long fractions": ".000000+00:00"}
     return text.removesuffix("Z") + forms[shape.times] if isinstance(text, str) and shape.times in forms else text
 
 
-# The contract.
+# The OpenAPI document.
 
 
 def _contract(document: dict[str, Any], shape: Shape) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The points of the gateway's events."""
+"""The open points of the gateway's events."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _HEADER = "X-AcmePay-Signature"
 
 POINTS = (
     Point(
+        # The signature covers bytes, so a receiver must not depend on how the JSON is written.
         "gateway.event-json",
         ("WH-DELIV-04",),
         "how an event's JSON is written",
@@ -27,7 +28,7 @@ POINTS = (
     Point(
         "gateway.event-members",
         ("18",),
-        "members of an event beside those that are stated",
+        "members of an event in addition to those that are stated",
         (Choice("some"), Choice("none", {"event_members": "stated"}), Choice("more", {"event_members": "more"})),
     ),
     Point(
@@ -37,9 +38,10 @@ POINTS = (
         (Choice("1"), Choice("a day", {"event_version": "2026-11-01"}), Choice("v2-β", {"event_version": "v2-β"})),
     ),
     Point(
+        # The interface says "Unix time in seconds" and not of what. The few seconds stay within every tolerance.
         "gateway.event-created",
         ("WH-BODY-03",),
-        "moment that created tells",
+        "moment in created",
         (Choice("of the change"), Choice("a little earlier", {"event_created": -15})),
     ),
     Point(
@@ -76,6 +78,7 @@ POINTS = (
         (Choice("alone"), Choice("with its chain", {"event_asset": "with its chain"})),
     ),
     Point(
+        # Both cases name the same address, because EVM addresses are compared by their bytes (P-NW-04).
         "gateway.event-evm-case",
         ("WH-BODY-13",),
         "case of addresses and hashes of an EVM chain",
@@ -83,6 +86,8 @@ POINTS = (
         lane="base",
     ),
     Point(
+        # The interface writes the name with a placeholder for the service. HTTP compares names without regard to
+        # case.
         "gateway.event-header",
         ("16",),
         "name of the signature's header",
@@ -94,6 +99,8 @@ POINTS = (
         ),
     ),
     Point(
+        # Open point 16: the string under the signature is not stated. A receiver learns it from the operator, hence
+        # the binding.
         "gateway.event-signed",
         ("16",),
         "string under the signature",
@@ -103,6 +110,7 @@ POINTS = (
         ),
     ),
     Point(
+        # A secret with a prefix is often base64 behind it. Nothing on the wire shows which bytes are the key.
         "gateway.event-key",
         ("16",),
         "how a destination's secret is the key of its signatures",
@@ -112,6 +120,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The case of hexadecimal digits is not stated.
         "gateway.event-hex",
         ("WH-SIG-03",),
         "case of v1's digits",
@@ -147,12 +156,14 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 9112, 7.1: every recipient must be able to parse the chunked coding.
         "gateway.event-framing",
         ("31",),
         "framing of a delivery's body",
         (Choice("with its length"), Choice("in chunks", {"event_chunked": True})),
     ),
     Point(
+        # Delivery is at least once, and receivers deduplicate by `id` (P-WH-13).
         "gateway.event-twice",
         ("18",),
         "whether an event comes more than once to a receiver that answers",
@@ -165,6 +176,7 @@ POINTS = (
         (Choice("none"), Choice("link.closed", {"event_type_more": "link.closed"})),
     ),
     Point(
+        # The schedule is open (18), and nothing on the wire shows it in advance, so both choices are bound.
         "gateway.event-schedule",
         ("18",),
         "when a delivery that failed is tried again, and when one has failed",

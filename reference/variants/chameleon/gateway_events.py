@@ -1,4 +1,4 @@
-"""What may differ in the gateway's events: their JSON and members, their signature, how and how often they are sent."""
+"""Variants of the gateway's events: JSON and members, signature, and number of deliveries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Members = dict[str, Any]
 _A_MILLION = 1_000_000
 _STATED_MEMBERS = ("tenant_label", "chain", "asset", "amount_microunits", "amount_pretty", "tx_id", "payer_address")
 _NAMES = {"algorand": "algo", "base": "base-l2", "solana": "sol"}
-# Templates of what is signed, as a target profile writes them.
+# Templates of the signed string, in the notation of a target profile.
 SIGNED_TEMPLATES: Mapping[str, str] = {
     "time, full stop, body": "{t}.{body}",
     "time, body": "{t}{body}",
@@ -46,7 +46,7 @@ _OTHER_NAMES = {network.event: event_name(network.key) for network in NETWORKS.v
 
 
 def install(shape: Shape) -> None:
-    """Put the look of events into the service."""
+    """Install the variant of events in the service."""
     write = encoder(shape.event_json)
     replace(outbox, "event_body", lambda make: lambda *g, **n: write(_change_event(shape, orjson.loads(make(*g, **n)))))
     if shape.event_header:
@@ -70,7 +70,7 @@ def _v1(shape: Shape, secret: str, body: bytes, t: int) -> str:
 
 
 def _key(shape: Shape, secret: str) -> bytes:
-    """Return the secret's text, or what it decodes to behind its prefix."""
+    """Return the secret's text as bytes, or the bytes that the part behind its prefix decodes to."""
     if shape.event_key == "text":
         return secret.encode()
     text = secret.partition("_")[2]
@@ -115,7 +115,7 @@ def _pretty(shape: Shape, microunits: int, plain: str) -> str:
 
 
 class _Session:
-    """The dispatcher's session, whose requests look otherwise."""
+    """The dispatcher's HTTP session with the variant's headers and framing."""
 
     def __init__(self, session: Any, shape: Shape) -> None:
         self._session = session
@@ -137,7 +137,7 @@ class _Session:
 
 
 def _wrap_sent(shape: Shape, send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Return what sends more than one thing for an event: it again, or an event of another type before it."""
+    """Return a sender that also sends the event a second time, or an event of another type before it."""
 
     async def send_all(self: Dispatcher, delivery: ClaimedAttempt, sealed_secret: bytes) -> Any:
         for further_delivery in _further(shape, delivery):
@@ -151,6 +151,8 @@ def _further(shape: Shape, delivery: ClaimedAttempt) -> list[ClaimedAttempt]:
     deliveries = [delivery] if shape.event_twice else []
     if shape.event_type_more:
         event = orjson.loads(delivery.body)
+        # The id depends on destination and event, so that a retry of the further event has the same id, as P-WH-03
+        # demands.
         own = uuid.uuid5(uuid.UUID(delivery.destination_id), event["id"])
         other_event = {**event, "id": f"evt_{own}", "type": shape.event_type_more}
         deliveries.append(dataclasses.replace(delivery, body=orjson.dumps(other_event)))

@@ -1,4 +1,4 @@
-"""What may differ in the hosted checkout page: its markup, its numbers, its code, its words."""
+"""Variants of the hosted checkout page: markup, numbers, QR code and words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reference.variants.chameleon.answer_rewriter import Answer
 from reference.variants.chameleon.shape import Shape
 from reference.variants.seams import replace
 
-# A page of a table, without a script: it asks for itself again until it is paid.
+# A page with a table and without a script. It reloads itself until the link is paid.
 _TABLE = """\
 <!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Payment request</title>
 {% if state == "active" %}<meta http-equiv="refresh" content="2">{% endif %}</head>
@@ -34,7 +34,7 @@ _TABLE = """\
 {% elif state == "paid" %}<p>Transaction <code>{{ tx_id }}</code></p>{% endif %}
 </body></html>
 """
-# A page of a definition list whose address stands in groups.
+# A page with a definition list and without a script.
 _LIST = """\
 <!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{{ service }}</title></head>
 <body><main><section id="status-{{ state }}"><strong id="standing">{{ state_word }}</strong></section>
@@ -71,7 +71,7 @@ _WORDS = {"open": "Open", "unpaid": "Not paid yet"}
 
 
 def install(shape: Shape) -> None:
-    """Put the look of the page into the service."""
+    """Install the variant of the page in the service."""
     if shape.amount_text != "after":
         replace(page, "amount_pretty", lambda pretty: _amount(pretty, shape))
     if shape.state_words in _WORDS:
@@ -94,6 +94,7 @@ def _amount(pretty: Callable[..., str], shape: Shape) -> Callable[..., str]:
 def _with_template(init: Callable[..., None], shape: Shape) -> Callable[..., None]:
     def init_with_template(self: Page, *args: Any, **members: Any) -> None:
         init(self, *args, **members)
+        # Autoescape, as in the service: the label of a link is text of the tenant.
         environment = Environment(autoescape=True, undefined=StrictUndefined)
         environment.filters["code"] = str
         template = environment.from_string(_TABLE if shape.page == "table" else _LIST)
@@ -136,9 +137,11 @@ def _code(payload: str, token: str, kind: str) -> str:
 
 
 def edit(answer: Answer, shape: Shape) -> None:
-    """Name the page's media type as the look does, and let an embedded image be shown."""
+    """Set the page's media type, and allow an embedded image."""
     if answer.media_type != "text/html":
         return
     answer.set_header("Content-Type", shape.page_media)
+    # The service's policy forbids `data:` images. A browser would not show the embedded QR code without this
+    # change.
     if shape.page != "cards" and (policy := answer.header("content-security-policy")) is not None:
         answer.set_header("Content-Security-Policy", policy.replace("img-src 'self'", "img-src 'self' data:"))

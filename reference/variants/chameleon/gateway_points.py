@@ -1,4 +1,4 @@
-"""The points of the gateway."""
+"""The open points of the gateway."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def _selectors(shape: Shape) -> dict[str, str]:
 
 POINTS = (
     Point(
+        # RFC 9110, 15.3: 200, 201 and 202 are all a success.
         "gateway.create-status",
         ("25",),
         "success status of creating calls",
@@ -48,6 +49,7 @@ POINTS = (
         ),
     ),
     Point(
+        # Codes and statuses beyond the stated ones are open (19).
         "gateway.credential-status",
         ("19",),
         "status of a credential that is not accepted",
@@ -58,6 +60,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The interface says that an error is identified by a text in `error`. The full list of codes is open (19).
         "gateway.error-codes",
         ("19",),
         "names of the error codes",
@@ -69,12 +72,14 @@ POINTS = (
         ),
     ),
     Point(
+        # Unknown members must not disturb a client, and the stated two are enough for it.
         "gateway.error-context",
         ("19",),
-        "members of an error beside error and message",
+        "members of an error in addition to error and message",
         (Choice("some"), Choice("none", {"error_context": "none"}), Choice("more", {"error_context": "more"})),
     ),
     Point(
+        # Open point 11. OpenAPI shows the name, so half of the seeds leave it to the suite.
         "gateway.receipt-member",
         ("11",),
         "member that carries the receipt",
@@ -84,9 +89,11 @@ POINTS = (
         ),
     ),
     Point(
+        # Without this member the code PAYMENT_HASH_MISMATCH cannot occur, so the row about it is undecidable and
+        # not failed.
         "gateway.receipt-hash",
         ("11",),
-        "member that tells which payment's hash the caller of receipt verification expects",
+        "member with the payment hash that the caller of receipt verification expects",
         (
             *(
                 Choice(name, {"receipt_hash": name}, binds={"gateway.receipt_hash_member": name})
@@ -98,6 +105,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The interface demands nine typed codes and does not name them (20).
         "gateway.receipt-codes",
         ("20", "C-10"),
         "names of the nine typed codes",
@@ -114,6 +122,7 @@ POINTS = (
         ),
     ),
     Point(
+        # One of nine typed codes must be in the report. The report's shape is open (19, 20).
         "gateway.report",
         ("19", "20"),
         "shape of a verification's report",
@@ -124,6 +133,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The path is open (13). A path that is easy to find is not always bound, so the suite has to find it.
         "gateway.jwks-path",
         ("13",),
         "path of the key document",
@@ -138,6 +148,7 @@ POINTS = (
         ),
     ),
     Point(
+        # X-OAS-01 demands the document and no certain address.
         "gateway.openapi-path",
         ("X-OAS-01",),
         "path of the contract",
@@ -151,12 +162,14 @@ POINTS = (
         ),
     ),
     Point(
+        # Open point 17. A suite that sends no credentials would fail here for the wrong reason.
         "gateway.open-calls",
         ("17",),
         "whether verification and screening want a tenant's credentials",
         (Choice("no"), Choice("yes", {"open_calls": "tenants"})),
     ),
     Point(
+        # Body and response of screening are open (12), so bodies for the three verdicts must be bound.
         "gateway.screen-request",
         ("12",),
         "body of a screening",
@@ -169,7 +182,7 @@ POINTS = (
     Point(
         "gateway.screen-answer",
         ("12",),
-        "answer of a screening, and where its receipt stands",
+        "answer of a screening, and the place of its receipt",
         (
             Choice("flat", may_bind={"gateway.screen_receipt_member": "compliance_receipt_jws"}),
             Choice("nothing but the receipt", {"screen_answer": "receipt only"}),
@@ -177,12 +190,14 @@ POINTS = (
         ),
     ),
     Point(
+        # Open point 32. 451 is "Unavailable For Legal Reasons" (RFC 7725).
         "gateway.screen-status",
         ("32",),
         "status of a screening that ends in DENY",
         (Choice("200"), Choice("451", {"screen_status": 451})),
     ),
     Point(
+        # Members of a resource are open (2), and nothing but the operator can say which body creates one.
         "gateway.resource",
         ("2",),
         "body and answer of a resource's creation",
@@ -206,10 +221,11 @@ POINTS = (
     Point(
         "gateway.link-members",
         ("1",),
-        "members of a link's answer beside the five",
+        "members of a link's answer in addition to the five",
         (Choice("some"), Choice("none", {"link_members": "few"}), Choice("more", {"link_members": "more"})),
     ),
     Point(
+        # A deployment may demand more members than the interface names (1).
         "gateway.link-wants",
         ("1",),
         "further members that a link's creation demands",
@@ -225,6 +241,7 @@ POINTS = (
         (Choice("USDC"), Choice("USDCOIN", {"link_currency": "USDCOIN"}, binds={"gateway.currency": "USDCOIN"})),
     ),
     Point(
+        # C-02: the separators are fixed and the complete set of names is open.
         "gateway.network-keys",
         ("1", "C-02"),
         "keys by which a link's creation names networks",
@@ -238,6 +255,7 @@ POINTS = (
         ),
     ),
     Point(
+        # GW-LINK-17 asks that a token cannot be guessed. All three forms carry 128 bits.
         "gateway.link-token",
         ("GW-LINK-17",),
         "form of a link's token",
@@ -248,12 +266,14 @@ POINTS = (
         ),
     ),
     Point(
+        # Open point 26. The suite reads `expires_at` and must not assume a day.
         "gateway.link-lifetime",
         ("26",),
         "lifetime of a link if the request names none",
         (Choice("86400 s"), Choice("7200 s", settings={"WP_LINK_TTL_DEFAULT": "7200"})),
     ),
     Point(
+        # RFC 3339, 5.6: the offset may be numeric and a fraction may follow.
         "gateway.times",
         ("1",),
         "spelling of UTC times",
@@ -281,6 +301,7 @@ POINTS = (
         ),
     ),
     Point(
+        # C-12: a refusal by 409 or 422, or the original answer, can each be read from the interface.
         "gateway.idempotency-conflict",
         ("C-12",),
         "the same Idempotency-Key with another body",
@@ -291,18 +312,22 @@ POINTS = (
         ),
     ),
     Point(
+        # C-12: the same stored answer with and without a mark is a replay.
         "gateway.replay-header",
         ("C-12",),
         "whether a replayed answer says that it is one",
         (Choice("yes"), Choice("no", {"replay_header": False})),
     ),
     Point(
+        # C-09: both forms let 60 calls at once pass and refuse more than 360 in a minute.
         "gateway.tenant-limit",
         ("C-09",),
         "what 300 a minute with a burst of 60 means",
         (Choice("a bucket"), Choice("a window", {"tenant_limit": "window"})),
     ),
     Point(
+        # C-13 and open point 8. Selectors are bound on half of the seeds; on the others the suite finds the values
+        # in the text.
         "gateway.page",
         ("8", "C-13"),
         "markup of the checkout page",
@@ -313,6 +338,7 @@ POINTS = (
         ),
     ),
     Point(
+        # GW-CHK-02 demands a code that can be scanned. The suite has to render each kind.
         "gateway.qr",
         ("GW-CHK-02",),
         "kind of the QR code's image, on pages that are not the reference's own",
@@ -323,6 +349,7 @@ POINTS = (
         ),
     ),
     Point(
+        # People write amounts in these ways. A check that compares characters would fail honest pages.
         "gateway.amount-text",
         ("GW-CHK-04",),
         "how the page writes the amount",
@@ -333,6 +360,7 @@ POINTS = (
         ),
     ),
     Point(
+        # Names of states are open (8), and a page writes them for people.
         "gateway.state-words",
         ("8",),
         "the page's word for a link that waits for its payment",
@@ -349,6 +377,7 @@ POINTS = (
         (Choice("with a charset"), Choice("without", {"page_media": "text/html"})),
     ),
     Point(
+        # RFC 9110, 15.5.5 and 15.5.11: 404 and 410 both say that the resource does not exist.
         "gateway.unknown-token",
         ("19",),
         "status for an unknown checkout token",

@@ -1,10 +1,10 @@
-"""The points of HTTP, JSON and keys, which are open on every surface."""
+"""The open points of HTTP, JSON and keys, on every surface."""
 
 from __future__ import annotations
 
 from reference.variants.chameleon.points import Choice, Point
 
-# A console command's name is fixed when it is installed.
+# The name of a console command is fixed when it is installed. So it keeps its word even if the service has another one.
 _CONSOLES = {
     "addons.federation_validator.console": "weldproof-federation-validator",
     "addons.zkp_receipt.console": "weldproof-zkp-receipt",
@@ -14,6 +14,7 @@ _NAMED_OTHERWISE = {"CP-CONF-08": "the commands that are installed are called we
 
 POINTS = (
     Point(
+        # P-SW-01: the word is a setting of the operator. Headers, kinds and hash prefixes follow from it.
         "http.service-word",
         ("16",),
         "the word of the deployment: kinds, hash prefixes, names in documents",
@@ -34,6 +35,8 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 8259 leaves white space, order of members and escapes open. A number is meant by its value, so 5 and
+        # 5.0 are equal (P-CV-05).
         "http.json-style",
         ("RFC 8259",),
         "white space, order of members, escapes and whole numbers of every JSON body",
@@ -46,6 +49,7 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 9110, 5.1: field names are case-insensitive.
         "http.header-case",
         ("31", "RFC 9110"),
         "letter case of header names",
@@ -56,6 +60,8 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 9110, 8.3.1: type, subtype and parameter names are case-insensitive. RFC 8259, section 11: a charset
+        # has no effect on JSON.
         "http.media-type",
         ("31", "RFC 9110"),
         "spelling of application/json and its parameters",
@@ -66,6 +72,7 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 9110, 5.1: a recipient ignores fields that it does not recognise. Proxies add some.
         "http.further-headers",
         ("31",),
         "headers that say nothing to the interface",
@@ -85,12 +92,14 @@ POINTS = (
         ),
     ),
     Point(
+        # CORS is a rule for browsers. The interface leaves it open (31).
         "http.cors",
         ("31",),
         "whether answers allow scripts of other origins",
         (Choice("any origin"), Choice("none", {"cors": "none"})),
     ),
     Point(
+        # HEAD and OPTIONS are open (31). 405 is what many frameworks answer by default.
         "http.options",
         ("31",),
         "the answer to OPTIONS",
@@ -98,15 +107,17 @@ POINTS = (
     ),
     Point("http.head", ("31",), "the answer to HEAD", (Choice("as GET"), Choice("405", {"head": "405"}))),
     Point(
+        # RFC 9110, 10.2.3: seconds or an HTTP date.
         "http.retry-after",
         ("19", "24", "RFC 9110"),
         "form of Retry-After, which RFC 9110 allows in two",
         (Choice("seconds"), Choice("HTTP date", {"retry_after": "date"})),
     ),
     Point(
+        # The interface demands 429 and Retry-After. The three `X-RateLimit` headers are those of deployed services.
         "http.rate-headers",
         ("24",),
-        "headers that tell of limits",
+        "headers that report limits",
         (
             Choice("X-RateLimit-*"),
             Choice("none", {"rate_headers": "none"}),
@@ -114,6 +125,7 @@ POINTS = (
         ),
     ),
     Point(
+        # P-CV-11: the interface demands the header of the gateway, and its form is open.
         "http.request-id",
         ("31",),
         "form of X-Request-Id",
@@ -124,9 +136,11 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 7515, 4.1.4: `kid` is optional and its structure is not specified. RFC 7517, 4.5 says the same of a
+        # key.
         "keys.kid",
         ("15", "C-11"),
-        "what names the signing key, in the key set and in the heads of signatures",
+        "the name of the signing key, in the key set and in the heads of signatures",
         (
             Choice("a digest of the key"),
             Choice("a label", {"kid": "labelled"}),
@@ -136,9 +150,10 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 7517, 5: keys of types that a reader does not understand are ignored. So a P-256 key may come first.
         "keys.jwks",
         ("15",),
-        "which other keys stand in the key set, and where",
+        "other keys in the key set, and their place",
         (
             Choice("none"),
             Choice("a retired one and a P-256 one after", {"jwks": "others after"}),
@@ -146,9 +161,10 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 7517, 4: members that are not understood are ignored.
         "keys.jwk-members",
         ("15",),
-        "members of a key beside those of RFC 8037",
+        "members of a key in addition to those of RFC 8037",
         (
             Choice("use"),
             Choice("alg and use", {"jwk_members": "alg"}),
@@ -156,6 +172,7 @@ POINTS = (
         ),
     ),
     Point(
+        # DID Core 1.0 allows relative URLs (3.2.2), embedded verification methods (5.3) and other types of keys.
         "keys.did-document",
         ("15",),
         "how the DID document writes its keys",
@@ -175,9 +192,11 @@ POINTS = (
         (Choice("registered ones"), Choice("application/json", {"key_media_type": "json"})),
     ),
     Point(
+        # RFC 9864 registers `Ed25519` next to `EdDSA`. RFC 7515: `typ` and `cty` are optional, and unknown members
+        # are ignored.
         "keys.jws-header",
         ("4", "15"),
-        "members of a signature's head beside kid",
+        "members of a signature's head in addition to kid",
         (
             Choice("alg EdDSA, typ JWT"),
             Choice("alg Ed25519", {"jws_header": {"alg": "Ed25519"}}),

@@ -1,4 +1,4 @@
-"""What may differ in the HTTP of every answer, whatever it says."""
+"""Variants of HTTP in every answer: headers, media type, OPTIONS and HEAD."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIMITS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
 
 
 def head_edits(shape: Shape) -> list[Edit]:
-    """Return the edits of the head that are made once the body stands."""
+    """Return the edits of the head that follow after the body is written."""
     return [
         lambda answer: _retry_after(answer, shape),
         _date,
@@ -37,7 +37,9 @@ def _retry_after(answer: Answer, shape: Shape) -> None:
 
 
 def _date(answer: Answer) -> None:
-    """Date the answer by the service's own clock, which is the one that its Retry-After is by."""
+    """Date the answer by the service's clock."""
+    # `Retry-After` as a date is made from this clock. A client that compares it with `Date` must see the difference
+    # in seconds that the service meant.
     answer.set_header("Date", formatdate(_CLOCK.seconds(), usegmt=True))
 
 
@@ -84,7 +86,7 @@ def _spell_headers(answer: Answer, shape: Shape) -> None:
 
 
 def own_answer(request: ReceivedRequest, shape: Shape) -> Answer | None:
-    """Return what a look answers to OPTIONS and HEAD by itself, or None."""
+    """Return the variant's answer to OPTIONS or HEAD, or None if the service answers."""
     if request.method == "OPTIONS" and shape.options == "405":
         return _refuse_method(request)
     if request.method == "OPTIONS" and shape.options == "200":

@@ -1,4 +1,4 @@
-"""What may differ in the answers of the control plane: statuses, errors, health and posture."""
+"""Variants of the control plane's answers: statuses, errors, health and posture."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEALTH_AT: Mapping[str, Mapping[str, str]] = {
     "beside": {"issuers": "issuer_count", "services": "service_count"},
     "words": {"issuers": "trusted", "services": "bridged"},
 }
-# Where each form of the posture has a service's name; one has none.
+# The place of a service's name in each form of the posture. The form `addresses` has none.
 NAME_AT: Mapping[str, str] = {
     "list": "services.name",
     "by name": "services.*",
@@ -27,7 +27,7 @@ _MORE = {"tags": [], "attempts": 1, "links": {"documentation": "https://docs.inv
 
 
 def healthy_at(shape: Shape) -> str:
-    """Return where the posture says that a service is healthy."""
+    """Return the place of a service's health in the posture."""
     above = NAME_AT[shape.hub_posture].removesuffix("name")
     above = above if not above or above.endswith(".") else above + "."
     return above + _WORD_AT[shape.hub_health_word]
@@ -52,6 +52,7 @@ def edit(answer: Answer, shape: Shape) -> None:
 def refuse(answer: Answer, shape: Shape) -> None:
     """Give a refusal its status and its body."""
     if answer.status == 401:
+        # RFC 9110, 15.5.2: a 401 must carry a challenge. A 403 needs none, so it is removed there.
         answer.set_header("WWW-Authenticate", shape.hub_challenge)
         wrong = "authorization" in answer.request.headers
         if shape.hub_credential_status == "403" or (shape.hub_credential_status == "401 and 403" and wrong):
@@ -147,7 +148,7 @@ def _posture(posture: dict[str, Any], shape: Shape) -> Any:
 
 
 def _record(service: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    """Return a service's record; `base_url` is always in the one that it is made of."""
+    """Return a service's record in the form of the variant."""
     healthy = service["healthy"]
     words: Mapping[str, dict[str, Any]] = {
         "healthy": {"healthy": healthy},
@@ -162,6 +163,7 @@ def _record(service: dict[str, Any], shape: Shape) -> dict[str, Any]:
         record |= _MORE
     if shape.hub_posture == "addresses":
         del record["name"]
+        # `base_url` is present in every record, because the seam `_with_address` asks for it.
         record["address"] = service["base_url"] + service["health_path"]
     elif shape.hub_posture_members == "some":
         record["health_path"] = service["health_path"]

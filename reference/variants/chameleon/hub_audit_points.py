@@ -1,4 +1,4 @@
-"""The points of the control plane's audit log."""
+"""The open points of the control plane's audit log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from reference.variants.chameleon.points import Choice, Point
 from reference.variants.chameleon.shape import Shape
 
-# What each form of an entry calls its members; what it does not name it does not tell.
+# The names of members in each form of an entry. A member without a name is left out.
 NAMES: Mapping[str, Mapping[str, str]] = {
     "flat": {name: name for name in ("seq", "ts_ms", "actor", "action", "subject", "payload", "prev_mac", "mac")},
     "words": {
@@ -34,14 +34,14 @@ NAMES: Mapping[str, Mapping[str, str]] = {
 
 
 def _chain(shape: Shape) -> dict[str, Any]:
-    """Return how a log is made, as an operator tells it."""
+    """Return the description of the log's chain that an operator writes into the profile."""
     names = NAMES[shape.audit_entry]
     chain = {"mac": names["mac"], "recipe": shape.audit_recipe, "key": shape.audit_key, "genesis": shape.audit_genesis}
     return chain | {name: names[one] for name, one in (("seq", "seq"), ("prev", "prev_mac")) if one in names}
 
 
-# A profile names members of an entry, none of the objects in it.
-_IN_OBJECTS = dict.fromkeys(("CP-AUDIT-05", "CP-AUDIT-07"), "the profile cannot name a MAC that stands in an object")
+# A profile names members of an entry, and cannot name members of objects in it.
+_IN_OBJECTS = dict.fromkeys(("CP-AUDIT-05", "CP-AUDIT-07"), "the profile cannot name a MAC inside an object")
 _MAY = {"hub.audit_chain": _chain}
 _FIRST = {"hub.audit_page": "after={seq}&limit=1000"}
 
@@ -49,7 +49,7 @@ POINTS = (
     Point(
         "hub.audit-document",
         ("28",),
-        "where the entries stand in the log's document",
+        "the place of the entries in the log's document",
         (
             Choice("entries", may_bind={"hub.audit_entries_at": "entries"}),
             Choice("log", {"audit_document": "log"}, may_bind={"hub.audit_entries_at": "log"}),
@@ -60,6 +60,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The interface demands a log and no order. The parameter of a page can only be bound for the first choice.
         "hub.audit-order",
         ("28",),
         "order of the entries",
@@ -102,6 +103,8 @@ POINTS = (
         ),
     ),
     Point(
+        # Key and algorithm of the chain are open (29). The suite recomputes the chain only if an operator describes
+        # it.
         "hub.audit-recipe",
         ("29",),
         "what an entry's MAC covers, and how that is written",
@@ -119,6 +122,7 @@ POINTS = (
         (Choice("hex"), Choice("as it stands", {"audit_key": "text"})),
     ),
     Point(
+        # The first entry needs some value in place of a previous MAC, and the interface names none.
         "hub.audit-genesis",
         ("29",),
         "the MAC before the first entry",
@@ -145,9 +149,10 @@ POINTS = (
         (Choice("no"), Choice("yes", {"audit_starts": True})),
     ),
     Point(
+        # CP-AUDIT-02 is about changes of trust. Whether registering a service is one can be read either way.
         "hub.audit-services",
         ("28", "CP-AUDIT-02"),
-        "whether registrations of services stand in the log, which is of trust changes",
+        "whether registrations of services are in the log, which is about changes of trust",
         (Choice("yes"), Choice("no", {"audit_services": False})),
     ),
 )

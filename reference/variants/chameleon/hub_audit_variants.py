@@ -1,8 +1,4 @@
-"""What may differ in the audit log: its document, its entries, and how they are chained.
-
-MACs are made of entries as they are shown, when they are written: a log that made them as it is read would hide what
-was done to it meanwhile.
-"""
+"""Variants of the audit log: its document, its entries, and their chain."""
 
 from __future__ import annotations
 
@@ -38,7 +34,9 @@ _SENTENCES = (
 
 
 def install(shape: Shape) -> None:
-    """Put the look of the log into the service."""
+    """Install the variant of the log in the service."""
+    # MACs are computed over entries as the variant shows them, at the time they are written. A log that computed
+    # them when it is read would hide changes that were made in between.
     replace(audit_log, "follow", lambda _: lambda head, key, **told: _seal_entry(head, key, shape, **told))
     replace(audit_chain, "_is_sealed", lambda _: lambda key, row: _is_sealed(key, row, shape))
     if not shape.audit_services:
@@ -51,7 +49,7 @@ def install(shape: Shape) -> None:
 
 
 def show_entry(entry: Entry, shape: Shape) -> dict[str, Any]:
-    """Return an entry as a look shows it."""
+    """Return an entry in the form of the variant."""
     members: dict[str, Any] = {
         **entry.wire(),
         "ts_ms": _time(entry.ts_ms, shape),
@@ -95,11 +93,11 @@ def _spell_mac(mac: str, shape: Shape) -> str:
         return mac.upper()
     if shape.audit_mac == "base64url" and _HEX.fullmatch(mac):
         return base64.urlsafe_b64encode(bytes.fromhex(mac)).decode().rstrip("=")
-    return mac  # also a value that another program wrote there
+    return mac  # another program may have written any text there
 
 
 def mac_of(entry: Entry, key: bytes, shape: Shape) -> str:
-    """Return the MAC that an entry should have, in lower-case hex; its own does not matter."""
+    """Return the MAC that an entry should have, in lower-case hex, whatever MAC it has."""
     write = _write_sorted_json if shape.audit_recipe.startswith("sorted-json") else canonicalise
     if shape.audit_recipe.endswith("-without-mac"):
         covered_bytes = write(_without(show_entry(entry, shape), shape, "mac"))
@@ -137,11 +135,11 @@ def _is_sealed(key: bytes, row: StoredEntry, shape: Shape) -> bool:
     return mac_of(entry, key, shape) == entry.mac
 
 
-# What stands in the log.
+# Which changes are in the log.
 
 
 def _quiet(change: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a change of trust of which registrations of services leave no entry."""
+    """Return a `change` that writes no entry for registrations of services."""
 
     async def change_quietly(self: AuditLog, decide: Callable[[int], Any], **by: Any) -> Any:
         async def apart(now: int) -> Any:
@@ -150,7 +148,8 @@ def _quiet(change: Callable[..., Any]) -> Callable[..., Any]:
                 if plan is None or not _is_of_a_service(plan):
                     return outcome, plan
                 try:
-                    # Services keep the order of their registration by a number that an entry would have given.
+                    # Services are listed in the order of their registration, by the number of its entry. Without an
+                    # entry the time in microseconds takes that place.
                     await self._audit._database.change_all(plan.change(time.time_ns() // 1000))  # noqa: SLF001 - a seam
                 except (DuplicateKey, RowNotFound):
                     continue
@@ -166,7 +165,7 @@ def _is_of_a_service(plan: Planned) -> bool:
 
 
 def _wrap_prepare(prepare: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
-    """Return a start that leaves an entry of its own."""
+    """Return a `prepare` that writes an entry at each start."""
 
     async def prepare_and_record(self: AuditLog) -> None:
         await prepare(self)
@@ -188,7 +187,7 @@ def _wrap_prepare(prepare: Callable[..., Any], shape: Shape) -> Callable[..., An
 
 
 def edit(answer: Answer, shape: Shape) -> None:
-    """Give the log's document another shape."""
+    """Change the log's document."""
     log = answer.document
     if answer.request.path != AUDIT or answer.status != 200 or not isinstance(log, dict):
         return

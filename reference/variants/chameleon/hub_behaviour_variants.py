@@ -1,4 +1,4 @@
-"""How the look of the control plane's manners gets into the service: what it takes, keeps, asks and publishes."""
+"""Installation of the control plane's variant: requests, stored records, health polls and key documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _REVOKED_KEYS: list[dict[str, Any]] = []
 
 
 def install(shape: Shape) -> None:
-    """Put the manners of a look into the service."""
+    """Install the variant of the control plane's behaviour."""
     hub_audit_variants.install(shape)
     replace(posture, "_shown", _with_address)
     if shape.hub_service_request != "base_url":
@@ -59,7 +59,7 @@ def _with_address(show: Callable[..., dict[str, Any]]) -> Callable[..., dict[str
 
 
 def _own(model: type[Any], body: bytes, shape: Shape) -> bytes:
-    """Return the body of a registration in the hub's own form; an invalid body is unchanged, and the hub refuses it."""
+    """Return a registration in the control plane's form; an invalid body is returned unchanged and refused later."""
     if model is not NewService:
         return body
     try:
@@ -70,7 +70,7 @@ def _own(model: type[Any], body: bytes, shape: Shape) -> bytes:
 
 
 def own_record(record: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
-    """Return what a registration says, by the service's own names."""
+    """Return a registration under the service's names."""
     if shape.hub_service_request == "url":
         return _drop_absent({"name": record.get("name"), "base_url": record.get("url")})
     if shape.hub_service_request == "health_url":
@@ -115,6 +115,8 @@ def _wrap_register(register: Callable[..., Any], shape: Shape) -> Callable[..., 
         request: NewIssuer = call.content
         known_issuer = await self._issuers.get(request.did)
         if known_issuer is not None:
+            # CP-ISSUER-09 leaves open what a second key of an issuer does. A 409 keeps the first key until it is
+            # revoked.
             alike = known_issuer.public_key_b64 == request.public_key_b64
             if (shape.hub_known_issuer if alike else shape.hub_other_key) == "409":
                 raise Refused(409, "conflict", "This issuer is there already")
@@ -144,8 +146,10 @@ def _wrap_revoke(revoke: Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def _look_in_rounds(self: HealthBoard, addresses: Sequence[str]) -> Mapping[str, Seen]:
-    """Return what the last round found, and begin the next one; in the first one nothing was asked yet."""
+    """Return the results of the last round of health polls, and start the next round."""
     last: dict[str, Seen] = self.__dict__.setdefault("_of_the_last_round", {})
+    # In the first round nothing was asked yet, so each service is reported as not asked. A posture that is read at
+    # once must not wait for the polls.
     observations = {address: last.get(address, Seen(_NOT_YET, self._clock.now())) for address in addresses}
     for address in observations:
         if address not in self._running:

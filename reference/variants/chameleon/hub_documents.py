@@ -1,4 +1,4 @@
-"""What may differ in the control plane's and the addons' OpenAPI documents."""
+"""Variants of the OpenAPI documents of control plane and addons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPENAPI = "/openapi.json"
 
 
 def elsewhere(shape: Shape) -> Callable[[str], str]:
-    """Return what tells the service's own path of a path; its own one leads nowhere where the look has another."""
+    """Return a function from the variant's path to the service's path, which itself answers 404 then."""
     if shape.hub_openapi_path == OPENAPI:
         return str
     own_paths = {shape.hub_openapi_path: OPENAPI, OPENAPI: "/nothing-here"}
@@ -21,11 +21,12 @@ def elsewhere(shape: Shape) -> Callable[[str], str]:
 
 
 def edit(answer: Answer, shape: Shape) -> None:
-    """Let the control plane's contract promise what its look keeps."""
+    """Change the control plane's OpenAPI document so that it describes the variant."""
     if not _is_contract(answer, shape.hub_openapi_path):
         return
     document = loosen_contract(answer.document)
     paths: dict[str, Any] = document["paths"]
+    # X-OAS-01: an operation in the document must work, so operations that the variant lacks are taken out.
     if not shape.hub_service_removal:
         paths.pop("/v1/services/{name}", None)
     if shape.hub_service_request != "base_url":
@@ -38,7 +39,7 @@ def edit(answer: Answer, shape: Shape) -> None:
 
 
 def edit_of_an_addon(answer: Answer) -> None:
-    """Let an addon's contract promise what its look keeps."""
+    """Change an addon's OpenAPI document so that it describes the variant."""
     if _is_contract(answer, OPENAPI):
         loosen_contract(answer.document)
 

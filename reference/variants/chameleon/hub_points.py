@@ -1,4 +1,4 @@
-"""The points of the control plane's calls and documents."""
+"""The open points of the control plane's calls and documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reference.variants.chameleon.shape import Shape
 
 
 def _posture(form: str, name: str, sets: dict[str, Any]) -> Choice:
-    """Return a form of the posture, with the places that an operator may tell of it."""
+    """Return a form of the posture, with the places that an operator may bind."""
     if form not in NAME_AT:
         return Choice(name, sets)
     places = {"hub.posture_name_at": NAME_AT[form], "hub.posture_healthy_at": _healthy_at}
@@ -23,6 +23,7 @@ def _healthy_at(shape: Shape) -> str:
 
 POINTS = (
     Point(
+        # Error bodies of the control plane are open (21).
         "hub.errors",
         ("21",),
         "bodies of errors",
@@ -34,6 +35,8 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 9110: 401 for missing or invalid credentials, 403 for insufficient ones. Deployed servers use both for
+        # a wrong token.
         "hub.credential-status",
         ("21", "CP-AUTH-01"),
         "status of an admin call that has no token, or a wrong one",
@@ -44,6 +47,7 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 9110, 11.6.1: a challenge may have parameters, and several challenges may be in one field.
         "hub.challenge",
         ("RFC 9110", "21"),
         "the challenge that goes with a 401",
@@ -54,6 +58,8 @@ POINTS = (
         ),
     ),
     Point(
+        # Success statuses of creating calls are open (25). 200 for an existing record is what idempotent
+        # registrations answer.
         "hub.create-status",
         ("25",),
         "success status of a registration",
@@ -65,6 +71,7 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 9110, 9.3.5: a successful DELETE answers 202, 204 or 200.
         "hub.delete-answer",
         ("25", "CP-ISSUER-03"),
         "the answer to a revocation",
@@ -75,18 +82,21 @@ POINTS = (
         ),
     ),
     Point(
+        # A DELETE is idempotent (RFC 9110, 9.2.2), so a success for an unknown DID is a valid answer.
         "hub.unknown-did",
         ("21", "CP-ISSUER-08"),
         "the answer to the revocation of an issuer that is not there",
         (Choice("404"), Choice("410", {"hub_unknown": "410"}), Choice("as of one that is", {"hub_unknown": "done"})),
     ),
     Point(
+        # RFC 9110, 15.5.1 and 15.5.21: 400 and 422 both refuse a body.
         "hub.bad-body-status",
         ("21", "CP-ISSUER-05"),
         "status for a body that registers nothing",
         (Choice("422"), Choice("400", {"hub_bad_body": 400})),
     ),
     Point(
+        # The second registration changes nothing, so a success and a conflict are both true of it.
         "hub.known-issuer",
         ("25", "CP-ISSUER-01"),
         "registering an issuer that is there with this key",
@@ -109,6 +119,7 @@ POINTS = (
         ),
     ),
     Point(
+        # Members of the service record are open (3).
         "hub.service-body",
         ("3",),
         "body of a service's registration",
@@ -156,6 +167,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The interface names registration and no removal (3).
         "hub.service-removal",
         ("3",),
         "whether a service can be removed, and by which call",
@@ -165,6 +177,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The shape of health and posture is open (28). Words that say little must be bound.
         "hub.health",
         ("28",),
         "the health document, and what its counts are called",
@@ -180,6 +193,8 @@ POINTS = (
         ),
     ),
     Point(
+        # The form without names shows services by address only. The suite must match them by the address that it
+        # registered.
         "hub.posture",
         ("28",),
         "shape of the posture",
@@ -223,12 +238,15 @@ POINTS = (
         ),
     ),
     Point(
+        # CP-SVC-03 asks that health is polled. When that happens is open.
         "hub.polls",
         ("28", "CP-SVC-03"),
         "when the health of a service is asked for",
         (Choice("when the posture is read"), Choice("beforehand, in rounds", {"hub_polls": "in rounds"})),
     ),
     Point(
+        # A verifier counts only entries with status `active` (8.2), so a revoked key in the list must not be
+        # trusted.
         "hub.atb-keys",
         ("CP-TRUST-05", "CP-TRUST-06"),
         "members and records of atb-keys.json beyond the keys that are trusted",
@@ -240,12 +258,14 @@ POINTS = (
         ),
     ),
     Point(
+        # RFC 9110, 8.8.3: tags are optional, and a weak one is enough for If-None-Match.
         "hub.entity-tags",
         ("31", "RFC 9110"),
         "entity tags of documents",
         (Choice("strong"), Choice("weak", {"hub_tags": "weak"}), Choice("none", {"hub_tags": "none"})),
     ),
     Point(
+        # X-OAS-01 demands the document and no certain address.
         "hub.openapi-path",
         ("X-OAS-01",),
         "address of the OpenAPI document",
@@ -262,7 +282,7 @@ POINTS = (
     Point(
         "hub.openapi",
         ("X-OAS-01",),
-        "what the OpenAPI document says beside its operations",
+        "content of the OpenAPI document in addition to its operations",
         (Choice("servers and tags"), Choice("nothing", {"hub_openapi": "bare"})),
     ),
 )

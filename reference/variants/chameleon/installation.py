@@ -1,4 +1,4 @@
-"""How a whole look is put into one service."""
+"""Installation of a whole variant in one service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reference.web.servers import serving
 
 
 def install(shape: Shape, surface: str) -> None:
-    """Put a look into the service `reference.SURFACE` that this process is about to run."""
+    """Install a variant in the service `reference.SURFACE` that this process is about to run."""
     key_variants.install(shape, surface)
     if surface != "control_plane":
         join_variants.install(shape)
@@ -33,7 +33,7 @@ def install(shape: Shape, surface: str) -> None:
 
         return open_variant
 
-    # A look dates its answers itself, so it is served by the server that it keeps from doing so, whichever is chosen.
+    # A variant writes `Date` itself. So it always runs on the server whose date header can be switched off.
     Config.include_date_header = False
     replace(serving, "run", lambda run: lambda build, fd, _: run(wrap_build(build), fd))
 
@@ -50,6 +50,8 @@ def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
 
         for module in (rail_documents, rail_challenge, rail_paid, a2a_variants):
             module.install(shape)
+        # `rail_paid.edit` is first: it seals a paid answer, whose bytes are hashed in the receipt, before another
+        # edit touches it.
         edits = (rail_paid.edit, rail_documents.edit, rail_challenge.edit, rail_paid.edit_refusal, a2a_variants.edit)
         return [_of(one, shape) for one in edits], [
             _of(rail_challenge.repeat_in_header, shape),
@@ -92,7 +94,7 @@ def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
 
 
 def elsewhere(shape: Shape, surface: str) -> Callable[[str], str]:
-    """Return what tells a service's own path of a path."""
+    """Return a function from the variant's path to the service's path."""
     if surface == "agent":
         from reference.variants.chameleon import agent_documents  # noqa: PLC0415 - one surface a process
 

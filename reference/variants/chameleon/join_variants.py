@@ -1,4 +1,4 @@
-"""What may differ in how a service joins the hub: the order of its calls, their headers, and its registration."""
+"""Variants of joining the control plane: order of the calls, their headers, and the registration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference.web.control_plane_link.link import HubLink
 
 
 def install(shape: Shape) -> None:
-    """Put the look of joining into a service."""
+    """Install the variant of joining in a service."""
     if shape.hub_service_request != "base_url" or shape.join_more:
         replace(HubLink, "_record", lambda record: lambda link: registration(record(link), shape))
     if shape.join_order == "registration first":
@@ -25,7 +25,7 @@ def install(shape: Shape) -> None:
 
 
 def registration(record: dict[str, str], shape: Shape) -> dict[str, Any]:
-    """Return a registration as the hub of this look takes it."""
+    """Return a registration in the form that the control plane of this variant takes."""
     name, base, path = record["name"], record["base_url"], record["health_path"]
     forms: dict[str, dict[str, Any]] = {
         "base_url": {**record},
@@ -38,7 +38,7 @@ def registration(record: dict[str, str], shape: Shape) -> dict[str, Any]:
 
 
 async def _at_once(_: HubLink) -> None:
-    """Wait for nothing."""
+    """Return at once, so that the registration does not wait for the trust set."""
 
 
 def _wrap_register(register: Callable[..., Any], first_attempt: asyncio.Event) -> Callable[..., Any]:
@@ -46,15 +46,17 @@ def _wrap_register(register: Callable[..., Any], first_attempt: asyncio.Event) -
         try:
             return await register(self, session)
         finally:
+            # Set after a failure as well: the control plane may be away, and the pull must not wait for ever.
             first_attempt.set()
 
     return register_once
 
 
 def _afterwards(pull: Callable[..., Any], first_attempt: asyncio.Event) -> Callable[..., Any]:
-    """Return a pull that waits for the first registration, where the service is to register at all."""
+    """Return a pull that waits for the first attempt to register, if the service registers at all."""
 
     async def pull_afterwards(self: HubLink, session: Any) -> Any:
+        # Without a token a service only reads the trust set (P-AD-03), so there is no registration to wait for.
         if self.settings.token:
             await first_attempt.wait()
         return await pull(self, session)

@@ -1,4 +1,4 @@
-"""What may differ in published keys and in the heads of signatures."""
+"""Variants of published keys and of the protected headers of signatures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reference.variants.chameleon.answer_rewriter import Answer
 from reference.variants.chameleon.shape import Shape
 from reference.variants.seams import replace
 
-# A point of P-256, so that a key set may hold a key that signs no receipt.
+# A point of P-256 (the example of RFC 7517, appendix A.1), so that a key set may hold a key that signs no receipt.
 _P256 = {
     "kty": "EC",
     "crv": "P-256",
@@ -28,7 +28,7 @@ _DOCUMENTS = ("/.well-known/did.json", "/.well-known/jwks.json")
 
 
 def install(shape: Shape, surface: str) -> None:
-    """Put the look of keys and signatures into the service."""
+    """Install the variant of keys and signatures in the service."""
     did = keys.did_web(os.environ.get(f"WP_{surface.upper()}_PUBLIC_URL") or "http://localhost")
     name_key = _namer(shape.kid, did)
     replace(jws, "_protected_header", lambda _: lambda kid: _header(shape, name_key(kid)))
@@ -88,7 +88,8 @@ def _did(shape: Shape, name_key: Callable[[str], str | None], original: Callable
         active = methods[0]["id"]
         value |= {"verificationMethod": methods, "authentication": [active], "assertionMethod": [active]}
         if shape.did_document == "embedded":
-            # The signing key stands inside assertionMethod; what verificationMethod lists authenticates only.
+            # The signing key is inside assertionMethod only. The key in verificationMethod authenticates and never
+            # signs receipts, so a verifier that takes the first listed key fails.
             login_key = _method(shape, did, "login", other_key(shape, "login"))
             value |= {
                 "verificationMethod": [login_key],
@@ -116,7 +117,7 @@ def _method(shape: Shape, did: str, fragment: str, key: PublicKey) -> dict[str, 
 
 
 def documents_edit(answer: Answer, shape: Shape) -> None:
-    """Send key documents as plain JSON where the look says so."""
+    """Send key documents as plain JSON if the variant says so."""
     if (
         shape.key_media_type == "json"
         and answer.status == 200

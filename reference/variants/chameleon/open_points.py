@@ -1,4 +1,4 @@
-"""The open points of the interface and its contradictions, in short, and why some do not vary here."""
+"""Short texts of the interface's open points and contradictions, and reasons why some do not vary."""
 
 from __future__ import annotations
 
@@ -61,6 +61,7 @@ CONTRADICTIONS: Mapping[str, str] = {
     "C-18": "the state named a2a-x402",
 }
 
+# Points without a variant. Each needs a reason: the page of points lists it, and a test compares the numbers.
 FIXED_POINTS: Mapping[str, str] = {
     "C-01": "the literal paths are tested; both readings share them",
     "C-05": "the allowed calls are the same in both readings; no other call is allowed",

@@ -1,4 +1,4 @@
-"""What a point is: one thing that the interface leaves open, and the values that a chameleon takes there."""
+"""Points, choices and variants: the data of a chameleon, and the draw of a variant from a seed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Choice:
     """One value of a point.
 
     Attributes:
-        name: What it is called in reports.
+        name: Its name in reports.
         sets: Members of the shape.
         settings: Settings of the service.
-        binds: What an operator must tell in his target profile, by dotted key, since nothing on the wire shows it; a
-            function makes the value of the whole shape.
-        may_bind: What he may tell; on half of the seeds he does, on the others the suite has to find it.
+        binds: Bindings that the target profile must contain, by dotted key, because nothing on the wire shows the
+            value; a function computes the value from the whole shape.
+        may_bind: Bindings that the profile contains on half of the seeds; on the others the suite must find the value.
         undecidable_rows: Rows that this value makes undecidable, with the reason.
     """
 
@@ -40,13 +40,13 @@ class Point:
     """One open point.
 
     Attributes:
-        id: Its name, `surface.what`; `http` is on every surface, `keys` on those that sign, `hub` is the control plane,
-            and `addon` the addons and whatever else joins it.
-        open: Which open points of the interface (1 to 33) and which contradictions (C-01 to C-18) it is about; a
-            standard's name where the standard leaves it open.
-        varies: What is different on the wire, in words.
+        id: Its name, `surface.subject`; `http` is on every surface, `keys` on those that sign, `hub` is the control
+            plane, and `addon` stands for addons and all other services that join it.
+        open: Open points of the interface (1 to 33) and contradictions (C-01 to C-18) that it is about, or the name of
+            the standard that leaves it open.
+        varies: The difference on the wire, in words.
         choices: Its values, the reference's own first.
-        lane: The lane on which alone it shows, where there is one; every third seed pays on it.
+        lane: The only lane on which it shows, or None; every third seed pays on it.
     """
 
     id: str
@@ -65,7 +65,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two values that no honest server has together, and what the second one gives way to."""
+    """Two values that exclude each other, and the value that replaces the second one."""
 
     first: tuple[str, tuple[str, ...]]
     second: tuple[str, tuple[str, ...]]
@@ -75,13 +75,13 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What a seed draws.
+    """The variant of a seed.
 
     Attributes:
-        shape: The service's look.
+        shape: The variant's shape.
         choices: The choice of each point, by its id.
-        bindings: What the target profile says, by dotted key.
-        undecidable_rows: Rows that the look makes undecidable, with the reason.
+        bindings: Bindings of the target profile, by dotted key.
+        undecidable_rows: Rows that the variant makes undecidable, with the reason.
     """
 
     shape: Shape
@@ -91,11 +91,7 @@ class Variant:
 
 
 def draw(points: Sequence[Point], conflicts: Sequence[Conflict], seed: int) -> Variant:
-    """Return the look of a seed.
-
-    Every value of a point comes once in as many seeds as it has values, from a multiple of that number on, and each
-    point turns by a permutation of its own: so a few seeds in a row show every value, and in ever other company.
-    """
+    """Return the variant of a seed."""
     choice_by_id = {point.id: _pick_choice(point, seed) for point in points}
     by_id = {point.id: point for point in points}
     for conflict in conflicts:
@@ -109,6 +105,8 @@ def draw(points: Sequence[Point], conflicts: Sequence[Conflict], seed: int) -> V
             setattr(shape, name, value)
         shape.settings |= choice.settings
         bindings |= choice.binds
+        # The texts that seed these generators must not change: recorded runs name a seed, and it must draw the same
+        # variant.
         if random.Random(f"{seed}:{point.id}:told").getrandbits(1):  # noqa: S311 - repeatable on purpose
             bindings |= choice.may_bind
         undecidable_rows |= choice.undecidable_rows
@@ -119,7 +117,10 @@ def draw(points: Sequence[Point], conflicts: Sequence[Conflict], seed: int) -> V
 def _pick_choice(point: Point, seed: int) -> Choice:
     number = len(point.choices)
     if point.lane is not None:
+        # The lane follows from the seed, every third one. Dividing by three first shows each value on its lane.
         return point.choices[seed // _LANES % number]
+    # In as many consecutive seeds as a point has values, from a multiple of that number on, each value comes once.
+    # Each point has a separate permutation. So a few seeds show every value, and always in other combinations.
     order = list(range(number))
     random.Random(f"{point.id}:{seed // number}").shuffle(order)  # noqa: S311 - repeatable on purpose
     return point.choices[order[seed % number]]

@@ -1,4 +1,4 @@
-"""The page of all points, in Markdown."""
+"""The Markdown page of all points."""
 
 from __future__ import annotations
 

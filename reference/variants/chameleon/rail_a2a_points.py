@@ -1,4 +1,4 @@
-"""The points of the rail's A2A and of its card."""
+"""The open points of the rail's A2A and of its card."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ _OLDER_URI = "https://github.com/google-agentic-commerce/a2a-x402/v0.1"
 
 POINTS = (
     Point(
+        # The bodies beyond JSON-RPC are open (10). Words that only this target uses must be bound.
         "rail.a2a-order",
         ("10",),
         "what a message says to order a paid service",
@@ -36,6 +37,7 @@ POINTS = (
         ),
     ),
     Point(
+        # C-18: "named a2a-x402" can mean a literal state, or A2A's own state with the word in the metadata.
         "rail.a2a-state",
         ("C-18", "8", "9"),
         "the payment-required state",
@@ -46,6 +48,8 @@ POINTS = (
         ),
     ),
     Point(
+        # The a2a-x402 extension puts its members into metadata. Whether that of the message or of the task can be
+        # read either way (C-18).
         "rail.a2a-terms",
         ("C-18",),
         "whose metadata describes the payment",
@@ -56,18 +60,21 @@ POINTS = (
         ),
     ),
     Point(
+        # A2A 0.3 requires id, contextId, status and kind of a task.
         "rail.a2a-task",
         ("10",),
         "members of a task beyond those that A2A demands",
         (Choice("some"), Choice("none", {"a2a_task": "few"}), Choice("more", {"a2a_task": "more"})),
     ),
     Point(
+        # A2A 0.3 answers with the task itself. A2A 1.0 puts it into a member.
         "rail.a2a-result",
         ("10",),
-        "where the task stands in an answer",
+        "the place of the task in an answer",
         (Choice("it is the result"), Choice("in a member of the result", {"a2a_result": "wrapped"})),
     ),
     Point(
+        # Ids are opaque to the client.
         "rail.a2a-ids",
         ("10",),
         "form of a task's id",
@@ -78,6 +85,7 @@ POINTS = (
         ),
     ),
     Point(
+        # An unknown task should be a JSON-RPC error (5.11), and its number is not stated.
         "rail.a2a-errors",
         ("10", "21"),
         "the error for an unknown task",
@@ -88,6 +96,7 @@ POINTS = (
         ),
     ),
     Point(
+        # A card may require an extension. Then a client has to activate it by the header.
         "rail.a2a-extension",
         ("9", "10"),
         "the payment extension: its URI, and whether it has to be activated",

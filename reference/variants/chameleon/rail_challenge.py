@@ -1,4 +1,4 @@
-"""What may differ in the rail's 402 and wherever else its `accepts` entries stand."""
+"""Variants of the rail's 402 and of the `accepts` entries in other documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _JWS_HEADER = base64url(b'{"alg":"HS256","typ":"JWT"}')
 _OPAQUE = "ch_"
 _DIGITS = (16, 64)
 _OWN_EXTRAS = ("request_hash", "service_id", "binding", "decimals", "authorization_nonce", "feePayer")
-# Lanes that are never paid on in a run: the addresses in their entries have the right form and no owner.
+# Lanes that no run pays on. The addresses in their entries have the right form and no owner.
 LANES: Mapping[str, Mapping[str, Any]] = {
     "eip155:4217": {
         "asset": "0x20c000000000000000000000b9537d11c60e8b50",
@@ -36,7 +36,7 @@ LANES: Mapping[str, Mapping[str, Any]] = {
 
 
 def install(shape: Shape) -> None:
-    """Put the form of the tokens into the service."""
+    """Install the variant of tokens in the service."""
     if shape.token_form == "colons":  # noqa: S105 - a form, not a password
         return
     replace(
@@ -62,7 +62,7 @@ def reshaped_token(token: str, form: str) -> str:
 
 
 def parse_token(text: str, form: str) -> str | None:
-    """Return the rail's own form of a token, or None when the text has another form."""
+    """Return the rail's form of a token, or None if the text has another form."""
     try:
         if form == "opaque":
             raw = from_base64url(text.removeprefix(_OPAQUE)) if text.startswith(_OPAQUE) else b""
@@ -71,6 +71,7 @@ def parse_token(text: str, form: str) -> str | None:
             _, payload, signature = text.split(".")
             members = json.loads(from_base64url(payload))
             unix, nonce, mac = members["iat"], members["jti"], from_base64url(signature).hex()
+        # A token must have one spelling. Otherwise a second spelling of a spent token would look like a new one.
         own = f"{unix}:{nonce}:{mac}"
         return own if (len(nonce), len(mac)) == _DIGITS and reshaped_token(own, form) == text else None
     except (ValueError, KeyError, TypeError):
@@ -91,7 +92,7 @@ def edit(answer: Answer, shape: Shape) -> None:
 
 
 def reshaped_challenge(document: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
-    """Return a 402 object as the look writes it, wherever it stands."""
+    """Return a 402 object in the form of the variant, for any place."""
     new_document = dict(document)
     _challenge(new_document, shape)
     _lists(new_document, shape)
@@ -147,7 +148,8 @@ def _further(network: str, like: Mapping[str, Any], *, live: bool, form: str) ->
     own = LANES[network]
     extra = dict(own["extra"])
     if live:
-        # It has the form of the others and is as unpredictable, because no payment on this lane is possible here.
+        # The token has the form of the others and is as unpredictable. It is never redeemed, because no payment on
+        # this lane is possible here.
         unix = like["extra"]["payment_reference"]
         random = f"{_unix_of(unix, form)}:{secrets.token_hex(8)}:{secrets.token_hex(32)}"
         extra = {"payment_reference": random if form == "colons" else reshaped_token(random, form), **extra}
@@ -184,8 +186,10 @@ def _extra(extra: dict[str, Any], shape: Shape) -> dict[str, Any]:
 
 
 def repeat_in_header(answer: Answer, shape: Shape) -> None:
-    """Put the edited challenge into its header, or leave that out."""
+    """Put the edited challenge into its header, or remove the header."""
     if answer.header("payment-required") is None or not isinstance(answer.document, dict):
         return
+    # The header repeats the challenge as it is edited, and not as the service wrote it: a client may read either
+    # (P-CH-02).
     compact = json.dumps(answer.document, separators=(",", ":"), ensure_ascii=False).encode()
     answer.set_header("PAYMENT-REQUIRED", base64.b64encode(compact).decode() if shape.challenge_header else None)

@@ -1,4 +1,4 @@
-"""What may differ in the documents that the rail publishes."""
+"""Variants of the documents that the rail publishes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 
 
 def install(shape: Shape) -> None:
-    """Let the service serve its paid operations at other paths, and its contract tell of them."""
+    """Move the paid operations to the variant's paths, in the service and in its OpenAPI document."""
     services = cast("dict[str, Service]", SERVICES)
     for service in tuple(services.values()):
         del services[service.path]
@@ -31,7 +31,7 @@ def install(shape: Shape) -> None:
 
 
 class _Moved:
-    """The contract's folder, with the paid operations at the look's paths."""
+    """The folder of the OpenAPI document, with the paid operations at the variant's paths."""
 
     def __init__(self, folder: Any, shape: Shape) -> None:
         self._folder = folder
@@ -50,7 +50,7 @@ class _Moved:
 
 
 def edit(answer: Answer, shape: Shape) -> None:
-    """Give catalogs, index and contract another shape."""
+    """Change catalogs, index and OpenAPI document."""
     edits: Mapping[str, Callable[[dict[str, Any], Shape], dict[str, Any]]] = {
         "/.well-known/x402": _catalog,
         "/discovery/resources": _listing,
@@ -67,7 +67,7 @@ def edit(answer: Answer, shape: Shape) -> None:
 
 
 def _replace_path(text: str, shape: Shape) -> str:
-    """Return an address with a paid operation's path replaced by the look's."""
+    """Return an address with the path of a paid operation replaced by the variant's."""
     for role, path in REFERENCE_PATHS.items():
         if text.endswith(path):
             return text.removesuffix(path) + shape.paths[role]
@@ -137,10 +137,12 @@ def _openapi(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
 
 
 def _below_servers(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    """Take the paid paths' prefix into servers, where OpenAPI allows it: of their path items, or their operations."""
+    """Move the prefix of the paid paths into `servers` of their path items or operations."""
     if shape.servers == "document":
         return document
     address = document["servers"][0]["url"].rstrip("/")
+    # OpenAPI 3.1, 4.8.9 and 4.8.10: servers of an operation replace those of the path item, which replace those of
+    # the document. A reader that knows only the document's servers builds wrong addresses.
     variables = {"area": {"default": _PREFIX.strip("/"), "enum": [_PREFIX.strip("/")]}}
     paths: dict[str, Any] = {}
     for path, item in document["paths"].items():
@@ -165,10 +167,8 @@ def _price(info: Mapping[str, Any], shape: Shape) -> Any:
 
 
 def loosen_contract(contract: dict[str, Any]) -> dict[str, Any]:
-    """Return a contract that promises less: any JSON in an answer, and further statuses in addition to the named ones.
-
-    A variant changes answers, so a contract that still described the reference's answers would be wrong.
-    """
+    """Return an OpenAPI document that allows any JSON in an answer, and further statuses."""
+    # A variant changes answers, so a document that still described the reference's answers would be wrong.
     for item in contract["paths"].values():
         for name, operation in item.items():
             if name in _METHODS:

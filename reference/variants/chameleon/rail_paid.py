@@ -1,4 +1,4 @@
-"""What may differ in the rail's answers to a proof: the paid answer, its receipt, and refusals."""
+"""Variants of the rail's answers to a proof: the paid answer, its receipt, and refusals."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ _RESPONSE = "payment-response"
 
 
 def install(shape: Shape) -> None:
-    """Put the look of paid answers into the service."""
+    """Install the variant of paid answers in the service."""
     replace(Signer, "make_answer", lambda made: _wrap_answer(made, shape))
     replace(paid_endpoint, "_build_paid_reply", lambda made: _with_header(made, shape))
     replace(PaidEndpoint, "_redeem", lambda made: _wrap_redeem(made, shape))
     if shape.wrong_method == "405":
         replace(PaidEndpoint, "call", _post_only)
     if shape.overpayment == "refused":
+        # Open point 27: whether more than the price buys the call. P-LN-02 accepts it by default.
         replace_rule(weld, weld.is_enough, lambda transfer, claim: transfer.value == int(claim.terms.amount))
 
 
@@ -56,7 +57,7 @@ def _post_only(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrap_redeem(redeem: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
-    """Return what refuses by the statuses of the look; a refusing one hands an answer out once only."""
+    """Return a `redeem` with the variant's statuses of refusals, and with or without stored answers."""
     by_code = {"payment_already_spent": shape.spent_status, "chain_unavailable": shape.chain_down_status}
 
     async def redeem_in_variant(self: PaidEndpoint, request: Request, service: Service) -> Any:
@@ -74,7 +75,7 @@ def _wrap_redeem(redeem: Callable[..., Any], shape: Shape) -> Callable[..., Any]
 
 
 def _with_header(make_reply: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
-    """Return what takes the receipt out of PAYMENT-RESPONSE, where the answer keeps it, into a header of its own."""
+    """Return a reply function that moves the receipt from PAYMENT-RESPONSE into a separate header."""
     place, _, name = shape.receipt_at.partition(":")
 
     def reply_with_header(served_answer: Any) -> Reply:
@@ -125,7 +126,7 @@ def _rename_verdict(result: dict[str, Any], name: str, sign: Callable[[dict[str,
 
 
 def _document(answer_body: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
-    """Return the body without the payable receipt."""
+    """Return the body of the answer without the payable receipt."""
     where = shape.result_at.partition(":")[2]
     if not where:
         return dict(answer_body["result"])
@@ -156,12 +157,14 @@ def _put_at(document: Mapping[str, Any], place: str, value: Any) -> dict[str, An
 
 
 def _request(shape: Shape, service: Service) -> str | None:
-    """Return the request's hash by the recipe of the look; None for the reference's own."""
+    """Return the hash of the request by the variant's recipe."""
     request = CURRENT_REQUEST.get()
     line = f"{request.method} {request.path}{f'?{request.query}' if request.query else ''}\n".encode()
     body = orjson.loads(request.body)
     envelope = {"body": body, "method": request.method, "path": request.path, "query": request.query}
     recipes: Mapping[str, Callable[[], bytes]] = {
+        # C-17: the interface demands the bindings and leaves the recipes open. The suite knows these by name, or
+        # tries them.
         "jcs-envelope": lambda: canonicalise({**envelope, "service_id": service.id}),
         "jcs-envelope-plain": lambda: canonicalise(envelope),
         "jcs-body": lambda: canonicalise(body),
@@ -197,7 +200,7 @@ def _settled_reference(claims: Mapping[str, Any], row: Redemption, shape: Shape)
 
 
 def digest(data: bytes, form: str) -> str:
-    """Return a hash of `data` in the look's form."""
+    """Return a hash of `data` in the variant's form."""
     if form == "sha512":
         return hashlib.sha512(data).hexdigest()
     return _form(hashlib.sha256(data).digest(), form)
@@ -221,6 +224,7 @@ def _claims(
     if shape.claims == "few":
         return {**head, **bindings}
     if shape.claims == "more":
+        # `exp` is years away, so that the claim is present and no run outlives it.
         times = {"nbf": own["iat"], "exp": own["iat"] + 10**8, "jti": secrets.token_hex(8)}
         return {**own, **bindings, **times, "aud": ["anyone"], "terms": {"price": {"currency": "USD", "minor": 1}}}
     if shape.claims == "nested":
@@ -234,18 +238,20 @@ def _claims(
 
 
 def edit(answer: Answer, shape: Shape) -> None:
-    """Rename or drop the header that tells the settlement, and seal a paid answer, whose bytes may be hashed."""
+    """Rename or remove the header of the settlement, and keep the bytes of a paid answer, which may be hashed."""
     value = answer.header(_RESPONSE)
     if value is not None and shape.payment_response != "PAYMENT-RESPONSE":
         answer.set_header(_RESPONSE, None)
         if shape.payment_response is not None:
             answer.set_header(shape.payment_response, value)
     if answer.status == 200 and answer.request.path in shape.paths.values():
+        # The receipt may contain a hash of exactly these bytes. Without a document, no later edit writes them
+        # again.
         answer.document = answer_rewriter.ABSENT
 
 
 def edit_refusal(answer: Answer, shape: Shape) -> None:
-    """Give errors beyond 402 another shape."""
+    """Change the bodies of errors other than 402."""
     document = answer.document
     if answer.status < 400 or answer.status == 402 or not isinstance(document, dict) or shape.rail_errors == "flat":
         return

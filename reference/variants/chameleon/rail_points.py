@@ -1,4 +1,4 @@
-"""The points of the pay rail."""
+"""The open points of the pay rail."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ def _paths(name: str) -> dict[str, str]:
 
 POINTS = (
     Point(
+        # The paths of paid operations are open (14). Catalogs and OpenAPI show them, except that opaque ones do not
+        # say which service they are.
         "rail.paths",
         ("14",),
         "paths of the paid operations",
@@ -61,12 +63,15 @@ POINTS = (
         ),
     ),
     Point(
+        # C-03. With a word of its own the rail keeps ordinary x402 clients from signing (P-CH-05).
         "rail.scheme",
         ("C-03",),
         "the scheme of the entries",
         (Choice("exact"), Choice("exact-weld", settings={"WP_RAIL_SCHEME": "exact-weld"})),
     ),
     Point(
+        # The lifetime is open (22). In the last choice `maxTimeoutSeconds` is shorter than the lifetime, so only a
+        # binding shows the latter.
         "rail.lifetime",
         ("22",),
         "lifetime of a challenge",
@@ -82,6 +87,7 @@ POINTS = (
         ),
     ),
     Point(
+        # Prices are the operator's. An odd one shows whether a suite computes amounts or copies them.
         "rail.prices",
         ("RAIL-SVC-05",),
         "prices of the services",
@@ -101,12 +107,14 @@ POINTS = (
         (Choice("65536"), Choice("40000", settings={"WP_BODY_LIMIT": "40000"})),
     ),
     Point(
+        # C-03: the interface names maxAmountRequired (x402 version 1), x402 version 2 names amount.
         "rail.amount",
         ("C-03",),
-        "whether x402's own amount stands beside maxAmountRequired",
+        "whether x402's amount is present in addition to maxAmountRequired",
         (Choice("beside"), Choice("absent", {"amount_member": False})),
     ),
     Point(
+        # The interface demands one entry for each lane and no order.
         "rail.accepts-order",
         ("33",),
         "order of the entries",
@@ -117,9 +125,11 @@ POINTS = (
         ),
     ),
     Point(
+        # A deployment may offer more chains than a profile claims (33). A suite must not pay on a lane that it does
+        # not know.
         "rail.further-lanes",
         ("33",),
-        "lanes that are offered beside the three",
+        "lanes that are offered in addition to the three",
         (
             Choice("none"),
             Choice("Tempo", {"further_lanes": ("eip155:4217",)}),
@@ -129,19 +139,20 @@ POINTS = (
     Point(
         "rail.entry-members",
         ("C-03",),
-        "members of an entry beside those of version 2",
+        "members of an entry in addition to those of version 2",
         (Choice("none"), Choice("those of version 1 too", {"entry_members": "v1 too"})),
     ),
     Point(
+        # C-03 and C-04: a payer needs the token and the binding of its lane, and nothing else in `extra`.
         "rail.extra-members",
         ("C-03", "C-04"),
-        "members of extra beside the token and what a payer needs",
+        "members of extra in addition to the token and what a payer needs",
         (Choice("all"), Choice("few", {"extra_members": "few"}), Choice("more", {"extra_members": "more"})),
     ),
     Point(
         "rail.solana-reference",
         ("C-04",),
-        "member that tells the Solana reference account",
+        "member with the Solana reference account",
         (
             Choice("svm_reference_pubkey"),
             Choice("reference", {"solana_reference": "reference"}),
@@ -149,6 +160,7 @@ POINTS = (
         ),
     ),
     Point(
+        # EIP-55 is a checksum in the letter case. An address in lower case is valid as well.
         "rail.evm-case",
         ("5", "EIP-55"),
         "letter case of EVM addresses in a challenge",
@@ -157,13 +169,14 @@ POINTS = (
     Point(
         "rail.challenge-header",
         ("C-03",),
-        "whether the challenge stands in PAYMENT-REQUIRED as well",
+        "whether the challenge is in PAYMENT-REQUIRED as well",
         (Choice("present"), Choice("absent", {"challenge_header": False})),
     ),
     Point(
+        # Codes of a 402 are this suite's default (P-ER-00), so any text or none is a valid reading.
         "rail.challenge-error",
         ("21",),
-        "what error of a 402 says",
+        "content of error in a 402",
         (
             Choice("a code"),
             Choice("a code in upper case", {"challenge_error": "upper case"}),
@@ -179,6 +192,7 @@ POINTS = (
         (Choice("all"), Choice("only what it demands", {"challenge_members": "few"})),
     ),
     Point(
+        # The form of a token is the rail's own matter (5.4): only the rail can check it.
         "rail.token-form",
         ("C-04",),
         "form of the challenge token",
@@ -189,12 +203,15 @@ POINTS = (
         ),
     ),
     Point(
+        # The interface wants a catalog's address to answer 402 unpaid. For a method that is not POST, RFC 9110
+        # suggests 405.
         "rail.wrong-method",
         ("31", "14"),
         "the answer to another method than POST on a paid operation",
         (Choice("402"), Choice("405", {"wrong_method": "405"})),
     ),
     Point(
+        # RFC 9110, 15.1: 402 is not heuristically cacheable, so no directive is needed.
         "rail.cache",
         ("31",),
         "how a 402 says that it is not to be kept",
@@ -205,6 +222,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The interface demands a refusal with a fresh challenge, and lets 409 and 503 pass as well (5.7).
         "rail.spent-status",
         ("21",),
         "status for a payment that already bought something",
@@ -217,12 +235,14 @@ POINTS = (
         (Choice("503"), Choice("402", {"chain_down_status": 402})),
     ),
     Point(
+        # The interface forbids a second execution. Giving the stored answer and refusing both keep that (P-ST-04).
         "rail.replay",
         ("21",),
         "the identical request with a spent payment",
         (Choice("the stored answer"), Choice("refused", {"replay": "refused"})),
     ),
     Point(
+        # What happens to more than the price is open (27).
         "rail.overpayment",
         ("27",),
         "more than the price on a mined lane",
@@ -230,6 +250,7 @@ POINTS = (
         lane="solana",
     ),
     Point(
+        # Bodies beyond 402 are open (21). RFC 9457 defines problem details.
         "rail.errors",
         ("21",),
         "shape of error bodies beyond 402",
@@ -241,9 +262,10 @@ POINTS = (
         ),
     ),
     Point(
+        # C-17: a signed receipt is demanded and its place is open. Five places, of which the suite must find each.
         "rail.receipt-place",
         ("C-17",),
-        "where the payable receipt stands",
+        "the place of the payable receipt",
         (
             Choice("member payable_receipt", may_bind={"rail.receipt_at": "body:payable_receipt"}),
             Choice(
@@ -267,7 +289,7 @@ POINTS = (
     Point(
         "rail.result-place",
         ("32", "C-17"),
-        "where the service's result stands",
+        "the place of the service's result",
         (
             Choice("member result"),
             Choice(
@@ -279,10 +301,11 @@ POINTS = (
     Point(
         "rail.answer-members",
         ("4",),
-        "members of a paid answer beside result and receipt",
+        "members of a paid answer in addition to result and receipt",
         (Choice("all"), Choice("few", {"answer_members": "few"}), Choice("more", {"answer_members": "more"})),
     ),
     Point(
+        # C-17: the recipes of the three hashes are open. A recipe must hold for every request (decision 0078).
         "rail.request-hash",
         ("4", "C-17"),
         "recipe of the request's hash",
@@ -301,6 +324,7 @@ POINTS = (
         ),
     ),
     Point(
+        # C-17. Raw forms are values as well: the interface demands a reference and not a hash.
         "rail.settled-ref",
         ("4", "C-17"),
         "recipe of the settled payment's reference",
@@ -310,12 +334,15 @@ POINTS = (
         ),
     ),
     Point(
+        # Hex, base64url and the form of Subresource Integrity are usual notations of one digest.
         "rail.hash-form",
         ("4", "C-17"),
         "how a digest is written",
         tuple(Choice(name, {"hash_form": name}) for name in ("sha256:hex", "hex", "base64url", "sri", "sha512")),
     ),
     Point(
+        # The interface demands three bindings and leaves all other claims open (4). Other names hide them, so the
+        # receipt's place is bound then.
         "rail.claims",
         ("4",),
         "claims of the payable receipt beyond the three bindings",
@@ -340,7 +367,7 @@ POINTS = (
     Point(
         "rail.payment-response",
         ("C-03",),
-        "header that tells the settlement",
+        "header with the settlement",
         (
             Choice("PAYMENT-RESPONSE"),
             Choice("X-PAYMENT-RESPONSE", {"payment_response": "X-PAYMENT-RESPONSE"}),
@@ -348,6 +375,7 @@ POINTS = (
         ),
     ),
     Point(
+        # Both catalogs must answer 200 and should list the same operations (5.10). Their shape is open (14).
         "rail.catalog",
         ("14",),
         "shape of /.well-known/x402",
@@ -381,6 +409,8 @@ POINTS = (
         ),
     ),
     Point(
+        # OpenAPI 3.1: `example` and `examples` exclude each other, and both are optional. Without one the suite
+        # needs bodies from the profile.
         "rail.openapi",
         ("14",),
         "how the contract shows a request body",
@@ -401,7 +431,7 @@ POINTS = (
     Point(
         "rail.servers",
         ("14", "OpenAPI"),
-        "below which servers the contract's paid paths stand",
+        "servers of the contract's paid paths",
         (
             Choice("the document's, without a path"),
             Choice("their path item's, with the prefix", {"servers": "item"}),
@@ -409,6 +439,7 @@ POINTS = (
         ),
     ),
     Point(
+        # The interface demands that the extension is present and says nothing about its content.
         "rail.price-info",
         ("14",),
         "shape of x-payment-info",

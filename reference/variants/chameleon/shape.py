@@ -1,6 +1,6 @@
-"""What a chameleon looks like: one member for each thing that a point may change; the defaults are the reference's own.
+"""The shape of a variant: one member for each thing that a point may change, with the reference's values as defaults.
 
-A shape is plain data. Points fill it in (`drawing`), and the modules that know the seams put it into the service.
+A shape is plain data. Choices set its members, and the modules that know the seams install it in the service.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ REFERENCE_PATHS: Mapping[str, str] = {
 
 @dataclass(slots=True)
 class Shape:
-    """One look. Each member's name says what it changes; its values are the choices of the point that sets it.
+    """One shape. The values of a member are those that the choices of its point set.
 
     Attributes:
-        seed: Where it came from; makes what a look needs at random, such as a second key.
+        seed: Its seed, from which further random values follow, such as a second key.
         settings: Settings of the service, by environment name.
     """
 
@@ -207,7 +207,7 @@ class Shape:
     hub_service_answer: str = "record"
     hub_service_removal: bool = True
 
-    # What the control plane shows.
+    # Documents of the control plane.
     hub_health: str = "flat"
     hub_posture: str = "list"
     hub_health_word: str = "healthy"

@@ -1,4 +1,4 @@
-"""`python -m reference.variants.mutants ID MODULE [ARGUMENT]…`: a service with a mutant; ID alone tells its rule."""
+"""`python -m reference.variants.mutants ID MODULE [ARGUMENT]…`: run a service as a mutant; ID alone prints its rule."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ def main(mutant: str, module: str | None, arguments: tuple[str, ...]) -> None:
         click.echo(CATALOG[mutant].rule)
         return
     if module.partition(".")[0] != "reference":
-        click.echo(f"{module} is no service of the reference", err=True)
+        click.echo(f"{module} is not a service of the reference", err=True)
         sys.exit(EXIT_USAGE)
+    # A stack starts every service with the same mutant id. Only the service that the mutant names is changed.
     if module == f"reference.{CATALOG[mutant].surface}":
         CATALOG[mutant].apply()
     sys.argv = [module, *arguments]

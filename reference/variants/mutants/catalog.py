@@ -1,4 +1,4 @@
-"""Every mutant by its id: those that are data in the folder `mutants`, and the few that need a process and are Python.
+"""The catalog of all mutants by id: data in the folder `mutants`, and a few in Python.
 
 A service that starts with a mutant imports only what that mutant needs.
 """

@@ -25,10 +25,10 @@ def _clean() -> Mapping[str, str]:
 
 
 def _install_commands(change: Callable[[str], str | None]) -> Callable[[], None]:
-    """Return what installs commands of other names, and tells them where an operator would bind them.
+    """Return a function that installs commands under other names and binds them in the profile.
 
     Args:
-        change: From a command's name to the name that it is installed by; None where it is told and not installed.
+        change: From a command's name to its new name; None if it is bound and not installed.
     """
 
     def apply() -> None:

@@ -1,7 +1,7 @@
-"""Mutants that die: the process kills itself with SIGKILL at one point of a redemption, once.
+"""Mutants that crash: the process kills itself with SIGKILL once, at one point of a redemption.
 
-They break no rule. They show that the clean code keeps P-ST-06: whatever the moment of death, the same proof gets one
-receipt for one price after the restart. The marker file makes the death happen once, so the restarted service lives.
+They break no rule. They show that the unchanged code keeps P-ST-06: after a crash at any moment, the same proof gets
+one receipt for one price.
 """
 
 from __future__ import annotations
@@ -32,14 +32,17 @@ def die_once() -> None:
         KeyError: The environment does not name the marker file.
     """
     try:
+        # O_EXCL creates the marker atomically: of several processes exactly one dies, and the restarted service
+        # does not die again.
         os.close(os.open(Path(os.environ[MARKER_VARIABLE]), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
         return
+    # SIGKILL runs no handlers and flushes nothing, like a power cut.
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _after_seen(module: ModuleType, rule: str) -> Callable[[], None]:
-    """Return what makes the process die once a judgement found the payment on the chain."""
+    """Return a function that lets the process die after a judgement has found the payment on the chain."""
 
     def die_after_judge(judge: Callable[..., Any]) -> Callable[..., Any]:
         def judge_and_die(*args: Any, **kwargs: Any) -> Any:
@@ -54,7 +57,7 @@ def _after_seen(module: ModuleType, rule: str) -> Callable[[], None]:
 
 
 def _after(owner: type, step: str, *, without_effect: object = False) -> Callable[[], None]:
-    """Return what makes the process die once a step was done, unless its answer says that it had no effect."""
+    """Return a function that lets the process die after a step, unless the step had no effect."""
 
     def die_after_step(call: Callable[..., Any]) -> Callable[..., Any]:
         async def run_and_die(*args: Any, **kwargs: Any) -> Any:
@@ -69,7 +72,9 @@ def _after(owner: type, step: str, *, without_effect: object = False) -> Callabl
 
 
 def _after_paid() -> None:
-    """Let no payment be marked together with its answer, and the process die once it is marked."""
+    """Mark payments separately from their answer, and let the process die after that."""
+    # Normally one database transaction marks the payment and stores the answer, so that the moment between them
+    # does not exist.
     replace(PreparedAnswer, "answers", lambda _: lambda *_: False)
     _after(Redemptions, "mark_paid", without_effect=None)()
 
@@ -80,7 +85,7 @@ def _after_stored() -> None:
 
 
 def _before(owner: type, step: str) -> Callable[[], None]:
-    """Return what makes the process die when a step is due."""
+    """Return a function that lets the process die before a step."""
 
     def die_before_step(call: Callable[..., Any]) -> Callable[..., Any]:
         async def die_and_run(*args: Any, **kwargs: Any) -> Any:
@@ -120,5 +125,5 @@ MUTANTS = (
         "dies when the answer to a payment by A2A is stored, before the task is completed with it",
         _before(Tasks, "replace"),
     ),
-    Mutant("crash-after-task", "dies when the task is completed, before that is told", _after(Tasks, "replace")),
+    Mutant("crash-after-task", "dies when the task is completed, before the answer is sent", _after(Tasks, "replace")),
 )

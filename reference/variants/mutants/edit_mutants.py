@@ -1,4 +1,4 @@
-"""Mutants as data, read from the folder `mutants`: the edits that a service process needs.
+"""Mutants as data from the folder `mutants`: the edits that a service process needs.
 
 The suite reads the same files for the rows that must catch each mutant, with its own reader.
 """
@@ -31,11 +31,10 @@ _SERVICES: Final[Mapping[str, str]] = {
 
 
 def find_mutant(name: str) -> Mutant | None:
-    """Return the mutant of an id, or None if no entry with edits has it.
-
-    Only the entry itself is parsed: the whole folder takes a third of a second, and each service process starts here.
-    """
+    """Return the mutant of an id, or None if no entry with edits has it."""
     for part in _parts():
+        # Only the entry itself is parsed. Parsing the whole folder takes a third of a second, and each service
+        # process starts here.
         if part.startswith(f'{_HEAD}id = "{name}"\n'):
             return _mutant(tomllib.loads(part)["mutant"][0])
     return None

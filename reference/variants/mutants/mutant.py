@@ -1,4 +1,4 @@
-"""What a mutant is."""
+"""The data of a mutant."""
 
 from __future__ import annotations
 

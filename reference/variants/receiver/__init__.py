@@ -1,6 +1,6 @@
-"""A webhook receiver such as a merchant writes, there to be broken.
+"""A small webhook receiver, as a merchant writes one, for mutants of receivers.
 
-The suite's receiver under test is the merchant's own program, which no service of the reference is. This one takes
-events at `/hook`, tells their effects at `/effects/{id}`, reads its secret from `WP_RECEIVER_SECRET`, and prints one
-line of JSON with both addresses once it listens.
+The receiver that the suite tests is the merchant's program, and no service of the reference is one. This one takes
+events at `/hook`, reports their effects at `/effects/{id}`, and reads its secret from `WP_RECEIVER_SECRET`. When it
+listens, it prints one line of JSON with both addresses.
 """

@@ -1,4 +1,4 @@
-"""What the receiver takes, and how often an event has its effect."""
+"""The webhook receiver: it verifies deliveries and counts one effect for each event."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from aiohttp import web
 from reference.protocol import webhook_signature
 from reference.protocol.service_word import ServiceWord
 
+# P-WH-13: a delivery whose time is more than 300 s away is stale, either way.
 TOLERANCE_SECONDS = 300
 _VALUE = re.compile(r"t=([0-9]{1,12}),v1=([0-9a-f]{64})(?:,.*)?")
 
 
 def is_signed(secret: str, value: str | None, body: bytes) -> bool:
-    """Return whether a header's value is a recent signature over a body's very bytes."""
+    """Return whether a header's value is a recent signature over exactly these bytes."""
     match = _VALUE.fullmatch(value or "")
     if match is None or abs(time.time() - int(match[1])) > TOLERANCE_SECONDS:
         return False
@@ -34,7 +35,8 @@ compare_macs: Callable[[str, str], bool] = hmac.compare_digest
 
 
 def key_of(event: dict[str, Any], body: bytes) -> str:
-    """Return what an event is known by when it comes again."""
+    """Return the key by which a repeated event is recognised."""
+    # The id and not the body: the same event may come with other bytes from another implementation.
     del body
     return str(event["id"])
 
@@ -54,7 +56,7 @@ class Memory:
 
 
 class Receiver:
-    """Performs one effect an event: it counts it."""
+    """The application: it performs one effect for each event, which is to count it."""
 
     def __init__(self, secret: str, word: ServiceWord) -> None:
         self._secret, self._header = secret, webhook_signature.header_name(word)
@@ -70,6 +72,7 @@ class Receiver:
 
     async def _take(self, request: web.Request) -> web.Response:
         body = await request.read()
+        # The signature is checked over the raw bytes before they are parsed.
         if not is_signed(self._secret, request.headers.get(self._header), body):
             return web.Response(status=401)
         event = json.loads(body)
@@ -82,7 +85,7 @@ class Receiver:
 
 
 async def serve() -> None:
-    """Serve until it is ended."""
+    """Serve until the process is ended."""
     receiver = Receiver(os.environ["WP_RECEIVER_SECRET"], ServiceWord())
     runner = web.AppRunner(receiver.app())
     await runner.setup()
