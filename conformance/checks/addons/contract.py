@@ -210,7 +210,7 @@ def is_fresh(before: object, after: object, ended: Sequence[str] = ()) -> bool:
 
 
 def _well(document: object) -> set[tuple[str, ...]]:
-    """Return the texts that identify the healthy records of a posture: those in them and around them, and their names."""
+    """Return the texts that identify the healthy records of a posture: in them, around them, and their names."""
     found = dict(leaves(document))
     healthy = (place for place, one in found.items() if _is_record(one) and documents.healthy(one, None, None))
     return {_texts_around(place, found) for place in healthy}

@@ -12,18 +12,20 @@ from conformance.surfaces.agent import A2A, agent_of, answers
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent_cards import describe
 
+# JSON-RPC ids of both types. Some lose their type or their digits in a careless server: 0, an empty text, "1", 2^53 -
+# 1.
 _IDS: tuple[object, ...] = (1, 0, -7, 2**40, 2**53 - 1, "one", "", 'äöü " \\ /', "1")
 
 
 @check(
     "AGENT-A2A-01",
     surface="agent",
-    fix="Answer GET /a2a with 200 and a JSON object that says: send POST to this address.",
+    fix="Answer GET /a2a with 200 and a JSON object with a hint: send POST to this address.",
 )
 async def get_points_to_post(case: Case) -> None:
     """GET /a2a answers 200 with a JSON hint that points to POST, not a bare 405.
 
-    Asks for it. Expects 200, JSON, and the word POST in a text of it.
+    Sends a GET. Expects 200, JSON, and the word POST in one of its texts.
     """
     base = case.profile.surfaces["agent"].url.rstrip("/")
     answer = await case.client.call("GET", base + A2A)
@@ -43,8 +45,8 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
 
     Sends message/send with text and with data, tasks/get, and an unknown method, under ids of both types. Expects 200
     and JSON each time, and an envelope with the id and exactly one of result and error. Then sends a body that is not
-    JSON, and expects the JSON-RPC code for that in an envelope. Then calls methods of A2A that are optional, and
-    methods with parameters that fit none. Expects an envelope there as well, if 200 comes with JSON.
+    JSON, and expects the JSON-RPC code for that in an envelope. Then calls optional methods of A2A, and methods with
+    parameters that do not fit. If the answer is 200 with JSON, expects an envelope as well.
     """
     base = case.profile.surfaces["agent"].url.rstrip("/")
     text = [{"kind": "text", "text": "What can you verify?"}]
@@ -76,7 +78,7 @@ def _judge(case: Case, method: str, call_id: object, answer: Answer) -> None:
 
 
 async def _skills(case: Case, base: str) -> None:
-    """Judge that verify says over A2A what it says over HTTP."""
+    """Judge that verify gives the same result over A2A and over HTTP."""
     agent = await agent_of(case)
     one = signed(case)
     for subject in (one, one.changed(target="/elsewhere")):

@@ -1,4 +1,4 @@
-"""AGENT-HTTP and AGENT-CARD: health, landing document, cards, and that nobody needs a credential."""
+"""AGENT-HTTP and AGENT-CARD: health, landing document and cards, and operations without a credential."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent_cards import card_fault, describe, is_json_object
 
 _REFUSED = frozenset({401, 402, 403, 407})
+# None, and wrong ones of three kinds: an agent must neither require a credential nor reject an unknown one.
 _CREDENTIALS: tuple[dict[str, str], ...] = (
     {},
     {"Authorization": "Bearer nobody-knows-this"},
@@ -39,7 +40,7 @@ _CREDENTIALS: tuple[dict[str, str], ...] = (
 async def health_and_landing_are_json(case: Case) -> None:
     """GET /health answers 200 with a JSON object, GET / with a JSON landing document.
 
-    Asks for both, twice. Expects 200 and a JSON object each time; the landing document says something.
+    Requests both, twice. Expects 200 and a JSON object each time, and that the landing document is not empty.
     """
     base = case.profile.surfaces["agent"].url.rstrip("/")
     for row, path in (("AGENT-HTTP-01", HEALTH), ("AGENT-HTTP-02", LANDING)) * 2:
@@ -59,7 +60,8 @@ async def cards_name_the_agent(case: Case) -> None:
     """Both card addresses answer 200 with a JSON agent card, and the two name the same agent.
 
     Fetches /.well-known/agent-card.json and /.well-known/agent.json. Expects an object with a name each time, and the
-    same name, address and version on both. By the profile's own defaults each has all that A2A 0.3.0 demands, by type.
+    same name, address and version on both. On a target with the profile's own defaults, each card must have all members
+    that A2A 0.3.0 requires, of the right types.
     """
     base = case.profile.surfaces["agent"].url.rstrip("/")
     cards = []
@@ -76,14 +78,14 @@ async def cards_name_the_agent(case: Case) -> None:
 
 
 def _differ(one: Any, other: Any) -> bool:
-    """Return whether both cards say it and say other things: an old card may lack what a new one has."""
+    """Return whether both cards have a member with different values. An old card may lack a member of the new one."""
     return one is not None and other is not None and one != other
 
 
 @check(
     "AGENT-HTTP-03",
     surface="agent",
-    fix="Ask for no credential on any operation, and ignore those that are sent.",
+    fix="Require no credential on any operation, and ignore those that are sent.",
 )
 async def nobody_needs_a_credential(case: Case) -> None:
     """No operation of the agent requires a credential.

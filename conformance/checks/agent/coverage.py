@@ -1,4 +1,4 @@
-"""AGENT-VERIFY-08 to -10 and -12 to -14: what a signature covers, and whether it is there."""
+"""AGENT-VERIFY-01, -08 to -10 and -12 to -14: what a signature covers, and whether it is present."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from conformance.surfaces.agent import Agent, Subject, agent_of, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import BODY, FIELDS, TARGET, name_signature
 
+# Bytes. Longer than a network packet and than usual read buffers, so that the content arrives in several pieces.
 _LONG = 30_000
 _LONG_BODY = b'{"text":"' + b"a" * (_LONG - 11) + b'"}'
 _TOO_LARGE = 413
@@ -23,8 +24,8 @@ _TOO_LARGE = 413
 async def only_what_is_covered_counts(case: Case) -> None:
     """A changed method, path, query, authority or covered field makes the result negative; an uncovered one does not.
 
-    Signs one message over all of these and changes one after the signing, in several ways. Expects it not to be valid;
-    and to stay valid when an uncovered field is changed, added or taken away.
+    Signs one message over all of these and changes one of them after the signing, in several ways. Expects a negative
+    result. Expects that it stays valid when an uncovered field is changed, added or removed.
     """
     agent = await agent_of(case)
     cover = ("@method", "@authority", "@path", "@query", "content-type", "x-list", "content-digest")
@@ -43,7 +44,7 @@ async def only_what_is_covered_counts(case: Case) -> None:
         "query": one.changed(target=TARGET.replace("page=2", "page=3")),
         "query left out": one.changed(target=TARGET.partition("?")[0]),
         "query in capitals": one.changed(target=TARGET.replace("items", "Items")),
-        # What is reserved is not the same when it is encoded (RFC 9110, 4.2.3).
+        # A reserved character and its percent-encoding are not equivalent (RFC 9110, 4.2.3).
         "query with an encoded ampersand": one.changed(target=TARGET.replace("&", "%26")),
         "query in another order": one.changed(target="/orders/7?page=2&expand=items"),
         "a covered field": one.with_field("Content-Type", "text/plain"),
@@ -53,6 +54,7 @@ async def only_what_is_covered_counts(case: Case) -> None:
         "a line equal to the one that is covered, added": _again(single),
         "one of two equal covered lines taken away": equal.with_field("X-List", "a"),
     }
+    # The unchanged messages first: only if they are valid, the negative results below mean anything.
     await judge_verdicts(case, agent, "AGENT-VERIFY-09", {"nothing": one, "nothing, one line": single}, valid=True)
     await judge_verdicts(case, agent, "AGENT-VERIFY-08", changes, valid=False)
     await judge_verdicts(case, agent, "AGENT-VERIFY-09", _uncovered(case), valid=True)
@@ -86,10 +88,10 @@ def _uncovered(case: Case) -> dict[str, Subject]:
 async def the_content_is_compared(case: Case) -> None:
     """A body that does not match a covered Content-Digest makes the result negative.
 
-    Signs messages with a digest of sha-256, sha-512 and both, and changes the body afterwards, also to nothing; and
-    signs digests of another body; so, too, where the field is covered by a member (`key`) or as bytes (`bs`), and where
-    the last byte of a long body changes, which is valid as it was signed. Expects each other not to be valid; where one
-    of two digests is right, a breach warns.
+    Signs messages with a digest of sha-256, sha-512 and both, and changes the body afterwards, also to nothing. Signs
+    digests of another body. Covers the field by one of its members (`key`), or as bytes (`bs`). Changes the last byte
+    of a long body, which is valid unchanged. Expects a negative result for all others. If one of two digests is right,
+    a breach only warns.
     """
     agent = await agent_of(case)
     subjects: dict[str, Subject] = {}
@@ -118,7 +120,7 @@ async def the_content_is_compared(case: Case) -> None:
 
 
 def _covered_by_parameters(case: Case) -> dict[str, Subject]:
-    """Return messages whose digest is covered by a parameter of the field, the body changed after the signing."""
+    """Return messages whose digest is covered by a parameter of the field, with a body changed after the signing."""
     parameters: Mapping[str, structured.Parameters] = {
         "by its member": (("key", "sha-256"),),
         "as bytes": (("bs", True),),
@@ -132,7 +134,7 @@ def _covered_by_parameters(case: Case) -> dict[str, Subject]:
 
 
 async def _judge_long_content(case: Case, agent: Agent) -> None:
-    """Judge content that is not read in one piece: valid as it was signed, and not with another last byte."""
+    """Judge content that arrives in several pieces: valid unchanged, and invalid with another last byte."""
     long = {f"{_LONG} bytes, {one}": signed(case, body=_LONG_BODY, algorithm=one) for one in ("sha-256", "sha-512")}
     if not agent.ours and (await agent.verify(next(iter(long.values())))).status == _TOO_LARGE:
         case.mark_not_applicable("AGENT-VERIFY-01", f"a body of {_LONG} bytes is answered 413")
@@ -144,11 +146,11 @@ async def _judge_long_content(case: Case, agent: Agent) -> None:
 
 @check("AGENT-VERIFY-12", "AGENT-VERIFY-13", "AGENT-VERIFY-14", surface="agent", fix=FIX)
 async def what_is_covered_is_there_once(case: Case) -> None:
-    """Labels that differ, a covered component that is missing, and one that is covered twice are not valid.
+    """Different labels, a missing covered component, and one that is covered twice make the result negative.
 
-    Gives the two headers different labels, one of them a label more, takes covered fields away, and covers a component
-    twice under a signature that is right otherwise. Expects 200 with a negative result (for the headers 422 passes,
-    too), never 5xx.
+    Gives the two header fields different labels, one of them an additional label, removes covered fields, and covers a
+    component twice under an otherwise correct signature. Expects 200 with a negative result, never 5xx. For the labels
+    422 passes, too.
     """
     agent = await agent_of(case)
     one = signed(case, components=("@method", "content-type", "date", "content-digest"))
@@ -156,9 +158,10 @@ async def what_is_covered_is_there_once(case: Case) -> None:
     labels = {
         "the signature's label is another": one.with_field("Signature", field.replace("sig1=", "sig2=")),
         "the signature's label is longer": one.with_field("Signature", field.replace("sig1=", "sig1x=")),
-        "a signature more, under a label of its own": one.with_field("Signature", f"{field}, other=:AAAA:"),
+        "one more signature, under another label": one.with_field("Signature", f"{field}, other=:AAAA:"),
     }
     for what, answer in zip(labels, await run_concurrently(map(agent.verify, labels.values())), strict=True):
+        # Whether such header fields are malformed is open (C-08), so another target than the reference may answer 422.
         grey = answer.status == 422 and not agent.ours
         holds = grey or is_negative(agent, answer)
         where = {"message": what}
@@ -189,6 +192,7 @@ def _twice(case: Case, cover: Iterable[str], again: str) -> Subject:
     line = next(text for text in lines if text.startswith(identifier + ":"))
     parameters = lines[-1].replace("(", f"({identifier} ", 1)
     base = "\n".join([line, *lines[:-1], parameters])
+    # The signature is correct for this base. So a verifier that does not look for repeated components finds it valid.
     raw = key.sign(key.algorithms[0], base.encode())
     name_signature(case, raw)
     given = parameters.partition(": ")[2]

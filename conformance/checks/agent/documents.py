@@ -1,4 +1,4 @@
-"""AGENT-OAS: what the agent says of itself in OpenAPI."""
+"""AGENT-OAS: the OpenAPI document of the agent."""
 
 from __future__ import annotations
 
@@ -61,8 +61,10 @@ async def openapi_describes_the_agent(case: Case) -> None:
     operations = list(_operations(document))
     secured = [f"{method} {path}" for method, path, operation in operations if _demands(operation.get("security"))]
     if _demands(document.get("security")):
+        # An operation without a `security` member inherits the requirement at the top of the document.
         secured += [f"{method} {path}" for method, path, operation in operations if "security" not in operation]
     case.expect("AGENT-OAS-03", not secured, "no security requirement", secured or "none", exchange=answer)
+    # Paths may be relative to a server's path, so both the plain and the combined spelling count.
     placed = apply_server_paths(document, case.profile.surfaces["agent"].url.rstrip("/"))
     there = {(method, path) for one in (document, placed) for method, path, _ in _operations(one)}
     missing = [f"{method} {path}" for method, path in OPERATIONS if (method, path) not in there]
@@ -70,5 +72,5 @@ async def openapi_describes_the_agent(case: Case) -> None:
 
 
 def _demands(security: Any) -> bool:
-    """Return whether a `security` member demands a credential: an empty list or an empty alternative does not."""
+    """Return whether a `security` member requires a credential: an empty list or an empty alternative does not."""
     return isinstance(security, list) and bool(security) and {} not in security

@@ -1,4 +1,4 @@
-"""AGENT-EXPLAIN: the base, the components, the parameters, the digest, the notes."""
+"""AGENT-EXPLAIN: the verdict, the base, the components, the parameters, the digest and the notes of an explanation."""
 
 from __future__ import annotations
 
@@ -24,28 +24,30 @@ _FIX = (
     "parameters. Also return the digest computed from the content, and the changes that would make it valid."
 )
 _PARAMETERS = {"keyid": "weldproof-keyid", "alg": "ed25519", "nonce": "n0nce-of-the-suite", "tag": "weldproof-tag"}
+# Seconds since 1970: the first of January 2100, so that no verifier finds the signature expired.
 _FAR = 4_102_444_800
+# `verdict` is a name of the answer. An agent that copies its input into the answer would report the caller's verdict.
 _EXTRAS: Mapping[str, object] = {"x-unknown": "text", "comment": None, "nested": {"a": [1]}, "verdict": "pass"}
 
 
 def verdict_word(agent: Agent, answer: Answer) -> str:
-    """Return what an explanation says, for a reader."""
+    """Return the verdict of an explanation in words."""
     return {True: "pass", False: "fail", None: "neither pass nor fail"}[agent.verdict(answer)]
 
 
 def contradictions(document: Mapping[str, Any]) -> list[str]:
-    """Return the members that speak of the whole verdict when they do not agree."""
+    """Return the members for the whole verdict if they do not agree."""
     told = {name: answers.truth(document[name]) for name in ("valid", "verdict", "is_valid") if name in document}
     return [f"{name}: {document[name]!r}" for name in told] if len(set(told.values())) > 1 else []
 
 
 def _known(case: Case, agent: Agent) -> dict[str, Subject]:
-    """Return messages that hold and that nobody need refuse."""
+    """Return valid messages that no verifier may refuse."""
     return {what: one for what, one in sound_subjects(case).items() if agent.ours or what not in UNUSUAL}
 
 
 def wrong_subjects(case: Case) -> dict[str, Subject]:
-    """Return messages of which one thing is wrong."""
+    """Return messages with one fault each."""
     one = signed(case)
     return {
         "another key": one.expecting(raw_public(signer(case))),
@@ -64,12 +66,12 @@ def wrong_subjects(case: Case) -> dict[str, Subject]:
 async def explanations_say_pass_or_fail(case: Case) -> None:
     """Explain returns the same verdict as verify, the signature base, and how to correct a failure, always with 200.
 
-    Explains messages that hold, of many forms, and messages with one fault each. Expects the verdict, the same as from
-    verify; for those that hold the base byte for byte; for the others at least one note for people.
+    Explains valid messages of many forms, and messages with one fault each. Expects the same verdict as from verify,
+    for the valid ones the base byte for byte, and for the others at least one note for people.
     """
     agent = await agent_of(case)
     for valid, subjects in ((True, _known(case, agent)), (False, wrong_subjects(case))):
-        # In turn: who takes a message for one that he has seen says the same of the same ones each time.
+        # One after the other: a verifier that confuses messages by a cache then makes the same mistakes in every run.
         verified = [await agent.verify(one) for one in subjects.values()]
         explained = await run_concurrently(map(agent.explain, subjects.values()))
         for (what, one), plain, answer in zip(subjects.items(), verified, explained, strict=True):
@@ -103,7 +105,7 @@ def _judge_notes(case: Case, agent: Agent, answer: Answer, where: Mapping[str, s
 
 
 def _columns(value: Any) -> Iterator[list[str]]:
-    """Yield the component names that a list gives, without quotes and parameters: of its texts, or a place of each."""
+    """Yield the component names of a list, without quotes and parameters: its texts, or one column of its rows."""
     if not isinstance(value, list) or not value:
         return
     rows = [
@@ -116,7 +118,7 @@ def _columns(value: Any) -> Iterator[list[str]]:
 
 
 def shows_components(document: Any, components: tuple[str, ...]) -> bool:
-    """Return whether a list of an answer, or a text of one line, gives the components in this order."""
+    """Return whether a list in an answer, or a text of one line, has the components in this order."""
     inner = re.compile(r"\(\s*" + r"\s+".join(f'"{re.escape(name)}"[^ )]*' for name in components) + r"\s*\)")
     for _, value in answers.leaves(document):
         if list(components) in _columns(value):
@@ -127,12 +129,12 @@ def shows_components(document: Any, components: tuple[str, ...]) -> bool:
 
 
 def _is_apart(value: Any) -> TypeGuard[str]:
-    """Return whether a value is a text of one line that is no part of the base, which holds both anyway."""
+    """Return whether a value is a text of one line that is not part of the base, which contains both anyway."""
     return isinstance(value, str) and "\n" not in value and '"@signature-params"' not in value
 
 
 def lacking_parameters(document: Any, parameters: Mapping[str, Any]) -> list[str]:
-    """Return the signature parameters that no object, list or text of one line of an answer gives with its value."""
+    """Return the signature parameters that no object, list or one-line text of an answer has with their values."""
     best = list(parameters)
     for _, value in answers.leaves(document):
         if isinstance(value, dict):
@@ -154,7 +156,7 @@ def _same(found: Any, wanted: Any) -> bool:
 
 
 def _is_written(name: str, value: Any, text: str) -> bool:
-    """Return whether a text gives a parameter as Signature-Input writes it, whatever stands between parameters."""
+    """Return whether a text has a parameter as Signature-Input writes it, with any separator between parameters."""
     written = f"{name}={value}" if isinstance(value, int) else f'{name}="{value}"'
     return re.search(rf"(?<![a-z0-9_.*-]){re.escape(written)}(?![0-9])", text) is not None
 
@@ -163,8 +165,8 @@ def _is_written(name: str, value: Any, text: str) -> bool:
 async def explanations_show_what_is_signed(case: Case) -> None:
     """Explain gives the covered components in signed order, and the signature parameters.
 
-    Explains messages that cover the same components in different orders, under five parameters, sound and with a wrong
-    key. Expects a list of just these in just this order, and each parameter with its value.
+    Explains messages that cover components in different orders, under five parameters, valid and with a wrong key.
+    Expects a list of exactly these in exactly this order, and each parameter with its value.
     """
     agent = await agent_of(case)
     orders = (
@@ -203,7 +205,7 @@ async def explanations_recompute_the_digest(case: Case) -> None:
     """Explain gives a Content-Digest that it computed itself from the content.
 
     Explains messages whose digest is right, wrong, of sha-512, and of other contents. Expects the digest of the content
-    that was sent, also where the field says another.
+    that was sent, even if the field has another.
     """
     agent = await agent_of(case)
     wrong = (("Content-Digest", digest_value(b"another content", "sha-256")),)
@@ -234,7 +236,7 @@ async def explanations_recompute_the_digest(case: Case) -> None:
 
 
 def _digest_of(agent: Agent, answer: Answer, wanted: list[str]) -> str | None:
-    """Return the digest at the bound place, without its label; unbound, one of those wanted where it stands."""
+    """Return the digest at the bound place, without its label. Unbound, return an expected one found in any text."""
     place = agent.bindings.digest_at
     if place is not None:
         value = answers.at(answer.object(), place)
@@ -249,8 +251,8 @@ def _digest_of(agent: Agent, answer: Answer, wanted: list[str]) -> str | None:
 async def explanations_need_no_key(case: Case) -> None:
     """Without public_key_hex and did_key the signing base is still returned with 200.
 
-    Explains sound and wrong messages without a key. Expects 200 and the base byte for byte. Then explains one without a
-    key from which a covered field was taken away: expects 200, whatever is shown of a base that cannot be whole.
+    Explains valid and wrong messages without a key. Expects 200 and the base byte for byte. Then explains one without a
+    key from which a covered field was removed. Expects 200; the base cannot be complete, so it is not judged.
     """
     agent = await agent_of(case)
     for what, one in {**_known(case, agent), "another body": signed(case).changed(body=b"{}")}.items():
@@ -268,7 +270,7 @@ async def explanations_need_no_key(case: Case) -> None:
 
 
 def _judge_unverified(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
-    """Judge that without a key there is no verdict, by the profile's own names."""
+    """Judge that there is no verdict without a key. Only for the profile's own names."""
     if agent.ours:
         told, word = "no verdict without a key", verdict_word(agent, answer)
         case.expect("AGENT-EXPLAIN-07", agent.verdict(answer) is None, told, word, exchange=answer, where=where)
@@ -278,8 +280,7 @@ def _judge_unverified(case: Case, agent: Agent, answer: Answer, where: Mapping[s
 async def either_form_of_the_key_will_do(case: Case) -> None:
     """public_key_hex alone and did_key alone are each enough for a verdict, and both forms of a key give the same.
 
-    Explains a sound message and two wrong ones with the key in each form. Expects pass and fail as it should be, from
-    both.
+    Explains a valid message and two wrong ones with the key in each form. Expects the right verdict from both forms.
     """
     agent = await agent_of(case)
     one = signed(case)
@@ -307,7 +308,7 @@ async def either_form_of_the_key_will_do(case: Case) -> None:
 async def explanations_tolerate_extras(case: Case) -> None:
     """Unknown members in the body of explain are tolerated.
 
-    Explains a sound message with further members of every type, alone and together. Expects 200, pass and the base.
+    Explains a valid message with additional members of every type, alone and together. Expects 200, pass and the base.
     """
     agent = await agent_of(case)
     one = signed(case)

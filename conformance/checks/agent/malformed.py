@@ -1,6 +1,6 @@
-"""Malformed requests: AGENT-VERIFY-15 to -17, AGENT-EXPLAIN-13, AGENT-SIGN-10, and what a 422 says (AGENT-VALID).
+"""Malformed requests: AGENT-VERIFY-15 to -17, AGENT-EXPLAIN-13, AGENT-SIGN-10, and the body of a 422 (AGENT-VALID).
 
-Unlike a signature that fails (200), a request that is malformed is 422: the two are judged by different checks.
+A signature that fails is 200, but a malformed request is 422. Separate checks judge the two.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_JSON: Mapping[str, bytes] = {
     "a form": b"method=GET&path=%2F",
     "single quotes": b"{'method':'GET'}",
     "a trailing comma": b'{"method":"GET",}',
-    "bytes that are no text": b"\xff\xfe\xfa",
+    "bytes that are not text": b"\xff\xfe\xfa",
     "white space": b"  \n",
     "two objects": b"{}{}",
 }
@@ -48,7 +48,7 @@ NO_OBJECT: Mapping[str, bytes] = {
 
 
 def detail_faults(answer: Answer) -> dict[str, str]:
-    """Return what is wrong with the body of a 422, by the row that says so."""
+    """Return the faults of the body of a 422, by the row that forbids them."""
     try:
         document = answer.json()
     except JsonFault as fault:
@@ -75,6 +75,7 @@ def _item_faults(item: Any) -> dict[str, str]:
 
 
 def _is_place(part: Any) -> bool:
+    """Return whether a value may be part of `loc`: a name or an index. In Python a bool is an int as well."""
     return isinstance(part, str | int) and not isinstance(part, bool)
 
 
@@ -95,10 +96,7 @@ def _sound_body(agent: Agent, path: str) -> bytes:
 
 
 async def _refused(case: Case, path: str, row_of: Mapping[str, str]) -> None:
-    """Send every malformed body to one operation; `row_of` says which row judges which kind.
-
-    Last what a reader of streams takes for JSON: a body that the operation understands, with junk after it.
-    """
+    """Send every malformed body to one operation; `row_of` maps a kind of body to the row that judges it."""
     base = case.profile.surfaces["agent"].url.rstrip("/")
     kinds: dict[str, Mapping[str, tuple[bytes | None, dict[str, str]]]] = {
         "missing": MISSING,
@@ -120,6 +118,7 @@ async def _refused(case: Case, path: str, row_of: Mapping[str, str]) -> None:
     except Inconclusive as reason:
         case.mark_inconclusive(row_of["no JSON"], str(reason))
         return
+    # Last, a valid body followed by junk. A parser of streams stops at the end of the object and accepts it.
     await run_concurrently(sent("no JSON", what, sound + junk, _JSON) for what, junk in JUNK.items())
 
 
@@ -128,9 +127,9 @@ _FIX = "Answer 422 with `detail` if the body is missing, is not JSON or is not a
 
 @check("AGENT-VERIFY-15", "AGENT-VERIFY-16", "AGENT-VERIFY-17", surface="agent", fix=_FIX)
 async def verify_refuses_malformed_bodies(case: Case) -> None:
-    """Verify answers 422 to a body that is missing, no JSON, or no object.
+    """Verify answers 422 to a body that is missing, not JSON, or not an object.
 
-    Sends no body in three ways, texts that are no JSON, also a sound body with junk after it, and JSON of every other
+    Sends no body in three ways, texts that are not JSON, also a valid body followed by junk, and JSON of every other
     type. Expects 422 each time.
     """
     rows = {"missing": "AGENT-VERIFY-15", "no JSON": "AGENT-VERIFY-16", "no object": "AGENT-VERIFY-17"}
@@ -139,9 +138,9 @@ async def verify_refuses_malformed_bodies(case: Case) -> None:
 
 @check("AGENT-EXPLAIN-13", surface="agent", fix=_FIX)
 async def explain_refuses_malformed_bodies(case: Case) -> None:
-    """Explain answers 422 to a body that is missing, no JSON, or no object.
+    """Explain answers 422 to a body that is missing, not JSON, or not an object.
 
-    Sends no body in three ways, texts that are no JSON, also a sound body with junk after it, and JSON of every other
+    Sends no body in three ways, texts that are not JSON, also a valid body followed by junk, and JSON of every other
     type. Expects 422 each time.
     """
     await _refused(case, EXPLAIN, dict.fromkeys(("missing", "no JSON", "no object"), "AGENT-EXPLAIN-13"))
@@ -149,9 +148,9 @@ async def explain_refuses_malformed_bodies(case: Case) -> None:
 
 @check("AGENT-SIGN-10", surface="agent", fix=_FIX)
 async def sign_refuses_malformed_bodies(case: Case) -> None:
-    """Sign answers 422 to a body that is missing, no JSON, or no object.
+    """Sign answers 422 to a body that is missing, not JSON, or not an object.
 
-    Sends no body in three ways, texts that are no JSON, also a sound body with junk after it, and JSON of every other
+    Sends no body in three ways, texts that are not JSON, also a valid body followed by junk, and JSON of every other
     type. Expects 422 each time.
     """
     await _refused(case, SIGN, dict.fromkeys(("missing", "no JSON", "no object"), "AGENT-SIGN-10"))
@@ -167,7 +166,7 @@ async def refusals_have_the_shape(case: Case) -> None:
     """A 422 body is an object with `detail`, an array of items with `loc`, `msg` and `type`.
 
     Sends malformed bodies, bodies with each member left out or of another type, wrong keys and wrong base64 to verify,
-    explain and sign. Every answer that is a 422 must have the shape.
+    explain and sign. Expects the shape of every answer that is a 422.
     """
     agent = await agent_of(case)
     bodies = [(path, what, body) for path in (VERIFY, EXPLAIN, SIGN) for what, body in _bodies(agent, path)]

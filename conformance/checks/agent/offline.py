@@ -1,4 +1,4 @@
-"""AGENT-VERIFY-20: verification needs nobody else."""
+"""AGENT-VERIFY-20: verification needs no network."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from conformance.surfaces.agent.subjects import raw_public
 from conformance.target.agent import same_address
 
 _REASON = (
-    "shown by an agent that can reach no network: our own stack starts one where it may make a network namespace; "
-    "elsewhere start one so and give its address as [agent] offline_url"
+    "needs an agent that can reach no network: the suite's own stack starts one if it may create a network namespace; "
+    "otherwise start one in that way and give its address as [agent] offline_url"
 )
 
 
 @check(
     "AGENT-VERIFY-20",
     surface="agent",
-    fix="Verify from the request alone: resolve no keyid, fetch no key, ask no time server and no name server.",
+    fix="Verify from the request alone: resolve no keyid, fetch no key, query no time server and no name server.",
     quick=COMPANION,
 )
 async def verification_needs_no_network(case: Case) -> None:
     """Verification works with outbound network blocked.
 
-    Verifies sound and wrong messages, with key ids that could be resolved (did:web, an address, did:key), at an agent
-    that can reach no network. Expects the verdicts that they deserve.
+    Verifies valid and wrong messages at an agent that can reach no network. Their key ids could be resolved (did:web,
+    an address, did:key). Expects the right verdicts.
     """
     bound = case.profile.agent_bindings.offline_url
     if bound is None:
@@ -49,6 +49,8 @@ async def verification_needs_no_network(case: Case) -> None:
             try:
                 answer = await agent.verify(each)
             except Unreachable as fault:
+                # An agent that never answers is a wrong address in the profile. Only an agent that answers other calls
+                # has failed here.
                 await _there(case, bound)
                 case.expect("AGENT-VERIFY-20", False, told, fault, where=where)
                 continue
@@ -57,10 +59,10 @@ async def verification_needs_no_network(case: Case) -> None:
 
 
 async def _there(case: Case, url: str) -> None:
-    """See that something is at an address at all.
+    """Require that a server is at an address.
 
     Raises:
-        Inconclusive: Nothing answers there.
+        Inconclusive: No server answers there.
     """
     try:
         if not case.client.has_answered(url):

@@ -1,4 +1,4 @@
-"""AGENT-SIGN: demo signatures under throwaway keys."""
+"""AGENT-SIGN: demo signatures under keys that are used once."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import name_signature, raw_public
 
 _FIX = (
-    "Make a key pair for every call, sign the request that was given, and return its headers, the base and the public "
-    "key; forget the private half. Read no key from the request."
+    "Generate a key pair for every call, sign the given request, and return its header fields, the base and the public "
+    "key. Forget the private key, and read no key from the request."
 )
 _CALLS = 6
 _HOUR = 3600
-# What signing adds to a request, or changes in it.
+# The fields that signing adds to a request, or changes in it.
 _SIGNING = frozenset({"signature-input", "signature", FIELD})
 _EXTRAS: Mapping[str, object] = {"x-unknown": "text", "comment": None, "nested": {"a": [1]}, "public": True}
 
 
 def requests() -> dict[str, Message]:
-    """Return the requests that are signed."""
+    """Return the requests to be signed."""
     accept = (("Accept", "application/json"),)
     typed = (("Content-Type", "application/json"),)
     return {
@@ -63,13 +63,13 @@ def requests_with_fields() -> dict[str, Message]:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """An answer of sign with what could be read from it.
+    """An answer of sign, and what could be read from it.
 
     Attributes:
         answer: The answer.
-        message: The request with the header fields of the answer; None where it has no signed request.
-        keys: The public keys that the answer gives.
-        labelled: The signature by the suite's own reading; None where there is none.
+        message: The request with the header fields of the answer; None if the answer has no signed request.
+        keys: The public keys that the answer has.
+        labelled: The signature as the suite reads it; None if it cannot be read.
     """
 
     answer: Answer
@@ -78,42 +78,41 @@ class Demo:
     labelled: LabelledSignature | None
 
     def key(self) -> bytes | None:
-        """Return the key that verifies the request: of those given the one that does, else the first."""
+        """Return the key that verifies the request: of the given ones the one that does, else the first."""
         for one in self.keys:
             if self.holds(one):
                 return one
         return self.keys[0] if self.keys else None
 
     def holds(self, key: bytes) -> bool:
-        """Return whether the suite's own verifier finds the request signed under a key, digest and all."""
+        """Return whether the suite's own verifier accepts the request under a key, digest included."""
         return not self.faults(key)
 
     def faults(self, key: bytes) -> list[str]:
-        """Return what the suite's own verifier finds wrong with the request under a key; times are not judged."""
+        """Return the faults that the suite's own verifier finds under a key; times are not judged."""
         if self.message is None:
             return ["no signed request"]
         policy = judgement.Policy(require_digest=False)
+        # `now` is the signature's own time, so that neither clock nor age can make it invalid.
         judged = judgement.judge(self.message, VerifyingKey((ED25519,), key), policy, now=self._moment())
         return [fault.text for fault in judged.faults]
 
     def _moment(self) -> int:
-        created = None if self.labelled is None else self.labelled.covered.parameter("created")
+        created = None if self.labelled is None else self.labelled.coverage.parameter("created")
         return created if isinstance(created, int) else 0
 
 
 def read(case: Case, agent: Agent, asked: Message, answer: Answer) -> Demo:
-    """Read what sign answered for a request, and keep its live values out of the log.
+    """Read the answer of sign for a request, and keep its live values out of the log.
 
     Raises:
-        Inconclusive: It may hold a signed request, at places that are not known.
+        Inconclusive: It may contain a signed request, but at unknown places.
     """
     document = answer.object() if answer.status == 200 else {}
     places = agent.bindings.signed_fields
     fields = answers.signed_fields(document, places)
     if fields is None and not agent.ours and places is None and answers.may_be_signed(document):
-        raise Inconclusive(
-            "unbound: where sign answers the signed fields; give [agent] signed_fields, the place of each by its name"
-        )
+        raise Inconclusive("unbound: the places of the signed fields in the answer of sign; give [agent] signed_fields")
     message = None
     labelled = None
     if fields is not None:
@@ -131,17 +130,17 @@ def read(case: Case, agent: Agent, asked: Message, answer: Answer) -> Demo:
 
 
 def _name(case: Case, labelled: LabelledSignature) -> None:
-    """Keep what differs from run to run out of the log: the signature and its times."""
+    """Keep the signature and its times out of the log, because they differ from run to run."""
     name_signature(case, labelled.signature)
     for name in ("created", "expires"):
-        case.client.names.name(str(labelled.covered.parameter(name) or ""), name.upper())
+        case.client.names.name(str(labelled.coverage.parameter(name) or ""), name.upper())
 
 
 def base_of(demo: Demo) -> str | None:
-    """Return the base by the suite's own computation, None where none can be made."""
+    """Return the base as the suite computes it, or None if it cannot."""
     if demo.message is None or demo.labelled is None:
         return None
-    return signature_base(demo.message, demo.labelled.covered).text
+    return signature_base(demo.message, demo.labelled.coverage).text
 
 
 @check(
@@ -151,14 +150,19 @@ def base_of(demo: Demo) -> str | None:
     fix=_FIX,
 )
 async def demo_requests_are_signed(case: Case) -> None:
-    """Sign returns a signed request, its base and the key, and it holds for the agent, and for the suite's verifier.
+    """Sign returns a signed request, its base and the key, and both the agent and the suite's verifier accept it.
 
-    Has requests with and without query and body signed. Expects both signature fields, the base that the suite computes
-    and that explain gives, a key under which both verifiers find the request valid, a signature that is not over as it
-    begins, and a matching covered digest where there is a body, also where the request came with a wrong one. Then
-    requests with an empty path: where they are signed, the path is a slash. By the profile's own names, the signed
-    request has every field that was given, and a request that bears signature fields already is refused, or what is
-    returned for it is valid. By these names, a request with a `created` an hour from now expires after that.
+    Requests signatures for requests with and without query and body. Expects:
+
+    * both signature fields,
+    * the base that the suite computes and that explain gives,
+    * a key under which both verifiers find the request valid,
+    * a signature that has not expired when it begins,
+    * for a body a matching covered digest, also if the request came with a wrong one.
+
+    Then sends requests with an empty path: if they are signed, the path is a slash. On a target with the profile's own
+    names, the signed request has every given field. A request that has signature fields already is refused, or its
+    signed form is valid. A request with a `created` an hour from now expires after that.
     """
     agent = await agent_of(case)
     for what, asked in requests().items():
@@ -178,7 +182,7 @@ async def demo_requests_are_signed(case: Case) -> None:
 
 
 async def _judge_wrong_digests(case: Case, agent: Agent) -> None:
-    """Judge requests that come with the digest of another body: who signs them, signs one that matches."""
+    """Judge requests with the digest of another body: an agent that signs them has to sign a matching digest."""
     for algorithm in HASHES_BY_NAME:
         given = (("Content-Type", "application/json"), ("Content-Digest", digest_value(b"another body", algorithm)))
         asked = Message("POST", "api.example.org", "https", "/orders", given, None, b'{"order":7}')
@@ -193,7 +197,7 @@ async def _judge_wrong_digests(case: Case, agent: Agent) -> None:
 
 
 async def _judge_empty_paths(case: Case, agent: Agent) -> None:
-    """Judge requests whose path is empty, which is signed as a slash (RFC 9421, 2.2.6); who refuses them may."""
+    """Judge requests with an empty path, which is signed as a slash (RFC 9421, 2.2.6). They may be refused."""
     for what, target in (("no path", ""), ("a query and no path", "?page=2")):
         asked = Message("GET", "api.example.org", "https", target, (("Accept", "application/json"),))
         answer = await agent.sign(asked)
@@ -209,9 +213,9 @@ async def _judge_empty_paths(case: Case, agent: Agent) -> None:
 
 
 async def _judge_kept_fields(case: Case, agent: Agent) -> None:
-    """Judge that what is signed is the request that was given, with each of its header fields (P-SG-04).
+    """Judge that the signed request has each header field of the given request (P-SG-04).
 
-    Nothing is asked where the names are not the profile's: an answer may show there what signing adds, and that alone.
+    Targets with other names than the profile's are not tested: their answer may have only the fields that signing adds.
     """
     if not agent.ours or agent.bindings.signed_fields is not None:
         return
@@ -220,20 +224,21 @@ async def _judge_kept_fields(case: Case, agent: Agent) -> None:
         read(case, agent, asked, answer)  # keeps what differs from run to run out of the log
         shown = [_lost(asked, fields) for fields in answers.every_signed_fields(answer.object())]
         lost = min(shown, key=len, default=["the signed request"])
-        told = "200 with the signed request, each header field that was given among its own"
+        told = "200 with the signed request, which has each given header field"
         found = f"{answer.status}, without {', '.join(lost)}" if lost else f"{answer.status}, with each"
         holds = answer.status == 200 and not lost
         case.expect("AGENT-SIGN-01", holds, told, found, exchange=answer, where={"request": what})
 
 
 async def _judge_signed_before(case: Case, agent: Agent) -> None:
-    """Judge requests that bear signature fields already: who signs them, returns what verify takes as it is (P-SG-04).
+    """Judge requests that have signature fields already: if signed, verify accepts the answer as it is (P-SG-04).
 
-    Nothing is asked where the names are not the profile's: RFC 8941 lets the last of two members of a name win.
+    Targets with other names than the profile's are not tested: by RFC 8941 the last of two equal members wins.
     """
     if not agent.ours:
         return
     plain = requests()["a plain GET"]
+    # The agent's usual label, so that the old signature collides with the one that it will add.
     labelled = read(case, agent, plain, await agent.sign(plain)).labelled
     label = "sig" if labelled is None else labelled.label
     before = signed(case, method="GET", body=b"", label=label).message
@@ -248,17 +253,16 @@ async def _judge_signed_before(case: Case, agent: Agent) -> None:
 
 
 async def _judge_as_it_stands(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
-    """Judge that verify takes an answer of sign for its body and finds it valid."""
+    """Judge that verify accepts an answer of sign as its body and finds it valid."""
     unchanged = await agent.call("POST", VERIFY, json_body=answer.object())
-    told, holds = "200, valid, for the answer of sign as it stands", is_positive(agent, unchanged)
+    told, holds = "200, valid, for the unchanged answer of sign", is_positive(agent, unchanged)
     case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, unchanged), exchange=unchanged, where=where)
 
 
 async def _judge_given_created(case: Case, agent: Agent) -> None:
     """Judge a request to be signed as of an hour from now: its lifetime begins then, not at the call (P-SG-03).
 
-    Nothing is asked where the names are not the profile's, and an agent that refuses or replaces the time is not judged
-    by it.
+    Targets with other names than the profile's are not tested. An agent may also refuse or replace the time.
     """
     if not agent.ours:
         return
@@ -274,7 +278,7 @@ async def _judge_given_created(case: Case, agent: Agent) -> None:
 
 
 def _lost(asked: Message, fields: Fields) -> list[str]:
-    """Return the names of a request's fields that are not among those of its signed request, with their values."""
+    """Return the names of a request's fields that its signed request lacks, or has with other values."""
     answered = Message(headers=fields)
     names = dict.fromkeys(name.lower() for name, _ in asked.headers)
     return [name for name in names if name not in _SIGNING and answered.field(name) != asked.field(name)]
@@ -297,25 +301,26 @@ def _judge_demo(case: Case, agent: Agent, demo: Demo, where: Mapping[str, str]) 
 
 
 def _lifetime_faults(demo: Demo, agent: Agent) -> list[str]:
-    """Return what is wrong with the time that a signature gives itself, by its own parameters and no clock.
+    """Return the faults of a signature's lifetime, by its own parameters and no clock.
 
-    For how long it holds is left open, and so is whether it says so. One that is over before it begins holds at no
-    other verifier; one that is over as it begins is that of an agent alone whose default is five minutes (P-SG-03).
+    The interface leaves the lifetime open, and whether it is stated. But a signature that ends before it begins is
+    invalid for every verifier.
     """
-    covered = None if demo.labelled is None else demo.labelled.covered
+    covered = None if demo.labelled is None else demo.labelled.coverage
     created, expires = (None if covered is None else covered.parameter(name) for name in ("created", "expires"))
     if type(created) is not int or type(expires) is not int:
         return []
+    # By P-SG-03 the default is five minutes, so the reference must not even end at the moment at which it begins.
     over = expires <= created if agent.ours else expires < created
     return ["it expires no later than it was created"] if over else []
 
 
 def _digest_fault(demo: Demo) -> str | None:
-    """Return what is wrong with the digest of a signed request with a body."""
+    """Return the fault of the digest of a signed request with a body, or None."""
     message, labelled = demo.message, demo.labelled
     if message is None or labelled is None or message.field(FIELD) is None:
         return "no Content-Digest"
-    if FIELD not in {one.name for one in labelled.covered.components}:
+    if FIELD not in {one.name for one in labelled.coverage.components}:
         return "the digest is not covered"
     known = [base64.b64encode(digest(message.body).digest()).decode() for digest in HASHES_BY_NAME.values()]
     field = message.field(FIELD) or ""
@@ -323,13 +328,13 @@ def _digest_fault(demo: Demo) -> str | None:
 
 
 async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[str, str]) -> None:
-    """Judge what the agent itself says of its signed request."""
+    """Judge the agent's own verdict on its signed request."""
     if demo.message is None:
         case.expect("AGENT-SIGN-04", False, "a signed request", "none", exchange=demo.answer, where=where)
         if agent.ours:
             case.expect("AGENT-SIGN-08", False, "a signed request", "none", exchange=demo.answer, where=where)
         else:
-            case.mark_inconclusive("AGENT-SIGN-08", "no signed request is found, which AGENT-SIGN-04 judges")
+            case.mark_inconclusive("AGENT-SIGN-08", "the answer has no signed request, which AGENT-SIGN-04 judges")
         return
     one = Subject(demo.message, demo.key())
     verified = await agent.verify(one)
@@ -344,19 +349,19 @@ async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[
     told = f"the base that explain gives: {theirs!r}"
     if None in {mine, theirs} and not agent.ours:
         case.mark_inconclusive(
-            "AGENT-SIGN-08", "one of the two bases is not found, which other rows judge", exchange=explained
+            "AGENT-SIGN-08", "one of the two bases is missing, which other rows judge", exchange=explained
         )
         return
     holds = mine is not None and mine == theirs
     case.expect("AGENT-SIGN-08", holds, told, repr(mine), exchange=explained, where=where)
 
 
-@check("AGENT-SIGN-06", surface="agent", fix="Draw a new key for every call from the system's random source.")
+@check("AGENT-SIGN-06", surface="agent", fix="Generate a new key for every call from the system's random source.")
 async def every_demo_key_is_fresh(case: Case) -> None:
     """Two calls return two different keys.
 
-    Has one request signed several times, at once and one after the other, and another one. Expects as many keys as
-    calls, none of them twice.
+    Requests signatures for one request several times, concurrently and one after the other, and for other requests.
+    Expects as many keys as calls, none of them twice.
     """
     agent = await agent_of(case)
     asked = list(requests().values())
@@ -367,7 +372,7 @@ async def every_demo_key_is_fresh(case: Case) -> None:
     keys = [key for demo in demos if (key := demo.key()) is not None]
     found = f"{len(set(keys))} different ones in {len(demos)} answers"
     holds = len(keys) == len(set(keys)) == len(demos)
-    case.expect("AGENT-SIGN-06", holds, "a key of its own in each answer", found, exchange=given[-1])
+    case.expect("AGENT-SIGN-06", holds, "a different key in each answer", found, exchange=given[-1])
 
 
 def offered(case: Case) -> tuple[dict[str, dict[str, Any]], bytes, dict[str, str]]:
@@ -404,8 +409,8 @@ def offered(case: Case) -> tuple[dict[str, dict[str, Any]], bytes, dict[str, str
 async def offered_keys_are_never_used(case: Case) -> None:
     """A private key offered by the caller is never used and never echoed.
 
-    Has a request signed with a private key of every usual form beside it, under many names. Expects a refusal or a
-    signature under another key, and the private key nowhere in body and headers, in no encoding.
+    Sends requests to be signed together with a private key, in every usual form and under many names. Expects a refusal
+    or a signature under another key. Expects the private key nowhere in body and headers, in no encoding.
     """
     agent = await agent_of(case)
     asked = requests()["a POST with a body"]
@@ -432,7 +437,7 @@ async def offered_keys_are_never_used(case: Case) -> None:
 async def demo_requests_tolerate_extras(case: Case) -> None:
     """Unknown members in the body of sign are tolerated.
 
-    Has a request signed with further members of every type, alone and together. Expects 200 and a signature that holds.
+    Requests a signature with additional members of every type, alone and together. Expects 200 and a valid signature.
     """
     agent = await agent_of(case)
     asked = requests()["a GET with a query"]

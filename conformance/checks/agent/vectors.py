@@ -1,8 +1,9 @@
 """The vectors of RFC 9421 and RFC 9530, each sent to verify and explain.
 
-A vector's requirement ids say which rows it belongs to; what none of them says, AGENT-VERIFY-11 judges: messages are
-judged as the RFC states. What only the profile decides is judged on targets that have the reference's bindings. A
-Signature-Input that cannot be parsed may be a malformed request elsewhere, so there 422 passes, too (C-08).
+A vector's requirement ids name the rows that it decides. If it names none of this check, AGENT-VERIFY-11 decides it:
+messages are judged as the RFC states. Vectors that only the profile decides are judged on targets that have the
+reference's bindings. Elsewhere a Signature-Input that cannot be parsed may be a malformed request, so there 422 passes,
+too (C-08).
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ _EXPLAINED = ("AGENT-EXPLAIN-02", "AGENT-EXPLAIN-06", "AGENT-EXPLAIN-11", "AGENT
 _AT_ONCE = 8
 _OK, _UNPROCESSABLE = 200, 422
 _KINDS_OF_NOTES = 5
-# The only pin of vectors that others are judged by as well where they take a field's lines as an array.
+# Vectors with this pin decide another target as well, if it takes a field's lines as an array.
 _LINES = ("profile 6.2 headers as arrays",)
-# Kinds that nobody should take, though no clause binds a verifier to refuse them.
+# Kinds that no verifier should accept, although no clause requires a refusal. Accepting them only warns.
 _UNSAFE = frozenset({"parameters/expired", "key/small-order", "key/small-order-did-key"})
-_NO_CLAUSE = "no clause binds a verifier to refuse it, and whoever takes it takes what nobody should"
-_LENIENT = "how strictly a field is parsed is more than the row says"
+_NO_CLAUSE = "no clause requires a verifier to refuse it, although accepting it is unsafe"
+_LENIENT = "the row does not say how strictly a field is parsed"
 _NO_DIGEST = frozenset({"content_digest_malformed", "content_digest_unsupported"})
 # Parts of a request that every verifier knows; how components are written in Signature-Input.
 _USUAL_PARTS = frozenset({"@method", "@authority", "@path", "@query"})
 _COVERED, _COMPONENT = re.compile(r"\(([^()]*)\)"), re.compile(r'"([^"]*)"(;?)')
-# The time of most vectors.
+# Seconds since 1970: the first of January 2025, the time of most vectors.
 _LONG_AGO = 1_735_689_600
 
 
@@ -54,10 +55,10 @@ class _Judged:
     """A vector with both answers to it.
 
     Attributes:
-        vector: What was sent.
+        vector: The message that was sent.
         verified: The answer of verify.
         explained: The answer of explain.
-        by_age: Whether the target refuses signatures for their age, as every vector's may be.
+        by_age: Whether the target refuses old signatures, and so may refuse any vector.
     """
 
     vector: MessageVector
@@ -67,12 +68,12 @@ class _Judged:
 
     @property
     def where(self) -> dict[str, str]:
-        """What a reader looks up."""
+        """The id by which a reader finds the vector."""
         return {"vector": self.vector.id}
 
 
 def chosen(agent: Agent) -> list[MessageVector]:
-    """Return the vectors that the target can be judged by, at whatever pace."""
+    """Return the vectors that can judge the target."""
     return [one for one in message_signatures() if "agent" in one.doors and _fits(agent, one)]
 
 
@@ -84,7 +85,7 @@ def _fits(agent: Agent, one: MessageVector) -> bool:
 
 
 def _carried(case: Case, agent: Agent, vectors: Sequence[MessageVector]) -> list[MessageVector]:
-    """Return the vectors that the agent's bodies can carry; for the others their rows say what was not tried."""
+    """Return the vectors that the agent's bodies can carry, and mark the rows of the others as partly untested."""
     lost = {one.id: None if agent.ours else agent.lost(message_of(one.message)) for one in vectors}
     for row in _NAMED:
         reasons = Counter(lost[one.id] for one in vectors if lost[one.id] and row in rows_of(one, ours=agent.ours))
@@ -97,8 +98,8 @@ def _carried(case: Case, agent: Agent, vectors: Sequence[MessageVector]) -> list
 def rows_of(one: MessageVector, *, ours: bool) -> tuple[str, ...]:
     """Return the rows that judge the verdict on a vector.
 
-    A target of its own may demand that signatures are young, or know fewer components: there a vector that holds is
-    judged as what the RFC states, and the suite's fresh messages are what AGENT-VERIFY-01 stands on.
+    Other targets than the reference may require young signatures, or know fewer components. There a valid vector counts
+    for AGENT-VERIFY-11, and the suite's fresh messages decide AGENT-VERIFY-01.
     """
     named = tuple(row for row in one.requirements if row in _NAMED and (ours or row != _SIGNED))
     return named or (_AS_THE_RFC,)
@@ -108,19 +109,19 @@ def rows_of(one: MessageVector, *, ours: bool) -> tuple[str, ...]:
     *(_STATUS, _LISTED, *_NAMED, *_EXPLAINED, "AGENT-EXPLAIN-05"),
     surface="agent",
     fix="Build the signature base by RFC 9421 section 2.5, verify it under the caller's key, compare Content-Digest by "
-    "RFC 9530, and put whatever fails into a result with 200. Explain by the same code as verify.",
+    "RFC 9530, and report every failure in a result with 200. Explain by the same code as verify.",
     quick=sample("vectors, all that hold and one for each kind of fault"),
 )
 async def vectors_are_judged(case: Case) -> None:
     """Every vector of RFC 9421 and RFC 9530 is judged by verify and explain as its standard says, always with 200.
 
-    Sends messages that hold and messages with one fault each, the RFC's own examples among them, to both. Expects the
-    verdict, an error where it is negative, the same verdict from explain, its base byte for byte, and notes.
+    Sends valid messages and messages with one fault each to both, among them the RFC's own examples. Expects the right
+    verdict, an error if it is negative, the same verdict from explain, its base byte for byte, and notes.
     """
     agent = await agent_of(case)
     young = await wants_young(case, agent)
     if young:
-        case.note("the agent takes young signatures only: vectors that hold, which are all old, are not judged")
+        case.note("the agent accepts only young signatures: valid vectors, which are all old, are not judged")
 
     async def judged(one: MessageVector) -> _Judged:
         return _Judged(one, await agent.vector(VERIFY, one), await agent.vector(EXPLAIN, one), young)
@@ -133,13 +134,13 @@ async def vectors_are_judged(case: Case) -> None:
         _judge_explanation(case, agent, one)
     _judge_notes(case, agent, everything)
     for row in [row for row in _NAMED if young and row not in case.judged_rows and row != _SIGNED]:
-        case.mark_not_applicable(row, "the agent takes young signatures only; fresh messages judge it")
+        case.mark_not_applicable(row, "the agent accepts only young signatures; fresh messages judge it")
     for row in () if agent.ours else (_SIGNED, _LISTED, "AGENT-EXPLAIN-05"):
         case.mark_not_applicable(row, "the vectors judge it on the reference only; fresh messages judge it everywhere")
 
 
 async def wants_young(case: Case, agent: Agent) -> bool:
-    """Return whether a target of somebody's own refuses a message for the age of its signature alone."""
+    """Return whether another target than the reference refuses a message only for the age of its signature."""
     if agent.ours:
         return False
     fresh, old = await agent.verify(signed(case)), await agent.verify(signed(case, parameters={"created": _LONG_AGO}))
@@ -147,16 +148,16 @@ async def wants_young(case: Case, agent: Agent) -> bool:
 
 
 def _kind(one: MessageVector) -> object:
-    """Return what makes two vectors alike to a quick look: the kind of their fault.
+    """Return the kind of a vector's fault. A quick look takes one vector of each kind.
 
-    A message that holds is like no other: each is there for another reading of the standard.
+    Each valid vector is a kind by itself, because each tests another reading of the standard.
     """
     return one.id if one.expected.valid else one.kind
 
 
 def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
     expected, answer, where = one.vector.expected, one.verified, one.where
-    fault = one.vector.fault or "a message that holds"
+    fault = one.vector.fault or "a valid message"
     grey = is_grey(agent, one.vector)
     if not expected.valid:
         allowed = {_OK, _UNPROCESSABLE} if grey else {_OK}
@@ -165,7 +166,7 @@ def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
     found = agent.validity(answer) if answer.status == _OK else None
     holds = found is expected.valid or (not expected.valid and grey and answer.status == _UNPROCESSABLE)
     if found is False and expected.valid and (one.vector.policy or one.by_age) and not agent.ours:
-        return  # it demands more than the caller of this vector does, and was told so in words that it may not know
+        return  # another target may require more than this vector's caller; a policy's members may be unknown to it
     told, beyond = f"{'valid' if expected.valid else 'not valid'}: {fault}", _open_point(agent, one.vector)
     hint = verdict_hint(agent, answer) if expected.valid else None
     for row in rows_of(one.vector, ours=agent.ours):
@@ -175,7 +176,7 @@ def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
 
 
 def _open_point(agent: Agent, vector: MessageVector) -> str | None:
-    """Return what the interface leaves open of a vector on a target that is not the reference."""
+    """Return the point about a vector that the interface leaves open, for a target that is not the reference."""
     if agent.ours:
         return None
     if vector.kind in _UNSAFE:
@@ -187,7 +188,7 @@ def _open_point(agent: Agent, vector: MessageVector) -> str | None:
 
 
 def is_grey(agent: Agent, vector: MessageVector) -> bool:
-    """Return whether 422 is as good as a negative result: whether such headers or keys are malformed is open (C-08)."""
+    """Return whether 422 also passes as a negative result: whether such fields or keys are malformed is open (C-08)."""
     return not agent.ours and (vector.expected.stage == "headers" or vector.kind in _UNSAFE)
 
 
@@ -197,10 +198,10 @@ def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
     if listed is None and not agent.ours:
         return
     if not expected.valid and agent.validity(answer) is False:
-        told = "at least one error beside a negative result"
+        told = "at least one error with a negative result"
         case.expect(_LISTED, bool(listed), told, listed, exchange=answer, where=where)
-    # A policy's members are the family's own: whoever does not know them finds what his own policy finds, too.
-    # Whoever knows fewer components finds that they are unknown, whatever else is wrong with them.
+    # Policies are not in the RFC, so another target may apply its own policy and report its faults as well. A target
+    # that knows fewer components reports them as unknown, whatever else is wrong with the message.
     of_its_own = not agent.ours and (one.vector.policy or not is_usual(one.vector))
     open_codes = of_its_own or one.by_age or code_is_open(one.vector)
     if open_codes or expected.valid is not agent.validity(answer):
@@ -208,7 +209,7 @@ def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
     try:
         codes = agent.codes(answer)
     except Inconclusive as reason:
-        if not expected.valid:  # what has no fault needs no code
+        if not expected.valid:  # a valid message needs no code
             case.mark_inconclusive(_LISTED, str(reason), exchange=answer)
         return
     if codes is not None:
@@ -218,7 +219,7 @@ def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
 
 
 def code_is_open(one: MessageVector) -> bool:
-    """Return whether no clause states which code a vector's fault has: it is refused by a decision of our own."""
+    """Return whether no clause states the code of a vector's fault, because the suite's own decision refuses it."""
     return any(pin.startswith("decision") for pin in one.pins)
 
 
@@ -232,13 +233,13 @@ def _judge_explanation(case: Case, agent: Agent, one: _Judged) -> None:
         said, explained = agent.validity(one.verified), agent.verdict(answer)
         judge_agreement(case, agent, (said, explained), f"verify: {said}; explain: {explained}", answer, where)
     _judge_base(case, agent, one)
-    # What is computed for a field that gives no digest of a known algorithm, nobody states.
+    # No clause states what explain computes for a field without a digest of a known algorithm.
     if agent.ours and agent.bindings.digest_at is not None and not _NO_DIGEST & set(expected.codes):
         _judge_digest(case, agent, one)
 
 
 def _judge_base(case: Case, agent: Agent, one: _Judged) -> None:
-    """Judge the base of an explanation, and leave it open where a verifier may not know what is covered."""
+    """Judge the base of an explanation, or leave it open if a verifier may not know the covered components."""
     wanted, answer = one.vector.signature_base, one.explained
     if wanted is None:
         return
@@ -252,7 +253,7 @@ def _judge_base(case: Case, agent: Agent, one: _Judged) -> None:
 
 
 def is_usual(one: MessageVector) -> bool:
-    """Return whether a vector covers fields and parts of the request by their names alone, as every verifier knows."""
+    """Return whether a vector covers only fields and parts of the request by name, as every verifier knows them."""
     inputs = message_of(one.message).field_lines("signature-input")
     covered = [found for text in inputs for inner in _COVERED.findall(text) for found in _COMPONENT.findall(inner)]
     return all(not more and (not name.startswith("@") or name in _USUAL_PARTS) for name, more in covered)
@@ -269,7 +270,7 @@ def _judge_digest(case: Case, agent: Agent, one: _Judged) -> None:
 
 
 def _judge_notes(case: Case, agent: Agent, everything: Sequence[_Judged]) -> None:
-    """Judge the notes of what failed: always some, and not the same whatever the fault."""
+    """Judge the notes of failures: always at least one, and not the same for every fault."""
     failed = [one for one in everything if one.explained.status == _OK and agent.verdict(one.explained) is False]
     kinds: set[tuple[str, ...]] = set()
     for one in failed:
@@ -278,7 +279,7 @@ def _judge_notes(case: Case, agent: Agent, everything: Sequence[_Judged]) -> Non
             continue
         readable = [note for note in notes or () if is_readable(note)]
         kinds.add(tuple(notes or ()))
-        told = "a note that says what to do"
+        told = "a note that explains what to do"
         case.expect("AGENT-EXPLAIN-06", bool(readable), told, notes, exchange=one.explained, where=one.where)
     if agent.ours:
         told = "notes that depend on the fault"

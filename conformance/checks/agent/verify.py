@@ -1,4 +1,4 @@
-"""AGENT-VERIFY: fresh messages, one changed at a time."""
+"""AGENT-VERIFY: fresh messages, each valid or with one change."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.answers import lists
 from conformance.surfaces.agent.subjects import name_signature, raw_public
 
+# `valid` and `errors` are names of the answer: an agent that merges its input into the answer fails here.
 _EXTRAS: Mapping[str, object] = {
     "x-unknown": "text",
     "comment": None,
@@ -42,14 +43,15 @@ _EXTRAS: Mapping[str, object] = {
 }
 
 
-# What a did:key of X25519 begins with (P-KY-10 has 0xed 0x01 for Ed25519).
+# The first bytes of a did:key of X25519 (those of Ed25519 are 0xed 0x01, P-KY-10).
 _X25519_CODE = b"\xec\x01"
-# A private key whose public half holds 0xed 0x01, so that who looks for them anywhere takes any type for Ed25519.
+# A private key whose public key contains 0xed 0x01. An agent that searches these bytes anywhere in a did:key takes a
+# key of any type for Ed25519.
 _HOLDS_THE_CODE = (213).to_bytes(32, "big")
-_ODD = "a key that holds the code of its type"
-_TYPE_IS_OPEN = "the interface does not say in so many words that a verifier looks at the type of a did:key"
+_ODD = "a key that contains the code of its type"
+_TYPE_IS_OPEN = "the interface does not say explicitly that a verifier compares the type of a did:key"
 
-# Half of a skew is left for the way to the target; a shorter one is lost on the way (seconds).
+# Seconds. The request may take up to half of the skew to arrive; with a shorter skew the verdict would depend on it.
 TELLABLE_SKEW = 10
 _HOUR = 3600
 
@@ -59,13 +61,13 @@ async def sound_messages_are_valid(case: Case) -> None:
     """A correctly signed message with the right key gets 200, a positive result, and a list without errors.
 
     Signs messages of many forms with fresh keys: with and without body, digests, fields, parameters, labels, spellings
-    of names. Expects each to be valid, under a list of errors that is there and empty.
+    of names. Expects that each is valid, with a list of errors that is present and empty.
     """
     agent = await agent_of(case)
     subjects = sound_subjects(case)
     unusual = {what: subjects.pop(what) for what in sorted(UNUSUAL)}
     row = "AGENT-VERIFY-01" if agent.ours else "AGENT-VERIFY-11"
-    # An array of lines that is taken and misread is told here; every other message has such lines joined for it.
+    # If the agent misreads an array of lines, only these messages show it. All others are sent with joined lines then.
     as_sent = replace(agent, lines="kept") if agent.lines == "misread" else agent
     await judge_verdicts(case, as_sent, row, unusual, valid=True, beyond=MAY_DEMAND_MORE)
     if agent.ours:
@@ -98,15 +100,15 @@ def _signature(one: Subject) -> bytes:
 async def wrong_signatures_are_not_valid(case: Case) -> None:
     """A message with a wrong signature gets 200 and a negative result with at least one error.
 
-    Sends signatures with single bits turned, of another message, with halves exchanged and of zeros: expects 200, not
-    valid, and at least one error each time. Sends an empty one, and messages without one or its input: expects that
-    none is valid.
+    Sends signatures with single bits flipped, of another message, with halves exchanged and of zeros. Expects 200, not
+    valid, and at least one error each time. Sends an empty signature, and messages without a signature or its input.
+    Expects that none is valid.
     """
     agent = await agent_of(case)
     key = signer(case)
     one = signed(case, key)
     raw = _signature(one)
-    # First as it is: nothing that was learnt from a signature that holds may help one that does not.
+    # The valid message first: a cached verdict about it must not make a changed signature valid.
     await agent.verify(one)
     wrong = {f"bit {bit} turned": _turned(raw, bit) for bit in (0, 7, 255, 256, 400, 500)}
     other = _signature(signed(case, key, target="/orders/8"))
@@ -150,13 +152,14 @@ def _turned(raw: bytes, bit: int) -> bytes:
 
 @check("AGENT-VERIFY-06", "AGENT-VERIFY-07", surface="agent", fix=FIX)
 async def the_expected_key_decides(case: Case) -> None:
-    """The key that the caller expects decides, and none that the message names.
+    """The key that the caller expects decides, and no key that the message names.
 
-    Signs with key A and expects key B, with keyid naming A by did:key, by hex, or not at all; and expects A where keyid
-    names B. Expects the first not to be valid, the second to be; who refuses the second gets a warning. Where a key
-    is given by did:key, sends the signer's bytes as one of X25519, also those of a key that has the code of Ed25519
-    among them: expects the message not to be valid, or 422. Who finds it valid gets a warning, and fails only under the
-    specification's own names.
+    Signs with key A and expects key B, with a keyid that names A by did:key, by hex, or not at all. Expects a negative
+    result. Then expects key A with a keyid that names B. Expects a positive result; a refusal only warns.
+
+    If the target takes keys by did:key, sends the signer's bytes as a key of X25519, also those of a key that contains
+    the code of Ed25519. Expects a negative result or 422. A positive one only warns, except under the specification's
+    own names.
     """
     agent = await agent_of(case)
     owner, other = signer(case), signer(case)
@@ -168,7 +171,7 @@ async def the_expected_key_decides(case: Case) -> None:
         "keyid is the signer's base64": {"keyid": base64.b64encode(raw_public(owner)).decode()},
     }
     made = {what: signed(case, owner, parameters=found) for what, found in names.items()}
-    # First the verdicts that hold, so that nothing remembered of a signature can pass for a verdict.
+    # The valid ones first: a verdict that is cached by signature alone would then also accept the wrong key.
     await judge_verdicts(case, agent, "AGENT-VERIFY-07", made, valid=True, beyond=MAY_DEMAND_MORE)
     wrong = {what: one.expecting(raw_public(other)) for what, one in made.items()}
     as_did = {f"{what}, expected as did:key": one.expecting(raw_public(other), "did") for what, one in made.items()}
@@ -189,14 +192,14 @@ async def the_expected_key_decides(case: Case) -> None:
 
 
 async def _expect_another_type(case: Case, agent: Agent, what: str, one: Subject) -> None:
-    """Judge a did:key of another type that holds the signer's bytes: no signature of Ed25519 is by such a key."""
+    """Judge a did:key of another type with the signer's bytes: no Ed25519 signature is by such a key."""
     if one.key is None:
         return
     right, other = keys.did_key(one.key), keys.did_key(one.key, _X25519_CODE)
     body = agent.verify_body(one.expecting(one.key, "did"))
     changed = json.loads(json.dumps(body).replace(right, other))
     if changed == body:
-        return  # its bodies give keys in other forms alone
+        return  # this agent's bodies have no did:key
     answer = await agent.call("POST", VERIFY, json_body=changed)
     told, found = "422, or 200, not valid", verdict_of(agent, answer)
     where = {"message": f"{what}, expected as a did:key of X25519"}
@@ -209,8 +212,8 @@ async def _expect_another_type(case: Case, agent: Agent, what: str, one: Subject
 async def clocks_may_differ_by_the_skew(case: Case) -> None:
     """A signature made or expired within the skew is valid, one beyond it is not.
 
-    Signs with `created` ahead of now, and with `expires` behind it, by half the bound skew and by twice as much and a
-    minute more. Expects the first to be valid, the second not. Without a bound skew nothing is asked, and where it is
+    Signs with `created` ahead of now, and with `expires` behind it, by half the bound skew, and by twice as much and a
+    minute more. Expects the first to be valid, and the second not. Without a bound skew nothing is tested, and with one
     under ten seconds only the second.
     """
     agent = await agent_of(case)
@@ -225,7 +228,9 @@ async def clocks_may_differ_by_the_skew(case: Case) -> None:
         within = {"created ahead": _timed(case, created=now + little), "expired": _timed(case, expires=now - little)}
         await judge_verdicts(case, agent, "AGENT-VERIFY-01", within, valid=True)
     else:
-        case.mark_not_applicable("AGENT-VERIFY-01", "the skew is too short to be told from the time that a call takes")
+        case.mark_not_applicable(
+            "AGENT-VERIFY-01", "the skew is too short to be distinguished from the time that a call takes"
+        )
     beyond = {"created ahead": _timed(case, created=now + much), "expired": _timed(case, expires=now - much)}
     await judge_verdicts(case, agent, "AGENT-VERIFY-11", beyond, valid=False)
 
@@ -237,11 +242,11 @@ async def clocks_may_differ_by_the_skew(case: Case) -> None:
     fix="Judge the age by created alone. With max_age_seconds, a signature without created is too old.",
 )
 async def only_created_shows_the_age(case: Case) -> None:
-    """A signature without `created` is too old if the request limits its age, whatever other parameters it bears.
+    """A signature without `created` is too old if the request limits its age, whatever other parameters it has.
 
-    Asks with `max_age_seconds` about a message signed now. Expects it to be valid. Then asks about messages without
-    `created`: without any time, with an `expires` ahead, and with every other parameter. Expects none to be valid.
-    Nothing is asked where the names are not the profile's.
+    Requests a message signed now with `max_age_seconds`. Expects it to be valid. Then requests messages without
+    `created`: without any time, with an `expires` ahead, and with every other parameter. Expects that none is valid.
+    Targets with other names than the profile's are not tested.
     """
     agent = await agent_of(case)
     if not agent.ours:
@@ -267,7 +272,7 @@ async def only_created_shows_the_age(case: Case) -> None:
 
 
 def _ageless(case: Case, parameters: Mapping[str, structured.BareItem]) -> Subject:
-    """Return a message that holds and whose signature bears these parameters and no `created`."""
+    """Return a valid message whose signature has these parameters and no `created`."""
     key = signer(case)
     one = signed(case, key)
     bare = one.with_field("Signature", None).with_field("Signature-Input", None).message
@@ -286,8 +291,8 @@ def _timed(case: Case, **times: int) -> Subject:
 async def extras_and_repeats_change_nothing(case: Case) -> None:
     """Unknown members in the body are tolerated, and the same request gives the same result on repeat.
 
-    Verifies a sound message and a wrong one with further members of every type, alone and together, then both several
-    times in turn. Expects the verdict of the plain request each time.
+    Verifies a valid message and a wrong one with additional members of every type, alone and together. Then verifies
+    both several times in turn. Expects the verdict of the plain request each time.
     """
     agent = await agent_of(case)
     one = signed(case)
@@ -301,7 +306,7 @@ async def extras_and_repeats_change_nothing(case: Case) -> None:
             told = f"200, {'valid' if valid else 'not valid'}"
             found, hint = verdict_of(agent, answer), verdict_hint(agent, answer) if valid else None
             case.expect("AGENT-VERIFY-18", holds, told, found, exchange=answer, where=where, hint=hint)
-    # Messages that were not verified before: an agent that keeps something of the first time must be seen.
+    # New messages, because an agent that keeps a state would already have that of the messages above.
     again = signed(case)
     await _repeat(case, agent, again, again.expecting(raw_public(signer(case))))
 
