@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.ledger.clause_pages import anchor
+from conformance.ledger.specification_parser import anchor
 
 ROOT = Path(__file__).parent.parent
 _FENCED = re.compile(r"^ *(```|~~~).*?^ *\1", re.DOTALL | re.MULTILINE)

@@ -23,7 +23,7 @@ from typing import Final
 
 import click
 
-from conformance.ledger.derived import ROOT
+from conformance.ledger.derived_files import ROOT
 from tools import sound_looks
 
 FOLDER: Final = ROOT / "conformance/recorded"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.ledger import load as ledger
-from conformance.ledger.derived import ROOT
+from conformance.ledger.derived_files import ROOT
 
 FILE: Final = ROOT / "conformance/recorded/sound_looks.json"
 _LINE: Final = 110

@@ -9,8 +9,8 @@ from typing import Final
 
 import orjson
 
-from conformance.ledger.derived import ROOT
-from conformance.ledger.typical import FILE, typical_seconds
+from conformance.ledger.derived_files import ROOT
+from conformance.ledger.typical_seconds import FILE, typical_seconds
 from conformance.log.events import read_log
 
 _NOISE_SECONDS: Final = 0.5

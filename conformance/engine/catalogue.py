@@ -1,7 +1,4 @@
-"""The checks as data, for commands that describe them and run none.
-
-To import the checks takes a second and the libraries of every chain. `catalogue.json` is derived from their source.
-"""
+"""Catalogue of all checks as data, for commands that describe checks and do not run them."""
 
 from __future__ import annotations
 
@@ -13,8 +10,10 @@ from typing import Any, Final
 from conformance.engine.check_declarations import CHECKS, read_declarations
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import Quick
-from conformance.ledger.derived import Derived
+from conformance.ledger.derived_files import Derived
 
+# Derived from the source, not from the imported checks: `list` and `explain` would take a second longer, and would
+# need the libraries of every chain. The file is written again when one of these sources changes.
 CATALOGUE: Final = Derived(
     "conformance/engine/catalogue.json",
     (
@@ -29,18 +28,18 @@ CATALOGUE: Final = Derived(
 
 @dataclass(frozen=True, slots=True)
 class CheckDescription:
-    """A check as it describes itself.
+    """The description of a check.
 
     Attributes:
         id: Its name.
         rows: Requirement ids it decides.
         surface: Surface it talks to.
         lane: The lane it needs, `each`, or None.
-        exclusive: In what company it runs, as `Check.exclusive`.
+        exclusive: What it disturbs, as `Check.exclusive`.
         sentence: What it sends and expects.
         fix: What an implementer does about a breach.
-        quick: What `run --quick` makes of it.
-        file: Where its function stands, from the project's folder.
+        quick: How `run --quick` tries it.
+        file: The file of its function, from the project's folder.
     """
 
     id: str

@@ -1,16 +1,4 @@
-"""The order of a run: which checks run side by side, and which wait until nobody is left whom they would disturb.
-
-Ordinary checks come first, in an order of the seed's but for the longest, which begin before all others. Once they are
-done, what disturbs a chain or a surface runs, one check a chain node and one a surface at a time, then what starts a
-service again, and then what moves the clock. Meanwhile the workers go on with what none
-of that touches: checks of checkouts, while nodes of the rail are disturbed at which no checkout is paid; checks of
-surfaces behind which no chain is, while chains are disturbed; and to the end those that judge programs of their own.
-They are fewer meanwhile: what can only run one after the other is what everybody waits for in the end. Where that is
-not much, the longest of these begin with the first. Last comes what disturbs a chain while it moves the clock, by
-itself.
-
-Limits that a service of its own has are tried one after the other from the beginning, beside all the rest.
-"""
+"""The order of a run: which checks run at the same time, and which wait until no running check can be disturbed."""
 
 from __future__ import annotations
 
@@ -25,27 +13,46 @@ from conformance.engine import clock
 from conformance.engine.check import Check
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
-from conformance.ledger.typical import typical_seconds
+from conformance.ledger.typical_seconds import typical_seconds
 from conformance.target import Profile
 
-# Their answers come from no chain.
+# Theory of the scheduler
+#
+# A check that disturbs a chain, a surface or the clock makes every other check of that chain, surface or clock judge a
+# target in a state that no client caused. So such a check may only run when no check that it could disturb is running.
+# The scheduler has two parts that run at the same time:
+#
+# 1. Workers take ordinary checks from four queues. The queues are ordered by what can disturb them: queue 0 by a node
+#    of the rail, queue 1 by a node of the checkouts, queue 2 by a surface or the clock, queue 3 by nothing, because its
+#    checks judge programs that they start themselves.
+# 2. The disturbing checks go through phases. Each phase begins when the queues that it would disturb are empty:
+#    - queue 0 empty: checks that disturb rail nodes at which no checkout is paid;
+#    - queue 1 and the limits empty: checks that disturb any other node;
+#    - queue 2 empty: checks that disturb a surface, one check for each surface at a time;
+#    - then limits, restarts, the clock, and last the checks that disturb a chain and the clock together. On lanes whose
+#      block times stay behind the clock, these come before it.
+#
+# The phases decide how long a run takes, since nothing else may replace them. So a disturbing check takes the place of
+# one worker while it runs, and the machine is not slowed down by checks for which no phase is waiting.
+#
+# The order inside a queue comes from the seed, so that checks which depend on their order are found. The longest checks
+# are the exception: they begin first, because a long check that begins last leaves all other workers idle.
+
+# The answers of these surfaces do not depend on a chain.
 _CHAINLESS_SURFACES: Final = frozenset({"agent", "control_plane"})
-# Their payments are those of checkouts.
 _CLOCK_MOVERS = (Exclusive.CLOCK, Exclusive.CHAIN_AND_CLOCK)
+# The payments of these surfaces are checkouts; they can be made at another node than the rail's.
 _CHECKOUT_SURFACES: Final = frozenset({"gateway", "webhooks"})
-# What takes so many seconds elsewhere begins before the rest of its kind, so that nobody has to wait for it in the end,
-# and what takes so many, and longer than what disturbs a chain, as if it were of every kind.
+# A check of at least this length begins before the shorter checks of its queue.
 _LONG_SECONDS: Final = 3.0
+# A check of at least this length, which is also longer than all checks that disturb a chain, begins with the run.
 _LONGEST_SECONDS: Final = 10.0
-# What takes so many seconds of those that could come second begins with the first: many wait for the last of them.
+# A check of this length goes to queue 0 although it belongs to queue 1: several phases wait for the end of queue 1.
 _FIRST_SECONDS: Final = 5.0
 
 
 def name_group(check: Check, profile: Profile) -> str:
-    """Return with what a check runs.
-
-    It is `together`, what it runs one after the other with (`chain …` or `surface …`), or `alone`.
-    """
+    """Return the group of a check: `together`, `alone`, or the chain or surface whose checks run one at a time."""
     if check.exclusive is Exclusive.NOTHING or (check.exclusive is Exclusive.LIMITS and "gateway" in profile.limited):
         return "together"
     if check.exclusive is Exclusive.CHAIN:
@@ -58,11 +65,11 @@ def name_group(check: Check, profile: Profile) -> str:
 
 @dataclass(slots=True)
 class _Queue:
-    """Checks that run side by side in any order.
+    """Checks that can run at the same time, in any order.
 
     Attributes:
-        waiting: Those that did not begin, the next one last.
-        done: Set once none is left.
+        pending_checks: The checks that have not begun, the next one last.
+        all_done: Set when every check has ended.
     """
 
     pending_checks: list[Check]
@@ -74,11 +81,11 @@ class _Queue:
         self._finish_if_empty()
 
     def is_next_longer(self, seconds: float) -> bool:
-        """Return whether the next check takes so many seconds."""
+        """Return whether the next check takes at least so many seconds."""
         return bool(self.pending_checks) and _estimate_seconds(self.pending_checks[-1]) >= seconds
 
     def count_finished(self) -> None:
-        """Count one as over."""
+        """Count one check as ended."""
         self.unfinished_count -= 1
         self._finish_if_empty()
 
@@ -91,10 +98,10 @@ class Schedule:
     """Runs the checks of a plan in their order.
 
     Args:
-        checks: What is to run.
-        session: What they share.
-        workers: Ordinary checks at the same time.
-        run: Runs one check to its end.
+        checks: The checks to run.
+        session: What the checks share.
+        workers: How many ordinary checks run at the same time.
+        run_check: Runs one check to its end.
     """
 
     def __init__(
@@ -126,17 +133,15 @@ class Schedule:
                 group.create_task(self._run_disturbing())
                 group.create_task(self._run_separate_limits())
         except BaseExceptionGroup as faults:
+            # The caller distinguishes interrupts and faults of the suite, so it gets the first fault and not the
+            # nested groups.
             first: BaseException = faults
             while isinstance(first, BaseExceptionGroup):
                 first = first.exceptions[0]
             raise first from None
 
     def _split_ordinary(self) -> Iterable[list[Check]]:
-        """Yield the checks that disturb nobody, in four parts.
-
-        Nodes of the rail alone disturb the first only, the nodes of checkouts the second as well, no chain the third,
-        and nothing the fourth.
-        """
+        """Return the checks that disturb nothing as four queues, ordered by what can disturb them."""
         parts: list[list[Check]] = [[], [], [], []]
         for check in self._checks:
             if check.exclusive is Exclusive.NOTHING:
@@ -152,12 +157,15 @@ class Schedule:
         return int(at_other_nodes and _estimate_seconds(check) < _FIRST_SECONDS)
 
     async def _work(self, number: int) -> None:
+        # Workers 1 to 3 begin with the first check of "their" queue if it is longer than the phases that will follow.
         if 0 < number < len(self._queues) and self._queues[number].is_next_longer(self._longest_seconds):
             await self._run_next(self._queues[number])
         for queue in self._queues:
             while queue.pending_checks:
                 async with self._capacity:
+                    # Worker 0 never waits: otherwise the phases could wait for queues that no worker empties.
                     await self._capacity.wait_for(lambda: number == 0 or number < self._workers - self._busy_turns)
+                # Another worker may have taken the last check while this one waited for its place.
                 if queue.pending_checks:
                     await self._run_next(queue)
 
@@ -168,7 +176,8 @@ class Schedule:
             queue.count_finished()
 
     async def _run_disturbing(self) -> None:
-        """Run the checks that disturb others, each kind once nobody is left whom it would disturb."""
+        """Run the checks that disturb others, each kind after the last check that it would disturb."""
+        # The fourth queue is not awaited: nothing that is done to the target reaches its checks.
         general, of_checkouts, without_chain, _ = self._queues
         chains = self._group_by(Exclusive.CHAIN)
         await general.all_done.wait()
@@ -176,6 +185,7 @@ class Schedule:
             for checks in filter(self._spares_checkouts, chains):
                 group.create_task(self._run_in_turn(checks))
             await of_checkouts.all_done.wait()
+            # The separate service for limits is a gateway: its payments need the nodes of the checkouts undisturbed.
             await self._limits.all_done.wait()
             for checks in itertools.filterfalse(self._spares_checkouts, chains):
                 group.create_task(self._run_in_turn(checks))
@@ -184,6 +194,8 @@ class Schedule:
                 group.create_task(self._run_in_turn(checks))
         if not self._has_separate_limits:
             await self._run_in_turn(check for check in self._checks if check.exclusive is Exclusive.LIMITS)
+        # Restarts come before the clock moves, which real nodes do not follow: later payments there would be too old. A
+        # later restart would also cut off the deliveries that a check which moves the clock waits for.
         await self._run_restarts()
         # After the clock has moved, a payment on a lane whose block times stay behind would be too old.
         lagging_lanes = await self._find_lagging_lanes()
@@ -200,18 +212,16 @@ class Schedule:
         )
 
     async def _run_separate_limits(self) -> None:
-        """Try the limits of a service of its own: each check of them has it for itself, and nobody else is limited."""
+        """Run the checks of a separate service for limits, one after the other, from the beginning of the run."""
         while self._limits.pending_checks:
             await self._run_next(self._limits)
 
     async def _run_restarts(self) -> None:
-        """Run the checks that start a service again, all side by side: each service is started once for all of its own.
-
-        A further restart would cut off the deliveries that a check which moves the clock waits for.
-        """
+        """Run the checks that restart a service at the same time: each service restarts once for all its checks."""
         restart_checks = [check for check in self._checks if check.exclusive is Exclusive.RESTART]
         checkout_checks = [check for check in restart_checks if check.surface in _CHECKOUT_SURFACES]
         async with asyncio.TaskGroup() as group:
+            # The gateway sends the webhooks, too: checks of both surfaces meet at the barrier and restart it once.
             group.create_task(self._run_in_turn(check for check in restart_checks if check not in checkout_checks))
             for check in checkout_checks:
                 group.create_task(self._run_restart_together(check))
@@ -221,7 +231,7 @@ class Schedule:
             await self._run_in_turn([check])
 
     def _spares_checkouts(self, checks: Sequence[Check]) -> bool:
-        """Return whether no checkout is paid at the node that these disturb."""
+        """Return whether these checks disturb a node at which no checkout is paid."""
         return checks[0].lane in self._separate_lanes and checks[0].surface not in _CHECKOUT_SURFACES
 
     def _group_by(self, kind: Exclusive) -> list[list[Check]]:
@@ -232,7 +242,7 @@ class Schedule:
         return list(groups.values())
 
     async def _run_in_turn(self, checks: Iterable[Check]) -> None:
-        """Run checks one after the other, in the place of a worker but the last."""
+        """Run checks one after the other, in the place of one worker."""
         self._busy_turns += 1
         try:
             for check in checks:
@@ -248,13 +258,12 @@ class Schedule:
         return frozenset([lane for lane in sorted(lanes) if await clock.stays_behind(self._session, lane)])
 
     async def _run_clock_movers(self, lagging_lanes: frozenset[str]) -> None:
-        """Run the checks that move the clock side by side, the longest first.
-
-        Those of lanes whose block times will stay behind it come before the others. Events come after them: what is
-        delivered again was so by then, and nobody waits for it.
-        """
+        """Run the checks that move the clock at the same time, the longest first."""
         clock_checks = [check for check in self._checks if check.exclusive is Exclusive.CLOCK]
 
+        # Lanes whose block times stay behind come first, while their newest block is near the clock. Webhooks come
+        # last: by then earlier moves of the clock have caused the deliveries that these checks would otherwise wait
+        # for.
         def place(check: Check) -> tuple[bool, bool]:
             return check.lane not in lagging_lanes, check.surface == "webhooks"
 
@@ -262,22 +271,24 @@ class Schedule:
         for _, checks in itertools.groupby(clock_checks, place):
             pending_checks = list(checks)
             async with asyncio.TaskGroup() as group:
-                # They wait most of the time, and each round of theirs takes as long as the slowest.
+                # These checks wait most of the time. Each round ends with its slowest check, so more workers need
+                # fewer rounds.
                 for _ in range(2 * self._workers):
                     group.create_task(self._run_until_empty(pending_checks))
 
     async def _run_until_empty(self, pending_checks: list[Check]) -> None:
-        # From one check to the next, too: the time must not move for others while the next one begins.
+        # The worker takes part between two checks as well: the time must not move for others while its next check
+        # begins.
         with self._session.clock_barrier.take_part():
             while pending_checks:
                 await self._run_check(pending_checks.pop(0))
 
 
 def _sum_seconds(checks: Iterable[Check]) -> float:
-    """Return what checks take that run one after the other."""
+    """Return the seconds of checks that run one after the other."""
     return sum(typical_seconds().get(check.id, 0.0) for check in checks)
 
 
 def _estimate_seconds(check: Check) -> float:
-    """Return the seconds that tell long checks from each other; short ones are all alike."""
+    """Return the usual seconds of a long check; all short checks count as equal, so that the seed orders them."""
     return max(_LONG_SECONDS, typical_seconds().get(check.id, 0.0))

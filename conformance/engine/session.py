@@ -1,4 +1,4 @@
-"""What all checks of one run share: the tenants, the paid operations, the payers, and places to meet."""
+"""State that all checks of one run share: tenants, paid operations, payers, and barriers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conformance.engine.tenant_credentials import Tenants
 from conformance.http.client import Client, Counter, Names
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
-from conformance.pages.reader import PageReader
+from conformance.pages.page_loader import PageReader
 from conformance.target import Profile
 from conformance.webhook_receiver.inbox import Inbox
 
@@ -25,27 +25,25 @@ T = TypeVar("T")
 
 
 class Session:
-    """Opened once a run, before the first check.
-
-    Nothing here judges: what cannot be found or reached becomes the reason of an inconclusive row.
+    """The shared state of a run, opened before the first check. A missing part makes rows inconclusive.
 
     Attributes:
         seed: Seed of everything random.
         tenants: Credentials of the target's tenants.
         catalog: The paid operations of the rail.
-        payers: Funded payers, one a lane and node.
+        payers: Funded payers, one for each lane and node.
         limits_lock: Held by the one check that exhausts limits.
-        waiting: Where checks that let time pass side by side meet.
-        restarting: Where checks that have a service started again side by side meet.
-        restarts: Restarts under way by an address of the service; each tells in the end what went wrong, if anything.
-        apart: Micro-units that are added to amounts drawn for links.
+        clock_barrier: Barrier of the checks that let time pass together.
+        restart_barrier: Barrier of the checks that restart a service together.
+        restarts: Restarts under way, by an address of the service; the result is the fault, or None.
+        amount_offset: Micro-units that are added to the amounts drawn for links.
         nonce: Text that no other run uses, for names that must be new to the target.
-        pages: Looks at checkout pages.
-        networks_told: Spellings of each network by its key, in the link and in the event, as they were first seen.
+        pages: Reader of checkout pages.
+        network_spellings: Spellings of each network by its key, in the link and in the event, as they were first seen.
         stray_payments: Transactions that checks made and that pay no link.
-        kept: What is opened during the run and closed at its end, before anything else.
-        trailing: Tells which chains are too old for a payment.
-        wallet: What the run may take of the operator's money, and took.
+        exit_stack: What is opened during the run and closed first at its end.
+        stale_chains: Answers which chains are too old for a payment.
+        wallet: How much of the operator's money the run may take, and took.
     """
 
     def __init__(
@@ -76,6 +74,7 @@ class Session:
         self.stale_chains = StaleChains(profile, names)
         self.payers = Payers(profile, names, self.wallet, self.stale_chains)
         self.amount_offset = 0
+        # Not from the seed: two runs with one seed against one target must not use the same names.
         self.nonce = secrets.token_hex(6)
         self._count = Counter()
         whole = profile.is_reference
@@ -87,7 +86,7 @@ class Session:
         """Read secrets into the redaction table and discover the rail's operations.
 
         Args:
-            rehearse: Whether bodies that the profile does not bind are tried, as a run does before it pays for any.
+            rehearse: Whether bodies that the profile does not bind are tried before a payment.
         """
         for name, secret in self.profile.secrets.items():
             self._names.secret(secret.read(), f"{self._prefix}{name.upper()}")
@@ -96,15 +95,16 @@ class Session:
             await self.catalog.discover(rehearse=rehearse)
 
     async def receive(self) -> None:
-        """Receive at the webhook destinations from now on."""
+        """Begin to receive at the webhook destinations."""
         self._inbox = Inbox(self.profile, self.client, self._names)
         self.exit_stack.push_async_callback(self._inbox.close)
         await self._inbox.open()
 
     async def close(self) -> None:
-        """End questions nobody waits for and what was kept; close the payers' connections and the pages' browser."""
+        """Cancel open questions, close the exit stack, then the browser and the payers' connections."""
         for question in self._answers.values():
             question.cancel()
+        # Before the payers close: a cancelled question may still be sending a payment.
         await asyncio.gather(*self._answers.values(), return_exceptions=True)
         await self.exit_stack.aclose()
         await self.pages.close()
@@ -126,10 +126,10 @@ class Session:
         """What arrives at the webhook destinations.
 
         Raises:
-            Inconclusive: Nobody receives there in this run.
+            Inconclusive: This run has no webhook receiver.
         """
         if self._inbox is None:
-            raise Inconclusive("nobody receives at the webhook destinations in this run")
+            raise Inconclusive("this run has no receiver at the webhook destinations")
         return self._inbox
 
     def count(self) -> int:
@@ -137,12 +137,14 @@ class Session:
         return self._count.take()
 
     async def find_once(self, name: str, find: Callable[[], Awaitable[T]]) -> T:
-        """Return what `find` finds, asked once a run and shared by all checks under its name.
+        """Return the result of `find`, which runs once and is shared by all checks under its name.
 
         Raises:
-            Exception: What `find` raised, for everybody who asks.
+            Exception: What `find` raised, for every caller.
         """
         if name not in self._answers:
+            # A task of the session: it continues if the check that asked first is cancelled, since others wait for
+            # it, too.
             self._answers[name] = asyncio.ensure_future(find())
         answer: T = await asyncio.shield(self._answers[name])
         return answer

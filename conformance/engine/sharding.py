@@ -1,9 +1,4 @@
-"""A run shared out among machines: each part is some whole requirements, with all the checks that decide them.
-
-Requirements that one check decides stay together, so that no check runs twice and no verdict hangs on two machines.
-What a part takes is weighed by what its checks took in a recorded run. The same requirements of the same profile are
-shared out alike wherever it is done: nothing is random, and machines differ by their number alone.
-"""
+"""Division of a run among machines: each part is a set of whole requirements with all checks that decide them."""
 
 from __future__ import annotations
 
@@ -12,15 +7,15 @@ from dataclasses import dataclass, field
 
 from conformance.engine.catalogue import load_catalogue
 from conformance.ledger import Requirement
-from conformance.ledger.typical import typical_seconds
+from conformance.ledger.typical_seconds import typical_seconds
 
-# What a check takes at least: those without a figure count, too.
+# A check without a recorded time counts as this many seconds, so that many such checks do not count as nothing.
 _LEAST_SECONDS = 0.1
 
 
 @dataclass(slots=True)
 class _RowGroup:
-    """Requirements that share checks, and what these take in seconds; 0 where nothing is to be run for them."""
+    """Requirements that share checks, and the seconds of these checks; 0 if no check runs for them."""
 
     rows: list[Requirement] = field(default_factory=list)
     seconds: float = 0.0
@@ -34,18 +29,20 @@ def select_part(
     applies: Callable[[Requirement], bool],
     lanes: Iterable[str] = (),
 ) -> tuple[Requirement, ...]:
-    """Return one part of the requirements of a run; the parts from 1 to `of` are all of them, each once.
+    """Return one part of the requirements of a run; each requirement is in exactly one of the parts 1 to `of`.
 
     Args:
         rows: The requirements of the whole run.
         number: Which part, from 1.
-        of: How many there are.
-        applies: Whether a requirement applies to the target, so that its checks are run.
-        lanes: The lanes that the run is of; all by default.
+        of: The number of parts.
+        applies: Whether a requirement applies to the target, so that its checks run.
+        lanes: The lanes of the run; all by default.
 
     Raises:
-        ValueError: There are not so many parts with anything to do; its text says how many there are.
+        ValueError: Some parts would be empty; the text contains the possible number of parts.
     """
+    # The longest group first, each to the part with the least work. Nothing here is random, and the machines do not
+    # talk to each other: each computes the same parts from the same files, and takes its own.
     groups = sorted(_group_rows(rows, applies, frozenset(lanes)), key=lambda group: -group.seconds)
     busy = sum(group.seconds > 0 for group in groups)
     if busy < of:
@@ -61,7 +58,7 @@ def select_part(
 def _group_rows(
     rows: Sequence[Requirement], applies: Callable[[Requirement], bool], lanes: frozenset[str]
 ) -> Iterable[_RowGroup]:
-    """Return the requirements by what they share, in the order of the first of each."""
+    """Return groups of requirements that share a check, ordered by their first requirement."""
     applicable_ids = {row.id for row in rows if applies(row)}
     root = {row.id: row.id for row in rows}
 
@@ -70,6 +67,8 @@ def _group_rows(
             row_id = root[row_id]
         return row_id
 
+    # Union-find over the rows of each check. Rows of one check stay in one part: no check runs on two machines, and
+    # no verdict has to be merged from two machines.
     seconds = dict.fromkeys(root, 0.0)
     for check in load_catalogue():
         roots = [find_root(row_id) for row_id in check.rows if row_id in root]
@@ -86,7 +85,7 @@ def _group_rows(
 
 
 def _estimate_seconds(check: str, lanes: frozenset[str]) -> float:
-    """Return what a check takes, on these lanes or on all."""
+    """Return the recorded seconds of a check, on these lanes or on all."""
     typical = typical_seconds()
     on_lanes = (
         typical[name]

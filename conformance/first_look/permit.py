@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from conformance.discovery.rail import PAID_PREFIX
-from conformance.discovery.recognising import NOWHERE
+from conformance.discovery.operation_presence import NOWHERE
 from conformance.engine.check import Check
 from conformance.engine.exclusive import Exclusive
 from conformance.ledger import load

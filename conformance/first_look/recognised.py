@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import Operation, catalog_urls, listing_urls, paid_operations
-from conformance.discovery.recognising import describe_foreign_answer
+from conformance.discovery.operation_presence import describe_foreign_answer
 from conformance.first_look.forged_payment import forged_payments
 from conformance.first_look.permit import OnlyReading
 from conformance.first_look.x402_answer import Challenged, challenged

@@ -7,8 +7,8 @@ import os
 import sys
 from typing import BinaryIO
 
-from conformance.fuzz.generating import Generation
-from conformance.fuzz.wire import Message, Order, Reply, Request, line_of, message_of
+from conformance.fuzz.request_generator import Generation
+from conformance.fuzz.process_messages import Message, Order, Reply, Request, line_of, message_of
 
 # New objects between two looks for garbage: a request that is drawn makes tens of thousands, and most go at once.
 _LITTER = 10**5

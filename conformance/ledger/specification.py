@@ -17,12 +17,12 @@ from typing import Final
 
 from conformance.ledger import id_prefixes
 from conformance.ledger.clause import FOLDER, Clause
-from conformance.ledger.clause_pages import read_clauses
-from conformance.ledger.derived import Derived
+from conformance.ledger.specification_parser import read_clauses
+from conformance.ledger.derived_files import Derived
 
 CLAUSES: Final = Derived(
     "conformance/ledger/clauses.json",
-    (f"{FOLDER}/*.md", "conformance/ledger/clause.py", "conformance/ledger/clause_pages.py"),
+    (f"{FOLDER}/*.md", "conformance/ledger/clause.py", "conformance/ledger/specification_parser.py"),
     lambda root: [asdict(clause) for clause in read_clauses(root / FOLDER)],
 )
 PLACES: Final = "ledger/places.json"

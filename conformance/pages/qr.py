@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from conformance.pages.drawing import rasterize
+from conformance.pages.svg_rasterizer import rasterize
 
 if TYPE_CHECKING:
     from PIL import Image

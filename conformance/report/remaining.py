@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from conformance.ledger.typical import typical_seconds
+from conformance.ledger.typical_seconds import typical_seconds
 
 # Part of the whole that must be done before the run's own pace is believed.
 _TELLING: Final = 0.03

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from conformance.webhook_receiver.receiver import Reply
+from conformance.webhook_receiver.raw_receiver import Reply
 
 MOST_REMEMBERED = 50_000
 

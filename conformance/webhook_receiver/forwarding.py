@@ -13,7 +13,7 @@ from yarl import URL
 
 from conformance.http.transport import read_up_to
 from conformance.vocabulary.webhooks import BODY_LIMIT, FORWARD_SECONDS
-from conformance.webhook_receiver.receiver import Arrival, Reply
+from conformance.webhook_receiver.raw_receiver import Arrival, Reply
 
 # RFC 9110 (7.6.1): what is between two hops is not passed on. Host and Content-Length are those of the new request.
 _HOP_BY_HOP = frozenset(

@@ -18,7 +18,7 @@ from conformance.oracles.strict_json import JsonTextFault, strict_json
 from conformance.oracles.webhook_signature import SignatureHeader, read
 from conformance.outcome import Inconclusive
 from conformance.target import Destination, Profile, clock_file
-from conformance.webhook_receiver.receiver import Arrival, CannotListen, Receiver, Reply, bind_sockets
+from conformance.webhook_receiver.raw_receiver import Arrival, CannotListen, Receiver, Reply, bind_sockets
 
 CONFIRMED_TYPE = "payment.confirmed"
 _NOWHERE = Reply(404)

@@ -168,7 +168,7 @@ if "reference" in wanted:
     for module in ("reference.rail.__main__", "reference.gateway.__main__", "sim.base.__main__", "localnet.serving"):
         import_module(module)
 if "fuzz" in wanted:
-    import_module("conformance.fuzz.generating")
+    import_module("conformance.fuzz.request_generator")
 """
 
 

@@ -13,7 +13,7 @@ import orjson
 
 import conformance
 from conformance.ledger import load
-from conformance.ledger.examples import FILE, Example, examples
+from conformance.ledger.example_breaches import FILE, Example, examples
 from tools.examples.recording import Recording, chosen, jobs
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import load
-from conformance.ledger.examples import Example
+from conformance.ledger.example_breaches import Example
 from conformance.log.events import Event, EventLog
 from conformance.processes.own_stack import SURFACES, StackFault, own_stack, surface_options
 from conformance.report.exchange import Exchange

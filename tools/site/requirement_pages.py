@@ -10,7 +10,7 @@ from typing import Final
 from conformance.cli.explain.content import Explanation, describe_company, describe_quick_run, rule_of
 from conformance.engine.catalogue import CheckDescription
 from conformance.ledger.clause import Clause
-from conformance.ledger.examples import Example
+from conformance.ledger.example_breaches import Example
 from conformance.report.conclusion import SURFACES
 from conformance.selftest.kill_lists import KillList
 

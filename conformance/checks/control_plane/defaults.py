@@ -16,7 +16,7 @@ from conformance.surfaces.control_plane.access import Hub, Issuer, is_success, s
 from conformance.surfaces.control_plane.services import OK_REPLY, play_service
 from conformance.surfaces.control_plane.starting import TOKEN_FILE, hub_program, token_in
 from conformance.target.hub import HUB_PORT
-from conformance.webhook_receiver.receiver import Reply
+from conformance.webhook_receiver.raw_receiver import Reply
 
 # Addresses that are reserved for documentation (RFC 5737). The names below are under `.example`, which no public name
 # server resolves (RFC 2606).

@@ -36,7 +36,7 @@ from conformance.surfaces.control_plane.services import (
     play_service,
     play_trickling_service,
 )
-from conformance.webhook_receiver.receiver import redirect
+from conformance.webhook_receiver.raw_receiver import redirect
 
 # Hanging services. A control plane that asks one after the other, with two seconds for each, takes 14 seconds for them.
 _SILENT = 7

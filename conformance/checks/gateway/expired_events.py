@@ -16,7 +16,7 @@ from conformance.surfaces.webhooks.own_destinations import (
     own_destination,
     read_arrival,
 )
-from conformance.webhook_receiver.receiver import Arrival, Receiver
+from conformance.webhook_receiver.raw_receiver import Arrival, Receiver
 
 _LIFETIME, _AFTERWARDS = 120, 5
 _SETTLE_SECONDS = 1.0

@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.attacks.engine import receipts
 from conformance.discovery.rail import Operation
-from conformance.discovery.unusual_requests import unusual_bodies
+from conformance.discovery.accepted_unusual_bodies import unusual_bodies
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.discovery.rail import Operation
-from conformance.discovery.rehearsing import probe_body
-from conformance.discovery.unusual_requests import repeated_body, unusual_bodies
+from conformance.discovery.body_probe import probe_body
+from conformance.discovery.accepted_unusual_bodies import repeated_body, unusual_bodies
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample

@@ -19,7 +19,7 @@ from conformance.attacks.fine_replays import present_fine_changes
 from conformance.attacks.full_request import full_request
 from conformance.attacks.replay import Material, Replay, changes
 from conformance.discovery.rail import Operation, variations
-from conformance.discovery.rehearsing import probe_body
+from conformance.discovery.body_probe import probe_body
 from conformance.engine import clock
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently

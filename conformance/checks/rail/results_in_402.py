@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from conformance.discovery.rail import Operation, screen_other_addresses, variations
-from conformance.discovery.rehearsing import probe_body
+from conformance.discovery.body_probe import probe_body
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, Operation, screen_other_addresses, texts
-from conformance.discovery.rehearsing import probe_body
+from conformance.discovery.body_probe import probe_body
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
-from conformance.fuzz.corpora import JSON
+from conformance.fuzz.hostile_inputs import JSON
 from conformance.http.client import Answer
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, json_text, literal_faults
 from conformance.surfaces.endpoints import Endpoint, list_endpoints

@@ -13,11 +13,11 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from conformance.discovery.recognising import asks_to_retry
+from conformance.discovery.operation_presence import asks_to_retry
 from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.quick_policy import one_of_several
-from conformance.fuzz.driving import Outcome, drive
-from conformance.fuzz.wire import End, Order, Request, Skipped
+from conformance.fuzz.generator_process import Outcome, drive
+from conformance.fuzz.process_messages import End, Order, Request, Skipped
 from conformance.http.client import Answer, Unreachable, retry_after
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import token_of

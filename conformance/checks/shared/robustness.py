@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from conformance.discovery.recognising import asks_to_retry
+from conformance.discovery.operation_presence import asks_to_retry
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
-from conformance.fuzz import corpora
+from conformance.fuzz import hostile_inputs
 from conformance.http.client import Answer, Client, Late, Unreachable, retry_after
 from conformance.http.raw import RawTransport
 from conformance.http.trust import context_of
@@ -182,11 +182,11 @@ async def _send_bodies(case: Case, surface: str) -> None:
     inputs: list[tuple[str, Endpoint, bytes]] = []
     for endpoint in (one for one in operations if one.method not in {"GET", "HEAD"}):
         good_body = endpoint.body or {}
-        inputs += [(name, endpoint, body) for name, body in barrage.choose(corpora.whole_bodies(good_body), endpoint)]
-        inputs += [(name, endpoint, body) for name, body in barrage.choose(corpora.wrong_members(good_body), endpoint)]
+        inputs += [(name, endpoint, body) for name, body in barrage.choose(hostile_inputs.whole_bodies(good_body), endpoint)]
+        inputs += [(name, endpoint, body) for name, body in barrage.choose(hostile_inputs.wrong_members(good_body), endpoint)]
     await run_concurrently(
         (
-            barrage.send(name, endpoint, body=body, headers=_merge_headers(endpoint, corpora.JSON))
+            barrage.send(name, endpoint, body=body, headers=_merge_headers(endpoint, hostile_inputs.JSON))
             for name, endpoint, body in inputs
         ),
         at_once=_AT_ONCE,
@@ -208,19 +208,19 @@ async def _send_requests(case: Case, surface: str) -> None:
     sends = []
     for endpoint in samples:
         body = b"{}" if endpoint.body is not None else None
-        base_headers = _merge_headers(endpoint, *((corpora.JSON,) if body else ()))
+        base_headers = _merge_headers(endpoint, *((hostile_inputs.JSON,) if body else ()))
         send = partial(barrage.send, endpoint=endpoint, body=body, client=raw)
-        methods = barrage.choose(corpora.METHODS, endpoint)
+        methods = barrage.choose(hostile_inputs.METHODS, endpoint)
         sends += [send(f"{method[:20]} as the method", headers=base_headers, method=method) for method in methods]
-        fields = barrage.choose(corpora.FIELDS.items(), endpoint)
+        fields = barrage.choose(hostile_inputs.FIELDS.items(), endpoint)
         sends += [send(name, headers=_merge_headers(endpoint, *extra_fields)) for name, extra_fields in fields]
-        targets = barrage.choose(corpora.TARGETS.items(), endpoint)
+        targets = barrage.choose(hostile_inputs.TARGETS.items(), endpoint)
         sends += [
             send(name, headers=base_headers, target=target.replace("{path}", endpoint.path)) for name, target in targets
         ]
     for endpoint in posts:
-        chunk_headers = _merge_headers(endpoint, corpora.JSON, ("Transfer-Encoding", "chunked"))
-        pieces = barrage.choose(corpora.CHUNKS.items(), endpoint)
+        chunk_headers = _merge_headers(endpoint, hostile_inputs.JSON, ("Transfer-Encoding", "chunked"))
+        pieces = barrage.choose(hostile_inputs.CHUNKS.items(), endpoint)
         sends += [
             barrage.send(f"chunks: {name}", endpoint, body=body, headers=chunk_headers, client=raw)
             for name, body in pieces
@@ -279,15 +279,15 @@ async def hostile_checkout_tokens(case: Case) -> None:
     barrage, operations = await _start_barrage(case, "gateway")
     page = next(one for one in operations if one.path.startswith(CHECKOUT))
     sends = []
-    for name, token in barrage.choose(corpora.TOKENS.items(), page):
+    for name, token in barrage.choose(hostile_inputs.TOKENS.items(), page):
         path = CHECKOUT + token
         sends += [
             barrage.send(f"{name}{tail}", page, body=None, headers=[], method=method, target=path + tail)
-            for method, tail in corpora.CHECKOUT_CALLS
+            for method, tail in hostile_inputs.CHECKOUT_CALLS
         ]
         sends += [
-            barrage.send(f"{name}{tail}", page, body=b"{}", headers=[corpora.JSON], method="POST", target=path + tail)
-            for tail in corpora.CHECKOUT_DEEDS
+            barrage.send(f"{name}{tail}", page, body=b"{}", headers=[hostile_inputs.JSON], method="POST", target=path + tail)
+            for tail in hostile_inputs.CHECKOUT_DEEDS
         ]
     await run_concurrently(sends, at_once=_AT_ONCE)
     await barrage.finish(operations[0])

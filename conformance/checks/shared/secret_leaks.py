@@ -15,7 +15,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.engine.secret_echo import FIX, ROW
-from conformance.fuzz.corpora import JSON
+from conformance.fuzz.hostile_inputs import JSON
 from conformance.http.leaks import comes_back
 from conformance.judging.rail.repeated_proofs import judge_paid_proofs
 from conformance.oracles.keys import encode_base64url

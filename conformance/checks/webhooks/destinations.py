@@ -38,8 +38,8 @@ from conformance.surfaces.webhooks.own_destinations import (
     new_path,
     read_arrival,
 )
-from conformance.webhook_receiver.receiver import Receiver, bind_sockets
-from conformance.webhook_receiver.untrusted import UntrustedListener, untrusted_listener
+from conformance.webhook_receiver.raw_receiver import Receiver, bind_sockets
+from conformance.webhook_receiver.untrusted_tls import UntrustedListener, untrusted_listener
 
 _SETTLE_SECONDS = 1.0
 _POLL_SECONDS = 0.05

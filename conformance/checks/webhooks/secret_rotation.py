@@ -24,7 +24,7 @@ from conformance.surfaces.webhooks.own_destinations import (
 )
 from conformance.surfaces.webhooks.signatures import usable_header
 from conformance.webhook_receiver.inbox import Received
-from conformance.webhook_receiver.receiver import Receiver
+from conformance.webhook_receiver.raw_receiver import Receiver
 
 # A gateway with several processes may cache a destination's secret for this long.
 _CACHE_SECONDS = 3.0

@@ -9,7 +9,7 @@ from conformance.cli.doctor.finding import Finding
 from conformance.cli.targets import load_named_profile
 from conformance.target import Profile, ProfileError
 from conformance.webhook_receiver.inbox import listening_address
-from conformance.webhook_receiver.receiver import CannotListen, bind_sockets
+from conformance.webhook_receiver.raw_receiver import CannotListen, bind_sockets
 
 
 def check_named_destinations(config: Path | None) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""`weldproof explain`: what a requirement is, how it is checked, and what to do about a breach."""
+"""`weldproof explain`: describes a requirement, its checks, and the repair of a breach."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from conformance.cli.suggestion import describe_unknown, prefixes
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import CheckDescription, load_catalogue
 from conformance.ledger import Requirement, load
-from conformance.ledger.examples import Example
-from conformance.ledger.rules import place
+from conformance.ledger.example_breaches import Example
+from conformance.ledger.rule_functions import place
 from conformance.ledger.specification import clauses, rests_on
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def command(ids: Sequence[str], as_json: bool) -> None:
     """Describe a requirement, what its checks send and expect, and how to repair a breach.
 
-    ID is a requirement, a prefix (RAIL-WELD), a clause or section of the specification (P-CH-13, 5.5), which stands for
+    ID is a requirement, a prefix (RAIL-WELD), a clause or section of the specification (P-CH-13, 5.5), which selects
     the requirements that rest on it, or the name of a check. X402 with a number is a demand on any 402, which
     `weldproof check` judges.
     """
@@ -45,11 +45,11 @@ def command(ids: Sequence[str], as_json: bool) -> None:
 
 
 def _rules(text: str) -> tuple[Rule, ...]:
-    """Return the demands on any 402 whose ids start so."""
+    """Return the demands on any 402 whose ids start with a text."""
     start = text.strip().upper()
     if not start.startswith("X402"):
         return ()
-    from conformance.first_look.x402_rules import RULES  # noqa: PLC0415 - every other id is explained without
+    from conformance.first_look.x402_rules import RULES  # noqa: PLC0415 - not needed for other ids
 
     return tuple(rule for rule in RULES if rule.id.startswith(start))
 
@@ -70,6 +70,7 @@ def _rule_lines(rule: Rule) -> Iterator[str]:
 
 def _rows(text: str) -> tuple[Requirement, ...]:
     ledger, checks = load(), {check.id: check for check in load_catalogue()}
+    # A check that runs once for each lane has the lane in brackets: `check[base]`.
     name = text.partition("[")[0]
     if name in checks:
         return tuple(ledger[row] for row in checks[name].rows)
@@ -139,7 +140,7 @@ def _check_lines(check: CheckDescription) -> Iterator[str]:
 
 
 def _example_lines(example: Example) -> Iterator[str]:
-    yield f"\n  a breach, recorded with the mutant {click.style(example.mutant, bold=True)}"
+    yield f"\n  a recorded breach of the mutant {click.style(example.mutant, bold=True)}"
     yield _wrap(f"Broken rule: {rule_of(example.mutant)}.", "    ")
     if example.case:
         yield _wrap(f"Tried: {example.case}", "    ")

@@ -1,4 +1,4 @@
-"""What is known of a requirement, gathered for whoever prints it: the command, and the tool that writes its page."""
+"""The explanation of a requirement, for the command `explain` and for the pages of the documentation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from conformance.engine.catalogue import CheckDescription, load_catalogue
 from conformance.engine.exclusive import Exclusive
 from conformance.ledger import Requirement
 from conformance.ledger.clause import Clause
-from conformance.ledger.examples import Example, examples
-from conformance.ledger.rules import rules_of
+from conformance.ledger.example_breaches import Example, examples
+from conformance.ledger.rule_functions import rules_of
 from conformance.ledger.specification import cited_clauses, rests_on
 from conformance.ledger.why import why
 from conformance.selftest.kill_lists import KillList, load_kill_lists
@@ -46,22 +46,22 @@ _COMPANY: Final[Mapping[Exclusive, str]] = {
     Exclusive.RESTART: ", alone and before a clock is moved",
     Exclusive.CHAIN_AND_CLOCK: ", alone and last",
 }
-NO_CHECK: Final = "This version of the suite has no check for it yet, so that it is inconclusive where claimed."
+NO_CHECK: Final = "This version of the suite has no check for it yet, so it is inconclusive if the target claims it."
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A requirement with all that the suite knows of it.
+    """A requirement with everything that the suite knows about it.
 
     Attributes:
         row: The requirement.
-        why: What goes wrong where it is broken, or None where nobody wrote it down yet.
-        clauses: What it rests on in the specification, and what its sentence and its checks cite beside that.
+        why: The consequence of a breach, or None if it is not written yet.
+        clauses: The clauses of the specification on which it rests, and further ones that its sentence and checks cite.
         rules: Functions that decide it in the reference, as `reference/rail/keys.py:Keys.find`.
         checks: The checks that decide it.
         example: A recorded breach, or None.
-        shown_by: Mutants for which the row was named beforehand.
-        seen_with: Further mutants that it catches, each with the reason.
+        catching_mutants: Mutants whose author named this row before the first run.
+        further_mutants: Other mutants that it catches, each with the reason.
     """
 
     row: Requirement
@@ -75,32 +75,32 @@ class Explanation:
 
     @property
     def level(self) -> str:
-        """How much the row weighs, in words."""
+        """The level and basis of the row, in words."""
         row = self.row
         return f"{row.level}, {_BASES[row.basis]}; a breach {'fails' if row.decides else 'warns'}"
 
     @property
     def surface(self) -> str:
-        """Which surface the row is of, and what must be claimed beside it."""
+        """The surface of the row, and the lane or option that the target must also claim."""
         row = self.row
         only = [text for text in (row.lane and f"lane {row.lane}", row.option and f"option {row.option}") if text]
-        return f"{row.surface}, only where claimed: {', '.join(only)}" if only else row.surface
+        return f"{row.surface}, only if claimed: {', '.join(only)}" if only else row.surface
 
     @property
     def needs(self) -> str:
-        """What a test of it must have, in words."""
+        """What a test of the row needs, in words."""
         return ", ".join(NEEDS.get(code, code) for code in self.row.needs) or "nothing"
 
     @property
     def reason_without_check(self) -> str | None:
-        """Why nothing is sent, where nothing is."""
+        """Why no check sends a request for the row; None if one does."""
         if self.row.documented is not None:
             return f"No request can show it: {self.row.documented}"
         return None if self.checks else NO_CHECK
 
 
 def explain(row: Requirement) -> Explanation:
-    """Return what is known of a requirement."""
+    """Return the explanation of a requirement."""
     checks = tuple(check for check in load_catalogue() if row.id in check.rows)
     return Explanation(
         row=row,
@@ -115,18 +115,18 @@ def explain(row: Requirement) -> Explanation:
 
 
 def rule_of(mutant: str) -> str:
-    """Return the rule that a mutant drops."""
+    """Return the rule that a mutant breaks."""
     return next(one.rule for one in _kill_lists() if one.mutant == mutant)
 
 
 def describe_company(check: CheckDescription) -> str:
-    """Return how often and in what company a check runs: ` once for each claimed lane, alone on its lane`."""
+    """Return how often and with which other checks a check runs: ` once for each claimed lane, alone on its lane`."""
     once = " once for each claimed lane" if check.lane == "each" else f" lane {check.lane}" if check.lane else ""
     return f"{once}{_COMPANY[check.exclusive]}"
 
 
 def describe_quick_run(check: CheckDescription) -> str:
-    """Return what `run --quick` makes of a check, in words."""
+    """Return how `run --quick` runs a check, in words."""
     lane = "on one claimed lane, drawn from the seed" if check.lane == "each" else ""
     ways = {
         "whole": lane or "tested in full",

@@ -16,7 +16,7 @@ from conformance.cli.init.node_networks import with_networks
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
 from conformance.discovery.rail import ROLES
-from conformance.discovery.recognising import describe_foreign_answer
+from conformance.discovery.operation_presence import describe_foreign_answer
 from conformance.http.client import Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of

@@ -24,8 +24,8 @@ from conformance.text.files import read_text
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.webhooks import SECRET_VARIABLE, SERVICE_WORD
 from conformance.webhook_receiver.forwarding import Forwarder
-from conformance.webhook_receiver.listener import EFFECTS_PATH, ArrivalReport, Listener, Terms
-from conformance.webhook_receiver.receiver import CannotListen, Receiver, bind_sockets
+from conformance.webhook_receiver.verifying_listener import EFFECTS_PATH, ArrivalReport, Listener, Terms
+from conformance.webhook_receiver.raw_receiver import CannotListen, Receiver, bind_sockets
 
 _COLOURS: Final = {"delivered": "green", "repeated": "cyan", "refused": "red", "failed": "yellow"}
 

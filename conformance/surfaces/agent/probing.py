@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.discovery.recognising import is_there, openapi_path
+from conformance.discovery.operation_presence import is_there, openapi_path
 from conformance.engine.check import Case, Check
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session

@@ -7,7 +7,7 @@ import socket
 
 from conformance.engine.check import Case
 from conformance.outcome import Inconclusive
-from conformance.webhook_receiver.receiver import CannotListen, Receiver, bind_sockets
+from conformance.webhook_receiver.raw_receiver import CannotListen, Receiver, bind_sockets
 
 
 async def start_receiver(case: Case, role: str) -> tuple[Receiver, str]:

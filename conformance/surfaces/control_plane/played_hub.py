@@ -17,7 +17,7 @@ from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, POSTURE, SERVICES
 from conformance.surfaces.control_plane.listening import start_receiver
 from conformance.surfaces.control_plane.services import HEALTH
-from conformance.webhook_receiver.receiver import Arrival, Receiver, Reply
+from conformance.webhook_receiver.raw_receiver import Arrival, Receiver, Reply
 
 _JSON = (("Content-Type", "application/json"),)
 _UNAUTHORIZED_REPLY = Reply(401, (*_JSON, ("WWW-Authenticate", "Bearer")), b'{"detail":"Unauthorized"}')

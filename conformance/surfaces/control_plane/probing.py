@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.discovery.recognising import NOWHERE, openapi_path
+from conformance.discovery.operation_presence import NOWHERE, openapi_path
 from conformance.http.client import Client, JsonFault
 from conformance.surfaces.control_plane.access import PKS
 

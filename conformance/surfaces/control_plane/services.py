@@ -10,7 +10,7 @@ from typing import Protocol
 
 from conformance.engine.check import Case
 from conformance.surfaces.control_plane.listening import open_sockets, start_receiver
-from conformance.webhook_receiver.receiver import SILENCE, Arrival, Receiver, Reply
+from conformance.webhook_receiver.raw_receiver import SILENCE, Arrival, Receiver, Reply
 
 HEALTH = "/health"
 OK_REPLY = Reply(200, (("Content-Type", "application/json"),), b'{"status":"ok"}')

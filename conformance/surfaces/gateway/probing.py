@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.discovery.openapi_bodies import bodies, build_required_body, properties
 from conformance.discovery.openapi_paths import apply_server_paths, resolve_reference
-from conformance.discovery.recognising import is_there
+from conformance.discovery.operation_presence import is_there
 from conformance.http.client import Answer, Client
 from conformance.http.refusals import words
 from conformance.oracles import jose

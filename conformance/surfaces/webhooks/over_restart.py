@@ -21,7 +21,7 @@ from conformance.surfaces.webhooks.sales import (
     with_named_randomness,
 )
 from conformance.webhook_receiver.inbox import Place
-from conformance.webhook_receiver.receiver import SILENCE, Reply
+from conformance.webhook_receiver.raw_receiver import SILENCE, Reply
 
 _NAME: Final = "webhooks over a restart"
 

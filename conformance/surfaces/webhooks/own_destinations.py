@@ -19,7 +19,7 @@ from conformance.surfaces.gateway.calls import new_text
 from conformance.surfaces.gateway.orders import OpenedLink, memo_carrier, network_of, open_link, payer
 from conformance.surfaces.webhooks.sales import with_named_randomness
 from conformance.webhook_receiver.inbox import Received
-from conformance.webhook_receiver.receiver import Arrival, Receiver, Reply, bind_sockets
+from conformance.webhook_receiver.raw_receiver import Arrival, Receiver, Reply, bind_sockets
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 # Where a check receives what is told to its own tenants.

@@ -16,7 +16,7 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import CHECKOUT
 from conformance.surfaces.gateway.orders import OpenedLink, look, memo_carrier, on_lane, open_link, payer, wait_for_paid
 from conformance.webhook_receiver.inbox import Inbox, Place, Received
-from conformance.webhook_receiver.receiver import SILENCE, Reply
+from conformance.webhook_receiver.raw_receiver import SILENCE, Reply
 
 # Letters of several scripts and widths, one outside the first plane, one that is written with a combining mark and one
 # that is not, what a page would escape, and white space that somebody may think too much.

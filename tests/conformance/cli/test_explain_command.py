@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from conformance.cli.explain import command
 from conformance.first_look.x402_rules import RULES
-from conformance.ledger.clause_pages import anchor
+from conformance.ledger.specification_parser import anchor
 from conformance.ledger.specification import clauses
 
 ROOT = Path(__file__).parents[3]

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.discovery.recognising import NOWHERE
+from conformance.discovery.operation_presence import NOWHERE
 from conformance.vocabulary.networks import network_named
 from tests.conformance.served import served
 from tests.reserved_port import reserved_port

@@ -16,7 +16,7 @@ from conformance.engine.check_loading import load_checks
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
-from conformance.ledger.typical import typical_seconds
+from conformance.ledger.typical_seconds import typical_seconds
 from conformance.log.events import EventLog
 from conformance.target import Claims, Profile, Surface, clock_file
 from conformance.target.chains import Chains

@@ -7,7 +7,7 @@ import pytest
 from conformance.engine.catalogue import load_catalogue
 from conformance.engine.sharding import select_part
 from conformance.ledger import Requirement, load
-from conformance.ledger.typical import typical_seconds
+from conformance.ledger.typical_seconds import typical_seconds
 
 ROWS = tuple(load())
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from conformance.checks.shared import openapi_fuzzing
-from conformance.fuzz.driving import drive
-from conformance.fuzz.wire import End, Finding, Order, Reply, Request, Skipped, line_of, message_of
+from conformance.fuzz.generator_process import drive
+from conformance.fuzz.process_messages import End, Finding, Order, Reply, Request, Skipped, line_of, message_of
 from conformance.outcome import Verdict
 from tests.conformance.fuzz import forked_generation
 from tests.conformance.fuzz.scripted_gateway import KEY, Call, Gateway, document, judged, profile
@@ -230,7 +230,7 @@ async def test_nothing_is_sent_when_the_time_is_up() -> None:
 def test_an_operation_that_takes_no_wrong_input_is_given_up_soon() -> None:
     """The generating process asks Hypothesis for fewer vain draws than it makes by itself."""
     words = """
-        import hypothesis, hypothesis.strategies as st, conformance.fuzz.generating
+        import hypothesis, hypothesis.strategies as st, conformance.fuzz.request_generator
         drawn = []
         @hypothesis.settings(database=None, suppress_health_check=list(hypothesis.HealthCheck), max_examples=4)
         @hypothesis.given(st.integers())

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.ledger import load
 from conformance.ledger.clause import FOLDER
-from conformance.ledger.clause_pages import sentences
+from conformance.ledger.specification_parser import sentences
 from conformance.ledger.specification import citations, cited_clauses, clauses, places, quotes, rests_on
 
 ROOT = Path(__file__).parents[3]
@@ -27,7 +27,7 @@ FOLDERS = (
 )
 KINDS = {".py", ".json", ".toml", ".md", ".yaml", ".html", ".j2", ".js"}
 # Cites what does not exist, to show that this is found.
-HERE = {Path(__file__), ROOT / "tests/conformance/ledger/test_clause_pages.py"}
+HERE = {Path(__file__), ROOT / "tests/conformance/ledger/test_specification_parser.py"}
 
 
 def texts() -> dict[str, str]:

@@ -20,7 +20,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from conformance.engine.check_loading import load_checks
-from conformance.ledger.typical import typical_seconds
+from conformance.ledger.typical_seconds import typical_seconds
 from conformance.log.events import WHOLE_RUN, EventLog
 from conformance.outcome import Verdict
 from conformance.report.progress import Progress
@@ -113,7 +113,7 @@ SCREEN = """
 import sys
 from conformance.log.events import EventLog
 from conformance.report.progress import Progress
-from conformance.ledger.typical import typical_seconds
+from conformance.ledger.typical_seconds import typical_seconds
 now = [0.0]
 progress, log = Progress(seconds=lambda: now[0]), EventLog()
 log.listen(progress)

@@ -17,7 +17,7 @@ from conformance.http.transport import HttpTransport
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
 from conformance.webhook_receiver.inbox import Inbox, listening_address
-from conformance.webhook_receiver.receiver import Reply
+from conformance.webhook_receiver.raw_receiver import Reply
 from tests.reserved_port import reserved_port
 
 SECRET = "weldw_0123456789abcdef"

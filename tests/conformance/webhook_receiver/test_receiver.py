@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 
-from conformance.webhook_receiver.receiver import (
+from conformance.webhook_receiver.raw_receiver import (
     HANG_UP,
     SILENCE,
     Arrival,

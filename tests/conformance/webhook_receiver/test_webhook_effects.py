@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from conformance.webhook_receiver.effects import Effects, EffectsFull, Outcome
-from conformance.webhook_receiver.receiver import Reply
+from conformance.webhook_receiver.raw_receiver import Reply
 
 
 def counting(*done: bool) -> tuple[Callable[[], Awaitable[Outcome]], list[int]]:

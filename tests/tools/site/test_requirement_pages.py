@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from conformance.cli.explain import command
 from conformance.cli.explain.content import Explanation, explain
 from conformance.ledger import load
-from conformance.ledger.examples import Example, examples
+from conformance.ledger.example_breaches import Example, examples
 from conformance.ledger.why import longest_prefix, reasons
 from conformance.selftest.kill_lists import load_kill_lists
 from tools.examples.__main__ import encoded

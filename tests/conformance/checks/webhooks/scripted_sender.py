@@ -30,7 +30,7 @@ from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive, Verdict, worst
 from conformance.target import Profile
 from conformance.webhook_receiver.inbox import Inbox, Received
-from conformance.webhook_receiver.receiver import SILENCE
+from conformance.webhook_receiver.raw_receiver import SILENCE
 from tests.conformance.checks.gateway.scripted_checkout import (
     NETWORK,
     PAYOUT,

@@ -15,7 +15,7 @@ import pytest
 
 from conformance.outcome import Inconclusive, Verdict
 from conformance.target import ProfileError
-from conformance.webhook_receiver.receiver import bind_sockets
+from conformance.webhook_receiver.raw_receiver import bind_sockets
 from tests.conformance.checks.gateway.scripted_checkout import Link, honest
 from tests.conformance.checks.trial import breached
 from tests.conformance.checks.webhooks.changed_events import asset, changed, data, spaced

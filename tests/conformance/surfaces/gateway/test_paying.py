@@ -14,7 +14,7 @@ from conformance.http.client import Client, Counter, Names, Unreachable
 from conformance.lanes.checkout_request import Bill
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
-from conformance.pages.reader import PageReader
+from conformance.pages.page_loader import PageReader
 from conformance.surfaces.gateway.paying import Demand, PaymentRefused, read_demand, token_in, wait_for_paid
 from tests.conformance.checks.gateway.scripted_checkout import (
     BASE,

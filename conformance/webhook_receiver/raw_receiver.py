@@ -26,7 +26,7 @@ from conformance.vocabulary.webhooks import BODY_LIMIT
 _BODY_SECONDS = 30.0
 _CHUNK = 65_536
 _SHUTDOWN_SECONDS = 0.1
-_QUIET = logging.getLogger("conformance.webhook_receiver.receiver")
+_QUIET = logging.getLogger("conformance.webhook_receiver.raw_receiver")
 _QUIET.addHandler(logging.NullHandler())
 _QUIET.propagate = False
 

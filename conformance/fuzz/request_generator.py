@@ -37,7 +37,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from conformance.fuzz.wire import End, Finding, Message, Order, Reply, Request, Skipped
+from conformance.fuzz.process_messages import End, Finding, Message, Order, Reply, Request, Skipped
 from conformance.oracles.openapi import demand_whole
 
 CHECKS = [

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from conformance.oracles import webhook_signature
 from conformance.webhook_receiver.effects import MOST_REMEMBERED, Effects, EffectsFull, Outcome
 from conformance.webhook_receiver.forwarding import Forwarder
-from conformance.webhook_receiver.receiver import Arrival, Reply
+from conformance.webhook_receiver.raw_receiver import Arrival, Reply
 
 EFFECTS_PATH: Final = "/effects/"
 _LONGEST_ID = 255

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from conformance.engine.catalogue import CATALOGUE
-from conformance.ledger.derived import ROOT, Derived
-from conformance.ledger.rules import RULES
+from conformance.ledger.derived_files import ROOT, Derived
+from conformance.ledger.rule_functions import RULES
 from conformance.ledger.specification import CLAUSES
 
 ALL = (CATALOGUE, CLAUSES, RULES)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.ledger.clause_pages import (
+from conformance.ledger.specification_parser import (
     SpecificationFaults,
     anchor,
     entries,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from conformance import extras
-from conformance.fuzz.wire import LONGEST_LINE, End, Finding, Order, Reply, Request, Skipped, line_of, message_of
+from conformance.fuzz.process_messages import LONGEST_LINE, End, Finding, Order, Reply, Request, Skipped, line_of, message_of
 from conformance.http.client import Answer, Unreachable
 from conformance.processes.watch import marking
 

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.engine.catalogue import load_catalogue
 from conformance.ledger import load
-from conformance.ledger.rules import find_line, rules_of
+from conformance.ledger.rule_functions import find_line, rules_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -45,7 +45,7 @@ def test_a_function_that_one_of_several_mutants_replaces_decides_no_row() -> Non
 
 @pytest.mark.parametrize(
     ("file", "name"),
-    [("conformance/gone.py", "f"), ("conformance/ledger/rules.py", "gone"), ("conformance/ledger/rules.py", "RULES.x")],
+    [("conformance/gone.py", "f"), ("conformance/ledger/rule_functions.py", "gone"), ("conformance/ledger/rule_functions.py", "RULES.x")],
 )
 def test_what_is_not_there_has_no_line(file: str, name: str) -> None:
     """A file that is not installed, a name that is not defined, and one below a constant."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.discovery.drawn_bodies import vary_body
+from conformance.discovery.body_variations import vary_body
 
 PATH = "/pay/v1/x"
 
