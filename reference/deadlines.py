@@ -16,7 +16,7 @@ class Deadlines:
     def __init__(self, seconds: float) -> None:
         """Take how many seconds that are."""
         self._seconds = seconds
-        self._running: dict[Deadline, None] = {}  # in the order of their ends
+        self._open: dict[Deadline, None] = {}  # in the order of their ends
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> Deadline:
@@ -25,26 +25,26 @@ class Deadlines:
         if task is None:
             raise RuntimeError("a deadline ends a task, and there is none")
         loop = task.get_loop()
-        started = Deadline(self, task, loop.time() + self._seconds)
-        self._running[started] = None
+        deadline = Deadline(self, task, loop.time() + self._seconds)
+        self._open[deadline] = None
         if self._timer is None:
-            self._timer = loop.call_at(started.ends, self._look, loop)
-        return started
+            self._timer = loop.call_at(deadline.ends, self._look, loop)
+        return deadline
 
     def forget(self, deadline: Deadline) -> None:
         """Let a deadline be; one that has passed is left as it is."""
-        self._running.pop(deadline, None)
+        self._open.pop(deadline, None)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         """End whose time is over, and wait for the next one."""
         self._timer = None
-        while self._running:
-            oldest = next(iter(self._running))
+        while self._open:
+            oldest = next(iter(self._open))
             if oldest.ends > loop.time():
                 self._timer = loop.call_at(oldest.ends, self._look, loop)
                 return
-            del self._running[oldest]
-            oldest.pass_()
+            del self._open[oldest]
+            oldest.interrupt()
 
 
 class Deadline:
@@ -52,16 +52,16 @@ class Deadline:
 
     __slots__ = ("_among", "_cancelling", "_passed", "_task", "ends")
 
-    def __init__(self, among: Deadlines, task: asyncio.Task[object], ends: float) -> None:
-        self._among = among
+    def __init__(self, deadlines: Deadlines, task: asyncio.Task[object], ends: float) -> None:
+        self._deadlines = deadlines
         self._task = task
         self._cancelling = task.cancelling()
-        self._passed = False
+        self._is_over = False
         self.ends = ends
 
-    def pass_(self) -> None:
+    def interrupt(self) -> None:
         """Be over: the task is interrupted where it waits."""
-        self._passed = True
+        self._is_over = True
         self._task.cancel()
 
     def __enter__(self) -> None:
@@ -75,6 +75,6 @@ class Deadline:
         Raises:
             TimeoutError: The time was over; somebody else's wish to cancel the task is passed on instead.
         """
-        self._among.forget(self)
-        if self._passed and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+        self._deadlines.forget(self)
+        if self._is_over and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise TimeoutError from fault

@@ -14,7 +14,7 @@ from reference.protocol.keys import falcon_kid
 from reference.protocol.time_text import unix_of, utc_text
 from reference.web.errors import Refused
 from reference.web.keyring import make_secret
-from reference.web.settings import naming
+from reference.web.settings import name_setting
 
 _PROBE = b"these two halves belong together"
 
@@ -70,7 +70,7 @@ def open_falcon_key(path: Path, did: str, library: falcon.Library | None, *, now
     Raises:
         Misconfigured: The file cannot be used, or does not hold a key pair.
     """
-    with naming("WP_ADDON_DATA_DIR"):
+    with name_setting("WP_ADDON_DATA_DIR"):
         if not path.exists():
             if library is None:
                 return None

@@ -16,10 +16,10 @@ from reference.web.errors import Refused
 from reference.web.http.cached_document import Document
 from reference.web.http.detail_faults import fault_reply, json_reply
 from reference.web.http.envelope import REQUEST_ID, Scope
-from reference.web.http.exchange import asked
+from reference.web.http.exchange import read_request
 from reference.web.http.json_body import read_json
-from reference.web.http.quart_calls import current_body, replied, shown
-from reference.web.http.single_task_connection import LeanConnection
+from reference.web.http.quart_calls import read_current_body, to_document_response, to_response
+from reference.web.http.single_task_connection import SingleTaskConnection
 
 
 def methods_of(documents: Mapping[str, Document]) -> dict[str, frozenset[str]]:
@@ -32,19 +32,21 @@ def methods_of(documents: Mapping[str, Document]) -> dict[str, frozenset[str]]:
 def build_app(documents: Mapping[str, Document], rpc: JsonRpcServer, clock: WpClock, *, skew: int) -> Quart:
     """Return the agent's app."""
     app = Quart(__name__, static_folder=None)
-    app.asgi_http_class = LeanConnection
+    app.asgi_http_class = SingleTaskConnection
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
     app.url_map.merge_slashes = False  # paths are literal
 
     async def document() -> Response:
-        return shown(documents[request.path])
+        return to_document_response(documents[request.path])
 
     async def skill() -> Response:
-        body = read_json(await current_body())
-        return replied(json_reply(SKILL_PATHS[request.path].call(body, Moment(clock.now(), skew))))
+        body = read_json(await read_current_body())
+        return to_response(json_reply(SKILL_PATHS[request.path].call(body, Moment(clock.now(), skew))))
 
     async def a2a() -> Response:
-        return replied(await rpc.answer(asked(cast("Scope", request.scope), request.path, await current_body())))
+        return to_response(
+            await rpc.answer(read_request(cast("Scope", request.scope), request.path, await read_current_body()))
+        )
 
     for path in documents:
         app.add_url_rule(path, f"GET {path}", document, methods=["GET"], provide_automatic_options=False)
@@ -58,4 +60,4 @@ def build_app(documents: Mapping[str, Document], rpc: JsonRpcServer, clock: WpCl
 async def _fault(fault: Exception) -> Response:
     if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
         fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.name)
-    return replied(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))
+    return to_response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from reference.agent.skills import SKILLS, Moment
 from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, data_part, text_part
-from reference.web.a2a.json_rpc import RpcError, invalid_params
+from reference.web.a2a.json_rpc import RpcError, build_invalid_params
 from reference.web.a2a.methods import Message
 from reference.web.a2a.tasks import OPENER
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
 from reference.web.http.exchange import Request
-from reference.web.http.peers import Networks, client_address, hops
+from reference.web.http.peers import Networks, client_address, read_hops
 
 HELP = (
     'Send a data part {"skill": …, "request": {…}}. Skills: '
@@ -40,7 +40,7 @@ class Conversation:
         name = asked["skill"]
         skill = SKILLS.get(name) if isinstance(name, str) else None
         if skill is None:
-            raise invalid_params("skill", f"member skill of the data part is one of {', '.join(SKILLS)}", "skill")
+            raise build_invalid_params("skill", f"member skill of the data part is one of {', '.join(SKILLS)}", "skill")
         try:
             result = skill.call(asked.get("request"), Moment(self._clock.now(), self._skew))
         except Unprocessable as fault:
@@ -48,4 +48,4 @@ class Conversation:
         return Outcome(TaskState.COMPLETED, artifacts=((data_part(result),),), memo=memo)
 
     def _address(self, request: Request) -> str:
-        return client_address(request.peer, hops(request.headers.get("x-forwarded-for", ())), self._proxies)
+        return client_address(request.peer, read_hops(request.headers.get("x-forwarded-for", ())), self._proxies)

@@ -19,7 +19,7 @@ from reference.protocol.message_signatures import (
     verify,
 )
 from reference.web.errors import Unprocessable
-from reference.web.http.json_body import FAULTS_TOLD, as_model
+from reference.web.http.json_body import MOST_FAULTS, as_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Skill:
         try:
             return self.run(request, moment)
         except NotSignable as fault:
-            raise Unprocessable(fault.detail[:FAULTS_TOLD]) from fault
+            raise Unprocessable(fault.detail[:MOST_FAULTS]) from fault
 
 
 def _verify(request: MessageVerifyRequest, moment: Moment) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from reference.control_plane.settings import ControlPlaneSettings
 from reference.protocol.service_record import checked_base_url, is_name, origin_of
 from reference.web.http.bearer_token import BearerToken
 from reference.web.servers import serving
-from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings, server_option
+from reference.web.settings import EXIT_USAGE, Misconfigured, name_setting, read_settings, server_option
 
 # Names of health addresses are looked up in the loop's own threads, half of which may wait for a resolver: by its four,
 # two names that nobody answers for would hold every other one up.
@@ -57,7 +57,7 @@ def addon_token(name: str, address: str) -> None:
     except ValueError as fault:
         raise click.BadParameter(str(fault), param_hint="--at") from fault
     try:
-        with naming("S2CP_DATA_DIR"):
+        with name_setting("S2CP_DATA_DIR"):
             settings.data_dir.mkdir(parents=True, exist_ok=True)
             token = Registering(BearerToken.of(settings.token_file)).token(name, origin)
     except Misconfigured as fault:

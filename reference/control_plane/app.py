@@ -20,9 +20,9 @@ from reference.web.errors import Refused
 from reference.web.http.bearer_token import BearerToken
 from reference.web.http.detail_faults import fault_reply
 from reference.web.http.envelope import REQUEST_ID, Scope
-from reference.web.http.exchange import asked
-from reference.web.http.quart_calls import current_body, replied
-from reference.web.http.single_task_connection import LeanConnection
+from reference.web.http.exchange import read_request
+from reference.web.http.quart_calls import read_current_body, to_response
+from reference.web.http.single_task_connection import SingleTaskConnection
 from reference.web.logs import get_logger
 
 _log = get_logger()
@@ -77,19 +77,19 @@ class Routes:
 def build_app(routes: Routes, token: BearerToken, registering: Registering) -> Quart:
     """Return the control plane's app; a gate in front of it lets only calls through that some operation answers."""
     app = Quart(__name__, static_folder=None)
-    app.asgi_http_class = LeanConnection
+    app.asgi_http_class = SingleTaskConnection
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
     app.url_map.merge_slashes = False  # paths are literal
 
     async def view(path: str = "") -> Response:  # noqa: ARG001 - as it was sent it stands in the scope alone
         scope = cast("Scope", request.scope)
         operation, segment = routes.find(scope)
-        body = await current_body()
+        body = await read_current_body()
         judged = operation.admin and registering.is_one(operation)
         by = registering.judge(scope, body) if judged else Registrant()
         content = None if operation.reads is None else read(operation.reads, body)
-        call = Call(asked(scope, request.path, body), token.came_with(scope), segment, content, by)
-        return replied(await operation.run(call))
+        call = Call(read_request(scope, request.path, body), token.is_sent_with(scope), segment, content, by)
+        return to_response(await operation.run(call))
 
     for rule in ("/", "/<path:path>"):
         app.add_url_rule(
@@ -120,4 +120,4 @@ async def _fault(fault: Exception) -> Response:
     if isinstance(fault, DatabaseUnavailable):
         _log.error("database_unavailable", request_id=request.scope.get(REQUEST_ID, ""), reason=str(fault))
         fault = Refused(503, "store_unavailable", "store_unavailable", {"Retry-After": "5"})
-    return replied(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))
+    return to_response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

@@ -93,7 +93,7 @@ class HealthAsker:
     async def _connected(self, address: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         place = place_of(address)
         tls = self._tls if place.scheme == "https" else None
-        found = await self._check.target(place)
+        found = await self._check.check_target(place)
         for left, one in enumerate(found, start=1 - len(found)):
             try:
                 reader, writer = await asyncio.open_connection(

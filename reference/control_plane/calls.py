@@ -54,7 +54,7 @@ class Call:
 
     def document(self, shown: Document) -> Reply:
         """Return a document, or 304 when the caller has it already."""
-        return shown.reply(self.request.one("if-none-match"))
+        return shown.reply(self.request.first_value("if-none-match"))
 
     def query(self) -> Mapping[str, str]:
         """Return the query by name.

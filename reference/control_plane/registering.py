@@ -9,7 +9,7 @@ from reference.control_plane.calls import Operation, Registrant
 from reference.protocol.audit_chain import service_actor
 from reference.protocol.service_record import checked_base_url, origin_of
 from reference.web.errors import Refused, Unprocessable
-from reference.web.http.bearer_token import BearerToken, unauthorized
+from reference.web.http.bearer_token import BearerToken, build_unauthorized
 from reference.web.http.envelope import Scope
 from reference.web.http.json_body import read_canonical
 
@@ -30,7 +30,7 @@ class Registering:
 
     def token(self, name: str, origin: str = "") -> BearerToken:
         """Return the token of the service with a name, at an origin; without one, at the address that is recorded."""
-        return self.admin.derived(f"register service {name}" + (f" at {origin}" if origin else ""))
+        return self.admin.derive(f"register service {name}" + (f" at {origin}" if origin else ""))
 
     def is_one(self, operation: Operation) -> bool:
         """Return whether an operation is the registration of a service."""
@@ -42,18 +42,18 @@ class Registering:
         Raises:
             Refused: 401 without a token for that name and address; 403 for the admin token where it registers nothing.
         """
-        if self.admin.came_with(scope):
+        if self.admin.is_sent_with(scope):
             if self.admin_registers:
                 return Registrant()
             sentence = "Forbidden: services register with tokens of their own here (weldproof-controlplane addon-token)"
             raise Refused(403, "forbidden", sentence)
         record = _record(body)
         name, origin = _text(record, "name"), _origin(record)
-        if origin and self.token(name, origin).came_with(scope):
+        if origin and self.token(name, origin).is_sent_with(scope):
             return Registrant(service_actor(name))
-        if self.token(name).came_with(scope):
+        if self.token(name).is_sent_with(scope):
             return Registrant(service_actor(name), stays=True)
-        raise unauthorized()
+        raise build_unauthorized()
 
 
 def _record(body: bytes) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reference.control_plane.app import Routes, sent_path
 from reference.control_plane.registering import Registering
-from reference.web.http.bearer_token import BearerToken, has_token, unauthorized
+from reference.web.http.bearer_token import BearerToken, build_unauthorized, has_token
 from reference.web.http.envelope import Scope
 from reference.web.http.peers import Networks
 from reference.web.http.rate import AddressLimit
@@ -30,7 +30,7 @@ class ControlPlaneGuard:
         self._token = token
         self._registering = registering
         self._gate = RequestGuard(
-            routes.methods, limit, proxies, exempt=token.came_with, path_of=sent_path, options=False
+            routes.methods, limit, proxies, exempt=token.is_sent_with, path_of=sent_path, options=False
         )
 
     def __call__(self, scope: Scope) -> None:
@@ -41,7 +41,7 @@ class ControlPlaneGuard:
         """
         self._gate(scope)
         operation, _ = self._routes.find(scope)
-        if operation.admin and not self._token.came_with(scope):
+        if operation.admin and not self._token.is_sent_with(scope):
             if self._registering.is_one(operation) and has_token(scope):
                 return  # whose it is its body says
-            raise unauthorized()
+            raise build_unauthorized()

@@ -33,7 +33,7 @@ from reference.web.http.detail_faults import render_refusal
 from reference.web.http.envelope import AsgiApp, Envelope
 from reference.web.http.rate import AddressLimit
 from reference.web.keyring import refuse_lost
-from reference.web.settings import Misconfigured, naming
+from reference.web.settings import Misconfigured, name_setting
 
 
 @asynccontextmanager
@@ -44,7 +44,7 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
         Misconfigured: A file cannot be used, or the database cannot be asked.
     """
     async with AsyncExitStack() as exits:
-        with naming("S2CP_DATA_DIR"):
+        with name_setting("S2CP_DATA_DIR"):
             settings.data_dir.mkdir(parents=True, exist_ok=True)
         database = open_database(settings.dsn)
         exits.push_async_callback(database.close)
@@ -54,7 +54,7 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
         audit, issuers, services = Audit(database), Issuers(database), Services(database)
         log = AuditLog(audit, key, HeadFile(settings.audit_head_file), clock, shared=settings.is_shared)
         await _prepare(settings, log)
-        check = AddressCheck(allow_loopback=False, allowed=settings.allowed_networks)
+        check = AddressCheck(allow_loopback=False, allowed_networks=settings.allowed_networks)
         asker = HealthAsker(f"{settings.word.word}/1", check, seconds=settings.health_timeout)
         board = HealthBoard(asker, clock)
         exits.push_async_callback(board.close)
@@ -79,7 +79,7 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
 async def _secrets(settings: ControlPlaneSettings, known: KnownKeys, clock: WpClock) -> tuple[BearerToken, bytes]:
     """Return the admin token and the chain key, made at a first start only; another chain key shows in the audit."""
     try:
-        with naming("S2CP_DATA_DIR"):
+        with name_setting("S2CP_DATA_DIR"):
             await known.prepare()
             name = "control plane admin token"
             refuse_lost(settings.token_file, await known.ids(name), name)
@@ -99,7 +99,7 @@ def _place(settings: ControlPlaneSettings) -> str:
 
 async def _prepare(settings: ControlPlaneSettings, log: AuditLog) -> None:
     try:
-        with naming("S2CP_DATA_DIR"):
+        with name_setting("S2CP_DATA_DIR"):
             await log.prepare()
     except DatabaseUnavailable as fault:
         raise Misconfigured(f"{_place(settings)}: the database cannot be asked ({fault})") from fault

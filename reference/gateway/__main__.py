@@ -22,7 +22,7 @@ from reference.gateway.settings import GatewaySettings
 from reference.store.database import DatabaseUnavailable
 from reference.web import keyring
 from reference.web.control_plane_link import registration
-from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings, server_option
+from reference.web.settings import EXIT_USAGE, Misconfigured, name_setting, read_settings, server_option
 from reference.webhooks.service import deliver
 
 
@@ -50,7 +50,7 @@ def rotate_key() -> None:
     """Make a new active signing key at once; the old one stays published as retired."""
     settings = read_settings(GatewaySettings)
     try:
-        with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
+        with name_setting("WP_GATEWAY_SIGNING_KEY_FILE"):
             fresh = keyring.rotate(settings.signing_key_file, now=int(time.time()))
     except Misconfigured as fault:
         click.echo(str(fault), err=True)

@@ -20,8 +20,8 @@ from reference.protocol.receipt_verification import ReceiptVerifyRequest
 from reference.protocol.screening import ScreeningRequest
 from reference.web.errors import Refused
 from reference.web.http.envelope import REQUEST_ID, Scope
-from reference.web.http.exchange import asked
-from reference.web.http.quart_calls import current_body, replied
+from reference.web.http.exchange import read_request
+from reference.web.http.quart_calls import read_current_body, to_response
 
 _TENANT = "/internal/tenants/<tenant_id>"
 _KEY = f"{_TENANT}/api-keys/<key_id>"
@@ -76,7 +76,9 @@ def build_app(calls: Calls, by_endpoint: Mapping[str, Operation]) -> Quart:
         operation = by_endpoint[str(request.endpoint)]
         scope = cast("Scope", request.scope)
         details = {"request_id": str(scope.get(REQUEST_ID, "")), "arguments": arguments}
-        return replied(await calls.answer(operation, scope, asked(scope, request.path, await current_body()), details))
+        return to_response(
+            await calls.answer(operation, scope, read_request(scope, request.path, await read_current_body()), details)
+        )
 
     for endpoint, entry in by_endpoint.items():
         app.add_url_rule(entry.rule, endpoint, view, methods=[entry.method], provide_automatic_options=False)
@@ -87,4 +89,4 @@ def build_app(calls: Calls, by_endpoint: Mapping[str, Operation]) -> Quart:
 async def _fault(fault: Exception) -> Response:
     if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
         fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.description or fault.name)
-    return replied(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))
+    return to_response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

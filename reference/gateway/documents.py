@@ -52,11 +52,11 @@ class Documents:
 
     async def jwks(self, _: Call) -> Reply:
         """Answer GET /.well-known/jwks.json."""
-        return _document(keys.jwks(self._keyring().published), "application/jwk-set+json")
+        return _document(keys.jwks(self._keyring().published_keys), "application/jwk-set+json")
 
     async def did(self, _: Call) -> Reply:
         """Answer GET /.well-known/did.json."""
-        return _document(keys.did_document(self._did, self._keyring().published, []), "application/did+json")
+        return _document(keys.did_document(self._did, self._keyring().published_keys, []), "application/did+json")
 
 
 def _document(value: object, media_type: str) -> Reply:

@@ -140,13 +140,13 @@ class Idempotency:
 
     async def forget(self) -> None:
         """Drop the answers whose window is over."""
-        await self._answers.forget(now=self._clock.lapsed())
+        await self._answers.forget(now=self._clock.lapsed_until())
 
     async def _carry_out(self, response: StoredResponse, scope: Scope | None, call: Call) -> None:
         if scope is None:
             await self._database.change_all(*response.changes)
             return
-        now, expiry_now = self._clock.now(), self._clock.lapsed()
+        now, expiry_now = self._clock.now(), self._clock.lapsed_until()
         sealed_body = self._seal.seal(response.body, _bind_scope(scope))
         answer = StoredAnswer(call.body.hash, response.status, sealed_body, now + self._window)
         store = self._answers.build_store(scope, answer, now=expiry_now)
@@ -162,7 +162,7 @@ class Idempotency:
         Raises:
             Refused: 409, it answered another body.
         """
-        answer = None if scope is None else await self._answers.get(scope, now=self._clock.lapsed())
+        answer = None if scope is None else await self._answers.get(scope, now=self._clock.lapsed_until())
         if scope is None or answer is None:
             return None
         if answer.body_hash != call.body.hash:
@@ -185,7 +185,7 @@ def _owner_of(call: Call) -> str:
     """Return whose key it is: a tenant's, or an administrator's by the credential that he calls with."""
     if call.caller is not None:
         return call.caller.tenant.id
-    return digest_of(call.request.one("authorization"))[:_OWNER_LENGTH]
+    return digest_of(call.request.first_value("authorization"))[:_OWNER_LENGTH]
 
 
 def _bind_scope(scope: Scope) -> bytes:

@@ -18,7 +18,7 @@ from reference.store.links import Links
 from reference.store.payments import Payments, UnmatchedPayment
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
-from reference.web.operator_commands import NotDone, carried_out, lists_payments, show_payments
+from reference.web.operator_commands import NotDone, add_list_options, run_act, show_payments
 from reference.web.settings import Misconfigured, read_settings
 
 _COLUMNS = "{:<36} {:<20} {:<11} {:<17} {:<19} {}"
@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 
 
 @click.group(invoke_without_command=True)
-@lists_payments
+@add_list_options
 @click.pass_context
 def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) -> None:
     """List money that counted for no link, of every tenant, with the reason.
@@ -73,7 +73,7 @@ def _run_on_payments(act: Callable[[UnmatchedPayments], Awaitable[_Result]]) -> 
         async with _open_payments(settings) as ledger:
             return await act(ledger)
 
-    return carried_out(act_on_payments, away=DatabaseUnavailable, setting="WP_GATEWAY_DB")
+    return run_act(act_on_payments, away=DatabaseUnavailable, setting="WP_GATEWAY_DB")
 
 
 @asynccontextmanager

@@ -5,8 +5,8 @@ from __future__ import annotations
 from reference.gateway.settings import GatewaySettings
 from reference.web.clock import WpClock
 from reference.web.http.envelope import ANSWER_HEADERS, Scope
-from reference.web.http.peers import client_address, hops
-from reference.web.http.rate import AddressLimit, RateLimit, too_many
+from reference.web.http.peers import client_address, read_hops
+from reference.web.http.rate import AddressLimit, RateLimit, build_too_many
 
 
 class Limits:
@@ -43,7 +43,7 @@ class Limits:
     def _address_of(self, scope: Scope) -> str:
         fields = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"x-forwarded-for"]
         peer = scope.get("client") or ("", 0)
-        return client_address(str(peer[0]), hops(fields), self._proxies)
+        return client_address(str(peer[0]), read_hops(fields), self._proxies)
 
 
 def _charge(limit: RateLimit | AddressLimit, key: str, scope: Scope) -> None:
@@ -51,5 +51,5 @@ def _charge(limit: RateLimit | AddressLimit, key: str, scope: Scope) -> None:
     if allowance is None:
         return
     scope[ANSWER_HEADERS] = allowance.headers()
-    if not allowance.allowed:
-        raise too_many(allowance)
+    if not allowance.is_allowed:
+        raise build_too_many(allowance)

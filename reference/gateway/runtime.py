@@ -60,12 +60,12 @@ from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
 from reference.web.first_start import open_secret, open_signing_key
 from reference.web.http.envelope import AsgiApp, Envelope
-from reference.web.http.metrics import with_metrics
+from reference.web.http.metrics import add_metrics
 from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
 from reference.web.logs import get_logger
 from reference.web.reloaded_file import ReloadedFile
 from reference.web.sealing import Seal
-from reference.web.settings import Misconfigured, naming
+from reference.web.settings import Misconfigured, name_setting
 from reference.web.trusted_keys import open_trusted_keys
 
 _log = get_logger()
@@ -144,7 +144,7 @@ async def open_gateway_with_lanes(
             cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, render_refusal=render_refusal
         )
         tokens = None if is_edge else settings.metrics_token_file
-        yield with_metrics(envelope, tokens, GatewayMetrics(Payments(deps.database), deps.clock, lanes))
+        yield add_metrics(envelope, tokens, GatewayMetrics(Payments(deps.database), deps.clock, lanes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class _Dependencies:
         return [*(keys.fault for keys in (self.keyring, self.trusted_keys) if keys.fault), *self.recency.faults()]
 
     def platform_keys(self) -> list[Mapping[str, Any]]:
-        return [*(key.jwk() for key in self.keyring().published), *self.trusted_keys()]
+        return [*(key.jwk() for key in self.keyring().published_keys), *self.trusted_keys()]
 
     def sign(self, claims: Mapping[str, Any]) -> str:
         return sign_compact(claims, self.keyring().active)
@@ -191,12 +191,12 @@ async def _open_dependencies(
     tables = (tenants, links, Destinations(database), Sessions(database), Merchants(database), known_keys)
     await _prepare(tables, chain_time)
     keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
-    with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
+    with name_setting("WP_GATEWAY_SIGNING_KEY_FILE"):
         await open_signing_key(known_keys, "gateway", keyring)
-    with naming("WP_GATEWAY_DATA_DIR"):
+    with name_setting("WP_GATEWAY_DATA_DIR"):
         seal = Seal(await open_secret(known_keys, "gateway seal key", settings.seal_key_file, now=clock.now()))
         await _admit_first(settings, tenants, known_keys, clock)
-    with naming("WP_GATEWAY_TRUSTED_JWKS"):
+    with name_setting("WP_GATEWAY_TRUSTED_JWKS"):
         trusted_keys = open_trusted_keys(settings.gateway_trusted_jwks)
     recency = NetworkRecency(lanes, settings.gateway_node_behind_seconds)
     return _Dependencies(settings, database, clock, chain_time, lanes, recency, tenants, keyring, seal, trusted_keys)
@@ -310,7 +310,7 @@ def database_dsn(settings: GatewaySettings) -> str:
     """Return where a gateway's database is; the folder of its own file is made."""
     if settings.gateway_db:
         return settings.gateway_db
-    with naming("WP_GATEWAY_DATA_DIR"):
+    with name_setting("WP_GATEWAY_DATA_DIR"):
         settings.gateway_data_dir.mkdir(parents=True, exist_ok=True)
     return sqlite_dsn(settings.gateway_data_dir / "gateway.sqlite3")
 

@@ -67,13 +67,15 @@ class Webhooks:
         days = self._settings.webhook_keep_days
         if days == 0:
             return
-        before = self._clock.lapsed() - days * _DAY
+        before = self._clock.lapsed_until() - days * _DAY
         for _ in range(_BATCHES):
             if await self._deliveries.forget(before=before, most=FORGET_BATCH) < FORGET_BATCH:
                 return
             await asyncio.sleep(0.1)
 
-    async def add(self, tenant_id: str, url: str, types: Sequence[EventType], keep: Keep = keep_nothing) -> dict[str, Any]:
+    async def add(
+        self, tenant_id: str, url: str, types: Sequence[EventType], keep: Keep = keep_nothing
+    ) -> dict[str, Any]:
         """Make a destination; its secret is in the answer and nowhere else in clear.
 
         `keep` may keep the answer together with what is made.
@@ -83,7 +85,7 @@ class Webhooks:
         """
         await self._find(tenant_id)
         try:
-            await self._check.url(url)
+            await self._check.check_url(url)
         except BadDestination as fault:
             raise _unfit("url", str(fault), "destination_address") from fault
         destination = Destination(str(uuid.uuid4()), tenant_id, url, self._clock.now(), None, tuple(sorted(set(types))))

@@ -18,7 +18,7 @@ from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
 from reference.web import keyring
 from reference.web.control_plane_link import registration
-from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings, server_option
+from reference.web.settings import EXIT_USAGE, Misconfigured, name_setting, read_settings, server_option
 
 
 @click.group(invoke_without_command=True)
@@ -45,7 +45,7 @@ def rotate_key() -> None:
     """Make a new active signing key at once; the old one stays published as retired."""
     settings = read_settings(RailSettings)
     try:
-        with naming("WP_RAIL_SIGNING_KEY_FILE"):
+        with name_setting("WP_RAIL_SIGNING_KEY_FILE"):
             fresh = keyring.rotate(settings.signing_key_file, now=int(time.time()))
     except Misconfigured as fault:
         click.echo(str(fault), err=True)

@@ -13,9 +13,9 @@ from reference.rail.documents.published import Documents, read_page
 from reference.rail.faults import fault_reply, json_reply
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.web.http.envelope import REQUEST_ID, Scope
-from reference.web.http.exchange import asked
-from reference.web.http.quart_calls import current_body, replied, shown
-from reference.web.http.single_task_connection import LeanConnection
+from reference.web.http.exchange import read_request
+from reference.web.http.quart_calls import read_current_body, to_document_response, to_response
+from reference.web.http.single_task_connection import SingleTaskConnection
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -23,22 +23,26 @@ _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 def build_app(paid_endpoint: PaidEndpoint, a2a: A2aEndpoint, documents: Documents) -> Quart:
     """Return the rail's app."""
     app = Quart(__name__, static_folder=None)
-    app.asgi_http_class = LeanConnection
+    app.asgi_http_class = SingleTaskConnection
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
 
     async def serve_paid() -> Response:
-        return replied(
-            await paid_endpoint.call(asked(cast("Scope", request.scope), request.path, await current_body()))
+        return to_response(
+            await paid_endpoint.call(
+                read_request(cast("Scope", request.scope), request.path, await read_current_body())
+            )
         )
 
     async def serve_message() -> Response:
-        return replied(await a2a.call(asked(cast("Scope", request.scope), request.path, await current_body())))
+        return to_response(
+            await a2a.call(read_request(cast("Scope", request.scope), request.path, await read_current_body()))
+        )
 
     async def serve_document() -> Response:
-        return shown(documents.build_documents()[request.path])
+        return to_document_response(documents.build_documents()[request.path])
 
     async def serve_resources() -> Response:
-        return shown(documents.build_resources(read_page(request.args)))
+        return to_document_response(documents.build_resources(read_page(request.args)))
 
     async def serve_health() -> Response:
         return Response(await documents.build_health(), 200, {"Content-Type": "application/json"})
@@ -68,8 +72,8 @@ def _build_not_routed(fault: HTTPException) -> Response:
     headers = {}
     if isinstance(fault, MethodNotAllowed) and fault.valid_methods:
         headers["Allow"] = ", ".join(sorted(fault.valid_methods))
-    return replied(json_reply(fault.code or 500, {"detail": fault.name}, headers))
+    return to_response(json_reply(fault.code or 500, {"detail": fault.name}, headers))
 
 
 async def _handle_fault(fault: Exception) -> Response:
-    return replied(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))
+    return to_response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

@@ -43,7 +43,7 @@ class Housekeeping:
 
         Claims lapse after a last look (`KeptClaims`); here only those of a lane go that has no worker any more.
         """
-        now = self._clock.lapsed()
+        now = self._clock.lapsed_until()
         least = now - self._settings.skew_seconds
         await self._ledger.forget(
             unpaid_before=least - self._settings.rail_settle_window - LISTED_SECONDS,

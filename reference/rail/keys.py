@@ -14,7 +14,7 @@ from reference.web.clock import WpClock
 from reference.web.first_start import open_signing_key
 from reference.web.keyring import KeyFile
 from reference.web.reloaded_file import ReloadedFile
-from reference.web.settings import naming
+from reference.web.settings import name_setting
 from reference.web.trusted_keys import open_trusted_keys
 
 
@@ -37,9 +37,9 @@ async def open_signing_keys(settings: RailSettings, known_keys: KnownKeys, clock
         Misconfigured: A file cannot be used.
     """
     key_file = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
-    with naming("WP_RAIL_SIGNING_KEY_FILE"):
+    with name_setting("WP_RAIL_SIGNING_KEY_FILE"):
         await open_signing_key(known_keys, "rail", key_file)
-    with naming("WP_RAIL_TRUSTED_JWKS"):
+    with name_setting("WP_RAIL_TRUSTED_JWKS"):
         return RailKeys(key_file, open_trusted_keys(settings.rail_trusted_jwks))
 
 

@@ -21,8 +21,8 @@ from reference.rail.services import Service
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
 from reference.web.http.exchange import JSON, Reply, Request
-from reference.web.http.peers import Networks, client_address, hops
-from reference.web.http.rate import AddressLimit, Allowance, too_many
+from reference.web.http.peers import Networks, client_address, read_hops
+from reference.web.http.rate import AddressLimit, Allowance, build_too_many
 
 _DISABLED_SECONDS = "60"
 # Told as they are and never raised, so that one of each is enough.
@@ -127,13 +127,13 @@ class PaidEndpoint:
         """
         limit = self._presented_limit if has_proof else self._unpaid_limit
         allowance = limit.take(self.address_of(request))
-        if allowance is not None and not allowance.allowed:
-            raise too_many(allowance)
+        if allowance is not None and not allowance.is_allowed:
+            raise build_too_many(allowance)
         return allowance
 
     def address_of(self, request: Request) -> str:
         """Return the address that a call is counted under (P-CV-19)."""
-        forwarded_hops = hops(request.headers.get("x-forwarded-for", ()))
+        forwarded_hops = read_hops(request.headers.get("x-forwarded-for", ()))
         return client_address(request.peer, forwarded_hops, self._proxies)
 
     async def _redeem(self, request: Request, service: Service) -> PaidAnswer:

@@ -12,8 +12,8 @@ from functools import lru_cache
 from reference.rail.faults import fault_reply
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.web.http.envelope import REQUEST_ID, AsgiApp, Receive, Scope, Send
-from reference.web.http.exchange import Reply, asked
-from reference.web.http.single_task_connection import preceded, send_whole
+from reference.web.http.exchange import Reply, read_request
+from reference.web.http.single_task_connection import put_back, send_whole
 
 _METHODS = frozenset({"GET", "POST"})
 _NOT_PLAIN = b"payment-signature"
@@ -40,7 +40,7 @@ class PaidFastPath:
             return
         message = await receive()
         if message["type"] != "http.request" or message.get("more_body", False):
-            await self.app(scope, preceded(message, receive), send)
+            await self.app(scope, put_back(message, receive), send)
             return
         reply = await self._answer(scope, message.get("body", b""))
         headers = [(_field_name(name), value.encode()) for name, value in reply.headers.items()]
@@ -58,6 +58,6 @@ class PaidFastPath:
 
     async def _answer(self, scope: Scope, body: bytes) -> Reply:
         try:
-            return await self._paid_endpoint.call(asked(scope, scope["path"], body))
+            return await self._paid_endpoint.call(read_request(scope, scope["path"], body))
         except Exception as fault:  # noqa: BLE001 - the outermost place of this way, as the app's handlers are of theirs
             return fault_reply(fault, str(scope.get(REQUEST_ID, "")))

@@ -23,7 +23,8 @@ from reference.store.redemptions import Redemptions
 from reference.store.unserved_payments import UnservedPayments
 from reference.store.used_key_ids import KnownKeys
 from reference.web.clock import WpClock
-from reference.web.operator_commands import carried_out, lists_payments, show_payments
+from reference.web.operator_commands import add_list_options, show_payments
+from reference.web.operator_commands import run_act as carried_out
 from reference.web.settings import Misconfigured, read_settings
 
 _COLUMNS = "{:<20} {:<20} {:<17} {:<19} {:<19} {}"
@@ -32,7 +33,7 @@ _Result = TypeVar("_Result")
 
 
 @click.group(invoke_without_command=True)
-@lists_payments
+@add_list_options
 @click.pass_context
 def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) -> None:
     """List payments that nobody was served for: why, and what will happen.

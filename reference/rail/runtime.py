@@ -59,11 +59,11 @@ from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.first_start import open_secret
 from reference.web.http.envelope import AsgiApp, Envelope
-from reference.web.http.metrics import with_metrics
+from reference.web.http.metrics import add_metrics
 from reference.web.http.rate import AddressLimit
 from reference.web.keyring import secret_bytes
 from reference.web.logs import get_logger
-from reference.web.settings import Misconfigured, naming
+from reference.web.settings import Misconfigured, name_setting
 
 Duty = Callable[[], Awaitable[None]]
 
@@ -151,7 +151,7 @@ async def open_rail_with_lanes(
         settlements = Settlements(deps.database)
         measures = RailMeasures(UnservedPayments(deps.database), settlements, lane_health, deps.clock, list(lanes))
         envelope = Envelope(PaidFastPath(app, paid_endpoint), settings.body_limit, CORS, PREFLIGHT)
-        yield with_metrics(envelope, settings.metrics_token_file, measures)
+        yield add_metrics(envelope, settings.metrics_token_file, measures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +294,7 @@ def locate_ledger(settings: RailSettings) -> str:
     """
     if settings.rail_db:
         return settings.rail_db
-    with naming("WP_RAIL_DATA_DIR"):
+    with name_setting("WP_RAIL_DATA_DIR"):
         settings.rail_data_dir.mkdir(parents=True, exist_ok=True)
     return sqlite_dsn(settings.rail_data_dir / "rail.sqlite3")
 
@@ -325,7 +325,7 @@ async def _open_lanes(settings: RailSettings, session: aiohttp.ClientSession) ->
 def _open_settler(settings: RailSettings, lane: SettlingLane) -> Settler:
     descriptor = descriptor_of(lane.facts.network)
     assert descriptor is not None  # noqa: S101 - it opened the lane
-    with naming("WP_RAIL_SETTLER_KEY_FILE"):
+    with name_setting("WP_RAIL_SETTLER_KEY_FILE"):
         return descriptor.settler(settings.rail_settler_key_file or Path())
 
 
@@ -372,7 +372,7 @@ def _build_challenges(
 async def _open_mint(settings: RailSettings, known_keys: KnownKeys, shared_facts: SharedFacts, clock: WpClock) -> Mint:
     """Return what makes tokens: of the secret of every worker, which is made at a first start only."""
     await known_keys.prepare()
-    with naming("WP_RAIL_TOKEN_SECRET_FILE"):
+    with name_setting("WP_RAIL_TOKEN_SECRET_FILE"):
         place, name = settings.token_secret_file, "rail token secret"
         # `agree` decides whether it may differ from the one before.
         secret = await open_secret(known_keys, name, place, now=clock.now(), is_kept=False)
@@ -387,7 +387,7 @@ async def adopt_token_secret(settings: RailSettings) -> None:
         DatabaseUnavailable: They are not.
         Misconfigured: There is no secret.
     """
-    with naming("WP_RAIL_TOKEN_SECRET_FILE"):
+    with name_setting("WP_RAIL_TOKEN_SECRET_FILE"):
         secret = secret_bytes(settings.token_secret_file)
     database = open_database(locate_ledger(settings))
     try:

@@ -118,7 +118,7 @@ class PlatformKeys:
         trusted_keys = self._trusted_keys()
         of_ring, of_others, keys = self._cache
         if ring is not of_ring or trusted_keys is not of_others:
-            keys = (*(key.jwk() for key in ring.published), *trusted_keys)
+            keys = (*(key.jwk() for key in ring.published_keys), *trusted_keys)
             self._cache = (ring, trusted_keys, keys)
         return keys
 

@@ -29,7 +29,7 @@ _KEEP_SECONDS = 10.0
 MARK = "clock"
 
 
-class Marks(Protocol):
+class TimeMarks(Protocol):
     """Where the time is kept over restarts."""
 
     async def get(self, name: str) -> str | None:
@@ -43,7 +43,7 @@ class Marks(Protocol):
 Newest = Callable[[], Awaitable[tuple[int, int] | None]]
 
 
-class Said(Enum):
+class Evidence(Enum):
     """What chains say about the wall; what is said first here outweighs what comes after it."""
 
     RIGHT = auto()
@@ -59,10 +59,10 @@ class ChainTime:
         self,
         clock: WpClock,
         chains: Callable[[], Mapping[str, Newest]],
-        marks: Marks,
+        marks: TimeMarks,
         *,
         strict: bool = False,
-        steady: Callable[[], float] = boot_time,
+        monotonic: Callable[[], float] = boot_time,
     ) -> None:
         """Take the witnesses.
 
@@ -77,12 +77,12 @@ class ChainTime:
         self._chains = chains
         self._marks = marks
         self._strict = strict
-        self._steady = steady
+        self._monotonic = monotonic
         self._first: dict[str, tuple[int, float]] = {}
         self._patience = STILL_SECONDS
         self._own_time = False
         self._kept_at: float | None = None
-        clock.witnessed()
+        clock.require_witnesses()
 
     async def begin(self) -> None:
         """See, before the service starts, whether its wall can be believed.
@@ -90,17 +90,17 @@ class ChainTime:
         Raises:
             DatabaseUnavailable: What the time was last cannot be asked.
         """
-        kept = await self._marks.get(MARK)
-        away = 0 if kept is None else self._clock.wall()[0] - int(kept)
-        said = await self._ask()
-        if said is Said.RIGHT:
+        last_time = await self._marks.get(MARK)
+        away = 0 if last_time is None else self._clock.wall()[0] - int(last_time)
+        evidence = await self._ask()
+        if evidence is Evidence.RIGHT:
             return
         if abs(away) > AWAY_SECONDS:
             self._patience = STEADY_SECONDS
-            told = (
+            reason = (
                 "the machine's clock is at {:+.0f} s of when the service was last running, and no chain confirms that"
             )
-            self._clock.question(told.format(away))
+            self._clock.question(reason.format(away))
         elif self._first:
             self._own_time = not self._strict
             self._clock.question("no chain's newest block is of about the time of the machine's clock")
@@ -116,42 +116,42 @@ class ChainTime:
             self._patience, self._own_time = STEADY_SECONDS, False
             await self._keep()
             return
-        said = await self._ask()
-        if said is Said.RIGHT or self._clock.steady_for >= self._patience_with(said):
+        evidence = await self._ask()
+        if evidence is Evidence.RIGHT or self._clock.steady_for >= self._patience_with(evidence):
             self._clock.confirm()
 
-    def _patience_with(self, said: Said) -> float:
+    def _patience_with(self, evidence: Evidence) -> float:
         """Return for how long the wall must be steady. A chain for tests may have a time of its own at a start."""
-        if said is Said.NOT_YET:
+        if evidence is Evidence.NOT_YET:
             return math.inf
-        if said is Said.WRONG:
+        if evidence is Evidence.WRONG:
             return STEADY_SECONDS if self._own_time else math.inf
         return math.inf if self._strict and self._chains() else self._patience
 
-    async def _ask(self) -> Said:
+    async def _ask(self) -> Evidence:
         """Ask every chain for its newest block; one that confirms the wall outweighs others, which may lag behind.
 
         A chain that was asked only once cannot be said to have stopped, however long ago the doubt began.
         """
-        said = set(await asyncio.gather(*(self._ask_one(key, ask) for key, ask in self._chains().items())))
-        return next((one for one in Said if one in said), Said.NOTHING)
+        answers = set(await asyncio.gather(*(self._ask_one(key, ask) for key, ask in self._chains().items())))
+        return next((one for one in Evidence if one in answers), Evidence.NOTHING)
 
-    async def _ask_one(self, key: str, ask: Newest) -> Said:
+    async def _ask_one(self, key: str, ask: Newest) -> Evidence:
         """Compare the wall with a chain's newest block when the answer arrives; a slow answer is outdated."""
-        asked = self._steady()
+        asked_at = self._monotonic()
         newest = await ask()
-        if newest is None or self._steady() - asked > STILL_SECONDS:
-            return Said.NOTHING
+        if newest is None or self._monotonic() - asked_at > STILL_SECONDS:
+            return Evidence.NOTHING
         position, at = newest
         if any(abs(wall - at) <= AGREES_SECONDS for wall in self._clock.wall()):
-            return Said.RIGHT
-        first, seen_at = self._first.setdefault(key, (position, asked))
+            return Evidence.RIGHT
+        first, seen_at = self._first.setdefault(key, (position, asked_at))
         if position > first:
-            return Said.WRONG
-        return Said.NOTHING if self._steady() - seen_at >= STILL_SECONDS else Said.NOT_YET
+            return Evidence.WRONG
+        return Evidence.NOTHING if self._monotonic() - seen_at >= STILL_SECONDS else Evidence.NOT_YET
 
     async def _keep(self) -> None:
-        now = self._steady()
+        now = self._monotonic()
         if self._kept_at is None or now - self._kept_at >= _KEEP_SECONDS:
             await self._marks.replace(MARK, str(int(self._clock.wall()[0])))
             self._kept_at = now

@@ -60,8 +60,8 @@ class WpClock:
     def __init__(
         self,
         offset_file: Path | None = None,
-        system: Callable[[], float] | None = None,
-        steady: Callable[[], float] | None = None,
+        wall_clock: Callable[[], float] | None = None,
+        monotonic: Callable[[], float] | None = None,
     ) -> None:
         """Take the sources.
 
@@ -72,11 +72,13 @@ class WpClock:
                 is given without it is taken at its word.
         """
         self._offset_file = offset_file
-        self._system = system or time.time
-        self._steady = steady if steady is not None else (boot_time if system is None else self._system)
+        self._wall_clock = wall_clock or time.time
+        self._monotonic = (
+            monotonic if monotonic is not None else (boot_time if wall_clock is None else self._wall_clock)
+        )
         self._offset = 0.0
         self._latest = 0.0
-        self._read_at, self._distance = self._read()
+        self._read_at, self._distance = self._read_clocks()
         self._doubt: Doubt | None = None
         self._is_witnessed = False
 
@@ -94,7 +96,7 @@ class WpClock:
         """Return whole unix milliseconds."""
         return int(self.seconds() * 1000)
 
-    def lapsed(self) -> int:
+    def lapsed_until(self) -> int:
         """Return the unix second up to which what has an end is over: now; 0 while in doubt, when nothing is."""
         now = self.now()
         return now if self._doubt is None else 0
@@ -109,11 +111,11 @@ class WpClock:
         """Refuse what needs the right time while it is in doubt.
 
         Raises:
-            Refused: 503 `clock_in_doubt`.
+            Refused: 503 `build_doubt_refusal`.
         """
         doubt = self.doubt
         if doubt is not None:
-            raise clock_in_doubt(doubt.reason)
+            raise build_doubt_refusal(doubt.reason)
 
     def refuse_unfounded(self) -> None:
         """Refuse a call that records its time, if no wall was believed since the start.
@@ -122,32 +124,32 @@ class WpClock:
         time to continue from, and answers are kept from the recorded time on.
 
         Raises:
-            Refused: 503 `clock_in_doubt`.
+            Refused: 503 `build_doubt_refusal`.
         """
         doubt = self.doubt
         if doubt is not None and not doubt.returns:
-            raise clock_in_doubt(doubt.reason)
+            raise build_doubt_refusal(doubt.reason)
 
     # For witnesses that know the time from another source.
 
-    def witnessed(self) -> None:
+    def require_witnesses(self) -> None:
         """Note that there are witnesses of the time, which must confirm the wall: a steady wall is not enough."""
         self._is_witnessed = True
 
     def wall(self) -> tuple[float, float]:
         """Return the machine's time, and the same with the offset, in unix seconds."""
-        wall = self._system()
+        wall = self._wall_clock()
         return wall, wall + self._read_offset()
 
     def question(self, reason: str) -> None:
         """Doubt the wall until it is confirmed. What is doubted for a jump already stays so."""
         self._follow()
         if self._doubt is None:
-            self._begin(reason, self._read()[1], returns=False)
+            self._begin(reason, self._read_clocks()[1], returns=False)
 
     def confirm(self) -> None:
         """Believe the wall as it is now; the service's time goes there at once, also backwards."""
-        self._read_at, distance = self._read()
+        self._read_at, distance = self._read_clocks()
         self._believe(distance)
 
     @property
@@ -159,36 +161,36 @@ class WpClock:
     # How the wall is followed.
 
     def _follow(self) -> None:
-        before, steady = self._read_at, self._steady()
-        distance = self._system() - steady
+        before, steady = self._read_at, self._monotonic()
+        distance = self._wall_clock() - steady
         apart = distance - self._distance
         self._read_at = steady
-        if self._steady is self._system or (self._doubt is None and -_NOTHING < apart < _NOTHING):
+        if self._monotonic is self._wall_clock or (self._doubt is None and -_NOTHING < apart < _NOTHING):
             return  # the plain case, for every call
         if abs(apart) > STEP_SECONDS:
-            self._read_at, distance = self._read()
+            self._read_at, distance = self._read_clocks()
             apart = distance - self._distance
         self._consider(distance, apart, self._read_at - before)
 
-    def _consider(self, distance: float, apart: float, elapsed: float) -> None:
+    def _consider(self, distance: float, apart: float, seconds: float) -> None:
         if abs(apart) <= STEP_SECONDS:
             if self._doubt is not None and self._doubt.returns:
                 _log.warning("clock_came_back", apart=round(apart, 3))
                 self._doubt = None
             if self._doubt is None:
-                most = _FOLLOW_RATE * max(0.0, elapsed)
+                most = _FOLLOW_RATE * max(0.0, seconds)
                 self._distance += max(-most, min(most, apart))
         elif self._doubt is None:
-            told = f"the machine's clock moved by {apart:+.0f} s while {elapsed:.0f} s passed on its monotonic clock"
-            self._begin(told, distance, returns=True)
+            reason = f"the machine's clock moved by {apart:+.0f} s while {seconds:.0f} s passed on its monotonic clock"
+            self._begin(reason, distance, returns=True)
         self._weigh(distance)
 
-    def _read(self) -> tuple[float, float]:
+    def _read_clocks(self) -> tuple[float, float]:
         """Return the monotonic clock, and how far the wall is from it; a pause between the two readings is no jump."""
         while True:
-            steady = self._steady()
-            distance = self._system() - steady
-            if self._steady() - steady < STEP_SECONDS / 2:
+            steady = self._monotonic()
+            distance = self._wall_clock() - steady
+            if self._monotonic() - steady < STEP_SECONDS / 2:
                 return steady, distance
 
     def _begin(self, reason: str, distance: float, *, returns: bool) -> None:
@@ -208,26 +210,26 @@ class WpClock:
     def _believe(self, distance: float) -> None:
         if self._doubt is None:
             return
-        moved = distance - self._distance
+        change = distance - self._distance
         self._distance, self._doubt = distance, None
         self._latest = self._read_at + distance + self._read_offset()
-        _log.warning("clock_believed", moved=round(moved, 3))
+        _log.warning("clock_believed", moved=round(change, 3))
 
     def _read_offset(self) -> float:
         if self._offset_file is None:
             return 0.0
         try:
-            wanted = float(_content(self._offset_file).strip() or b"0")
+            offset = float(_read_head(self._offset_file).strip() or b"0")
         except (OSError, ValueError):
             return self._offset
-        if not math.isfinite(wanted) or wanted < self._offset:
-            _log.warning("clock_offset_ignored", wanted=wanted, used=self._offset)
+        if not math.isfinite(offset) or offset < self._offset:
+            _log.warning("clock_offset_ignored", wanted=offset, used=self._offset)
         else:
-            self._offset = wanted
+            self._offset = offset
         return self._offset
 
 
-def clock_in_doubt(reason: str) -> Refused:
+def build_doubt_refusal(reason: str) -> Refused:
     """Return the refusal of a call that needs the right time while that is in doubt; it costs the payer nothing."""
     return Refused(
         503,
@@ -237,10 +239,10 @@ def clock_in_doubt(reason: str) -> Refused:
     )
 
 
-def _content(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     """Return the first bytes of a file, which hold any number; it is read for every request, so plainly."""
-    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return os.read(opened, _MOST_BYTES)
+        return os.read(descriptor, _MOST_BYTES)
     finally:
-        os.close(opened)
+        os.close(descriptor)

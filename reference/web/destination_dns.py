@@ -21,15 +21,15 @@ Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
 _SECONDS = 5.0
 
 
-async def system_lookup(host: str, port: int) -> Sequence[str]:
+async def look_up_host(host: str, port: int) -> Sequence[str]:
     """Return the addresses that the system's resolver knows.
 
     Raises:
         OSError: It knows none.
     """
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(one[4][0]) for one in found))
+    records = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(one[4][0]) for one in records))
 
 
 class AddressCheck:
@@ -39,7 +39,7 @@ class AddressCheck:
         self,
         *,
         allow_loopback: bool,
-        allowed: tuple[Network, ...] = (),
+        allowed_networks: tuple[Network, ...] = (),
         lookup: Lookup = system_lookup,
         seconds: float = _SECONDS,
     ) -> None:
@@ -52,30 +52,30 @@ class AddressCheck:
             seconds: How long a lookup may take.
         """
         self._allow_loopback = allow_loopback
-        self._allowed = allowed
+        self._allowed_networks = allowed_networks
         self._lookup = lookup
         self._seconds = seconds
 
-    async def url(self, url: str) -> Sequence[Address]:
+    async def check_url(self, url: str) -> Sequence[Address]:
         """Return the addresses of a destination.
 
         Raises:
             BadDestination: Its form, or one of its addresses, is refused; or it has none.
         """
-        return await self.target(target_of(url, allow_loopback=self._allow_loopback))
+        return await self.check_target(target_of(url, allow_loopback=self._allow_loopback))
 
-    async def target(self, target: Target) -> Sequence[Address]:
+    async def check_target(self, target: Target) -> Sequence[Address]:
         """Return the addresses of a host.
 
         Raises:
             BadDestination: One of them is refused, or it has none.
         """
         literal = target.literal
-        found = await self._addresses(target.host, target.port) if literal is None else [literal]
-        judge(found, allow_loopback=self._allow_loopback, allowed_networks=self._allowed)
-        return found
+        addresses = await self._look_up(target.host, target.port) if literal is None else [literal]
+        judge(addresses, allow_loopback=self._allow_loopback, allowed_networks=self._allowed_networks)
+        return addresses
 
-    async def _addresses(self, host: str, port: int) -> list[Address]:
+    async def _look_up(self, host: str, port: int) -> list[Address]:
         try:
             async with asyncio.timeout(self._seconds):
                 return [ip_address(text) for text in await self._lookup(host, port)]

@@ -18,7 +18,7 @@ class KnownKeys(Protocol):
         """Note that a key is used, and return the id of the first one under this name."""
 
 
-async def open_signing_key(known: KnownKeys, surface: str, keyring: KeyFile) -> None:
+async def open_signing_key(known_keys: KnownKeys, surface: str, key_file: KeyFile) -> None:
     """Read a surface's signing key, made if this is its first start, and note its id.
 
     Raises:
@@ -27,11 +27,11 @@ async def open_signing_key(known: KnownKeys, surface: str, keyring: KeyFile) -> 
         ValueError: It holds no key.
     """
     name = f"{surface} signing key"
-    refuse_lost(keyring.path, await known.ids(name), name)
-    await known.add(name, keyring().active.public.kid, now=keyring.clock.now())
+    refuse_lost(key_file.path, await known_keys.ids(name), name)
+    await known_keys.add(name, key_file().active.public.kid, now=key_file.clock.now())
 
 
-async def open_secret(known: KnownKeys, name: str, path: Path, *, now: int, is_kept: bool = True) -> bytes:
+async def open_secret(known_keys: KnownKeys, name: str, path: Path, *, now: int, is_kept: bool = True) -> bytes:
     """Return a 32-byte secret, made if this is the first start, and note its id.
 
     Args:
@@ -46,9 +46,9 @@ async def open_secret(known: KnownKeys, name: str, path: Path, *, now: int, is_k
         OSError: It cannot be read.
         ValueError: It holds no secret.
     """
-    refuse_lost(path, await known.ids(name), name)
+    refuse_lost(path, await known_keys.ids(name), name)
     secret = secret_bytes(path)
-    first = await known.add(name, secret_id(secret), now=now)
+    first = await known_keys.add(name, secret_id(secret), now=now)
     if is_kept:
         refuse_other(path, secret_id(secret), first, name)
     return secret

@@ -25,7 +25,7 @@ class Keyring:
     """The active key and the public halves that are still published, the active one first."""
 
     active: SigningKey
-    published: tuple[PublicKey, ...]
+    published_keys: tuple[PublicKey, ...]
 
 
 class KeyLost(ValueError):
@@ -47,22 +47,22 @@ class KeyFile:
         self.path = path
         self.clock = clock
         self.retired_days = retired_days
-        self._held = ReloadedFile(path, self._open)
+        self._file = ReloadedFile(path, self._open_ring)
         self._is_first = True
 
     def __call__(self) -> Keyring:
         """Return the keyring as it is now; the first call makes the key where there was none before."""
-        return self._held()
+        return self._file()
 
     @property
     def fault(self) -> str:
         """What is wrong with the file now, for people; empty while nothing is."""
-        return self._held.fault
+        return self._file.fault
 
-    def _open(self) -> Keyring:
-        opened = open_keyring(self.path, now=self.clock.now(), retired_days=self.retired_days, may_make=self._is_first)
+    def _open_ring(self) -> Keyring:
+        ring = open_keyring(self.path, now=self.clock.now(), retired_days=self.retired_days, may_make=self._is_first)
         self._is_first = False
-        return opened
+        return ring
 
 
 def open_keyring(signing_key_file: Path, *, now: int, retired_days: int, may_make: bool = True) -> Keyring:
@@ -74,19 +74,19 @@ def open_keyring(signing_key_file: Path, *, now: int, retired_days: int, may_mak
         ValueError: The file holds no Ed25519 key.
     """
     if may_make and not signing_key_file.exists():
-        refuse_lost(signing_key_file, [str(entry["public_key_hex"]) for entry in _retired(signing_key_file)])
+        refuse_lost(signing_key_file, [str(entry["public_key_hex"]) for entry in _read_retired(signing_key_file)])
         make_secret(signing_key_file, SigningKey.from_seed(secrets.token_bytes(32)).to_pem())
     active = SigningKey.from_pem(signing_key_file.read_bytes())
-    kept = [
+    retired_keys = [
         PublicKey(bytes.fromhex(str(entry["public_key_hex"])))
-        for entry in _retired(signing_key_file)
+        for entry in _read_retired(signing_key_file)
         if now - int(entry["retired_at"]) <= retired_days * _DAY
     ]
     # A rotation that was cut off has retired a key that is still the active one.
-    return Keyring(active, tuple(dict.fromkeys((active.public, *kept))))
+    return Keyring(active, tuple(dict.fromkeys((active.public, *retired_keys))))
 
 
-def refuse_lost(path: Path, known: Sequence[str], name: str = "") -> None:
+def refuse_lost(path: Path, known_ids: Sequence[str], name: str = "") -> None:
     """Refuse to go on where a file is gone whose key was in use before; keys are made at a first start only.
 
     Args:
@@ -97,11 +97,11 @@ def refuse_lost(path: Path, known: Sequence[str], name: str = "") -> None:
     Raises:
         KeyLost: The text says what to do.
     """
-    if path.exists() or not known:
+    if path.exists() or not known_ids:
         return
     begin = f"delete the rows of {name!r} from known_keys" if name else f"delete {_retired_file(path)}"
     raise KeyLost(
-        f"{path} is gone, and this installation used a key from it before ({known[-1]}). Put the file back; a new one "
+        f"{path} is gone, and this installation used a key from it before ({known_ids[-1]}). Put the file back; a new one "
         f"would be another identity. If it is lost for good, {begin} and start again"
     )
 
@@ -131,7 +131,7 @@ def rotate(signing_key_file: Path, *, now: int) -> PublicKey:
         The new public key.
     """
     old = SigningKey.from_pem(signing_key_file.read_bytes())
-    entries = [{"public_key_hex": old.public.raw.hex(), "retired_at": now}, *_retired(signing_key_file)]
+    entries = [{"public_key_hex": old.public.raw.hex(), "retired_at": now}, *_read_retired(signing_key_file)]
     write_secret(_retired_file(signing_key_file), orjson.dumps(entries))
     fresh = SigningKey.from_seed(secrets.token_bytes(32))
     write_secret(signing_key_file, fresh.to_pem())
@@ -154,18 +154,18 @@ def secret_bytes(path: Path) -> bytes:
 
 def write_secret(path: Path, data: bytes) -> None:
     """Write a file of mode 0600 in one step: a reader sees the old content or the new."""
-    _draft(path, data).replace(path)
+    _write_draft(path, data).replace(path)
 
 
 def make_secret(path: Path, data: bytes) -> None:
     """Write a file of mode 0600 unless it exists: of workers that start together, one makes it for all."""
-    draft = _draft(path, data)
+    draft = _write_draft(path, data)
     with suppress(FileExistsError):
         path.hardlink_to(draft)
     draft.unlink()
 
 
-def _draft(path: Path, data: bytes) -> Path:
+def _write_draft(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Of a name by chance: workers in containers of their own, on one folder, may all have the same process number.
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.draft")
@@ -181,12 +181,14 @@ def _retired_file(signing_key_file: Path) -> Path:
     return signing_key_file.with_name(signing_key_file.name + ".retired.json")
 
 
-def _retired(signing_key_file: Path) -> list[dict[str, int | str]]:
+def _read_retired(signing_key_file: Path) -> list[dict[str, int | str]]:
     path = _retired_file(signing_key_file)
     entries: list[dict[str, int | str]] = orjson.loads(path.read_bytes()) if path.exists() else []
     if not isinstance(entries, list) or not all(
-        isinstance(one, dict) and isinstance(one.get("public_key_hex"), str) and isinstance(one.get("retired_at"), int)
-        for one in entries
+        isinstance(entry, dict)
+        and isinstance(entry.get("public_key_hex"), str)
+        and isinstance(entry.get("retired_at"), int)
+        for entry in entries
     ):
         raise ValueError(f"{path} holds no list of retired keys")
     return entries

@@ -12,20 +12,20 @@ from typing import Any
 
 
 @contextmanager
-def _not_there(name: str) -> Iterator[None]:
+def _hide_module(name: str) -> Iterator[None]:
     """Hide a module that is not imported yet, as if it were not installed."""
-    hidden = name not in sys.modules
-    if hidden:
+    is_hidden = name not in sys.modules
+    if is_hidden:
         sys.modules[name] = None  # type: ignore[assignment]
     try:
         yield
     finally:
-        if hidden:
+        if is_hidden:
             del sys.modules[name]
 
 
 # structlog imports rich and pygments for traces in colour, which no surface prints: a tenth of what a start costs.
-with _not_there("rich"):
+with _hide_module("rich"):
     import structlog
 
 get_logger = structlog.get_logger
@@ -55,17 +55,17 @@ def configure(level: str) -> None:
 
 def traceback_text(fault: BaseException) -> str:
     """Return a fault's traceback: where it came from, its kind, and its sentence without what may be a secret."""
-    told = []
+    parts = []
     for part in traceback.TracebackException.from_exception(fault).format():
         if _FRAME.match(part) or _BANNER.match(part):
-            told.append(part)
+            parts.append(part)
         else:
             kind, colon, sentence = part.partition(": ")
-            told.append(f"{kind.splitlines()[0] if kind else ''}{colon}{redacted(sentence)}\n")
-    return "".join(told)[-_LONGEST_TRACEBACK:]
+            parts.append(f"{kind.splitlines()[0] if kind else ''}{colon}{redact(sentence)}\n")
+    return "".join(parts)[-_LONGEST_TRACEBACK:]
 
 
-def redacted(sentence: str) -> str:
+def redact(sentence: str) -> str:
     """Return the first line of a fault's sentence, each part that may be a secret or a caller's as `…`."""
     return _SECRET.sub("…", sentence.partition("\n")[0])[:_LONGEST_SENTENCE]
 
@@ -86,4 +86,4 @@ class _Structured(logging.Handler):
         """Write what a library logged as a structured line."""
         level = "error" if record.levelno >= logging.ERROR else "warning"
         further = {"exc_info": record.exc_info} if record.exc_info else {}
-        getattr(get_logger(), level)("library", logger=record.name, message=redacted(record.getMessage()), **further)
+        getattr(get_logger(), level)("library", logger=record.name, message=redact(record.getMessage()), **further)

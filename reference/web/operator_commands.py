@@ -28,7 +28,7 @@ class NotDone(Exception):
     """What an operator asked for was not done; the text says why, and nothing was changed."""
 
 
-def carried_out(act: Callable[[], Coroutine[Any, Any, _Result]], *, away: type[Exception], setting: str) -> _Result:
+def run_act(act: Callable[[], Coroutine[Any, Any, _Result]], *, away: type[Exception], setting: str) -> _Result:
     """Return what an act returns, or end the program with a line that says why not: 1 for `NotDone`, else 2.
 
     Args:
@@ -48,7 +48,7 @@ def carried_out(act: Callable[[], Coroutine[Any, Any, _Result]], *, away: type[E
     sys.exit(EXIT_USAGE)
 
 
-def lists_payments(command: _Function) -> _Function:
+def add_list_options(command: _Function) -> _Function:
     """Give a command the options of a list of payments: `as_json`, `refunded` and `most`."""
     for option in reversed(_LISTING):
         command = option(command)
@@ -56,7 +56,7 @@ def lists_payments(command: _Function) -> _Function:
 
 
 def show_payments(
-    found: Sequence[_Item],
+    payments: Sequence[_Item],
     most: int,
     *,
     as_json: bool,
@@ -72,10 +72,10 @@ def show_payments(
         members: Returns a payment as JSON.
         lines: Returns some, at least one, as lines.
     """
-    shown, more = found[:most], len(found) > most
+    listed_payments, more = payments[:most], len(payments) > most
     if as_json:
-        click.echo(json.dumps({"payments": [members(one) for one in shown], "more": more}, indent=2))
+        click.echo(json.dumps({"payments": [members(one) for one in listed_payments], "more": more}, indent=2))
         return
-    click.echo("\n".join(lines(shown)) if shown else "No entries.")
+    click.echo("\n".join(lines(listed_payments)) if listed_payments else "No entries.")
     if more:
         click.echo(f"There are more than {most}; see --most.", err=True)

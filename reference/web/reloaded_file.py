@@ -20,12 +20,12 @@ class ReloadedFile(Generic[T]):
         fault: What is wrong with the file now, for people; empty while nothing is.
     """
 
-    def __init__(self, path: Path, read: Callable[[], T]) -> None:
+    def __init__(self, path: Path, read_content: Callable[[], T]) -> None:
         """Take the file and what reads it, which raises OSError or ValueError where it cannot."""
         self.fault = ""
         self._path = path
-        self._read = read
-        self._seen: tuple[int, int, int] | None = None
+        self._read_content = read_content
+        self._read_version: tuple[int, int, int] | None = None
         self._value: T | None = None
 
     def __call__(self) -> T:
@@ -35,29 +35,29 @@ class ReloadedFile(Generic[T]):
             OSError: It cannot be read, and never could.
             ValueError: It holds something else, and always did.
         """
-        there = self._there()
+        version = self._identify_version()
         if self._value is None:
-            self._value = self._read()
-            there = there or self._there()  # reading may have made it
-        elif there != self._seen:
+            self._value = self._read_content()
+            version = version or self._identify_version()  # reading may have made it
+        elif version != self._read_version:
             self._renew()
         # What was there before it was read: a change meanwhile is noticed by the next call.
-        self._seen = there
+        self._read_version = version
         return self._value
 
     def _renew(self) -> None:
         try:
-            self._value = self._read()
+            self._value = self._read_content()
         except (OSError, ValueError) as fault:
             self.fault = f"{self._path}: {fault}"
             _log.error("file_not_usable", path=str(self._path), kind=type(fault).__name__)
         else:
             self.fault = ""
 
-    def _there(self) -> tuple[int, int, int] | None:
+    def _identify_version(self) -> tuple[int, int, int] | None:
         """Identify this version of a file; by time alone, two versions written in one tick would be the same."""
         try:
-            told = os.stat(self._path)  # noqa: PTH116 - asked for every receipt, so plainly
+            status = os.stat(self._path)  # noqa: PTH116 - asked for every receipt, so plainly
         except OSError:
             return None
-        return told.st_ino, told.st_mtime_ns, told.st_size
+        return status.st_ino, status.st_mtime_ns, status.st_size

@@ -26,14 +26,14 @@ class Seal:
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + AESGCM(self._key).encrypt(nonce, secret, place)
 
-    def open(self, sealed: bytes, place: bytes) -> bytes:
+    def open(self, sealed_secret: bytes, place: bytes) -> bytes:
         """Return the secret that was sealed for this place.
 
         Raises:
             SealBroken: It cannot be opened.
         """
         try:
-            return AESGCM(self._key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place)
+            return AESGCM(self._key).decrypt(sealed_secret[:_NONCE_BYTES], sealed_secret[_NONCE_BYTES:], place)
         except (InvalidTag, ValueError) as fault:
             raise SealBroken("the stored secret cannot be opened with this key") from fault
 

@@ -18,10 +18,10 @@ from reference.protocol.service_word import ServiceWord
 
 EXIT_USAGE = 2
 HYPERCORN, UVICORN = "hypercorn", "uvicorn"
-_OFFERED = f"give {HYPERCORN} or {UVICORN}"
-_NOT_OFFERED = {
+_SERVER_HINT = f"give {HYPERCORN} or {UVICORN}"
+_REFUSED_SERVERS = {
     "granian": "granian answers broken framing by itself, without the service's error body and request id, and has no "
-    f"place where that could be changed; {_OFFERED}"
+    f"place where that could be changed; {_SERVER_HINT}"
 }
 SettingsType = TypeVar("SettingsType", bound=BaseSettings)
 
@@ -54,7 +54,7 @@ class Misconfigured(Exception):
 
 
 @contextmanager
-def naming(setting: str) -> Iterator[None]:
+def name_setting(setting: str) -> Iterator[None]:
     """Say which setting is wrong when a file it names cannot be used.
 
     Raises:
@@ -99,7 +99,7 @@ class CommonSettings(BaseSettings):
     @classmethod
     def _is_offered(cls, name: str) -> str:
         if name not in {HYPERCORN, UVICORN}:
-            raise ValueError(_NOT_OFFERED.get(name, _OFFERED))
+            raise ValueError(_REFUSED_SERVERS.get(name, _SERVER_HINT))
         return name
 
     @field_validator("service_word")
@@ -117,8 +117,10 @@ class CommonSettings(BaseSettings):
     def _are_known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         unknown = [name for name in names if name not in FEATURES]
         if unknown:
-            known = f"there are {', '.join(sorted(FEATURES))}" if FEATURES else "at present there are no features"
-            raise ValueError(f"no feature is named {', '.join(unknown)}; {known}")
+            known_features = (
+                f"there are {', '.join(sorted(FEATURES))}" if FEATURES else "at present there are no features"
+            )
+            raise ValueError(f"no feature is named {', '.join(unknown)}; {known_features}")
         return names
 
     @model_validator(mode="after")

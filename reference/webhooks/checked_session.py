@@ -42,7 +42,7 @@ class CheckedResolver(AbstractResolver):
         """
         del family  # every address is judged, and the connector tries them in turn
         try:
-            addresses = await self._check.target(Target("https", host, port))
+            addresses = await self._check.check_target(Target("https", host, port))
         except BadDestination as fault:
             raise AddressRefused(str(fault)) from fault
         return [

@@ -70,7 +70,7 @@ class Sender:
         statuses: list[int] = []
         try:
             with self._deadlines.start():
-                await self._check.url(url)
+                await self._check.check_url(url)
                 await self._post(url, secret, body, statuses)
         except BadDestination:
             return SendResult(Outcome.ADDRESS)

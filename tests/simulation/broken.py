@@ -157,7 +157,7 @@ def _undecided_is_refused(uri: str, memo: Any, *, code: str, retry_after: int) -
 
 
 async def _carry_on_unkept(self: A2aServer, task: Any, message: Any, outcome: Any) -> Any:
-    return self._advanced(task, message, outcome)
+    return self._advance(task, message, outcome)
 
 
 async def _sent_anew(self: Dispatcher, claimed: ClaimedAttempt, sealed_secret: bytes) -> Any:
@@ -183,7 +183,7 @@ def _in_force_exactly(self: Generation, unix: int) -> bool:
 
 
 def _read_or_fail(self: ReloadedFile[Any]) -> None:
-    self._value = self._read()
+    self._value = self._read_content()
 
 
 def _unforeseen(fault: Exception) -> Exception:

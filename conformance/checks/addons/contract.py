@@ -100,11 +100,11 @@ async def _joins(met: _Met) -> None:
     pulled, called = await asyncio.gather(hub.waits(PKS, seconds=seconds), hub.waits(SERVICES, "POST", seconds=seconds))
     # The log lists calls in the order of their arrival.
     for arrival in sorted((one for one in (pulled, called) if one is not None), key=lambda one: one.number):
-        hub.shown(arrival)
-    seen = None if pulled is None else hub.shown(pulled)
+        hub.to_document_response(arrival)
+    seen = None if pulled is None else hub.to_document_response(pulled)
     judge("CP-ADDON-02", pulled is not None, f"GET {PKS} at S2_HUB_URL", "it came" if pulled else "none came", seen)
     authorised = [arrival for arrival, _ in hub.registrations]
-    shown = None if called is None else hub.shown(authorised[0] if authorised else called)
+    shown = None if called is None else hub.to_document_response(authorised[0] if authorised else called)
     found = "it came" if authorised else "none came" if called is None else "one without S2_HUB_TOKEN"
     judge("CP-ADDON-03", bool(authorised), f"POST {SERVICES} with the Bearer token", found, shown)
     reached = pulled is not None or called is not None

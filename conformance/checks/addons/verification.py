@@ -106,7 +106,7 @@ async def the_verifier_resolves_atb_keys(case: Case) -> None:
         hub.resolved = {known.did: known.key, unusual.did: unusual.key}
         async with started_addon(case, subject, hub.url, hub.token) as addon:
             called = await hub.waits(ATB_KEYS, seconds=case.profile.hub_bindings.propagation_budget)
-            shown = None if called is None else hub.shown(called)
+            shown = None if called is None else hub.to_document_response(called)
             found = "it came" if called else "none came"
             case.expect("CP-TRUST-07", called is not None, f"GET {ATB_KEYS}", found, exchange=shown)
             if subject.addon.question is None or called is None:

@@ -70,7 +70,7 @@ def _judge_emission(case: Case, sale: PaidLink, where: Mapping[str, str]) -> Non
     deliveries, events = sale.deliveries(inbox), sale.confirmed(inbox)
     unreadable = [one for one in deliveries if one.fault is not None]
     # Without an event and without Paid on the page it is unknown whether the payment confirmed at all.
-    if not events and not unreadable and not sale.shown:
+    if not events and not unreadable and not sale.to_document_response:
         raise Inconclusive("no event came, and the link's page does not say Paid either, which GW-CHK-09 judges")
     budget = case.profile.budgets.paid
     types = sorted({str(one.event.get("type")) for one in deliveries})

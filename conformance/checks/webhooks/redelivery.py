@@ -71,9 +71,13 @@ def _judge_reports(case: Case, sales: Sequence[PaidLink]) -> None:
     heard_lanes = {one.lane for one in sales if one.confirmed(inbox)}
     for sale in sales:
         deliveries = sale.confirmed(inbox) or tuple(one for one in sale.deliveries(inbox) if one.fault is not None)
-        if not deliveries and not sale.shown and sale.lane not in heard_lanes:
+        if not deliveries and not sale.to_document_response and sale.lane not in heard_lanes:
             raise Inconclusive("no event came, and the link's page does not say Paid either, which GW-CHK-09 judges")
-        page = "its page says Paid" if sale.shown else "another link that was paid in the same way was reported"
+        page = (
+            "its page says Paid"
+            if sale.to_document_response
+            else "another link that was paid in the same way was reported"
+        )
         finding, sample = ("it arrived", deliveries[0]) if deliveries else (f"none, and {page}", sale.link.page)
         case.expect(
             "WH-DELIV-02", bool(deliveries), f"payment.confirmed within {seconds:g} s", finding, exchange=sample

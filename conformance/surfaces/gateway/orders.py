@@ -95,7 +95,7 @@ async def create_order(
         case: The check that needs it.
         microunits: Its amount.
         label: What its label begins with; a word follows that no other link has.
-        ending: What follows that word.
+        label_end: What follows that word.
         mark: Another word, which several links may share.
         network: Another network.
         tenant: Whose link it is; by default the first that is paid on the network.
@@ -215,7 +215,7 @@ async def open_link(
         Inconclusive: No memo can be told from its page, so that nothing can be bound to it.
     """
     link = await create_order(
-        case, microunits=microunits, label=label, ending=label_end, network=network, tenant=tenant, members=members
+        case, microunits=microunits, label=label, shutdown=label_end, network=network, tenant=tenant, members=members
     )
     # On Solana the code has a reference beside the memo, with which payers who leave the memo out still find the link.
     if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and FACTS[case.lane].family != "solana":
@@ -248,7 +248,7 @@ async def look(case: Case, link: Order, *, whole: bool = False) -> tuple[View, A
 
     Args:
         case: The check that looks.
-        made: The link.
+        link: The link.
         whole: Whether the exact amount is among it, too.
     """
 

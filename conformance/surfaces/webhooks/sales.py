@@ -47,8 +47,8 @@ class PaidLink:
         tx_id: The paying transaction.
         senders: Whoever may be called its sender: who lost the amount by it, and who sent it in.
         places: The destinations of its tenant.
-        shown: Whether its page said Paid in the end; None where that was not looked at, since an event came.
-        named: Whether the gateway took the transaction when it was named to it.
+        is_shown: Whether its page said Paid in the end; None where that was not looked at, since an event came.
+        is_named: Whether the gateway took the transaction when it was named to it.
     """
 
     lane: str
@@ -128,7 +128,7 @@ async def _far(case: Case) -> OpenedLink:
 
 async def _open_paid_link(case: Case, label: str, label_end: str = "") -> OpenedLink:
     """Create a link and look at its page, harder where its amount is not seen at once."""
-    link = await open_link(case, label=label, ending=label_end)
+    link = await open_link(case, label=label, shutdown=label_end)
     if link.before.shown_amount(link.order.microunits) is not None or link.before.unseen_parts is None:
         return link
     view, answer = await look(case, link.order, whole=True)
@@ -166,7 +166,7 @@ async def _pay_and_name(case: Case, link: OpenedLink) -> PaidLink:
             answer = await case.client.call("POST", url, json_body={"tx_id": sale.tx_id})
             # Until it is final it is refused as not found or not confirmed; anything else lasts.
             if answer.status != _NOT_VERIFIED_STATUS:
-                return replace(sale, named=answer.status == _VERIFIED_STATUS)
+                return replace(sale, keywords=answer.status == _VERIFIED_STATUS)
             await asyncio.sleep(_SPARED_SECONDS if has_pace else _NAMING_SECONDS)
     return sale
 
@@ -184,7 +184,7 @@ async def wait_for_events(case: Case, sale: PaidLink) -> PaidLink:
     await run_concurrently(map(at, sale.places))
     if sale.confirmed(inbox):
         return sale
-    return replace(sale, shown=await wait_for_paid(case, sale.link, seconds=0) is not None)
+    return replace(sale, to_document_response=await wait_for_paid(case, sale.link, seconds=0) is not None)
 
 
 async def wait_for_late_events(case: Case, late_links: Sequence[PaidLink]) -> None:
@@ -260,9 +260,9 @@ class FailedDeliveries:
     """Two sales whose first delivery to one destination was made to fail.
 
     Attributes:
-        slow: It was not answered.
-        slow_at: The destination of that, the first of the tenant's.
-        refused: It was answered with 500.
+        unanswered_sale: It was not answered.
+        unanswered_at: The destination of that, the first of the tenant's.
+        refused_sale: It was answered with 500.
         refused_at: The destination of that, the last of the tenant's.
     """
 

@@ -13,7 +13,7 @@ from reference.protocol import falcon
 from reference.protocol.credentials import Judgement, Question, judge
 from reference.protocol.key_documents import ATB_KEYS, keys_of_key_document
 from reference.protocol.time_text import unix_of
-from reference.web.control_plane_link.link import Source
+from reference.web.control_plane_link.link import KeySource
 from reference.web.errors import Unprocessable
 from reference.web.http.json_body import as_model
 
@@ -78,6 +78,6 @@ ADDON = Addon(
     "atb-credential-verifier",
     8095,
     operations,
-    source=Source(ATB_KEYS, keys_of_key_document),
+    source=KeySource(ATB_KEYS, keys_of_key_document),
     openapi="atb_verifier.json",
 )

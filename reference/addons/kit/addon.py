@@ -17,7 +17,7 @@ from reference.addons.kit.calls import Call, Context, Handler
 from reference.addons.kit.settings import AddonSettings
 from reference.web.clock import WpClock
 from reference.web.control_plane_link import registration
-from reference.web.control_plane_link.link import ISSUER_KEYS, HubLink, Source
+from reference.web.control_plane_link.link import ISSUER_KEYS, ControlPlaneLink, KeySource
 from reference.web.http.cached_document import Document
 from reference.web.http.detail_faults import json_reply, render_refusal
 from reference.web.http.envelope import AsgiApp, Envelope
@@ -47,7 +47,7 @@ class Addon:
     name: str
     port: int
     operations: Callable[[Context], Mapping[str, Handler]]
-    source: Source = ISSUER_KEYS
+    source: KeySource = ISSUER_KEYS
     openapi: str = ""
     version: str = ""
     notice: str = ""
@@ -75,7 +75,7 @@ class Addon:
         )
 
     @asynccontextmanager
-    async def running(self, settings: AddonSettings, link: HubLink) -> AsyncIterator[AsgiApp]:
+    async def running(self, settings: AddonSettings, link: ControlPlaneLink) -> AsyncIterator[AsgiApp]:
         """Open the addon over a link that runs.
 
         Raises:

@@ -13,9 +13,9 @@ from reference.web.errors import Refused
 from reference.web.http.cached_document import Document
 from reference.web.http.detail_faults import fault_reply, json_reply
 from reference.web.http.envelope import REQUEST_ID, Scope
-from reference.web.http.exchange import Reply, asked
-from reference.web.http.quart_calls import current_body, replied
-from reference.web.http.single_task_connection import LeanConnection
+from reference.web.http.exchange import Reply, read_request
+from reference.web.http.quart_calls import read_current_body, to_response
+from reference.web.http.single_task_connection import SingleTaskConnection
 
 
 def methods_of(routes: Mapping[str, object]) -> dict[str, frozenset[str]]:
@@ -35,7 +35,7 @@ def methods_of(routes: Mapping[str, object]) -> dict[str, frozenset[str]]:
 def build_app(operations: Mapping[str, Handler]) -> Quart:
     """Return the app of operations, by method and path."""
     app = Quart(__name__, static_folder=None)
-    app.asgi_http_class = LeanConnection
+    app.asgi_http_class = SingleTaskConnection
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
     app.url_map.merge_slashes = False  # paths are literal
     for route in operations:
@@ -49,15 +49,17 @@ def document_of(document: Document) -> Handler:
     """Return the operation that serves a document."""
 
     async def answer(call: Call) -> Reply:
-        return document.reply(call.request.one("if-none-match"))
+        return document.reply(call.request.first_value("if-none-match"))
 
     return answer
 
 
 def _view(handler: Handler) -> Callable[[], Awaitable[Response]]:
     async def view() -> Response:
-        answer = await handler(Call(asked(cast("Scope", request.scope), request.path, await current_body())))
-        return replied(answer if isinstance(answer, Reply) else json_reply(dict(answer)))
+        answer = await handler(
+            Call(read_request(cast("Scope", request.scope), request.path, await read_current_body()))
+        )
+        return to_response(answer if isinstance(answer, Reply) else json_reply(dict(answer)))
 
     return view
 
@@ -65,4 +67,4 @@ def _view(handler: Handler) -> Callable[[], Awaitable[Response]]:
 async def _fault(fault: Exception) -> Response:
     if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
         fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.name)
-    return replied(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))
+    return to_response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

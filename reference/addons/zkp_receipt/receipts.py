@@ -30,10 +30,10 @@ from reference.protocol.zk_receipts import (
     judge_receipt,
 )
 from reference.web.errors import Unprocessable
-from reference.web.http.bearer_token import BearerToken, unauthorized
+from reference.web.http.bearer_token import BearerToken, build_unauthorized
 from reference.web.http.detail_faults import json_reply
 from reference.web.http.exchange import Reply
-from reference.web.settings import naming
+from reference.web.settings import name_setting
 
 KEY_FILE = "falcon_key.json"
 TOKEN_FILE = "issue_token"  # noqa: S105 - a file's name
@@ -48,7 +48,7 @@ def operations(context: Context) -> Mapping[str, Handler]:
     library = find_library()
     did = issuer_did(context.word)
     key = open_falcon_key(context.data_dir / KEY_FILE, did, library, now=context.clock.now())
-    with naming("WP_ADDON_DATA_DIR"):
+    with name_setting("WP_ADDON_DATA_DIR"):
         token = BearerToken.of(context.data_dir / TOKEN_FILE)
     receipts = Receipts(context, library, did, key, token)
     return {
@@ -74,7 +74,7 @@ class Receipts:
     async def issue(self, call: Call) -> Reply:
         """Issue a receipt to whoever has the token."""
         if not self._token.is_in(call.request.headers.get("authorization", ())):
-            raise unauthorized()
+            raise build_unauthorized()
         request = call.model(IssueRequest)
         if self._key is None or self._library is None:
             raise unavailable()

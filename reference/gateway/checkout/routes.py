@@ -23,8 +23,8 @@ from reference.protocol.checkout import LinkState
 from reference.store.links import Link
 from reference.web.errors import Unprocessable
 from reference.web.http.envelope import Scope
-from reference.web.http.exchange import JSON, asked
-from reference.web.http.quart_calls import current_body
+from reference.web.http.exchange import JSON, read_request
+from reference.web.http.quart_calls import read_current_body
 
 _PATH = "/checkout/<token>"
 _NO_STORE = {"Cache-Control": "no-store"}
@@ -76,7 +76,7 @@ class Routes:
     def _add(self, app: Quart, method: str, below: str, handler: Handler, *, is_required: bool = False) -> None:
         async def view(token: str) -> Response:
             link = await self._link(token)
-            call = asked(cast("Scope", request.scope), request.path, await current_body())
+            call = read_request(cast("Scope", request.scope), request.path, await read_current_body())
             return await handler(link, read_body(call, is_required=is_required))
 
         app.add_url_rule(

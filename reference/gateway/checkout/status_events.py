@@ -14,7 +14,7 @@ from reference.gateway.checkout.link_settlement import LinkSettlement, Status
 from reference.protocol.checkout import LinkState
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
-from reference.web.process.shutdown import ENDING
+from reference.web.process.shutdown import SHUTDOWN
 
 # A comment now and then keeps proxies from closing the stream, and tells us of clients that are gone.
 _COMMENT_SECONDS = 15.0
@@ -34,7 +34,7 @@ async def statuses(
     """
     last: Status | None = None
     opened_at = sent_at = time.monotonic()
-    with suppress(DatabaseUnavailable), announcements.follow(link.id) as event, ENDING.waking(event):
+    with suppress(DatabaseUnavailable), announcements.follow(link.id) as event, SHUTDOWN.wake(event):
         if announcements.is_crowded(link.id):
             yield _status_event(await settlement.status(link)) + _COME_BACK
             return
@@ -47,7 +47,7 @@ async def statuses(
             elif time.monotonic() - sent_at > _COMMENT_SECONDS:
                 yield b": still here\n\n"
                 sent_at = time.monotonic()
-            if status.state is not LinkState.ACTIVE or ENDING.is_told:
+            if status.state is not LinkState.ACTIVE or SHUTDOWN.is_signalled:
                 return
             with suppress(TimeoutError):
                 async with asyncio.timeout(every):

@@ -142,7 +142,7 @@ class Watcher:
         if self._looked_at is None:
             positions = await self._settlement.payments.positions()
             self._positions = {address: at for (network, address), at in positions.items() if network == self.network}
-            addresses = await links.addresses(self.network, now=self._clock.lapsed())
+            addresses = await links.addresses(self.network, now=self._clock.lapsed_until())
         else:
             since = self._looked_at - _COMMIT_SECONDS - self._settings.skew_seconds
             addresses = await links.new_addresses(self.network, since=since)
@@ -341,13 +341,13 @@ class Watcher:
 
         A doubt may have ended since: what it said the time is does not count.
         """
-        return min(now, self._clock.lapsed())
+        return min(now, self._clock.lapsed_until())
 
     # Looking again.
 
     async def _recheck(self) -> None:
         """See whether the chain still has what paid (reorganisation after paid)."""
-        now = self._clock.lapsed()
+        now = self._clock.lapsed_until()
         for payment in await self._settlement.payments.due(self.network, now=now):
             try:
                 await self._recheck_one(payment, now)

@@ -17,8 +17,8 @@ from reference.gateway.error_replies import refusal_of
 from reference.gateway.rate_limits import Limits
 from reference.web.errors import Refused
 from reference.web.http.envelope import REQUEST_ID, Scope
-from reference.web.http.exchange import Reply, Request, asked
-from reference.web.http.quart_calls import current_body, replied
+from reference.web.http.exchange import Reply, Request, read_request
+from reference.web.http.quart_calls import read_current_body, to_response
 
 SIGN_IN = f"{ROOT}/sign-in"
 _DASHBOARD_PATH = re.compile(r"/dashboard(/[a-z0-9_-]+)*")
@@ -61,13 +61,13 @@ class Routes:
             scope = cast("Scope", request.scope)
             visitor: Visitor | None = None
             try:
-                call = asked(scope, request.path, await current_body())
+                call = read_request(scope, request.path, await read_current_body())
                 visitor = await self._entrance.visitor(call)
                 reply = await answer(scope, call, arguments, visitor)
             except Exception as fault:  # noqa: BLE001 - whatever it is, the answer is a page
                 request_id = str(scope.get(REQUEST_ID, ""))
                 reply = self._pages.refusal(refusal_of(fault, request_id), request_id, visitor)
-            return replied(reply)
+            return to_response(reply)
 
         app.add_url_rule(rule, f"dashboard {method} {rule}", view, methods=[method], provide_automatic_options=False)
 

@@ -122,7 +122,7 @@ class SignIn:
 
     async def forget(self) -> None:
         """Drop sessions that are over."""
-        await self._sessions.forget(now=self._clock.lapsed())
+        await self._sessions.forget(now=self._clock.lapsed_until())
 
     # The form of sign-in is guarded by a cookie of its own, as there is no session yet.
 

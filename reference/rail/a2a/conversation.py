@@ -21,7 +21,7 @@ from reference.rail.claims.fulfilment import PaidAnswer
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.service_request import Faults, QuotedCall, ServiceRequest, shorten_faults
 from reference.rail.services import Service
-from reference.web.a2a.json_rpc import RpcError, invalid_params
+from reference.web.a2a.json_rpc import RpcError, build_invalid_params
 from reference.web.a2a.methods import Message
 from reference.web.a2a.tasks import OPENER
 from reference.web.errors import Refused, Unprocessable
@@ -76,7 +76,7 @@ class Conversation:
         if status == a2a_x402.Status.REJECTED:
             return a2a_x402.record_rejection(self._uri)
         allowed_statuses = f"{a2a_x402.Status.SUBMITTED.value} or {a2a_x402.Status.REJECTED.value}"
-        raise invalid_params("message", f"{a2a_x402.STATUS} of a client is {allowed_statuses}", "payment_status")
+        raise build_invalid_params("message", f"{a2a_x402.STATUS} of a client is {allowed_statuses}", "payment_status")
 
     # What costs something is quoted.
 
@@ -104,7 +104,7 @@ class Conversation:
         name = order["service_id"]
         challenges = self._challenges.get(name) if isinstance(name, str) else None
         if challenges is None:
-            raise invalid_params("message", f"service_id is one of {', '.join(self._challenges)}", "service_id")
+            raise build_invalid_params("message", f"service_id is one of {', '.join(self._challenges)}", "service_id")
         request = order.get("request")
         try:
             challenges.service.parse_request(request)

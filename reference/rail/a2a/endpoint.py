@@ -35,7 +35,7 @@ class A2aEndpoint:
         self, paid_endpoint: PaidEndpoint, conversation: Conversation, tasks: RailTasks, clock: WpClock, *, uri: str
     ) -> None:
         self._paid_endpoint = paid_endpoint
-        self._rpc = A2aServer(tasks, clock, conversation, passing=(DatabaseUnavailable,)).rpc
+        self._rpc = A2aServer(tasks, clock, conversation, passed_faults=(DatabaseUnavailable,)).rpc
         self._uri = uri
 
     async def call(self, request: Request) -> Reply:
@@ -70,7 +70,7 @@ class RailTasks:
         """Return a task, or None when it is not known or not kept any longer."""
         if _UUID4.fullmatch(task_id) is None:
             return None
-        stored_task = await self._tasks.get(task_id, now=self._clock.lapsed())
+        stored_task = await self._tasks.get(task_id, now=self._clock.lapsed_until())
         return None if stored_task is None else Task.from_bytes(stored_task)
 
     async def add(self, task: Task) -> None:
@@ -87,8 +87,8 @@ class RailTasks:
 
     async def replace(self, task: Task) -> bool:
         """Keep a task in place of its version before; False when that is not the one which is kept."""
-        return await self._tasks.replace(task.id, task.to_bytes(), version=task.version, now=self._clock.lapsed())
+        return await self._tasks.replace(task.id, task.to_bytes(), version=task.version, now=self._clock.lapsed_until())
 
     async def tend(self) -> None:
         """Forget what is past its time."""
-        await self._tasks.forget(now=self._clock.lapsed())
+        await self._tasks.forget(now=self._clock.lapsed_until())

@@ -18,7 +18,7 @@ from reference.rail.settings import RailSettings
 from reference.store.redemption_rows import NewClaim, Redemption
 from reference.store.redemptions import Redemptions
 from reference.web.clock import WpClock
-from reference.web.process.shutdown import ENDING
+from reference.web.process.shutdown import SHUTDOWN
 
 
 class ClaimFinder:
@@ -84,9 +84,9 @@ class ClaimFinder:
                 row = await self._ledger.get(claim.id)
                 if row is not None:
                     return row
-            if time.monotonic() > ends or ENDING.is_told:
+            if time.monotonic() > ends or SHUTDOWN.is_signalled:
                 raise in_progress()
-            await ENDING.pause(POLL_SECONDS)
+            await SHUTDOWN.pause(POLL_SECONDS)
             claim = await self._ledger.get(claim.id)
         if claim is None:
             return await self.find_or_make(proof, call, None)

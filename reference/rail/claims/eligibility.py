@@ -77,7 +77,7 @@ class Eligibility:
         does one whose last look met no node.
         """
         window = self._settings.rail_settle_window + self._settings.skew_seconds
-        over = self._clock.lapsed() > claim.expires_at + window
+        over = self._clock.lapsed_until() > claim.expires_at + window
         return claim.state is State.UNPAID and claim.held_until is None and not claim.is_kept and over
 
     async def _may_come_late(self, proof: PresentedProof) -> bool:
@@ -95,7 +95,7 @@ class Eligibility:
     def refuse_forgotten(self, claim: Redemption) -> None:
         """Refuse a payment whose answer is past its time, whether it was deleted yet or not (P-ST-04)."""
         kept_seconds = self._settings.rail_store_seconds + self._settings.skew_seconds
-        if claim.spent_at is None or self._clock.lapsed() > claim.spent_at + kept_seconds:
+        if claim.spent_at is None or self._clock.lapsed_until() > claim.spent_at + kept_seconds:
             raise already_spent()
 
 

@@ -27,7 +27,7 @@ from reference.records import record
 from reference.store.database import Change
 from reference.store.redemption_rows import Redemption
 from reference.web.errors import Refused, refusal
-from reference.web.process.shutdown import ENDING
+from reference.web.process.shutdown import SHUTDOWN
 
 POLL_SECONDS = 0.05
 
@@ -173,9 +173,9 @@ class MinedPaymentSource:
             is_on_its_way = transaction.status is TxStatus.PENDING or (
                 transaction.status is TxStatus.CONFIRMED and not transaction.final
             )
-            if not is_on_its_way or time.monotonic() >= ends or ENDING.is_told:
+            if not is_on_its_way or time.monotonic() >= ends or SHUTDOWN.is_signalled:
                 return transaction
-            await ENDING.pause(min(POLL_SECONDS, self._settings.chain_poll_seconds))
+            await SHUTDOWN.pause(min(POLL_SECONDS, self._settings.chain_poll_seconds))
 
     async def _observe(self, tx_id: str) -> ObservedTransaction:
         """Ask the node once; that it knows of nothing counts only if it knows its chain."""

@@ -60,7 +60,7 @@ class UndecidedClaims:
 
         What cannot be decided now is kept, so that it does not lapse before it is looked at again.
         """
-        before = self._clock.lapsed() - self._window
+        before = self._clock.lapsed_until() - self._window
         for claim in await self._ledger.list_lapsing(key, before=before, most=_MOST_A_ROUND):
             await self._ledger.keep(claim, now=self._clock.now())
             with suppress(ChainUnavailable):

@@ -93,7 +93,7 @@ class Documents:
 
     def build_documents(self) -> Mapping[str, Document]:
         """Return every document that takes no query, by its path."""
-        published_keys = self._key_ring().published
+        published_keys = self._key_ring().published_keys
         identity = keys.did_document(self._did, published_keys, self._build_did_services())
         return {
             **self._constant,

@@ -34,7 +34,7 @@ from reference.store.redemptions import Redemptions, build_hold
 from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken, build_close
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
-from reference.web.process.shutdown import ENDING
+from reference.web.process.shutdown import SHUTDOWN
 
 _log = get_logger()
 FAILURES_REMEMBERED = 3600
@@ -125,9 +125,9 @@ class SettlingPaymentSource:
         try:
             while (payment := await self._step(proof, claim)) is None:
                 seconds_left = ends - time.monotonic()
-                if seconds_left <= 0 or ENDING.is_told:
+                if seconds_left <= 0 or SHUTDOWN.is_signalled:
                     raise await self._build_pending_refusal(proof)
-                await ENDING.pause(min(seconds_left, self._pause(proof)))
+                await SHUTDOWN.pause(min(seconds_left, self._pause(proof)))
         except BaseException:
             self._awaited.pop(proof.token.text, None)
             raise

@@ -17,7 +17,7 @@ from reference.variants.chameleon import agent_documents, rail_challenge
 from reference.variants.chameleon.answer_rewriter import CURRENT_REQUEST, Answer, ReceivedRequest
 from reference.variants.chameleon.shape import Shape
 from reference.variants.seams import replace
-from reference.web.a2a.json_rpc import Params, RpcError, invalid_params
+from reference.web.a2a.json_rpc import Params, RpcError, build_invalid_params
 from reference.web.a2a.methods import A2aServer
 from reference.web.http.exchange import Request
 
@@ -106,7 +106,7 @@ def _own_message(message: dict[str, Any], shape: Shape) -> dict[str, Any]:
         order = _read_order(part, shape) if isinstance(part, dict) else None
         if order is not None:
             return {**message, "parts": [data_part(order)]}
-    raise invalid_params("message", "no part of the message orders a service", "order")
+    raise build_invalid_params("message", "no part of the message orders a service", "order")
 
 
 def skill_of(path: str) -> str:

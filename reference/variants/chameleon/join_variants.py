@@ -8,20 +8,20 @@ from typing import Any
 
 from reference.variants.chameleon.shape import Shape
 from reference.variants.seams import replace
-from reference.web.control_plane_link.link import HubLink
+from reference.web.control_plane_link.link import ControlPlaneLink
 
 
 def install(shape: Shape) -> None:
     """Install the variant of joining in a service."""
     if shape.hub_service_request != "base_url" or shape.join_more:
-        replace(HubLink, "_record", lambda record: lambda link: registration(record(link), shape))
+        replace(ControlPlaneLink, "_record", lambda record: lambda link: registration(record(link), shape))
     if shape.join_order == "registration first":
         first_attempt = asyncio.Event()
-        replace(HubLink, "_may_register", lambda _: _at_once)
-        replace(HubLink, "_register", lambda register: _wrap_register(register, first_attempt))
-        replace(HubLink, "_pull", lambda pull: _afterwards(pull, first_attempt))
+        replace(ControlPlaneLink, "_may_register", lambda _: _at_once)
+        replace(ControlPlaneLink, "_register", lambda register: _wrap_register(register, first_attempt))
+        replace(ControlPlaneLink, "_pull", lambda pull: _afterwards(pull, first_attempt))
     if shape.join_scheme != "Bearer":
-        replace(HubLink, "_scheme", lambda _: lambda _: shape.join_scheme)
+        replace(ControlPlaneLink, "_scheme", lambda _: lambda _: shape.join_scheme)
 
 
 def registration(record: dict[str, str], shape: Shape) -> dict[str, Any]:
@@ -37,12 +37,12 @@ def registration(record: dict[str, str], shape: Shape) -> dict[str, Any]:
     return {**forms[shape.hub_service_request], **more}
 
 
-async def _at_once(_: HubLink) -> None:
+async def _at_once(_: ControlPlaneLink) -> None:
     """Return at once, so that the registration does not wait for the trust set."""
 
 
 def _wrap_register(register: Callable[..., Any], first_attempt: asyncio.Event) -> Callable[..., Any]:
-    async def register_once(self: HubLink, session: Any) -> Any:
+    async def register_once(self: ControlPlaneLink, session: Any) -> Any:
         try:
             return await register(self, session)
         finally:
@@ -55,7 +55,7 @@ def _wrap_register(register: Callable[..., Any], first_attempt: asyncio.Event) -
 def _afterwards(pull: Callable[..., Any], first_attempt: asyncio.Event) -> Callable[..., Any]:
     """Return a pull that waits for the first attempt to register, if the service registers at all."""
 
-    async def pull_afterwards(self: HubLink, session: Any) -> Any:
+    async def pull_afterwards(self: ControlPlaneLink, session: Any) -> Any:
         # Without a token a service only reads the trust set (P-AD-03), so there is no registration to wait for.
         if self.settings.token:
             await first_attempt.wait()

@@ -17,7 +17,7 @@ from reference.web.logs import get_logger
 
 _log = get_logger()
 _LONGEST_NAME = 100
-_FAULTS_TOLD = 20
+_MOST_FAULTS = 20
 
 Params: TypeAlias = Mapping[str, Any]
 Model = TypeVar("Model", bound=BaseModel)
@@ -34,7 +34,7 @@ class Method:
     """
 
     params: type[BaseModel]
-    run: Callable[[Params, Request], Awaitable[Any]]
+    call: Callable[[Params, Request], Awaitable[Any]]
 
 
 @dataclass(eq=False)
@@ -53,8 +53,8 @@ class RpcError(Exception):
 
     def wire(self) -> dict[str, Any]:
         """Return the error object."""
-        told = {"code": int(self.code), "message": self.message or SENTENCES[self.code]}
-        return told if self.data is None else {**told, "data": self.data}
+        error = {"code": int(self.code), "message": self.message or SENTENCES[self.code]}
+        return error if self.data is None else {**error, "data": self.data}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,47 +67,47 @@ class JsonRpcServer:
     """
 
     methods: Mapping[str, Method]
-    passing: tuple[type[Exception], ...] = (Refused,)
+    passed_faults: tuple[type[Exception], ...] = (Refused,)
 
     async def answer(self, request: Request) -> Reply:
         """Answer one HTTP request.
 
         Raises:
-            Exception: What a method raised that is in `passing`.
+            Exception: What a method raised that is in `passed_faults`.
         """
         identity: str | int | None = None
         try:
             envelope = _envelope(request.body)
             identity = _identity(envelope)
-            body = _answer(identity, "result", await self._called(envelope, request))
+            body = _answer(identity, "result", await self._call_method(envelope, request))
         except RpcError as error:
             body = _answer(identity, "error", error.wire())
-        except self.passing:
+        except self.passed_faults:
             raise
         except Exception as fault:  # noqa: BLE001 - an unexpected fault is an error object here, not a broken answer
             _log.error("unplanned_fault", kind=type(fault).__name__, exc_info=True)
             body = _answer(identity, "error", RpcError(ErrorCode.INTERNAL_ERROR).wire())
         return Reply(200, body, {"Content-Type": JSON, **request.answer_headers})
 
-    async def _called(self, envelope: Mapping[str, Any], request: Request) -> Any:
+    async def _call_method(self, envelope: Mapping[str, Any], request: Request) -> Any:
         name = envelope.get("method")
-        if envelope.get("jsonrpc") != "2.0" or not isinstance(name, str) or not _representable(name):
+        if envelope.get("jsonrpc") != "2.0" or not isinstance(name, str) or not _is_representable(name):
             raise RpcError(ErrorCode.INVALID_REQUEST)
         method = self.methods.get(name)
         if method is None:
             raise _not_served(name)
         params = envelope.get("params", {})
         if not isinstance(params, dict):
-            raise invalid_params("params", "params are an object of members by name", "object")
-        if not _representable(params):
-            raise invalid_params("params", "keep integers within 2^53 - 1 and text in Unicode", "not_canonical")
+            raise build_invalid_params("params", "params are an object of members by name", "object")
+        if not _is_representable(params):
+            raise build_invalid_params("params", "keep integers within 2^53 - 1 and text in Unicode", "not_canonical")
         if "id" not in envelope:
-            read(method.params, params)
+            read_params(method.params, params)
             raise RpcError(ErrorCode.INVALID_REQUEST)
-        return await method.run(params, request)
+        return await method.call(params, request)
 
 
-def read(model: type[Model], params: Params) -> Model:
+def read_params(model: type[Model], params: Params) -> Model:
     """Return the params as a method's model.
 
     Raises:
@@ -116,14 +116,14 @@ def read(model: type[Model], params: Params) -> Model:
     try:
         return model.model_validate(whole_numbers(params))
     except ValidationError as fault:
-        faults = fault.errors(include_url=False, include_context=False, include_input=False)[:_FAULTS_TOLD]
+        faults = fault.errors(include_url=False, include_context=False, include_input=False)[:_MOST_FAULTS]
         raise RpcError(
             ErrorCode.INVALID_PARAMS,
             data=[{"loc": ["params", *one["loc"]], "msg": one["msg"], "type": one["type"]} for one in faults],
         ) from fault
 
 
-def invalid_params(place: str, sentence: str, kind: str) -> RpcError:
+def build_invalid_params(place: str, sentence: str, kind: str) -> RpcError:
     """Return the error of params with one fault; `data` has the form of a 422's `detail`."""
     return RpcError(ErrorCode.INVALID_PARAMS, sentence, [{"loc": [place], "msg": sentence, "type": kind}])
 
@@ -150,7 +150,7 @@ def _identity(envelope: Mapping[str, Any]) -> str | int | None:
     if "id" not in envelope:
         return None
     identity = envelope["id"]
-    if isinstance(identity, str) and _representable(identity):
+    if isinstance(identity, str) and _is_representable(identity):
         return identity
     if type(identity) is int and abs(identity) <= MAX_INTEGER:
         return identity
@@ -164,7 +164,7 @@ def _not_served(name: str) -> RpcError:
     return RpcError(code)
 
 
-def _representable(value: Any) -> bool:
+def _is_representable(value: Any) -> bool:
     try:
         canonicalise(value)
     except NotCanonical:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, advance
 from reference.protocol.time_text import utc_text
-from reference.web.a2a.json_rpc import JsonRpcServer, Method, Params, RpcError, invalid_params, read
+from reference.web.a2a.json_rpc import JsonRpcServer, Method, Params, RpcError, build_invalid_params, read_params
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 from reference.web.http.exchange import Request
@@ -59,8 +59,8 @@ class Message(_Object):
 
     def data_with(self, member: str) -> dict[str, Any] | None:
         """Return the data of the first data part that has a member, or None without such a part."""
-        found = (part.data for part in self.parts if isinstance(part, DataPart))
-        return next((data for data in found if member in data), None)
+        data_parts = (part.data for part in self.parts if isinstance(part, DataPart))
+        return next((data for data in data_parts if member in data), None)
 
 
 class _Configuration(_Object):
@@ -105,7 +105,7 @@ class A2aServer:
     """The methods that a surface serves; `rpc` answers the calls."""
 
     def __init__(
-        self, tasks: TaskStore, clock: WpClock, converse: Converse, *, passing: tuple[type[Exception], ...] = ()
+        self, tasks: TaskStore, clock: WpClock, converse: Converse, *, passed_faults: tuple[type[Exception], ...] = ()
     ) -> None:
         """Take what differs between surfaces.
 
@@ -126,43 +126,45 @@ class A2aServer:
             "tasks/get": Method(_Get, self._get),
             "tasks/cancel": Method(_Cancel, self._cancel),
         }
-        self.rpc = JsonRpcServer(methods, (Refused, *passing))
+        self.rpc = JsonRpcServer(methods, (Refused, *passed_faults))
 
     async def _send(self, params: Params, request: Request) -> dict[str, Any]:
-        asked = read(_Send, params)
-        if asked.configuration.pushNotificationConfig is not None:
+        parameters = read_params(_Send, params)
+        if parameters.configuration.pushNotificationConfig is not None:
             raise RpcError(ErrorCode.PUSH_NOTIFICATION_NOT_SUPPORTED)
-        length = asked.configuration.historyLength
-        if asked.message.taskId is None:
-            opened = self._advanced(None, params["message"], await self._converse(asked.message, None, request))
+        length = parameters.configuration.historyLength
+        if parameters.message.taskId is None:
+            opened = self._advance(None, params["message"], await self._converse(parameters.message, None, request))
             await self._tasks.add(opened)
             return opened.wire(length)
-        known = await self._open_task(asked.message)
-        async with self._lock(asked.message.taskId):
-            task = await self._found(known.id)
+        open_task = await self._open_task(parameters.message)
+        async with self._lock(parameters.message.taskId):
+            task = await self._find(open_task.id)
             if task.state is TaskState.COMPLETED:
                 # It was completed while this call waited, maybe for the same: what it brings is still its answer.
-                outcome = await self._converse(asked.message, known, request)
-                return self._brought(known, task, params["message"], outcome).wire(length)
+                outcome = await self._converse(parameters.message, open_task, request)
+                return self._answer_second_completion(open_task, task, params["message"], outcome).wire(length)
             if task.is_over:
-                raise _over()
-            outcome = await self._converse(asked.message, task, request)
-            return (await self._carried_on(task, params["message"], outcome)).wire(length)
+                raise _build_over_error()
+            outcome = await self._converse(parameters.message, task, request)
+            return (await self._store_outcome(task, params["message"], outcome)).wire(length)
 
-    async def _carried_on(self, task: Task, message: Mapping[str, Any], outcome: Outcome) -> Task:
+    async def _store_outcome(self, task: Task, message: Mapping[str, Any], outcome: Outcome) -> Task:
         """Store the outcome of a message. An end of the task is final, whatever other messages arrived meanwhile."""
         while True:
-            after = self._advanced(task, message, outcome)
+            after = self._advance(task, message, outcome)
             if await self._tasks.replace(after):
                 return after
-            now = await self._found(task.id)
+            now = await self._find(task.id)
             if now.state is TaskState.COMPLETED:
-                return self._brought(task, now, message, outcome)
+                return self._answer_second_completion(task, now, message, outcome)
             if now.is_over or not after.is_over:
-                raise _changed()
+                raise _build_changed_error()
             task = now
 
-    def _brought(self, before: Task, kept: Task, message: Mapping[str, Any], outcome: Outcome) -> Task:
+    def _answer_second_completion(
+        self, before: Task, stored_task: Task, message: Mapping[str, Any], outcome: Outcome
+    ) -> Task:
         """Return the answer to a message that completes a task which another call has completed first.
 
         If both calls brought the same artifacts, the answer is the stored task. Otherwise it is this call's own result,
@@ -172,44 +174,44 @@ class A2aServer:
             RpcError: It completes nothing.
         """
         if outcome.state is not TaskState.COMPLETED:
-            raise _changed()
-        brought = [list(parts) for parts in outcome.artifacts]
-        if [one["parts"] for one in kept.artifacts[len(before.artifacts) :]] == brought:
-            return kept
-        return self._advanced(before, message, outcome)
+            raise _build_changed_error()
+        artifacts = [list(parts) for parts in outcome.artifacts]
+        if [artifact["parts"] for artifact in stored_task.artifacts[len(before.artifacts) :]] == artifacts:
+            return stored_task
+        return self._advance(before, message, outcome)
 
     async def _get(self, params: Params, request: Request) -> dict[str, Any]:
         del request
-        asked = read(_Get, params)
-        return (await self._found(asked.id)).wire(asked.historyLength)
+        parameters = read_params(_Get, params)
+        return (await self._find(parameters.id)).wire(parameters.historyLength)
 
     async def _cancel(self, params: Params, request: Request) -> dict[str, Any]:
         del request
-        asked = read(_Cancel, params)
-        async with self._lock(asked.id):
+        parameters = read_params(_Cancel, params)
+        async with self._lock(parameters.id):
             while True:
-                task = await self._found(asked.id)
+                task = await self._find(parameters.id)
                 if task.is_over:
                     raise RpcError(ErrorCode.TASK_NOT_CANCELABLE)
-                canceled = task.cancel(utc_text(self._clock.now()))
-                if await self._tasks.replace(canceled):
-                    return canceled.wire()
+                canceled_task = task.cancel(utc_text(self._clock.now()))
+                if await self._tasks.replace(canceled_task):
+                    return canceled_task.wire()
 
-    async def _found(self, task_id: str) -> Task:
+    async def _find(self, task_id: str) -> Task:
         task = await self._tasks.find(task_id)
         if task is None:
             raise RpcError(ErrorCode.TASK_NOT_FOUND)
         return task
 
     async def _open_task(self, message: Message) -> Task:
-        task = await self._found(message.taskId or "")
+        task = await self._find(message.taskId or "")
         if message.contextId not in {None, task.context_id}:
-            raise invalid_params("message", "the task belongs to another context", "context_mismatch")
+            raise build_invalid_params("message", "the task belongs to another context", "context_mismatch")
         if task.is_over:
-            raise _over()
+            raise _build_over_error()
         return task
 
-    def _advanced(self, task: Task | None, message: Mapping[str, Any], outcome: Outcome) -> Task:
+    def _advance(self, task: Task | None, message: Mapping[str, Any], outcome: Outcome) -> Task:
         fresh = [str(uuid.uuid4()) for _ in range(3 + len(outcome.artifacts))]
         return advance(task, message, outcome, at=utc_text(self._clock.now()), fresh=fresh)
 
@@ -220,9 +222,9 @@ class A2aServer:
         return lock
 
 
-def _over() -> RpcError:
-    return invalid_params("message", "the task is over; open another one without taskId", "task_over")
+def _build_over_error() -> RpcError:
+    return build_invalid_params("message", "the task is over; open another one without taskId", "task_over")
 
 
-def _changed() -> RpcError:
-    return invalid_params("message", "the task was carried on by another call meanwhile", "task_changed")
+def _build_changed_error() -> RpcError:
+    return build_invalid_params("message", "the task was carried on by another call meanwhile", "task_changed")

@@ -11,7 +11,7 @@ from reference.web.clock import WpClock
 OPENER = "opener"
 
 
-class _Kept(NamedTuple):
+class _Entry(NamedTuple):
     until: float
     version: int
     opener: str
@@ -42,15 +42,15 @@ class MemoryTasks:
         self._most = most
         self._most_bytes = most_bytes
         self._of_opener = of_opener
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._own: dict[str, OrderedDict[str, None]] = {}
         self._bytes = 0
 
     async def find(self, task_id: str) -> Task | None:
         """Return a task, or None when it is not known or not kept any longer."""
         self._forget()
-        kept = self._kept.get(task_id)
-        return None if kept is None else Task.from_bytes(kept.data)
+        entry = self._entries.get(task_id)
+        return None if entry is None else Task.from_bytes(entry.data)
 
     async def add(self, task: Task) -> None:
         """Keep a new task."""
@@ -60,37 +60,37 @@ class MemoryTasks:
     async def replace(self, task: Task) -> bool:
         """Keep a task in place of its version before; False when that is not the one which is kept."""
         self._forget()
-        kept = self._kept.get(task.id)
-        if kept is None or kept.version != task.version - 1:
+        entry = self._entries.get(task.id)
+        if entry is None or entry.version != task.version - 1:
             return False
-        self._keep(task, kept.until)
+        self._keep(task, entry.until)
         return True
 
     def _keep(self, task: Task, until: float) -> None:
-        data, before = task.to_bytes(), self._kept.get(task.id)
+        data, before = task.to_bytes(), self._entries.get(task.id)
         opener = str(task.memo.get(OPENER, "")) if before is None else before.opener
         self._bytes += len(data) - (0 if before is None else len(before.data))
-        self._kept[task.id] = _Kept(until, task.version, opener, data)
+        self._entries[task.id] = _Entry(until, task.version, opener, data)
         own = self._own.setdefault(opener, OrderedDict())
         own[task.id] = None
         while len(own) > self._of_opener or (self._full and len(own) > 1):
             self._drop(next(iter(own)))
         while self._full:
-            self._drop(next(iter(self._kept)))
+            self._drop(next(iter(self._entries)))
 
     @property
     def _full(self) -> bool:
-        return bool(self._kept) and (len(self._kept) > self._most or self._bytes > self._most_bytes)
+        return bool(self._entries) and (len(self._entries) > self._most or self._bytes > self._most_bytes)
 
     def _forget(self) -> None:
         now = self._clock.seconds()
-        while self._kept and next(iter(self._kept.values())).until <= now:
-            self._drop(next(iter(self._kept)))
+        while self._entries and next(iter(self._entries.values())).until <= now:
+            self._drop(next(iter(self._entries)))
 
     def _drop(self, task_id: str) -> None:
-        dropped = self._kept.pop(task_id)
-        self._bytes -= len(dropped.data)
-        own = self._own[dropped.opener]
+        entry = self._entries.pop(task_id)
+        self._bytes -= len(entry.data)
+        own = self._own[entry.opener]
         del own[task_id]
         if not own:
-            del self._own[dropped.opener]
+            del self._own[entry.opener]

@@ -31,7 +31,7 @@ State = Literal["connected", "unreachable", "disabled"]
 _log = get_logger()
 
 
-class HubSettings(BaseSettings):
+class ControlPlaneSettings(BaseSettings):
     """Where the hub is and how often it is asked (specification 9); without an address there are no calls."""
 
     model_config = SettingsConfigDict(env_prefix="S2_HUB_", env_ignore_empty=True, extra="ignore", frozen=True)
@@ -52,7 +52,7 @@ class HubSettings(BaseSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Registration:
     """What a service registers as.
 
     Attributes:
@@ -69,7 +69,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class KeySource:
     """Which of the hub's documents the keys are read from.
 
     Attributes:
@@ -78,14 +78,14 @@ class Source:
     """
 
     path: str
-    read: Callable[[object], dict[str, bytes]]
+    read_keys: Callable[[object], dict[str, bytes]]
 
 
-ISSUER_KEYS = Source(TRUST_SET, keys_of_trust_set)
+ISSUER_KEYS = KeySource(TRUST_SET, keys_of_trust_set)
 
 
 @dataclass(slots=True)
-class HubLink:
+class ControlPlaneLink:
     """One service's side of the hub.
 
     Attributes:
@@ -95,16 +95,16 @@ class HubLink:
         monotonic: Clock for the age of the trust set; no file moves it (P-CV-08).
     """
 
-    settings: HubSettings
-    entry: Entry
-    source: Source = ISSUER_KEYS
+    settings: ControlPlaneSettings
+    entry: Registration
+    source: KeySource = ISSUER_KEYS
     monotonic: Callable[[], float] = time.monotonic
     _keys: Mapping[str, bytes] = field(default_factory=dict, init=False)
     _tag: str = field(default="", init=False)
     _pulled_at: float | None = field(default=None, init=False)
-    _connected: bool = field(default=False, init=False)
-    _told: str = field(default="", init=False)
-    _asked: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _is_connected: bool = field(default=False, init=False)
+    _last_logged: str = field(default="", init=False)
+    _first_pull: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _back: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     @property
@@ -112,7 +112,7 @@ class HubLink:
         """Whether the hub answered when it was last asked."""
         if not self.settings.url:
             return "disabled"
-        return "connected" if self._connected else "unreachable"
+        return "connected" if self._is_connected else "unreachable"
 
     def keys(self) -> Mapping[str, bytes] | None:
         """Return each trusted issuer's key; None when the trust set was never pulled, or too long ago (P-AD-04).
@@ -121,19 +121,19 @@ class HubLink:
         """
         if not self.settings.url:
             return {}
-        pulled = self._pulled_at
-        if pulled is None or self.monotonic() - pulled > self.settings.max_stale_seconds:
+        pulled_at = self._pulled_at
+        if pulled_at is None or self.monotonic() - pulled_at > self.settings.max_stale_seconds:
             return None
         return self._keys
 
-    async def asked(self, seconds: float) -> None:
+    async def wait_until_asked(self, seconds: float) -> None:
         """Wait until the hub was asked once, whatever came of it, but no longer than `seconds`."""
         if self.settings.url:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
-                    await self._asked.wait()
+                    await self._first_pull.wait()
 
-    async def run(self) -> None:
+    async def stay_joined(self) -> None:
         """Stay joined until cancelled."""
         import aiohttp  # noqa: PLC0415 - only services with a hub need it
 
@@ -149,17 +149,17 @@ class HubLink:
         """Pull the trust set regularly; more often while the hub is down."""
         failures = 0
         while True:
-            started = self.monotonic()
+            started_at = self.monotonic()
             if await self._pull(session):
                 failures, delay = 0, self.settings.poll_seconds
             else:
                 failures, delay = failures + 1, min(self.settings.poll_seconds, retry_seconds(failures))
-            self._asked.set()
-            await asyncio.sleep(max(0.0, delay - (self.monotonic() - started)))
+            self._first_pull.set()
+            await asyncio.sleep(max(0.0, delay - (self.monotonic() - started_at)))
 
     async def _stay_registered(self, session: aiohttp.ClientSession) -> None:
         """Register; again after the hub was away, and regularly, because a restarted hub may have lost the entry."""
-        await self._may_register()
+        await self._wait_for_turn()
         failures = 0
         while True:
             self._back.clear()
@@ -171,30 +171,30 @@ class HubLink:
                 async with asyncio.timeout(delay):
                     await self._back.wait()
 
-    async def _may_register(self) -> None:
+    async def _wait_for_turn(self) -> None:
         """Wait until the trust set was asked for, which the contract has first."""
-        await self._asked.wait()
+        await self._first_pull.wait()
 
     async def _pull(self, session: aiohttp.ClientSession) -> bool:
-        was_connected, asked_at = self._connected, self.monotonic()
+        was_connected, asked_at = self._is_connected, self.monotonic()
         try:
             if not was_connected and self.source.path != TRUST_SET:
                 await self._get(session, TRUST_SET, "")  # the contract's first call, whatever is read afterwards
             # A hub that was down may be another one, so its earlier entity tags may be meaningless.
-            known = self._tag if was_connected else ""
-            status, tag, body = await self._get(session, self.source.path, known)
+            tag_sent = self._tag if was_connected else ""
+            status, tag, body = await self._get(session, self.source.path, tag_sent)
             if status == 200:
                 self._keys, self._tag = self.source.read(orjson.loads(body)), tag
-            elif status != 304 or not known:
+            elif status != 304 or not tag_sent:
                 raise ValueError(f"status {status}")
         except Exception as fault:  # noqa: BLE001 - whatever a hub answers, the link continues
-            self._connected = False
-            self._tell("hub_away", reason=type(fault).__name__)
+            self._is_connected = False
+            self._log_change("hub_away", reason=type(fault).__name__)
             return False
         # The age counts from the question: what changed while the answer was on its way is not in it.
-        self._pulled_at, self._connected = asked_at, True
+        self._pulled_at, self._is_connected = asked_at, True
         if not was_connected:
-            self._told = ""
+            self._last_logged = ""
             _log.info("hub_connected")
             self._back.set()
         return True
@@ -213,10 +213,10 @@ class HubLink:
         except Exception:  # noqa: BLE001 - as above
             return False
         # What a success is called is open; other hubs than ours say 202, or 204.
-        taken = 200 <= status < 300
-        if not taken:
-            self._tell("hub_registration_refused", reason=str(status))
-        return taken
+        is_accepted = 200 <= status < 300
+        if not is_accepted:
+            self._log_change("hub_registration_refused", reason=str(status))
+        return is_accepted
 
     def _scheme(self) -> str:
         return "Bearer"
@@ -226,10 +226,10 @@ class HubLink:
         entry = self.entry
         return {"name": entry.name, "type": entry.type, "base_url": entry.base_url, "health_path": "/health"}
 
-    def _tell(self, event: str, *, reason: str) -> None:
+    def _log_change(self, event: str, *, reason: str) -> None:
         """Log what changed, once."""
-        if self._told != event + reason:
-            self._told = event + reason
+        if self._last_logged != event + reason:
+            self._last_logged = event + reason
             _log.warning(event, reason=reason)
 
 
@@ -248,15 +248,15 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
 
 
 @asynccontextmanager
-async def linked(link: HubLink) -> AsyncIterator[HubLink]:
+async def keep_linked(link: ControlPlaneLink) -> AsyncIterator[ControlPlaneLink]:
     """Keep a link running; without an address of a hub there is nothing to run."""
     if not link.settings.url:
         yield link
         return
-    running = asyncio.create_task(link.run())
+    task = asyncio.create_task(link.run())
     try:
         yield link
     finally:
-        running.cancel()
+        task.cancel()
         with suppress(asyncio.CancelledError):
-            await running
+            await task

@@ -8,17 +8,24 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from ipaddress import IPv6Address, ip_address
 from typing import TypeAlias
 
-from reference.web.control_plane_link.link import ISSUER_KEYS, Entry, HubLink, HubSettings, Source, linked
+from reference.web.control_plane_link.link import (
+    ISSUER_KEYS,
+    ControlPlaneLink,
+    ControlPlaneSettings,
+    KeySource,
+    Registration,
+    keep_linked,
+)
 from reference.web.http.envelope import AsgiApp
 from reference.web.servers import serving
 from reference.web.settings import CommonSettings, Misconfigured, read_settings
 
-Opened: TypeAlias = AbstractAsyncContextManager[AsgiApp]
+AppContext: TypeAlias = AbstractAsyncContextManager[AsgiApp]
 FIRST_ANSWER_SECONDS = 1.0
 
 
 def serve(
-    build: Callable[[HubLink], Opened],
+    build: Callable[[ControlPlaneLink], AppContext],
     common: CommonSettings,
     name: str,
     *,
@@ -26,7 +33,7 @@ def serve(
     port: int,
     fd: int | None,
     kind: str = "addon",
-    source: Source = ISSUER_KEYS,
+    source: KeySource = ISSUER_KEYS,
 ) -> None:
     """Serve what `build` opens until SIGTERM or SIGINT, joined to the hub of `S2_HUB_URL`.
 
@@ -42,18 +49,18 @@ def serve(
         kind: Type of the service's record.
         source: Where keys are read from.
     """
-    hub = read_settings(HubSettings)
+    hub = read_settings(ControlPlaneSettings)
 
-    def joined() -> Opened:
-        entry = Entry(
+    def open_joined() -> AppContext:
+        entry = Registration(
             hub.name or f"{common.word.lower}-{name}",
             kind,
             hub.self_url or own_address(common.bind, port, fd, is_asked=bool(hub.url and hub.token)),
             f"{common.word.word}/1",
         )
-        return _joined(build, HubLink(hub, entry, source))
+        return _open_joined(build, ControlPlaneLink(hub, entry, source))
 
-    serving.serve_surface(settings, common, joined, port=port, fd=fd)
+    serving.serve_surface(settings, common, open_joined, port=port, fd=fd)
 
 
 def own_address(bind: str, port: int, fd: int | None, *, is_asked: bool) -> str:
@@ -63,9 +70,9 @@ def own_address(bind: str, port: int, fd: int | None, *, is_asked: bool) -> str:
         Misconfigured: The hub needs the address, and the port is 0, any free one.
     """
     if fd is not None:
-        handed = socket.socket(fileno=fd)
-        bind, port = handed.getsockname()[:2]
-        handed.detach()
+        inherited = socket.socket(fileno=fd)
+        bind, port = inherited.getsockname()[:2]
+        inherited.detach()
     if is_asked and port == 0:
         raise Misconfigured("S2_HUB_SELF_URL: give the address at which the hub reaches this service; its port is 0")
     return f"http://[{bind}]:{port}" if _is_ipv6(bind) else f"http://{bind}:{port}"
@@ -79,8 +86,10 @@ def _is_ipv6(host: str) -> bool:
 
 
 @asynccontextmanager
-async def _joined(build: Callable[[HubLink], Opened], link: HubLink) -> AsyncIterator[AsgiApp]:
-    async with linked(link), build(link) as app:
+async def _open_joined(
+    build: Callable[[ControlPlaneLink], AppContext], link: ControlPlaneLink
+) -> AsyncIterator[AsgiApp]:
+    async with keep_linked(link), build(link) as app:
         # The trust set should be present at the first call; a hub that is down delays the start only briefly.
         await link.asked(FIRST_ANSWER_SECONDS)
         yield app

@@ -40,10 +40,10 @@ class BearerToken:
             raise ValueError(f"{path} does not hold a token of 43 base64url characters")
         return cls(token.encode())
 
-    def derived(self, purpose: str) -> BearerToken:
+    def derive(self, purpose: str) -> BearerToken:
         """Return the token for a purpose. It is computed from this token, which cannot be computed from it."""
-        made = hmac.digest(self._token, purpose.encode(), "sha256")
-        return BearerToken(base64.urlsafe_b64encode(made).rstrip(b"="))
+        digest = hmac.digest(self._token, purpose.encode(), "sha256")
+        return BearerToken(base64.urlsafe_b64encode(digest).rstrip(b"="))
 
     def text(self) -> str:
         """Return the token itself, for the client that is to use it."""
@@ -54,7 +54,7 @@ class BearerToken:
         """A name of the token that reveals nothing of it."""
         return secret_id(self._token)
 
-    def came_with(self, scope: Scope) -> bool:
+    def is_sent_with(self, scope: Scope) -> bool:
         """Return whether a call carries the token, by its head alone."""
         return self.is_in([value.decode("latin-1") for name, value in scope["headers"] if name.lower() == _FIELD])
 
@@ -71,6 +71,6 @@ def has_token(scope: Scope) -> bool:
     return bearer is not None and _TOKEN.fullmatch(bearer[1]) is not None
 
 
-def unauthorized() -> Refused:
+def build_unauthorized() -> Refused:
     """Return the refusal of a call without the token."""
     return Refused(401, "unauthorized", "Unauthorized", {"WWW-Authenticate": "Bearer"})

@@ -21,22 +21,22 @@ class Document:
     """
 
     body: bytes
-    caching: str = "public, max-age=300"
+    cache_control: str = "public, max-age=300"
     media_type: str = JSON
 
     @property
     def headers(self) -> dict[str, str]:
         """Headers of a 200."""
         tag = hashlib.sha256(self.body).hexdigest()[:32]
-        return {"Content-Type": self.media_type, "Cache-Control": self.caching, "ETag": f'"{tag}"'}
+        return {"Content-Type": self.media_type, "Cache-Control": self.cache_control, "ETag": f'"{tag}"'}
 
-    def reply(self, known: str | None) -> Reply:
+    def reply(self, if_none_match: str | None) -> Reply:
         """Return the document, or 304 for a client that has it already.
 
         Args:
             known: `If-None-Match`: tags, weak ones among them, or `*` (RFC 9110, 13.1.2).
         """
         headers = self.headers
-        if parse_etags(known).contains_weak(headers["ETag"].strip('"')):
+        if parse_etags(if_none_match).contains_weak(headers["ETag"].strip('"')):
             return Reply(304, b"", headers)
         return Reply(200, self.body, headers)

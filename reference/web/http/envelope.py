@@ -17,7 +17,7 @@ import orjson
 from reference.deadlines import Deadlines
 from reference.web.errors import Refused
 from reference.web.process import file_descriptors
-from reference.web.process.shutdown import ENDING, CutShort, Ending, Interruptible
+from reference.web.process.shutdown import SHUTDOWN, CutShort, Interruptible, Shutdown
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -35,7 +35,7 @@ ANSWER_HEADERS = "weldproof.answer_headers"
 # The key in the scope's state with which the server reports broken HTTP framing; it ends the connection.
 FRAMING = "weldproof.framing"
 # Whether the status of the answer was sent.
-_BEGUN = "weldproof.begun"
+_STATUS_SENT = "weldproof.begun"
 _REQUEST_ID_HEADER = b"x-request-id"
 _CLOSE = (b"connection", b"close")
 _LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
@@ -69,7 +69,7 @@ class Envelope:
     gate: Gate | None = None
     context: bool = False
     render_refusal: RefusalRenderer | None = None
-    ending: Ending = field(default=ENDING, repr=False, compare=False)
+    shutdown: Shutdown = field(default=SHUTDOWN, repr=False, compare=False)
     _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
     _deadlines: Deadlines = field(init=False, repr=False, compare=False)
 
@@ -90,12 +90,12 @@ class Envelope:
             return
         request_id = "req_" + secrets.token_bytes(16).hex()
         scope[REQUEST_ID] = request_id
-        answer = self._dress(send, request_id, scope)
+        answer = self._wrap_send(send, request_id, scope)
         try:
-            with Interruptible(self.ending):
+            with Interruptible(self.shutdown):
                 await self._respond(scope, receive, answer)
         except CutShort:
-            if not scope.get(_BEGUN):
+            if not scope.get(_STATUS_SENT):
                 await self._refuse(scope, answer, _shutting_down())
 
     async def _respond(self, scope: Scope, receive: Receive, answer: Send) -> None:
@@ -137,7 +137,7 @@ class Envelope:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             with self._deadlines.start() if _has_body(scope) else nullcontext():
-                body = await _read(receive, self.body_limit)
+                body = await _read_body(receive, self.body_limit)
         except TimeoutError:
             await self._refuse(scope, send, _too_slow())
             return
@@ -149,59 +149,62 @@ class Envelope:
         if body is None:
             await self._refuse(scope, send, self._too_large())
             return
-        sent = False
+        is_sent = False
 
         async def replay() -> Message:
-            nonlocal sent
-            if sent:
+            nonlocal is_sent
+            if is_sent:
                 return await receive()
-            sent = True
+            is_sent = True
             return {"type": "http.request", "body": body, "more_body": False}
 
         await self.app(scope, replay, send)
 
     async def _refuse(self, scope: Scope, send: Send, refusal: Refused) -> None:
         # A body that was not read is in the way of the connection's next request.
-        closing = {"connection": "close"} if _has_body(scope) or _framing(scope) is not None else {}
-        rendered = None if self.render_refusal is None else self.render_refusal(scope, refusal)
-        if rendered is None:
+        close_header = {"connection": "close"} if _has_body(scope) or _framing_fault(scope) is not None else {}
+        page = None if self.render_refusal is None else self.render_refusal(scope, refusal)
+        if page is None:
             body = orjson.dumps(refusal.body(scope[REQUEST_ID], context=self.context))
-            rendered = {"content-type": "application/json"}, body
-        headers, body = rendered
-        await _send(send, refusal.status, {**headers, **closing, **refusal.headers}.items(), body)
+            page = {"content-type": "application/json"}, body
+        headers, body = page
+        await _send(send, refusal.status, {**headers, **close_header, **refusal.headers}.items(), body)
 
-    def _dress(self, send: Send, request_id: str, scope: Scope) -> Send:
+    def _wrap_send(self, send: Send, request_id: str, scope: Scope) -> Send:
         head = scope["method"] == "HEAD"
 
-        async def dressed(message: Message) -> None:
+        async def send_completed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                scope[_BEGUN] = True
-                message = {**message, "headers": self._dressed(message["headers"], request_id, scope)}
+                scope[_STATUS_SENT] = True
+                message = {**message, "headers": self._complete_headers(message["headers"], request_id, scope)}
             elif head and message["type"] == "http.response.body":
                 message = {**message, "body": b""}
             await send(message)
 
-        return dressed
+        return send_completed
 
-    def _dressed(self, headers: Headers, request_id: str, scope: Scope) -> list[tuple[bytes, bytes]]:
+    def _complete_headers(self, headers: Headers, request_id: str, scope: Scope) -> list[tuple[bytes, bytes]]:
         """Return an answer's headers with those that every answer has and this one lacks."""
         own = (_REQUEST_ID_HEADER, request_id.encode())
         present = [name for name, _ in headers]
-        known = scope.get(ANSWER_HEADERS, {}).items()
-        further = [(name.lower().encode(), value.encode()) for name, value in known]
+        answer_headers = scope.get(ANSWER_HEADERS, {}).items()
+        further = [(name.lower().encode(), value.encode()) for name, value in answer_headers]
         # A connection of a process that ends is closed; a client that does not know sends its next call into nothing.
-        closing = (_CLOSE,) if self.ending.is_told else ()
-        return [*headers, *[one for one in (own, *self._extra, *further, *closing) if one[0] not in present]]
+        close_header = (_CLOSE,) if self.shutdown.is_signalled else ()
+        return [
+            *headers,
+            *[header for header in (own, *self._extra, *further, *close_header) if header[0] not in present],
+        ]
 
 
-def _framing(scope: Scope) -> Refused | None:
+def _framing_fault(scope: Scope) -> Refused | None:
     state = scope.get("state")
     fault: Refused | None = state.get(FRAMING) if state else None
     return fault
 
 
 def _refuse_framing(scope: Scope) -> None:
-    fault = _framing(scope)
+    fault = _framing_fault(scope)
     if fault is not None:
         raise replace(fault)  # a copy: those that the server keeps are raised again
 
@@ -234,7 +237,7 @@ def _too_slow() -> Refused:
     return Refused(408, "request_timeout", "the body did not come in time; send it again")
 
 
-async def _read(receive: Receive, limit: int) -> bytes | None:
+async def _read_body(receive: Receive, limit: int) -> bytes | None:
     """Return the whole body, or None when it is over the limit; never holds more than that."""
     parts: list[bytes] = []
     size = 0

@@ -35,7 +35,7 @@ class Request:
     peer: str
     answer_headers: dict[str, str] = field(default_factory=dict, compare=False)
 
-    def one(self, name: str) -> str:
+    def first_value(self, name: str) -> str:
         """Return the first value of a header, or the empty string."""
         return next(iter(self.headers.get(name, ())), "")
 
@@ -58,7 +58,7 @@ class Reply:
     headers: Mapping[str, str]
 
 
-def asked(scope: Scope, path: str, body: bytes) -> Request:
+def read_request(scope: Scope, path: str, body: bytes) -> Request:
     """Return the call that an ASGI scope describes."""
     headers: dict[str, list[str]] = {}
     for name, value in scope["headers"]:

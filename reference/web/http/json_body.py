@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from reference.protocol.canonical_json import NotCanonical, NotJson, canonicalise, parse, whole_numbers
 from reference.web.errors import Unprocessable
 
-FAULTS_TOLD = 50
+MOST_FAULTS = 50
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -52,4 +52,4 @@ def as_model(model: type[Model], body: Any) -> Model:
     try:
         return model.model_validate(whole_numbers(body))
     except ValidationError as fault:
-        raise Unprocessable(Unprocessable.of(fault).detail[:FAULTS_TOLD]) from fault
+        raise Unprocessable(Unprocessable.of(fault).detail[:MOST_FAULTS]) from fault

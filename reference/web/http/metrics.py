@@ -14,8 +14,8 @@ from typing import Any
 from reference.web.http.bearer_token import BearerToken
 from reference.web.http.envelope import RETRY_SECONDS, AsgiApp, Receive, Scope, Send
 from reference.web.http.single_task_connection import send_whole
-from reference.web.process.shutdown import ENDING, CutShort, Interruptible
-from reference.web.settings import naming
+from reference.web.process.shutdown import SHUTDOWN, CutShort, Interruptible
+from reference.web.settings import name_setting
 
 PATH = "/metrics"
 
@@ -45,7 +45,7 @@ class Gauge:
 Measure = Callable[[], Awaitable[Iterable[Gauge]]]
 
 
-def with_metrics(app: AsgiApp, token_file: Path | None, measure: Measure) -> AsgiApp:
+def add_metrics(app: AsgiApp, token_file: Path | None, measure: Measure) -> AsgiApp:
     """Return a surface that shows its measures to clients with the token, or the surface itself if no token is set.
 
     Raises:
@@ -53,36 +53,36 @@ def with_metrics(app: AsgiApp, token_file: Path | None, measure: Measure) -> Asg
     """
     if token_file is None:
         return app
-    with naming("WP_METRICS_TOKEN_FILE"):
+    with name_setting("WP_METRICS_TOKEN_FILE"):
         token = BearerToken.of(token_file)
 
-    async def layered(scope: Scope, receive: Receive, send: Send) -> None:
-        asked = scope["type"] == "http" and (scope["method"], scope["path"]) == ("GET", PATH)
-        if not asked or not token.came_with(scope):
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        is_metrics = scope["type"] == "http" and (scope["method"], scope["path"]) == ("GET", PATH)
+        if not is_metrics or not token.is_sent_with(scope):
             await app(scope, receive, send)
             return
         status, further = 200, list[tuple[bytes, bytes]]()
         try:
-            with Interruptible(ENDING):
-                media, body = rendered(await measure())
+            with Interruptible(SHUTDOWN):
+                media, body = render_gauges(await measure())
         except CutShort:  # a database that is slow; the process ends
             status, media, body = 503, "text/plain; charset=utf-8", b"this server is shutting down\n"
             further.append((b"retry-after", RETRY_SECONDS.encode()))
         headers = [(b"content-type", media.encode()), (b"cache-control", b"no-store"), *further]
         await send_whole(send, status, [*headers, (b"content-length", str(len(body)).encode())], body)
 
-    return layered
+    return serve
 
 
-def rendered(gauges: Iterable[Gauge]) -> tuple[str, bytes]:
+def render_gauges(gauges: Iterable[Gauge]) -> tuple[str, bytes]:
     """Return media type and text of measures."""
     # Only services with metrics need it, and it makes a start a quarter of a second slower.
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest  # noqa: PLC0415
     from prometheus_client import Gauge as Prometheus  # noqa: PLC0415
 
     registry = CollectorRegistry()
-    for one in gauges:
-        made = Prometheus(one.name, one.meaning, tuple(one.labels), registry=registry)
-        for labels, value in one.values.items():
-            (made.labels(*labels) if labels else made).set(value)
+    for gauge in gauges:
+        prometheus_gauge = Prometheus(gauge.name, gauge.meaning, tuple(gauge.labels), registry=registry)
+        for labels, value in gauge.values.items():
+            (prometheus_gauge.labels(*labels) if labels else prometheus_gauge).set(value)
     return CONTENT_TYPE_LATEST, generate_latest(registry)

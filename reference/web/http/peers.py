@@ -13,12 +13,12 @@ from typing import TypeAlias
 Networks: TypeAlias = Sequence[IPv4Network | IPv6Network]
 
 
-def hops(fields: Iterable[str]) -> list[str]:
+def read_hops(fields: Iterable[str]) -> list[str]:
     """Return the hops of every `X-Forwarded-For` field, the nearest last."""
     return [hop.strip() for value in fields for hop in value.split(",")]
 
 
-def client_address(peer: str, forwarded: Sequence[str], proxies: Networks) -> str:
+def client_address(peer: str, forwarded_hops: Sequence[str], proxies: Networks) -> str:
     """Return what a call is counted under: an IPv4 address, the /64 of an IPv6 address, else the name of the hop.
 
     Args:
@@ -27,30 +27,30 @@ def client_address(peer: str, forwarded: Sequence[str], proxies: Networks) -> st
         proxies: Networks whose word is believed.
     """
     address = peer
-    for hop in reversed(forwarded):
+    for hop in reversed(forwarded_hops):
         if not _is_proxy(address, proxies):
             break
         address = hop
-    return _counted(address)
+    return _count_as(address)
 
 
-def wider(counted: str) -> str | None:
+def wider_network(address: str) -> str | None:
     """Return the /48 that contains a /64 of `client_address`, None for everything else."""
-    if not counted.endswith("/64"):
+    if not address.endswith("/64"):
         return None
-    return str(IPv6Network(counted).supernet(new_prefix=48))
+    return str(IPv6Network(address).supernet(new_prefix=48))
 
 
-def _counted(address: str) -> str:
+def _count_as(address: str) -> str:
     if ":" not in address:
         return address
     try:
-        known = IPv6Address(address.partition("%")[0])
+        ip = IPv6Address(address.partition("%")[0])
     except ValueError:
         return address
-    if known.ipv4_mapped is not None:
-        return str(known.ipv4_mapped)
-    return f"{IPv6Address(int(known) >> 64 << 64)}/64"
+    if ip.ipv4_mapped is not None:
+        return str(ip.ipv4_mapped)
+    return f"{IPv6Address(int(ip) >> 64 << 64)}/64"
 
 
 def _is_proxy(address: str, proxies: Networks) -> bool:

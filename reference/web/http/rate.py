@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
-from reference.web.http.peers import wider
+from reference.web.http.peers import wider_network
 
 _KEPT_BUCKETS = 100_000
 _KEPT_WINDOWS = 10_000
@@ -28,15 +28,15 @@ class Allowance:
 
     Attributes:
         allowed: Whether the call is let through.
-        limit: Calls at once from rest; `remaining` is counted down from it, and is it again at `reset`.
+        limit: Calls at once from rest; `calls_left` is counted down from it, and is it again at `reset`.
         remaining: Calls left now.
         reset: Unix seconds.
         retry_after: Seconds, of a call that is one too many.
     """
 
-    allowed: bool
+    is_allowed: bool
     limit: int
-    remaining: int
+    calls_left: int
     reset: int
     retry_after: int
 
@@ -44,7 +44,7 @@ class Allowance:
         """Return `X-RateLimit-*`."""
         return {
             "X-RateLimit-Limit": str(self.limit),
-            "X-RateLimit-Remaining": str(self.remaining),
+            "X-RateLimit-Remaining": str(self.calls_left),
             "X-RateLimit-Reset": str(self.reset),
         }
 
@@ -82,14 +82,14 @@ class RateLimit:
             bucket = _Bucket(self._depth, now)
         bucket.level = min(self._depth, bucket.level + (now - bucket.at) * self._rate)
         bucket.at = now
-        allowed = bucket.level >= 1
-        bucket.level -= 1 if allowed else 0
+        is_allowed = bucket.level >= 1
+        bucket.level -= 1 if is_allowed else 0
         self._buckets[key] = bucket
         if len(self._buckets) > _KEPT_BUCKETS:
             self._buckets.popitem(last=False)
-        wait = 0 if allowed else max(1, math.ceil((1 - bucket.level) / self._rate))
+        wait = 0 if is_allowed else max(1, math.ceil((1 - bucket.level) / self._rate))
         full = int(now + (self._depth - bucket.level) / self._rate)
-        return Allowance(allowed, int(self._depth), int(bucket.level), full, wait)
+        return Allowance(is_allowed, int(self._depth), int(bucket.level), full, wait)
 
 
 class WindowLimit:
@@ -109,52 +109,54 @@ class WindowLimit:
         calls = self._calls.pop(key, None) or deque()
         while calls and not 0 <= now - calls[0] < _WINDOW_SECONDS:
             calls.popleft()
-        allowed = len(calls) < self._per_minute
-        if allowed:
+        is_allowed = len(calls) < self._per_minute
+        if is_allowed:
             calls.append(now)
         self._calls[key] = calls
         if len(self._calls) > _KEPT_WINDOWS:
             self._calls.popitem(last=False)
-        left = calls[0] + _WINDOW_SECONDS - now
-        wait = 0 if allowed else max(1, math.ceil(left))
-        return Allowance(allowed, self._per_minute, self._per_minute - len(calls), math.ceil(now + left), wait)
+        seconds_left = calls[0] + _WINDOW_SECONDS - now
+        wait = 0 if is_allowed else max(1, math.ceil(seconds_left))
+        return Allowance(
+            is_allowed, self._per_minute, self._per_minute - len(calls), math.ceil(now + seconds_left), wait
+        )
 
 
 class AddressLimit:
     """A limit for each address; of IPv6 for each /64, and `WIDER` times as much for each /48 (P-CV-19)."""
 
-    def __init__(self, one: RateLimit | WindowLimit, wide: RateLimit | WindowLimit) -> None:
+    def __init__(self, narrow: RateLimit | WindowLimit, wide: RateLimit | WindowLimit) -> None:
         """Take the limit of an address or a /64, and that of a /48."""
-        self._one = one
+        self._narrow = narrow
         self._wide = wide
 
     @classmethod
     def bucket(cls, per_minute: int, clock: WpClock, *, depth: int | None = None, on: bool = True) -> AddressLimit:
         """Return a limit from buckets; see `RateLimit`."""
-        one = RateLimit(per_minute, clock, depth=depth, on=on)
-        return cls(one, RateLimit(per_minute * WIDER, clock, depth=one.depth * WIDER, on=on))
+        narrow = RateLimit(per_minute, clock, depth=depth, on=on)
+        return cls(narrow, RateLimit(per_minute * WIDER, clock, depth=narrow.depth * WIDER, on=on))
 
     @classmethod
     def window(cls, per_minute: int, clock: WpClock, *, on: bool = True) -> AddressLimit:
         """Return a limit over windows; see `WindowLimit`."""
         return cls(WindowLimit(per_minute, clock, on=on), WindowLimit(per_minute * WIDER, clock, on=on))
 
-    def take(self, counted: str) -> Allowance | None:
+    def take(self, address: str) -> Allowance | None:
         """Take one call for what `peers.client_address` says that it is counted under.
 
         A /64 that has used its own up takes nothing from its neighbours in the /48.
         """
-        own = self._one.take(counted)
-        around = wider(counted)
-        if own is None or not own.allowed or around is None:
+        own = self._narrow.take(address)
+        around = wider_network(address)
+        if own is None or not own.is_allowed or around is None:
             return own
-        shared = self._wide.take(around)
-        if shared is None or shared.allowed:
+        wide_allowance = self._wide.take(around)
+        if wide_allowance is None or wide_allowance.is_allowed:
             return own
-        return replace(shared, limit=own.limit)
+        return replace(wide_allowance, limit=own.limit)
 
 
-def too_many(allowance: Allowance) -> Refused:
+def build_too_many(allowance: Allowance) -> Refused:
     """Return the refusal of a call over its limit."""
     headers = {"Retry-After": str(allowance.retry_after), **allowance.headers()}
     sentence = f"too many calls; try again in {allowance.retry_after} s"

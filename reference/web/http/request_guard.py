@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from reference.web.errors import Refused
 from reference.web.http.envelope import ANSWER_HEADERS, Scope
-from reference.web.http.peers import Networks, client_address, hops
-from reference.web.http.rate import AddressLimit, too_many
+from reference.web.http.peers import Networks, client_address, read_hops
+from reference.web.http.rate import AddressLimit, build_too_many
 
 
 class RequestGuard:
@@ -58,8 +58,8 @@ class RequestGuard:
         if scope["method"] not in methods:
             allow = {"Allow": ", ".join(sorted({*methods, *self._always}))}
             raise Refused(405, "method_not_allowed", "Method Not Allowed", allow)
-        coding = next((value for name, value in scope["headers"] if name == b"content-encoding"), b"identity")
-        if coding.strip().lower() != b"identity":
+        content_coding = next((value for name, value in scope["headers"] if name == b"content-encoding"), b"identity")
+        if content_coding.strip().lower() != b"identity":
             raise Refused(415, "unsupported_media_type", "send the body without a content coding")
 
     def _charge(self, scope: Scope) -> None:
@@ -67,9 +67,9 @@ class RequestGuard:
             return
         fields = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
         peer = scope.get("client") or ("", 0)
-        allowance = self._limit.take(client_address(str(peer[0]), hops(fields), self._proxies))
+        allowance = self._limit.take(client_address(str(peer[0]), read_hops(fields), self._proxies))
         if allowance is None:
             return
         scope[ANSWER_HEADERS] = allowance.headers()
-        if not allowance.allowed:
-            raise too_many(allowance)
+        if not allowance.is_allowed:
+            raise build_too_many(allowance)

@@ -16,14 +16,14 @@ from quart.wrappers.response import DataBody
 from reference.web.http.envelope import Message, Receive, Send
 
 
-class LeanConnection(ASGIHTTPConnection):
+class SingleTaskConnection(ASGIHTTPConnection):
     """Answers one request whose whole body has arrived."""
 
     async def __call__(self, receive: Any, send: Any) -> None:
         """Serve the request in the caller's own task."""
         message = await receive()
         if message["type"] != "http.request" or message.get("more_body", False):
-            await super().__call__(preceded(message, receive), send)  # type: ignore[arg-type]
+            await super().__call__(put_back(message, receive), send)  # type: ignore[arg-type]
             return
         request: Request = self._create_request_from_scope(send)
         request.body.append(message.get("body", b""))
@@ -38,14 +38,14 @@ class LeanConnection(ASGIHTTPConnection):
         await send_whole(send, response.status_code, encode_headers(response.headers), body.data[body.begin : body.end])
 
 
-def preceded(first: Message, receive: Receive) -> Receive:
+def put_back(first: Message, receive: Receive) -> Receive:
     """Return a callable that returns `first`, which was received already, and then calls `receive`."""
-    waiting = [first]
+    messages = [first]
 
-    async def again() -> Message:
-        return waiting.pop() if waiting else await receive()
+    async def receive_next() -> Message:
+        return messages.pop() if messages else await receive()
 
-    return again
+    return receive_next
 
 
 async def send_whole(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:

@@ -44,24 +44,24 @@ class Watch:
 
     def look(self) -> None:
         """Count, and log what changed."""
-        found = self._count()
+        count = self._count()
         now = self._monotonic()
-        if found.is_short and (self._said_at is None or now - self._said_at >= _SAID_AGAIN_SECONDS):
+        if count.is_short and (self._said_at is None or now - self._said_at >= _SAID_AGAIN_SECONDS):
             self._said_at = now
-            _log.error("descriptors_short", used=found.used, limit=found.limit)
-        elif self.is_short and not found.is_short:
+            _log.error("descriptors_short", used=count.used, limit=count.limit)
+        elif self.is_short and not count.is_short:
             self._said_at = None
-            _log.warning("descriptors_enough", used=found.used, limit=found.limit)
-        self.is_short = found.is_short
+            _log.warning("descriptors_enough", used=count.used, limit=count.limit)
+        self.is_short = count.is_short
 
-    async def run(self) -> None:
+    async def watch(self) -> None:
         """Check, for ever."""
         while True:
             self.look()
             await asyncio.sleep(_EVERY_SECONDS)
 
 
-def counted() -> Count:
+def count_descriptors() -> Count:
     """Count this process's descriptors; when not even the counting has one, all are in use."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     for place in _PLACES:
@@ -75,7 +75,7 @@ def counted() -> Count:
     return Count(0, limit)
 
 
-WATCH = Watch(counted)
+WATCH = Watch(count_descriptors)
 
 
 def refuse_health() -> None:

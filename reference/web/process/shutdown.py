@@ -21,7 +21,7 @@ class CutShort(Exception):
     """The process ends before the call was answered."""
 
 
-class Ending:
+class Shutdown:
     """The waits and calls that a signal to end this process cuts short; the signal is never taken back."""
 
     def __init__(self, *, answer_seconds: float = ANSWER_SECONDS) -> None:
@@ -30,17 +30,17 @@ class Ending:
         Args:
             answer_seconds: How long a call may go on after the signal.
         """
-        self.is_told = False
+        self.is_signalled = False
         self.is_over = False
         self._answer_seconds = answer_seconds
         self._woken = set[asyncio.Event]()
         self._calls = set[Interruptible]()
 
-    def tell(self) -> None:
+    def begin(self) -> None:
         """Begin the end: wake what waits, and interrupt the calls that are not answered after a while."""
-        if self.is_told:
+        if self.is_signalled:
             return
-        self.is_told = True
+        self.is_signalled = True
         for event in self._woken:
             event.set()
         asyncio.get_running_loop().call_later(self._answer_seconds, self._interrupt)
@@ -65,7 +65,7 @@ class Ending:
         self._calls.discard(call)
 
     @contextmanager
-    def waking(self, event: asyncio.Event) -> Iterator[None]:
+    def wake(self, event: asyncio.Event) -> Iterator[None]:
         """Set an event when the signal to end the process arrives."""
         self._woken.add(event)
         try:
@@ -75,11 +75,11 @@ class Ending:
 
     async def pause(self, seconds: float) -> None:
         """Wait for so many seconds, or until the signal to end the process arrives."""
-        if self.is_told:
+        if self.is_signalled:
             await asyncio.sleep(0)
             return
         event = asyncio.Event()
-        with self.waking(event), suppress(TimeoutError):
+        with self.wake(event), suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await event.wait()
 
@@ -89,12 +89,12 @@ class Interruptible:
 
     __slots__ = ("_cancelling", "_ending", "_is_interrupted", "_task")
 
-    def __init__(self, ending: Ending) -> None:
+    def __init__(self, shutdown: Shutdown) -> None:
         """Take what interrupts the block; enter it in the task that runs it."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a call is interrupted through its task, and no task is running")
-        self._ending = ending
+        self._shutdown = shutdown
         self._task = task
         self._cancelling = task.cancelling()
         self._is_interrupted = False
@@ -110,7 +110,7 @@ class Interruptible:
         Raises:
             CutShort: The time for calls is over.
         """
-        self._ending.add(self)
+        self._shutdown.add(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
@@ -120,13 +120,13 @@ class Interruptible:
         Raises:
             CutShort: The task was interrupted, by this or, once the process ends, by the server.
         """
-        self._ending.forget(self)
+        self._shutdown.forget(self)
         if self._is_interrupted:
             self._task.uncancel()
         # At the end of its grace period the server also cancels the task; its client gets an answer, too.
-        if kind is asyncio.CancelledError and self._ending.is_told:
+        if kind is asyncio.CancelledError and self._shutdown.is_signalled:
             raise CutShort from fault
 
 
-ENDING = Ending()
+SHUTDOWN = Shutdown()
 """Of this process."""

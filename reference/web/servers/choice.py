@@ -17,7 +17,7 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
 from reference.web.http.envelope import AsgiApp
-from reference.web.process.shutdown import ENDING
+from reference.web.process.shutdown import SHUTDOWN
 from reference.web.servers import http1
 from reference.web.servers.framing import HEAD_LIMIT, HEAD_SECONDS
 from reference.web.settings import HYPERCORN, UVICORN
@@ -26,7 +26,7 @@ CONNECTION_REQUESTS = 1_000_000
 _GRACE_SECONDS = 3
 
 
-async def on_hypercorn(app: AsgiApp, fd: int) -> None:
+async def serve_on_hypercorn(app: AsgiApp, fd: int) -> None:
     """Serve on Hypercorn until SIGTERM or SIGINT."""
     config = Config()
     config.bind = [f"fd://{fd}"]
@@ -37,17 +37,17 @@ async def on_hypercorn(app: AsgiApp, fd: int) -> None:
     config.accesslog = None
     config.errorlog = logging.getLogger("hypercorn.error")
     config.include_server_header = False
-    http1.install()
+    http1.install_http1()
     stop = asyncio.Event()
-    _on_signals(stop.set)
+    _handle_signals(stop.set)
 
-    async def stopped() -> None:
+    async def wait_for_stop() -> None:
         await stop.wait()
 
-    await serve(app, config, shutdown_trigger=stopped)  # type: ignore[arg-type]
+    await serve(app, config, shutdown_trigger=wait_for_stop)  # type: ignore[arg-type]
 
 
-async def on_uvicorn(app: AsgiApp, fd: int) -> None:
+async def serve_on_uvicorn(app: AsgiApp, fd: int) -> None:
     """Serve on uvicorn with httptools until SIGTERM or SIGINT."""
     # Only services on uvicorn need it.
     import uvicorn  # noqa: PLC0415
@@ -59,7 +59,7 @@ async def on_uvicorn(app: AsgiApp, fd: int) -> None:
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
-            _on_signals(self.stop)
+            _handle_signals(self.stop)
             yield
 
         def stop(self) -> None:
@@ -80,14 +80,17 @@ async def on_uvicorn(app: AsgiApp, fd: int) -> None:
     await Server(config).serve([socket.socket(fileno=fd)])
 
 
-SERVERS: Mapping[str, Callable[[AsgiApp, int], Awaitable[None]]] = {HYPERCORN: on_hypercorn, UVICORN: on_uvicorn}
+SERVERS: Mapping[str, Callable[[AsgiApp, int], Awaitable[None]]] = {
+    HYPERCORN: serve_on_hypercorn,
+    UVICORN: serve_on_uvicorn,
+}
 """By name: what serves an app on a socket that listens."""
 
 
-def _on_signals(stop: Callable[[], None]) -> None:
-    def told() -> None:
+def _handle_signals(stop: Callable[[], None]) -> None:
+    def handle_signal() -> None:
         stop()
-        ENDING.tell()
+        SHUTDOWN.begin()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, told)
+        asyncio.get_running_loop().add_signal_handler(number, handle_signal)

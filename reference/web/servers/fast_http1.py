@@ -25,7 +25,7 @@ from reference.web.servers.framing import (
     NOT_FRAMED,
     OTHER_VERSION,
     Head,
-    judged,
+    judge_head,
 )
 
 # The parser knows a list of methods and gives up at any other one, which is the app's to refuse.
@@ -34,7 +34,7 @@ _STAND_IN = b"POST"
 # The parser ends no line with a bare LF (RFC 9112, 2.2), and yet skips one before a request.
 _BARE_LINE_FEED = re.compile(rb"(?:\r\n)*\n")
 # What the parser's own sentences mean; all others mean a broken frame.
-_MEANT = {
+_FAULTS = {
     "Invalid HTTP version": OTHER_VERSION,
     "Pause on PRI/Upgrade": OTHER_VERSION,
     "Invalid `Transfer-Encoding` header value": CODING_UNKNOWN,
@@ -56,16 +56,16 @@ class _Ended(Exception):
 class FastHttp1(HttpToolsProtocol):
     """One connection."""
 
-    def __init__(self, *words: Any, **named: Any) -> None:
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
         """Take what uvicorn hands to a connection."""
-        super().__init__(*words, **named)
+        super().__init__(*arguments, **keywords)
         self._place = _Place.BETWEEN
         self._method = b""  # the one that the parser did not know, empty for one that it does
-        self._begun = 0
+        self._messages_begun = 0
         self._unfinished = 0  # bytes since something was whole
         self._after_cr = False  # between two messages, whether a CR came last
-        self._again = False
-        self._over = False
+        self._is_upgrade = False
+        self._is_over = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; a head has to come in time, the first one too."""
@@ -74,12 +74,12 @@ class FastHttp1(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read what came."""
-        while data and not self._over and self.parser is not None:
-            data = self._rest_of(data)
+        while data and not self._is_over and self.parser is not None:
+            data = self._feed(data)
 
-    def _rest_of(self, data: bytes) -> bytes:
+    def _feed(self, data: bytes) -> bytes:
         """Feed the parser; return what has to be read by another one."""
-        was_between, self._begun = self._place is _Place.BETWEEN, 0
+        was_between, self._messages_begun = self._place is _Place.BETWEEN, 0
         self._unfinished += len(data)
         if was_between and _BARE_LINE_FEED.match(b"\r" + data if self._after_cr else data):
             self._break(NOT_FRAMED)
@@ -88,25 +88,27 @@ class FastHttp1(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            if not self._over:
-                return self._without_upgrade() + data[upgrade.args[0] :]
+            if not self._is_over:
+                return self._remove_upgrade() + data[upgrade.args[0] :]
         except httptools.HttpParserError as fault:
-            if self._over:
+            if self._is_over:
                 return b""
-            unknown = isinstance(fault, httptools.HttpParserInvalidMethodError) and was_between and self._begun == 1
-            found = _METHOD.match(data) if unknown else None
-            if found is not None:
-                self._method, self.parser = found[1], httptools.HttpRequestParser(self)
-                return _STAND_IN + data[found.end() :]
-            self._break(_MEANT.get(str(fault), NOT_FRAMED))
+            unknown = (
+                isinstance(fault, httptools.HttpParserInvalidMethodError) and was_between and self._messages_begun == 1
+            )
+            method_match = _METHOD.match(data) if unknown else None
+            if method_match is not None:
+                self._method, self.parser = method_match[1], httptools.HttpRequestParser(self)
+                return _STAND_IN + data[method_match.end() :]
+            self._break(_FAULTS.get(str(fault), NOT_FRAMED))
         else:
-            if self._place is not _Place.BETWEEN and self._unfinished > HEAD_LIMIT and not self._over:
+            if self._place is not _Place.BETWEEN and self._unfinished > HEAD_LIMIT and not self._is_over:
                 self._break(HEAD_TOO_LARGE)
         return b""
 
-    def _without_upgrade(self) -> bytes:
+    def _remove_upgrade(self) -> bytes:
         """Return the head that was read, without the field, for a parser of its own."""
-        self._again = False
+        self._is_upgrade = False
         version, method = self.parser.get_http_version().encode(), self.parser.get_method()
         fields = b"".join(b"%b: %b\r\n" % (name, value) for name, value in self.headers if name != b"upgrade")
         self.parser = httptools.HttpRequestParser(self)
@@ -116,10 +118,10 @@ class FastHttp1(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begin a head."""
-        if self._over:
+        if self._is_over:
             raise _Ended
         super().on_message_begin()
-        self._begun += 1
+        self._messages_begun += 1
         self._place = _Place.HEAD
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -132,12 +134,12 @@ class FastHttp1(HttpToolsProtocol):
         self._unfinished = 0
         self._unset_keepalive_if_required()
         version, method = self.parser.get_http_version(), self._method or self.parser.get_method()
-        self._again = self.parser.should_upgrade() and method != b"CONNECT"
-        if self._again:
+        self._is_upgrade = self.parser.should_upgrade() and method != b"CONNECT"
+        if self._is_upgrade:
             return
         self._method, self._place = b"", _Place.BODY
-        head = judged(method, self.url, version.encode(), self.headers)
-        fault = _fault_of_fields(self.headers, version) or head.fault
+        head = judge_head(method, self.url, version.encode(), self.headers)
+        fault = _find_field_fault(self.headers, version) or head.fault
         self._open(method.decode("ascii"), version, head, fault)
         if fault is not None:
             raise _Ended
@@ -150,10 +152,10 @@ class FastHttp1(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """End a message; nothing counts that comes behind the last one."""
         self._unfinished = 0
-        if self._again:
+        if self._is_upgrade:
             return
         self._place = _Place.BETWEEN
-        self._over = not self.cycle.keep_alive
+        self._is_over = not self.cycle.keep_alive
         super().on_message_complete()
 
     # What is refused.
@@ -166,7 +168,7 @@ class FastHttp1(HttpToolsProtocol):
             self._open("GET", "1.1", Head(b"/", [], fault), fault)
             return
         # The reader of the body finds the fault at its end.
-        self._over = True
+        self._is_over = True
         if self.cycle.response_complete:
             self.transport.close()
             return
@@ -197,7 +199,7 @@ class FastHttp1(HttpToolsProtocol):
             on_response=self.on_response_complete,
         )
         if fault is not None:
-            self._over = True
+            self._is_over = True
             self._end(cycle)
         before, self.cycle = self.cycle, cycle
         if before is None or before.response_complete:
@@ -212,7 +214,7 @@ class FastHttp1(HttpToolsProtocol):
         cycle.message_event.set()
 
 
-def _fault_of_fields(headers: list[tuple[bytes, bytes]], version: str) -> Refused | None:
+def _find_field_fault(headers: list[tuple[bytes, bytes]], version: str) -> Refused | None:
     """Return what is wrong with the fields that end or name a message; the parser lets some of it pass."""
     hosts = 0
     for name, value in headers:

@@ -43,7 +43,7 @@ class Head:
     fault: Refused | None
 
 
-def judged(method: bytes, target: bytes, version: bytes, given: Iterable[tuple[bytes, bytes]]) -> Head:
+def judge_head(method: bytes, target: bytes, version: bytes, fields: Iterable[tuple[bytes, bytes]]) -> Head:
     """Return the head of a request that was parsed.
 
     Args:
@@ -52,8 +52,8 @@ def judged(method: bytes, target: bytes, version: bytes, given: Iterable[tuple[b
         version: Such as `1.1`.
         given: Names in lower case, and values.
     """
-    headers = list(given)
-    path, authority = _origin_form(target, method)
+    headers = list(fields)
+    path, authority = _read_origin_form(target, method)
     if authority is not None:
         # RFC 9112, 3.2.2: the host of the target decides, whatever Host says.
         headers = [(name, value) for name, value in headers if name != b"host"] + [(b"host", authority)]
@@ -70,14 +70,14 @@ def judged(method: bytes, target: bytes, version: bytes, given: Iterable[tuple[b
     return Head(path or b"/", headers, fault)
 
 
-def _origin_form(target: bytes, method: bytes) -> tuple[bytes, bytes | None]:
+def _read_origin_form(target: bytes, method: bytes) -> tuple[bytes, bytes | None]:
     """Return path and query, empty for a target in an unsupported form, and the authority in front of them."""
     if target.startswith(b"/") or (target == b"*" and method == b"OPTIONS"):
         return target, None
     absolute = _ABSOLUTE.fullmatch(target)
     if absolute is None:
         return b"", None
-    rest = absolute[2] or b""
-    if not rest:
-        rest = b"*" if method == b"OPTIONS" else b"/"
-    return rest if rest[:1] != b"?" else b"/" + rest, absolute[1]
+    path = absolute[2] or b""
+    if not path:
+        path = b"*" if method == b"OPTIONS" else b"/"
+    return path if path[:1] != b"?" else b"/" + path, absolute[1]

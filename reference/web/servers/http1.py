@@ -22,21 +22,21 @@ from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.typing import ConnectionState
 
 from reference.web.http.envelope import FRAMING
-from reference.web.servers.framing import CODING_UNKNOWN, HEAD_TOO_LARGE, NOT_FRAMED, Head, judged
+from reference.web.servers.framing import CODING_UNKNOWN, HEAD_TOO_LARGE, NOT_FRAMED, Head, judge_head
 
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
 _FAULTS = {431: HEAD_TOO_LARGE, 501: CODING_UNKNOWN}
 
 
-def install() -> None:
+def install_http1() -> None:
     """Let Hypercorn serve every connection of this process this way."""
-    tcp_server.ProtocolWrapper = _connection  # type: ignore[attr-defined,assignment]
+    tcp_server.ProtocolWrapper = _open_connection  # type: ignore[attr-defined,assignment]
 
 
-def _connection(*words: Any) -> Http1:
-    *known, alpn_protocol = words
+def _open_connection(*words: Any) -> Http1:
+    *arguments, alpn_protocol = words
     del alpn_protocol
-    return Http1(*known)
+    return Http1(*arguments)
 
 
 class StrictLines(ReceiveBuffer):
@@ -78,7 +78,7 @@ class Http1(H11Protocol):
         """Change to no other protocol."""
 
     async def _create_stream(self, request: h11.Request) -> None:
-        head = judged(request.method, request.target, request.http_version, request.headers)
+        head = judge_head(request.method, request.target, request.http_version, request.headers)
         await self._open(request.method.decode("ascii"), request.http_version.decode(), head)
         self.keep_alive_requests += 1
         await self.context.mark_request()

@@ -17,10 +17,10 @@ from reference.web import logs
 from reference.web.http.envelope import AsgiApp
 from reference.web.process import file_descriptors
 from reference.web.servers.choice import SERVERS
-from reference.web.settings import EXIT_USAGE, HYPERCORN, CommonSettings, Misconfigured, naming
+from reference.web.settings import EXIT_USAGE, HYPERCORN, CommonSettings, Misconfigured, name_setting
 
 # Python's own thresholds, which `reference.starting` lifts.
-COLLECTING = (700, 10, 10)
+GC_THRESHOLDS = (700, 10, 10)
 
 
 def serve_surface(
@@ -45,8 +45,8 @@ def serve_surface(
     logs.configure(settings.log_level)
     try:
         _refuse_without_mode(settings)
-        listening = _listening(name, host, settings.bind, port) if fd is None else _handed_down(name, fd)
-        run(build, listening, settings.server)
+        descriptor = _open_listener(name, host, settings.bind, port) if fd is None else _prepare_inherited(name, fd)
+        run_server(build, descriptor, settings.server)
     except (Misconfigured, ValueError) as fault:
         click.echo(str(fault), err=True)
         sys.exit(EXIT_USAGE)
@@ -65,14 +65,14 @@ def _refuse_without_mode(settings: CommonSettings) -> None:
         )
 
 
-def run(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int, server: str = HYPERCORN) -> None:
+def run_server(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int, server: str = HYPERCORN) -> None:
     """Serve the app that `build` opens until SIGTERM or SIGINT, on a socket that listens; it is closed at the end."""
     import uvloop  # noqa: PLC0415 - only a server needs it
 
     uvloop.run(_serve(build, fd, server))
 
 
-def _listening(name: str, setting: str, host: str, port: int) -> int:
+def _open_listener(name: str, setting: str, host: str, port: int) -> int:
     """Return the number of a socket that listens; its backlog is the server's to set.
 
     Raises:
@@ -81,33 +81,33 @@ def _listening(name: str, setting: str, host: str, port: int) -> int:
     bare = host.strip("[]")
     six = ":" in bare
     try:
-        bound = socket.create_server(
+        listener = socket.create_server(
             (bare, port),
             family=socket.AF_INET6 if six else socket.AF_INET,
             dualstack_ipv6=six and socket.has_dualstack_ipv6(),
         )
     except OSError as fault:
-        named = f"{name}_PORT" if fault.errno in {errno.EADDRINUSE, errno.EACCES} else setting
-        raise Misconfigured(f"{named}: cannot listen on {bare} port {port} ({_why(fault)})") from fault
-    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return bound.detach()
+        wrong_setting = f"{name}_PORT" if fault.errno in {errno.EADDRINUSE, errno.EACCES} else setting
+        raise Misconfigured(f"{wrong_setting}: cannot listen on {bare} port {port} ({_reason_of(fault)})") from fault
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener.detach()
 
 
-def _why(fault: OSError) -> str:
+def _reason_of(fault: OSError) -> str:
     # What Python says of a failed bind names the address again.
     return os.strerror(fault.errno) if fault.errno and fault.errno > 0 else str(fault.strerror or fault)
 
 
-def _handed_down(name: str, fd: int) -> int:
+def _prepare_inherited(name: str, fd: int) -> int:
     """Set TCP_NODELAY on a handed-down socket, which accepted connections inherit; servers do not for fd binds.
 
     Raises:
         Misconfigured: There is no such socket.
     """
-    with naming(f"{name}_FD"):
-        handed = socket.socket(fileno=os.dup(fd))
-        handed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        handed.close()
+    with name_setting(f"{name}_FD"):
+        inherited = socket.socket(fileno=os.dup(fd))
+        inherited.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        inherited.close()
     return fd
 
 
@@ -115,9 +115,9 @@ async def _serve(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: 
     async with build() as app:
         # The objects that exist now stay until the end, so the garbage collector need not examine them.
         gc.freeze()
-        gc.set_threshold(*COLLECTING)
-        watching = asyncio.create_task(file_descriptors.WATCH.run())
+        gc.set_threshold(*GC_THRESHOLDS)
+        watch = asyncio.create_task(file_descriptors.WATCH.watch())
         try:
             await SERVERS[server](app, fd)
         finally:
-            watching.cancel()
+            watch.cancel()

@@ -16,7 +16,7 @@ from reference.addons.federation_validator.validating import ADDON as FEDERATION
 from reference.addons.kit import Addon
 from reference.addons.kit.settings import AddonSettings
 from reference.addons.zkp_receipt.receipts import ADDON as ZKP_RECEIPT
-from reference.web.control_plane_link.link import Entry, HubLink, HubSettings, State
+from reference.web.control_plane_link.link import ControlPlaneLink, ControlPlaneSettings, Registration, State
 from tests.reference.falcon_issuer import FALCON, Issuer, key_pair
 
 BUNDLED = {"atb": ATB_VERIFIER, "federation": FEDERATION_VALIDATOR, "zkp": ZKP_RECEIPT}
@@ -24,7 +24,7 @@ ISSUER = Issuer()
 Opener = Callable[..., Any]
 
 
-class PinnedLink(HubLink):
+class PinnedLink(ControlPlaneLink):
     """A link whose trust set is what a test says."""
 
     trusted: Mapping[str, bytes] | None = None
@@ -60,7 +60,9 @@ async def opened(tmp_path: Path) -> AsyncIterator[Opener]:
         async def open_addon(
             addon: Addon, trusted: Mapping[str, bytes] | str | None = "issuer", **settings: Any
         ) -> httpx.AsyncClient:
-            link = PinnedLink(HubSettings(url="http://127.0.0.1:9"), Entry("x", "addon", "http://127.0.0.1:1", "x/1"))
+            link = PinnedLink(
+                ControlPlaneSettings(url="http://127.0.0.1:9"), Registration("x", "addon", "http://127.0.0.1:1", "x/1")
+            )
             link.trusted = {ISSUER.did: ISSUER.public} if isinstance(trusted, str) else trusted
             told = {"rate_limits": False, "addon_data_dir": tmp_path / addon.name, **settings}
             app = await exits.enter_async_context(addon.running(AddonSettings(**told), link))

@@ -8,7 +8,7 @@ from pathlib import Path
 from reference.addons.kit.settings import AddonSettings
 from reference.protocol.credentials import REASONS
 from reference.protocol.federation import MAX_CREDENTIALS, TOKEN_SECONDS
-from reference.web.control_plane_link.link import LONGEST_RETRY, RENEW_SECONDS, HubSettings
+from reference.web.control_plane_link.link import LONGEST_RETRY, RENEW_SECONDS, ControlPlaneSettings
 from tests.reference.addons.conftest import BUNDLED
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -19,9 +19,9 @@ PAGE = (DOCS / "addons.md").read_text("utf-8")
 def test_every_setting_is_told_with_its_default() -> None:
     """The table lists all settings of the hub with their defaults."""
     told = dict(re.findall(r"^\| `(S2_HUB_\w+)` \| (.+?) \|", PAGE, re.MULTILINE))
-    known = {f"S2_HUB_{name.upper()}" for name in HubSettings.model_fields}
+    known = {f"S2_HUB_{name.upper()}" for name in ControlPlaneSettings.model_fields}
     assert set(told) == known
-    settings = HubSettings()
+    settings = ControlPlaneSettings()
     assert (told["S2_HUB_POLL_SECONDS"], told["S2_HUB_MAX_STALE_SECONDS"]) == (
         f"{settings.poll_seconds:g}",
         f"{settings.max_stale_seconds:g}",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reference.web.control_plane_link.link import CALL_SECONDS, HubSettings
+from reference.web.control_plane_link.link import CALL_SECONDS, ControlPlaneSettings
 from tests.reference.addons.processes import AddonService, HubService, Service, until
 from tests.reference.falcon_issuer import Issuer
 
@@ -74,7 +74,7 @@ def test_issuers_come_and_go(family: Family) -> None:
 
 def test_the_default_interval_keeps_the_profile_s_time() -> None:
     """P-CP-04: a service that asks every 10 s, and waits for an answer at most 5 s, knows a change within 15 s."""
-    assert HubSettings().poll_seconds + CALL_SECONDS <= PROPAGATION_SECONDS
+    assert ControlPlaneSettings().poll_seconds + CALL_SECONDS <= PROPAGATION_SECONDS
 
 
 @pytest.mark.parametrize("first", range(3), ids=["hub-first", "verifier-first", "validator-first"])

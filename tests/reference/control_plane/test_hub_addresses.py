@@ -37,7 +37,9 @@ def asker(found: Sequence[str], allowed: tuple[Network, ...], asked: list[str] |
             asked.append(host)
         return found
 
-    return HealthAsker("test/1", AddressCheck(allow_loopback=False, allowed=allowed, lookup=lookup), seconds=30)
+    return HealthAsker(
+        "test/1", AddressCheck(allow_loopback=False, allowed_networks=allowed, lookup=lookup), seconds=30
+    )
 
 
 @pytest.mark.parametrize("url", ELSEWHERE)

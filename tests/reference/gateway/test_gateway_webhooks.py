@@ -215,7 +215,7 @@ async def test_old_events_are_forgotten_in_batches(
         event = Event(f"evt_{uuid.uuid4()}", NOBODY, str(uuid.uuid4()), EventType.PAYMENT_CONFIRMED, at, b"{}")
         await database.change_all(*deliveries.build_event(event))
     monkeypatch.setattr(webhooks, "FORGET_BATCH", 100)
-    clock = WpClock(system=lambda: now)
+    clock = WpClock(wall_clock=lambda: now)
     unused: Any = None
     made = Webhooks(settings, clock, unused, unused, deliveries, seal=unused, check=unused)
     await made.forget()

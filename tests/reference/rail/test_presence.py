@@ -82,7 +82,7 @@ async def bench_of(folder: Path, *, unchecked: bool = False, lane: Any = None, *
     lane_health = LaneHealth(
         RailSettings(**settings),
         lanes,
-        WpClock(system=lambda: now.wall),
+        WpClock(wall_clock=lambda: now.wall),
         absences,
         unchecked_lanes=[LANE] if unchecked else [],
         monotonic=lambda: now.monotonic,
@@ -215,7 +215,7 @@ async def test_a_lane_that_is_well_is_not_looked_at_all_the_time(bench: Bench) -
 
 async def test_the_time_without_a_worker_is_an_absence_of_all_lanes(bench: Bench) -> None:
     """Between the last heartbeat of any worker and the next start; a restart within a heartbeat is no absence."""
-    now, clock = bench.now, WpClock(system=lambda: bench.now.wall)
+    now, clock = bench.now, WpClock(wall_clock=lambda: bench.now.wall)
     first = Uptime(RailSettings(), clock, bench.absences, monotonic=lambda: now.monotonic)
     await first.begin()
     for seconds in (6, 6):
@@ -252,7 +252,7 @@ async def test_the_time_without_a_database_is_an_absence_of_all_lanes(bench: Ben
     database = open_database(sqlite_dsn(tmp_path / "locked.sqlite3"))
     await Redemptions(database).prepare()
     stuck = Stuck(database)
-    ours = Uptime(RailSettings(), WpClock(system=lambda: now.wall), stuck, monotonic=lambda: now.monotonic)
+    ours = Uptime(RailSettings(), WpClock(wall_clock=lambda: now.wall), stuck, monotonic=lambda: now.monotonic)
     await ours.begin()
     last = int(now.wall)
     stuck.is_locked = True
@@ -269,7 +269,7 @@ async def test_the_time_without_a_database_is_an_absence_of_all_lanes(bench: Ben
 async def test_the_time_in_doubt_is_an_absence_of_all_lanes(bench: Bench) -> None:
     """No call was refused or served by age meanwhile; the absence is recorded when the time is known again."""
     now = bench.now
-    clock = WpClock(system=lambda: now.wall, steady=lambda: now.monotonic)
+    clock = WpClock(wall_clock=lambda: now.wall, monotonic=lambda: now.monotonic)
     ours = Uptime(RailSettings(), clock, bench.absences, monotonic=lambda: now.monotonic)
     await ours.begin()
     last = int(now.wall)

@@ -54,7 +54,7 @@ async def test_a_worker_that_cannot_look_stops_issuing(generations: Generations)
 async def test_terms_are_stated_once_the_time_is_known(generations: Generations) -> None:
     """A worker whose clock is in doubt at its start puts nothing in force by it."""
     clock = WpClock()
-    clock.witnessed()
+    clock.require_witnesses()
     clock.question("no chain confirms it")
     standing = IssuingPermission(generations, TERMS, clock)
     await standing.tend()

@@ -19,7 +19,7 @@ class Clock(WpClock):
 
     def __init__(self) -> None:
         self.at = 1000.0
-        super().__init__(system=lambda: self.at)
+        super().__init__(wall_clock=lambda: self.at)
 
 
 def task(name: str, *, version: int = 0, size: int = 0, opener: str = "") -> Task:

@@ -22,7 +22,7 @@ class System:
 
 def test_without_a_file_it_is_the_system_s_time() -> None:
     """Whole seconds and whole milliseconds are cut, not rounded."""
-    clock = WpClock(system=System(1_000.9996))
+    clock = WpClock(wall_clock=System(1_000.9996))
     assert (clock.seconds(), clock.now(), clock.now_ms()) == (1_000.9996, 1_000, 1_000_999)
 
 
@@ -64,7 +64,7 @@ def test_a_file_that_says_nothing_changes_nothing(tmp_path: Path) -> None:
 def test_the_system_s_clock_may_be_set_back() -> None:
     """A reading is never smaller than the one before."""
     system = System()
-    clock = WpClock(system=system)
+    clock = WpClock(wall_clock=system)
     clock.now()
     system.seconds -= 500
     assert clock.now() == 1_000
@@ -74,7 +74,7 @@ def test_the_system_s_clock_may_be_set_back() -> None:
 def test_readings_never_decrease(steps: list[tuple[float, float]]) -> None:
     """Whatever happens to the system's clock."""
     system = System()
-    clock = WpClock(system=system)
+    clock = WpClock(wall_clock=system)
     readings = []
     for seconds, _ in steps:
         system.seconds = seconds

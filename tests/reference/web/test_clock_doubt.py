@@ -52,7 +52,7 @@ def test_a_jump_is_not_followed(jump: float) -> None:
     machine.set_by = jump
     machine.monotonic += 10
     assert clock.seconds() == machine.true()
-    assert clock.lapsed() == 0
+    assert clock.lapsed_until() == 0
     assert in_doubt(clock)
     with pytest.raises(Refused) as refusal:
         clock.refuse_in_doubt()
@@ -70,7 +70,7 @@ def test_a_wall_that_comes_back_ends_the_doubt(jump: float) -> None:
     machine.set_by, machine.monotonic = 0.0, machine.monotonic + 3
     assert not in_doubt(clock)
     assert clock.seconds() == machine.true()
-    assert clock.lapsed() == int(machine.true())
+    assert clock.lapsed_until() == int(machine.true())
 
 
 @pytest.mark.parametrize("step", [1.9, -1.9])
@@ -119,7 +119,7 @@ def test_a_witness_confirms_and_steadiness_alone_does_not() -> None:
     """If there are witnesses of the time, the wall is believed only when they confirm it."""
     machine = Machine()
     clock = machine.clock()
-    clock.witnessed()
+    clock.require_witnesses()
     machine.set_by = HOURS
     assert in_doubt(clock)
     machine.monotonic += 10 * STEADY_SECONDS
@@ -133,11 +133,11 @@ def test_a_questioned_wall_is_not_believed_for_staying_where_it_is() -> None:
     """At a start the wall itself is what is doubted: it need not come back to itself."""
     machine = Machine()
     clock = machine.clock()
-    clock.witnessed()
+    clock.require_witnesses()
     clock.question("no chain confirms it")
     machine.monotonic += 5
     assert in_doubt(clock)
-    assert clock.lapsed() == 0
+    assert clock.lapsed_until() == 0
     machine.set_by = -HOURS  # corrected
     clock.confirm()
     assert clock.seconds() == machine.true() - HOURS
@@ -147,7 +147,7 @@ def test_what_writes_the_time_down_waits_for_a_wall_that_is_believed() -> None:
     """From a start with a doubted wall on there is no time to go on with; after a jump there is."""
     machine = Machine()
     clock = machine.clock()
-    clock.witnessed()
+    clock.require_witnesses()
     clock.refuse_unfounded()
     machine.set_by = HOURS
     assert in_doubt(clock)

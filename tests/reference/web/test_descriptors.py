@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from reference.web.process.file_descriptors import Count, Watch, counted
+from reference.web.process.file_descriptors import Count, Watch, count_descriptors
 from tests.reference.worker_process import WorkerProcess
 
 LIMIT = 64
@@ -80,7 +80,7 @@ def test_it_is_said_once_in_a_while() -> None:
 
 def test_descriptors_are_counted(tmp_path: Path) -> None:
     """One more open file is one more."""
-    before = counted()
+    before = count_descriptors()
     with (tmp_path / "file").open("wb"):
-        assert counted().used == before.used + 1
-    assert counted() == before
+        assert count_descriptors().used == before.used + 1
+    assert count_descriptors() == before

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reference.web.http.envelope import Envelope
-from reference.web.process.shutdown import CutShort, Ending, Interruptible
+from reference.web.process.shutdown import CutShort, Interruptible, Shutdown
 from tests.reference.web.five_services import Answer, five_services
 
 HOST = b"Host: a.example\r\n"
@@ -79,9 +79,9 @@ def check_form(service: str, head: bytes, answer: Answer) -> None:
 
 async def test_a_call_that_ends_in_time_has_its_own_answer() -> None:
     """The signal interrupts nothing by itself."""
-    ending = Ending()
+    ending = Shutdown()
     with Interruptible(ending):
-        ending.tell()
+        ending.begin()
         await asyncio.sleep(0)
     with Interruptible(ending):
         await asyncio.sleep(0)
@@ -89,8 +89,8 @@ async def test_a_call_that_ends_in_time_has_its_own_answer() -> None:
 
 async def test_a_call_that_goes_on_is_interrupted_and_none_begins_after_that() -> None:
     """Also a call that came after the signal; the task itself is not cancelled."""
-    ending = Ending(answer_seconds=0.01)
-    ending.tell()
+    ending = Shutdown(answer_seconds=0.01)
+    ending.begin()
     for _ in range(2):
         with pytest.raises(CutShort), Interruptible(ending):
             await asyncio.Event().wait()
@@ -103,7 +103,7 @@ async def test_before_the_signal_a_task_is_cancelled_as_ever() -> None:
     """A client that hangs up is no end of the process."""
 
     async def wait() -> None:
-        with Interruptible(Ending()):
+        with Interruptible(Shutdown()):
             await asyncio.Event().wait()
 
     task = asyncio.create_task(wait())
@@ -115,7 +115,7 @@ async def test_before_the_signal_a_task_is_cancelled_as_ever() -> None:
 
 async def test_a_server_that_cancels_first_sends_the_same_answer() -> None:
     """The loop may have been held up for longer than the server's patience."""
-    ending = Ending(answer_seconds=3600)
+    ending = Shutdown(answer_seconds=3600)
     sent: list[MutableMapping[str, Any]] = []
 
     async def app(scope: object, receive: object, send: object) -> None:
@@ -129,9 +129,9 @@ async def test_a_server_that_cancels_first_sends_the_same_answer() -> None:
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "path": "/x", "query_string": b"", "headers": []}
-    task = asyncio.create_task(Envelope(app, 1024, ending=ending)(scope, receive, send))
+    task = asyncio.create_task(Envelope(app, 1024, shutdown=ending)(scope, receive, send))
     await asyncio.sleep(0)
-    ending.tell()
+    ending.begin()
     task.cancel()
     await task
     assert [message.get("status") for message in sent] == [503, None]

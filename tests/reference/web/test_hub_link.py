@@ -13,12 +13,19 @@ from pydantic import ValidationError
 
 from reference.protocol.key_documents import ATB_KEYS, TRUST_SET, keys_of_key_document
 from reference.web.control_plane_link import link as hub_link
-from reference.web.control_plane_link.link import Entry, HubLink, HubSettings, Source, linked, retry_seconds
+from reference.web.control_plane_link.link import (
+    ControlPlaneLink,
+    ControlPlaneSettings,
+    KeySource,
+    Registration,
+    keep_linked,
+    retry_seconds,
+)
 from tests.reference.falcon_issuer import Issuer
 from tests.reference.scripted_hub import ScriptedHub, until
 
 ONE, TWO = Issuer("did:web:one.example", 1), Issuer("did:web:two.example", 2)
-ENTRY = Entry("weldproof-x", "addon", "http://127.0.0.1:1", "Weldproof/1")
+ENTRY = Registration("weldproof-x", "addon", "http://127.0.0.1:1", "Weldproof/1")
 PULL, REGISTER = f"GET {TRUST_SET}", "POST /v1/services"
 Joiner = Callable[..., Any]
 
@@ -37,11 +44,11 @@ async def join(hub: ScriptedHub) -> AsyncIterator[Joiner]:
     async with AsyncExitStack() as exits:
 
         async def joined(
-            *, source: Source = hub_link.ISSUER_KEYS, now: list[float] | None = None, **told: Any
-        ) -> HubLink:
-            settings = HubSettings(**{"url": hub.url, "token": "t0ken", "poll_seconds": 0.05, **told})
+            *, source: KeySource = hub_link.ISSUER_KEYS, now: list[float] | None = None, **told: Any
+        ) -> ControlPlaneLink:
+            settings = ControlPlaneSettings(**{"url": hub.url, "token": "t0ken", "poll_seconds": 0.05, **told})
             clock = {} if now is None else {"monotonic": lambda: now[0]}
-            return await exits.enter_async_context(linked(HubLink(settings, ENTRY, source, **clock)))
+            return await exits.enter_async_context(keep_linked(ControlPlaneLink(settings, ENTRY, source, **clock)))
 
         yield joined
 
@@ -66,7 +73,7 @@ async def test_keys_from_another_document(hub: ScriptedHub, join: Joiner) -> Non
     """The contract's call is made, and the keys are those of the document that was asked for."""
     hub.documents[ATB_KEYS] = {"keys": [TWO.key_entry()]}
     await hub.start()
-    link = await join(source=Source(ATB_KEYS, keys_of_key_document), poll_seconds=30)
+    link = await join(source=KeySource(ATB_KEYS, keys_of_key_document), poll_seconds=30)
     await until(lambda: hub.records)
     assert hub.calls == [PULL, f"GET {ATB_KEYS}", REGISTER]
     assert link.keys() == {TWO.did: TWO.public}
@@ -251,7 +258,7 @@ def test_how_long_is_waited() -> None:
 def test_settings_that_cannot_be_used(told: dict[str, Any]) -> None:
     """They are refused; no message repeats a token."""
     with pytest.raises(ValidationError) as fault:
-        HubSettings(**told)
+        ControlPlaneSettings(**told)
     assert fault.value.errors()[0]["loc"] == (next(iter(told)),)
 
 

@@ -24,7 +24,7 @@ def test_a_rotation_shows_without_a_restart(file: KeyFile) -> None:
     keys = [file().active.public]
     for now in (1_000, 2_000):
         keys.insert(0, keyring.rotate(file.path, now=int(file.clock.now()) + now))
-    assert list(file().published) == keys
+    assert list(file().published_keys) == keys
     assert file().active.public == keys[0]
 
 
@@ -68,7 +68,7 @@ def test_a_rotation_that_was_cut_off_publishes_no_key_twice(file: KeyFile, monke
     monkeypatch.setattr(keyring, "write_secret", write)
     with pytest.raises(KeyboardInterrupt):
         keyring.rotate(file.path, now=file.clock.now())
-    assert KeyFile(file.path, file.clock, 365)().published == (old,)
+    assert KeyFile(file.path, file.clock, 365)().published_keys == (old,)
 
 
 @pytest.mark.parametrize("text", [b"", b"no key", None])

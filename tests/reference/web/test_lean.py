@@ -10,7 +10,7 @@ import pytest
 from quart import Quart, Response, request
 
 from reference.web.http.envelope import Message
-from reference.web.http.single_task_connection import LeanConnection
+from reference.web.http.single_task_connection import SingleTaskConnection
 
 
 def app(*, lean: bool) -> Quart:
@@ -18,7 +18,7 @@ def app(*, lean: bool) -> Quart:
     made = Quart(__name__, static_folder=None)
     made.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None)
     if lean:
-        made.asgi_http_class = LeanConnection
+        made.asgi_http_class = SingleTaskConnection
 
     @made.post("/echo")
     async def echo() -> Response:

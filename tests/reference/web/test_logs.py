@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from reference.web.logs import redacted, traceback_text
+from reference.web.logs import redact, traceback_text
 
 PROGRAM = """
 import logging
@@ -55,7 +55,7 @@ def test_a_traceback_is_logged_as_its_text() -> None:
 )
 def test_what_may_be_a_secret_is_left_out(sentence: str, told: str) -> None:
     """What is quoted, who is named in an address, long words, and all lines but the first."""
-    assert redacted(sentence) == told
+    assert redact(sentence) == told
 
 
 def test_groups_of_faults_are_told_whole() -> None:

@@ -6,7 +6,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from reference.web.http.peers import client_address, hops, wider
+from reference.web.http.peers import client_address, read_hops, wider_network
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("::1/128"))
 
@@ -31,7 +31,7 @@ PROXIES = (ip_network("10.0.0.0/8"), ip_network("::1/128"))
 )
 def test_the_last_hop_that_no_trusted_proxy_is_counts(peer: str, forwarded: list[str], address: str) -> None:
     """What a client writes in front of its own hop changes nothing."""
-    assert client_address(peer, hops(forwarded), PROXIES) == address
+    assert client_address(peer, read_hops(forwarded), PROXIES) == address
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_the_last_hop_that_no_trusted_proxy_is_counts(peer: str, forwarded: list
 )
 def test_a_network_lies_in_a_wider_one(counted: str, around: str | None) -> None:
     """Of IPv6 alone."""
-    assert wider(counted) == around
+    assert wider_network(counted) == around

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
-from reference.web.http.rate import AddressLimit, RateLimit, WindowLimit, too_many
+from reference.web.http.rate import AddressLimit, RateLimit, WindowLimit, build_too_many
 
 
 class Hand:
@@ -25,12 +25,12 @@ class Hand:
 
 def limit(per_minute: int = 120) -> tuple[Hand, RateLimit]:
     hand = Hand()
-    return hand, RateLimit(per_minute, WpClock(system=hand))
+    return hand, RateLimit(per_minute, WpClock(wall_clock=hand))
 
 
 def taken(bucket: RateLimit, key: str, times: int) -> int:
     allowances = [bucket.take(key) for _ in range(times)]
-    return sum(one is not None and one.allowed for one in allowances)
+    return sum(one is not None and one.is_allowed for one in allowances)
 
 
 def test_sixty_at_once_then_two_a_second() -> None:
@@ -63,7 +63,7 @@ def test_what_is_left_is_left_of_the_limit_that_is_told(per_minute: int) -> None
     _, bucket = limit(per_minute)
     first = bucket.take("a")
     assert first is not None
-    assert first.limit - 1 == first.remaining
+    assert first.limit - 1 == first.calls_left
 
 
 def test_what_is_told_under_a_limit() -> None:
@@ -79,8 +79,8 @@ def test_what_is_told_under_a_limit() -> None:
     taken(bucket, "a", 59)
     refused = bucket.take("a")
     assert refused is not None
-    refusal = too_many(refused)
-    assert (refused.allowed, refused.remaining, refused.reset) == (False, 0, 1_030)
+    refusal = build_too_many(refused)
+    assert (refused.is_allowed, refused.calls_left, refused.reset) == (False, 0, 1_030)
     assert (refusal.status, refusal.code, refusal.headers["Retry-After"]) == (429, "rate_limited", "1")
     hand.seconds += refused.retry_after
     assert taken(bucket, "a", 1) == 1
@@ -113,7 +113,7 @@ def test_a_refusal_is_an_exception_with_a_body() -> None:
 def test_a_bucket_is_as_deep_as_it_is_told() -> None:
     """The depth is a setting of its own where the profile says so (P-RL-03)."""
     hand = Hand()
-    bucket = RateLimit(120, WpClock(system=hand), depth=30)
+    bucket = RateLimit(120, WpClock(wall_clock=hand), depth=30)
     assert taken(bucket, "a", 50) == 30
     hand.seconds += 3_600
     assert taken(bucket, "a", 50) == 30
@@ -123,54 +123,54 @@ def test_a_bucket_is_as_deep_as_it_is_told() -> None:
 def test_no_sixty_seconds_hold_more_calls_than_the_window_allows(waits: list[float]) -> None:
     """Whatever the times of the calls; and a client that waits as `Retry-After` says is served (P-RL-02)."""
     hand = Hand()
-    window = WindowLimit(5, WpClock(system=hand))
+    window = WindowLimit(5, WpClock(wall_clock=hand))
     served: list[float] = []
     for wait in waits:
         hand.seconds += wait
         allowance = window.take("a")
         assert allowance is not None
-        if allowance.allowed:
+        if allowance.is_allowed:
             served.append(hand.seconds)
         else:
             assert 1 <= allowance.retry_after <= 60
             hand.seconds += allowance.retry_after
             again = window.take("a")
             assert again is not None
-            assert again.allowed
+            assert again.is_allowed
             served.append(hand.seconds)
     assert all(later - first >= 60 for first, later in zip(served, served[5:], strict=False))
 
 
 def test_a_window_counts_keys_apart_and_can_be_off() -> None:
     """One caller's calls take nothing from another's."""
-    window = WindowLimit(5, WpClock(system=Hand()))
-    left = [allowance.remaining for allowance in (window.take(key) for key in "aab") if allowance is not None]
+    window = WindowLimit(5, WpClock(wall_clock=Hand()))
+    left = [allowance.calls_left for allowance in (window.take(key) for key in "aab") if allowance is not None]
     assert left == [4, 3, 4]
-    assert WindowLimit(5, WpClock(system=Hand()), on=False).take("a") is None
+    assert WindowLimit(5, WpClock(wall_clock=Hand()), on=False).take("a") is None
 
 
 @pytest.mark.parametrize("make", [AddressLimit.bucket, AddressLimit.window])
 def test_a_wide_network_has_four_times_as_much(make: Callable[..., AddressLimit]) -> None:
     """Each /64 its own share, all of a /48 together four; a /64 beyond its share takes nothing from the others."""
-    limit = make(60, WpClock(system=Hand()))
+    limit = make(60, WpClock(wall_clock=Hand()))
     served = [
-        sum(bool(one and one.allowed) for one in (limit.take(f"2001:db8:1:{net}::/64") for _ in range(300)))
+        sum(bool(one and one.is_allowed) for one in (limit.take(f"2001:db8:1:{net}::/64") for _ in range(300)))
         for net in range(5)
     ]
     refused = limit.take("2001:db8:1:9::/64")
 
     assert served == [60, 60, 60, 60, 0]
     assert refused is not None
-    assert (refused.allowed, refused.limit, refused.retry_after > 0) == (False, 60, True)
+    assert (refused.is_allowed, refused.limit, refused.retry_after > 0) == (False, 60, True)
     assert limit.take("2001:db8:2:9::/64") is not None
-    assert all(one and one.allowed for one in (limit.take("2001:db8:2:1::/64"), limit.take("192.0.2.1")))
+    assert all(one and one.is_allowed for one in (limit.take("2001:db8:2:1::/64"), limit.take("192.0.2.1")))
 
 
 @pytest.mark.parametrize("limit", [RateLimit, WindowLimit])
 def test_a_time_that_was_wrong_leaves_nobody_without_calls(limit: type[RateLimit | WindowLimit]) -> None:
     """When a doubt ends the time may be earlier than calls that were counted: limits go on from there."""
     wall, steady = [1_000_000.0], [0.0]
-    clock = WpClock(system=lambda: wall[0] + steady[0], steady=lambda: steady[0])
+    clock = WpClock(wall_clock=lambda: wall[0] + steady[0], monotonic=lambda: steady[0])
     counted = limit(2, clock)
     assert True in [_is_refused(counted) for _ in range(200)]
     wall[0] -= 500_000
@@ -184,4 +184,4 @@ def test_a_time_that_was_wrong_leaves_nobody_without_calls(limit: type[RateLimit
 def _is_refused(limit: RateLimit | WindowLimit) -> bool:
     taken = limit.take("a")
     assert taken is not None
-    return not taken.allowed
+    return not taken.is_allowed

@@ -14,7 +14,7 @@ from reference.control_plane.settings import ControlPlaneSettings
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.registry import LANES, payee_setting
 from reference.rail.settings import RailSettings
-from reference.web.control_plane_link.link import HubSettings
+from reference.web.control_plane_link.link import ControlPlaneSettings as HubSettings
 
 PAGE = Path(__file__).parents[3] / "docs/spec/9-settings.md"
 # A port stands beside its surface; how a socket is handed over is between a launcher and its child.

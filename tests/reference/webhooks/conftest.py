@@ -44,7 +44,7 @@ class Desk:
     secrets: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.clock = WpClock(system=lambda: self.now)
+        self.clock = WpClock(wall_clock=lambda: self.now)
         self.deliveries = Deliveries(self.database)
         self.destinations = Destinations(self.database)
 

@@ -65,7 +65,7 @@ async def main() -> None:
     """Work until killed."""
     database = open_database(sys.argv[1])
     now = float(sys.argv[2])
-    clock, check = WpClock(system=lambda: now), AddressCheck(allow_loopback=True)
+    clock, check = WpClock(wall_clock=lambda: now), AddressCheck(allow_loopback=True)
     async with open_session(ServiceWord(), check) as session:
         sender = Doomed(session, check, clock, ServiceWord(), seconds=5, with_v2=False)
         await Dispatcher(DoomedOutbox(database), sender, Seal(bytes(32)), clock, DEFAULT_SCHEDULE).run()

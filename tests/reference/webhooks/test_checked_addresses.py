@@ -55,27 +55,27 @@ async def no_such_name(host: str, port: int) -> Sequence[str]:
 async def test_a_name_with_an_address_that_is_not_public_is_refused(answers: list[str]) -> None:
     """One of several is enough."""
     with pytest.raises(BadDestination):
-        await AddressCheck(allow_loopback=False, lookup=Names([answers])).url(f"https://{NAME}/")
+        await AddressCheck(allow_loopback=False, lookup=Names([answers])).check_url(f"https://{NAME}/")
 
 
 async def test_a_public_name_passes_with_all_of_its_addresses() -> None:
     """It is asked for at its port, and a literal is not asked for at all."""
     names = Names([["1.1.1.1", "2606:4700:4700::1111"]])
     check = AddressCheck(allow_loopback=False, lookup=names)
-    found = await check.url(f"https://{NAME}:8443/x")
+    found = await check.check_url(f"https://{NAME}:8443/x")
     assert [str(one) for one in found] == ["1.1.1.1", "2606:4700:4700::1111"]
     assert names.asked == [(NAME, 8443)]
-    assert [str(one) for one in await check.url("https://[2606:4700:4700::1111]/")] == ["2606:4700:4700::1111"]
+    assert [str(one) for one in await check.check_url("https://[2606:4700:4700::1111]/")] == ["2606:4700:4700::1111"]
     assert len(names.asked) == 1
 
 
 async def test_a_name_that_nobody_knows_is_refused() -> None:
     """And so is what the system reads as an address in an old spelling, by the address that it stands for."""
     with pytest.raises(BadDestination):
-        await AddressCheck(allow_loopback=False, lookup=no_such_name).url(f"https://{NAME}/")
+        await AddressCheck(allow_loopback=False, lookup=no_such_name).check_url(f"https://{NAME}/")
     for spelling in ("2130706433", "0x7f.1", "127.1", "0177.0.0.1", "localhost"):
         with pytest.raises(BadDestination):
-            await AddressCheck(allow_loopback=False).url(f"https://{spelling}/")
+            await AddressCheck(allow_loopback=False).check_url(f"https://{spelling}/")
 
 
 async def sent(desk: Desk, check: AddressCheck, url: str, trusted: ssl.SSLContext | None = None) -> Outcome:
@@ -92,7 +92,7 @@ async def test_a_name_that_has_moved_to_a_private_address_is_refused_at_the_atte
     names = Names([["1.1.1.1"], ["127.0.0.1"]])
     check = AddressCheck(allow_loopback=False, lookup=names)
     url = f"https://{NAME}:{receiver.port}/"
-    await check.url(url)
+    await check.check_url(url)
     assert await sent(desk, check, url) is Outcome.ADDRESS
     assert not receiver.got
 

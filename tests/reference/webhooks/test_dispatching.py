@@ -273,8 +273,8 @@ async def test_nothing_is_signed_at_a_time_that_is_in_doubt(desk: Desk, receiver
     """A receiver would refuse it for its age: what is due waits, and goes out with the right time."""
     destination = await desk.destination(receiver.url)
     await desk.event()
-    desk.clock = WpClock(system=lambda: START + 86_400.0, steady=lambda: 0.0)
-    desk.clock.witnessed()
+    desk.clock = WpClock(wall_clock=lambda: START + 86_400.0, monotonic=lambda: 0.0)
+    desk.clock.require_witnesses()
     desk.clock.question("no chain confirms it")
     worker = await desk.worker()
     await worker.look()

@@ -105,7 +105,7 @@ async def _granian(opener: Opener, fd: int) -> None:
 
 def _ours(server: str) -> Callable[[Opener, int], None]:
     """Return what serves as the services do."""
-    return lambda opener, fd: serving.run(opener, fd, server)
+    return lambda opener, fd: serving.run_server(opener, fd, server)
 
 
 SERVERS: dict[str, Callable[[Opener, int], None]] = {

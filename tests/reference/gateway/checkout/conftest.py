@@ -39,7 +39,7 @@ class Bench:
     chains: dict[str, ScriptedChain] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.clock = WpClock(system=lambda: self.now)
+        self.clock = WpClock(wall_clock=lambda: self.now)
         self.announcements = LinkAnnouncements()
         self.settling = LinkSettlement(
             self.settings, self.clock, self.database, self.announcements, NetworkRecency({}, 0)

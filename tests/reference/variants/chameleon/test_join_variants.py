@@ -6,25 +6,31 @@ import pytest
 
 from reference.variants.chameleon import join_variants
 from reference.variants.chameleon.shape import Shape
-from reference.web.control_plane_link.link import SERVICES, Entry, HubLink, HubSettings, linked
+from reference.web.control_plane_link.link import (
+    SERVICES,
+    ControlPlaneLink,
+    ControlPlaneSettings,
+    Registration,
+    keep_linked,
+)
 from tests.reference.scripted_hub import ScriptedHub, until
 
 _PULL, _REGISTER = "GET /v1/issuer-pks", f"POST {SERVICES}"
-_ENTRY = Entry("a", "addon", "http://127.0.0.1:9", "Weldproof/1")
+_ENTRY = Registration("a", "addon", "http://127.0.0.1:9", "Weldproof/1")
 
 
 @pytest.fixture
 def undressed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give the link its own methods back after a test."""
     for name in ("_record", "_may_register", "_register", "_pull", "_scheme"):
-        monkeypatch.setattr(HubLink, name, getattr(HubLink, name))
+        monkeypatch.setattr(ControlPlaneLink, name, getattr(ControlPlaneLink, name))
 
 
 async def _joined(hub: ScriptedHub, shape: Shape, *, token: str = "t") -> None:  # noqa: S107 - of a test's hub
     """Join a hub in a look until it was pulled twice, and registered at where there is a token."""
     join_variants.install(shape)
-    link = HubLink(HubSettings(url=hub.url, token=token, poll_seconds=0.01), _ENTRY)
-    async with linked(link):
+    link = ControlPlaneLink(ControlPlaneSettings(url=hub.url, token=token, poll_seconds=0.01), _ENTRY)
+    async with keep_linked(link):
         await until(lambda: hub.count(_PULL) > 1 and (not token or hub.records))
 
 
