@@ -1,7 +1,7 @@
-"""What a check is: one async function that names the requirement rows it decides.
+"""A check: one async function that names the requirement rows that it decides, and its run, a `Case`.
 
-A check reads as: arrange one success, change one thing, expect one refusal. It talks to the target through its `Case`
-only, and says what it found by `Case.expect`; a row that a check names and never judges is inconclusive.
+A check reads as: arrange one success, change one thing, expect one refusal. It sends requests only through its `Case`,
+and judges rows only with `Case.expect` and the methods after it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from conformance.vocabulary.lanes.registry import FACTS
 T = TypeVar("T")
 
 _STARTS_PROGRAM: Final = "the check starts the program that it judges, and ends it"
-# What a check does beside its requests, by the company that it runs in.
+# What a check does in addition to its requests. A request that is sent again without that shows something else, so
+# `weldproof replay` runs such a check as a whole.
 _SIDE_EFFECTS: Final[Mapping[Exclusive, str | None]] = {
     Exclusive.NOTHING: None,
     Exclusive.CLOCK: "the check lets time pass before it",
@@ -42,19 +43,19 @@ class Check:
     """A registered check.
 
     Attributes:
-        id: Name of its function, with the lane in brackets when it runs once a lane (`stray_transfer[LANE]`).
+        id: Name of its function, with the lane in brackets if it runs for each lane (`stray_transfer[LANE]`).
         rows: Requirement ids it decides.
         surface: Surface it talks to.
         lane: The lane it is bound to; `each` before expansion, None when it needs none.
         exclusive: What it disturbs, which decides when it runs.
         fix: What an implementer does about a breach.
-        run: The function.
-        self_contained: Whether it judges programs only that it starts itself: whatever is done to the target, its
-            chains and its clock does not touch it.
-        quick: What `run --quick` makes of it.
-        needs_more: Why no single request shows what it finds, where that does not follow from the others.
-        pays_rail: Whether it pays at nodes of the rail as well, where its surface is another.
-        extra: The extra of the distribution that it needs beside its lane's.
+        function: The function.
+        self_contained: Whether it judges only programs that it starts itself. Nothing that is done to the target, its
+            chains or its clock changes its verdict.
+        quick: How `run --quick` tries it.
+        needs_more: Why no single request shows its finding, if that does not follow from the other attributes.
+        pays_rail: Whether it pays at nodes of the rail although its surface is another.
+        extra: The extra of the distribution that it needs in addition to its lane's.
     """
 
     id: str
@@ -72,7 +73,7 @@ class Check:
 
     @property
     def replay_obstacle(self) -> str | None:
-        """Why no single request, sent once more, shows what it finds; None where one does."""
+        """Why no single repeated request shows the check's finding; None if one does."""
         return self.needs_more or (_STARTS_PROGRAM if self.self_contained else _SIDE_EFFECTS[self.exclusive])
 
     @property
@@ -85,12 +86,10 @@ class Check:
         return replace(self, id=f"{self.id}[{lane}]", lane=lane)
 
     def expand(self, lanes: Iterable[str]) -> tuple[Check, ...]:
-        """Return this check as it runs on lanes: as it is, where it needs none, else for each that it can be made on.
-
-        What is bound to the first lane of a family is made on its further lanes as well.
-        """
+        """Return this check once for each lane on which it can run; a check without a lane is returned as it is."""
         if self.lane is None:
             return (self,)
+        # A check that names the first lane of a family tests rules of the family: it runs on the other lanes, too.
         bound_lanes = (lane for lane in lanes if self.lane in {"each", lane, FACTS[lane].family})
         return tuple(self if lane == self.lane else self.bind_to(lane) for lane in bound_lanes)
 
@@ -118,19 +117,20 @@ def check(
         fix: One or two sentences: what to change when it fails.
         lane: Name of the lane it needs, or `each` to run once for every claimed lane.
         exclusive: What it disturbs. A check that disturbs something runs after those that disturb nothing.
-        self_contained: It judges programs only that it starts itself.
-        quick: What `run --quick` makes of it; by default what its company says (`quick.BY_COMPANY`).
-        needs_more: Why no single request shows what it finds, where its company does not say it: it sends several at
-            once, or what it compares stands in several answers.
-        pays_rail: It pays at nodes of the rail as well, whatever its surface; so they are left alone meanwhile.
-        extra: The extra of the distribution that it needs beside its lane's.
+        self_contained: It judges only programs that it starts itself.
+        quick: How `run --quick` tries it; the default depends on `exclusive` (`quick_policy.BY_COMPANY`).
+        needs_more: Why no single request shows its finding, if `exclusive` does not imply it: for example, the check
+            sends several requests at once, or compares several answers.
+        pays_rail: It pays at nodes of the rail whatever its surface is, so these nodes are not disturbed meanwhile.
+        extra: The extra of the distribution that it needs in addition to its lane's.
 
     Raises:
-        ValueError: An unknown row, no docstring, or a name taken twice: a fault of the suite.
+        ValueError: An unknown row, a missing docstring, or a name that is taken: a fault of the suite.
     """
 
     def register(function: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
         name = str(function.__name__)
+        # At import time, so that a check with a mistyped row cannot be released: no run would ever judge that row.
         unknown = [row for row in rows if row not in load()]
         if unknown or not rows or name in REGISTRY or not inspect.getdoc(function):
             raise ValueError(f"check {name}: unknown rows {unknown}, no rows, no docstring, or registered twice")
@@ -144,26 +144,29 @@ def check(
 
 
 def log_shortened_part(log: EventLog, check: Check, part: str, count: int, of: int) -> None:
-    """Put into the log that a part was tried of what could be: by a quick look, or where a target gets samples."""
+    """Log that a check tried a part only, in a quick run or because a target gets samples."""
     log.add("check.shortened", check=check.id, rows=list(check.rows), what=part, tried=count, of=of)
 
 
 def judge_breach(row: Requirement, *, beyond: str | None = None) -> Verdict:
-    """Return what a breach of `row` counts as.
+    """Return the verdict of a breach of `row`.
 
     Args:
         row: The requirement.
-        beyond: What of the trial the interface leaves open, where it goes beyond the row: then a breach warns.
+        beyond: What the interface leaves open, if the trial goes beyond the row.
     """
+    # A server may not fail for a rule that the interface does not state: such a breach is only a warning.
     return Verdict.FAIL if row.decides and beyond is None else Verdict.WARN
 
 
 @dataclass(slots=True)
 class Case:
-    """One run of one check: its client, its randomness, and the place where it says what it found.
+    """One run of one check: its client, its random numbers, and the methods that judge rows.
 
-    `quick` is the run's seed where the run is a quick look, else None. Where `holds_breaches`, breaches are not in the
-    log before `release`: something may show at the check's end that they decide nothing.
+    Attributes:
+        quick: The run's seed in a quick run, otherwise None.
+        holds_breaches: Whether breaches are logged only at `release`: the end of the check may show that they decide
+            nothing.
     """
 
     check: Check
@@ -172,6 +175,7 @@ class Case:
     log: EventLog
     rng: random.Random
     session: Session
+    # A row that a check names and never judges is inconclusive: the runner compares this set with the check's rows.
     judged_rows: set[str] = field(default_factory=set)
     quick: int | None = None
     holds_breaches: bool = False
@@ -203,21 +207,21 @@ class Case:
         hint: str | None = None,
         beyond: str | None = None,
     ) -> bool:
-        """Judge one row once; a row may be judged many times, and its worst judgement counts.
+        """Judge one row once. A row may be judged many times; its worst judgement counts.
 
         Args:
             row_id: A row the check names.
             holds: Whether the requirement is kept here.
-            expected: What should be, in words.
-            found: What was, short; live values are taken out.
-            exchange: The answer, or the delivery, that shows it.
-            where: Which operation, axis and so on; the lane is added.
-            hint: What to do about it, when it is more exact than the check's `fix`.
-            beyond: What the interface leaves open here, where the trial goes beyond what the row surely says: a breach
-                then warns, whatever the row's level, and the reader is given this reason.
+            expectation: What should be, in words.
+            observation: What was received, in short; secrets are redacted.
+            exchange: The answer or delivery that shows it.
+            where: The operation, axis and so on; the lane is added.
+            hint: What to change, if that is more exact than the check's `fix`.
+            beyond: What the interface leaves open, if the trial goes beyond what the row surely says. A breach is then
+                a warning whatever the row's level, and the report contains this reason.
 
         Returns:
-            `holds`, so that a check can go on only when it makes sense.
+            `holds`, so that a check can stop when the rest makes no sense.
         """
         verdict = Verdict.PASS if holds else judge_breach(self.row(row_id), beyond=beyond)
         if not holds and beyond is not None:
@@ -226,47 +230,45 @@ class Case:
         return holds
 
     def mark_inconclusive(self, row_id: str, reason: str, *, exchange: Recorded | None = None) -> None:
-        """Say that a row could not be decided, and why."""
+        """Record that a row could not be decided, with the reason."""
         self._judge(row_id, Verdict.INCONCLUSIVE, reason, None, exchange, None, None)
 
     def mark_not_applicable(self, row_id: str, reason: str, *, skipped_trial: str | None = None) -> None:
-        """Say that a row does not apply by the operator's profile, and why.
+        """Record that a row does not apply according to the operator's profile, with the reason.
 
         Args:
             row_id: A row the check names.
             reason: Why not.
-            untried: What the check would have tried, and the key that lets it: whatever else is judged of the row, the
-                report says so.
+            skipped_trial: What the check would have tried, and the profile key that enables it. The report prints it
+                whatever else is judged of the row.
         """
         where = None if skipped_trial is None else {NOT_TRIED: skipped_trial}
         self._judge(row_id, Verdict.NOT_APPLICABLE, reason, None, None, where, None)
 
     def mark_documented(self, row_id: str, reason: str) -> None:
-        """Say that nothing this target or its node can be made to do shows the row, and why."""
+        """Record that nothing which this target or its node can be made to do shows the row, with the reason."""
         self._judge(row_id, Verdict.DOCUMENTED, reason, None, None, None, None)
 
     def sample(self, items: Iterable[T], kind: Callable[[T], object] = lambda _: None, *, few: int = 1) -> list[T]:
-        """Return what is to be tried: everything, or in a quick look a few of each kind, drawn from the seed.
-
-        What is left out is in the log, and so in every report.
+        """Return the items to try: all of them, or in a quick run a few of each kind, drawn from the seed.
 
         Args:
             items: What a whole run tries.
-            kind: What makes two of them alike.
-            few: How many of a kind a quick look tries.
+            kind: Returns the kind of an item.
+            few: How many items of a kind a quick run tries.
 
         Raises:
-            ValueError: The check does not say that it tries a sample: a fault of the suite.
+            ValueError: The check does not declare that it tries a sample: a fault of the suite.
         """
         candidates = list(items)
         if self.quick is None:
             return candidates
         if self.check.quick.way != "sample":
-            raise ValueError(f"check {self.check.id} samples without saying so")
+            raise ValueError(f"check {self.check.id} samples, but its `quick` is not a sample")
         alike: dict[object, list[int]] = {}
         for place, item in enumerate(candidates):
             alike.setdefault(kind(item), []).append(place)
-        # Drawn from names alone, so that the sample is the same in whatever order checks run.
+        # Seeded with names only and not with the case's `rng`: the sample is the same in any order of checks.
         rng = random.Random(f"{self.quick}:{self.check.id}:{len(candidates)}")  # noqa: S311 - repeatable on purpose
         sample_places = sorted(
             place for places in alike.values() for place in rng.sample(places, min(few, len(places)))
@@ -276,12 +278,12 @@ class Case:
         return [candidates[place] for place in sample_places]
 
     def draw_part(self, items: Iterable[T], few: int, description: str) -> list[T]:
-        """Return `few` of the items, drawn from the check's randomness; how many in all is told when the check ends.
+        """Return `few` of the items, drawn with the check's random numbers.
 
         Args:
             items: What could be tried.
-            few: How many of them are.
-            what: What they are, and why not all of them, for a reader.
+            few: How many of them are tried.
+            description: What the items are and why only some are tried, for the report.
         """
         candidates = list(items)
         selection = self.rng.sample(candidates, min(few, len(candidates)))
@@ -290,13 +292,13 @@ class Case:
         return selection
 
     def log_parts(self) -> None:
-        """Put into the log what was tried in part only, whatever the kind of run."""
+        """Log the parts that `draw_part` left out, in quick and whole runs."""
         for description, (tried_count, total) in self._parts.items():
             if tried_count < total:
                 log_shortened_part(self.log, self.check, description, tried_count, total)
 
     def note(self, text: str) -> None:
-        """Tell the reader something that judges nothing."""
+        """Log a remark for the reader that judges nothing."""
         self.log.add("note", check=self.check.id, text=self.client.names.redact_cut(text))
 
     def _judge(
@@ -318,6 +320,7 @@ class Case:
             "row": row_id,
             "verdict": verdict.value,
             "expected": redact(expectation),
+            # Redacted before it is cut: a secret that the cut divides would not be recognised.
             "found": None if observation is None else redact(str(observation))[:2000],
             "exchange": None if exchange is None else exchange.n,
             "hint": (hint or self.check.fix) if is_breach else None,
@@ -333,11 +336,12 @@ class Case:
 
     @property
     def has_held_breaches(self) -> bool:
-        """Whether breaches wait for `release`."""
+        """Whether breaches are held until `release`."""
         return bool(self._held_breaches)
 
     def release(self, unless: str | None = None) -> None:
-        """Put the breaches that were held into the log; as inconclusive if something says that they decide nothing."""
+        """Log the held breaches; `unless` is a reason why they decide nothing, which makes them inconclusive."""
+        # Emptied first: `release` in a `finally` may run after an earlier release.
         breaches, self._held_breaches = self._held_breaches, []
         for members in breaches:
             if unless is not None:

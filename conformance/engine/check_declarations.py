@@ -1,9 +1,7 @@
-"""The checks as their source declares them: the decorators `@check(...)` and docstrings, read without an import.
+"""Declarations of the checks, read from their source without an import: decorators `@check(...)` and docstrings.
 
-To import the checks takes a second and the libraries of every chain. A build has none of these libraries, and an
-installation may lack some. The arguments of a decorator are therefore texts, numbers, tuples, and names of such
-constants; a name may come from another module of the suite. What `conformance.engine.quick_policy` and `exclusive` define is
-executed, as they need only the standard library.
+The arguments of a decorator are texts, numbers, tuples, and names of such constants, also from other modules of the
+suite. What `conformance.engine.quick_policy` and `exclusive` define is executed: they need only the standard library.
 """
 
 from __future__ import annotations
@@ -17,20 +15,22 @@ from typing import Any, Final
 
 from conformance.engine import exclusive, quick_policy
 
+# The source is parsed and not imported: the import takes a second and needs the libraries of every chain. A build of
+# the package has none of these libraries, and an installation may lack some.
 CHECKS: Final = "conformance/checks"
 _QUICK: Final = quick_policy.__name__
 _EXCLUSIVE: Final = (exclusive.__name__, exclusive.Exclusive.__name__)
 
 
 class UnreadableArgument(ValueError):
-    """An argument of a check is not a constant; the text says where and which."""
+    """An argument of a check is not a constant; the text names the file and the argument."""
 
 
 def read_declarations(root: Path) -> list[dict[str, Any]]:
     """Return every check below a project's folder by name, with the members of `catalogue.Described`.
 
     Raises:
-        Unreadable: A check has an argument that is no constant.
+        UnreadableArgument: A check has an argument that is not a constant.
     """
     modules = _Modules(root)
     files = sorted((root / CHECKS).rglob("*.py"))
@@ -54,6 +54,7 @@ def _read_file(modules: _Modules, file: str) -> Iterator[dict[str, Any]]:
 def _make_entry(modules: _Modules, file: str, node: ast.AsyncFunctionDef, call: ast.Call) -> dict[str, Any]:
     arguments = {keyword.arg: modules.evaluate(file, keyword.value) for keyword in call.keywords}
     disturbs = arguments.get("exclusive", exclusive.Exclusive.NOTHING)
+    # The same default as in the decorator, which is not executed here.
     policy = arguments.get("quick") or quick_policy.BY_COMPANY[disturbs]
     return {
         "id": node.name,
@@ -61,6 +62,7 @@ def _make_entry(modules: _Modules, file: str, node: ast.AsyncFunctionDef, call: 
         "surface": arguments["surface"],
         "lane": arguments.get("lane"),
         "exclusive": disturbs,
+        # `inspect.getdoc` of an imported check cleans in the same way, so both catalogues are equal.
         "sentence": inspect.cleandoc(ast.get_docstring(node, clean=False) or ""),
         "fix": arguments["fix"],
         "quick": asdict(policy),
@@ -106,10 +108,12 @@ class _Modules:
             case ast.Attribute(ast.Name(name), member) if self.parse(file).imports.get(name) == _EXCLUSIVE:
                 return exclusive.Exclusive[member]
             case ast.Call(ast.Name(name), arguments, []) if self.parse(file).imports.get(name, ("", ""))[0] == _QUICK:
+                # The functions of the quick policy are pure and need only the standard library, so they may run in a
+                # build.
                 function = getattr(quick_policy, self.parse(file).imports[name][1])
                 return function(*(self.evaluate(file, one) for one in arguments))
         raise UnreadableArgument(
-            f"{file}:{node.lineno}: {ast.unparse(node)} is no constant, so `@check` cannot be read"
+            f"{file}:{node.lineno}: {ast.unparse(node)} is not a constant, so `@check` cannot be read"
         )
 
     def _expand_element(self, file: str, node: ast.expr) -> tuple[Any, ...]:
@@ -120,7 +124,7 @@ class _Modules:
         if name in module.constants:
             return self.evaluate(file, module.constants[name])
         if name not in module.imports:
-            raise UnreadableArgument(f"{file}: {name} is no constant of the module, so `@check` cannot be read")
+            raise UnreadableArgument(f"{file}: {name} is not a constant of the module, so `@check` cannot be read")
         source, original = module.imports[name]
         if source == _QUICK:
             return getattr(quick_policy, original)

@@ -1,9 +1,4 @@
-"""Registering the checks of a package, those as well whose lane's extra is not installed.
-
-A check of one lane is written in the words of that lane's own libraries, so its module cannot be imported without them.
-Its name, rows and lane are in the catalogue: a check with these takes its place, which judges nothing and says what to
-install. So every row has its checks whatever is installed, and none passes for want of one.
-"""
+"""Loading of all checks, with placeholders for checks whose lane's extra is not installed."""
 
 from __future__ import annotations
 
@@ -39,11 +34,11 @@ def load_checks() -> tuple[Check, ...]:
 
 @asynccontextmanager
 async def import_meanwhile() -> AsyncIterator[None]:
-    """Import the checks a package at a time while the caller waits for something else, such as its target."""
+    """Import the checks one package at a time while the caller waits for something else, such as its target."""
 
     async def import_packages() -> None:
         for package in CHECK_PACKAGES:
-            # In a thread: a signal must not wait for an import, which takes long on a busy machine.
+            # In a thread: an import takes long on a busy machine, and an interrupt must not wait for it.
             await asyncio.to_thread(import_module, package)
 
     task = asyncio.create_task(import_packages())
@@ -59,10 +54,10 @@ def register_all(package: str, path: Iterable[str]) -> None:
 
     Args:
         package: Its full name.
-        path: Where its modules lie.
+        path: The folders of its modules.
 
     Raises:
-        ModuleNotFoundError: A module needs what is not installed and belongs to no extra.
+        ModuleNotFoundError: A module needs a distribution that is not installed and belongs to no extra.
     """
     for module in walk_packages(path, f"{package}."):
         name = module.name
@@ -72,6 +67,9 @@ def register_all(package: str, path: Iterable[str]) -> None:
             reason = extras.reason(fault)
             if reason is None:
                 raise
+            # The checks of one lane use that lane's SDK, so their module cannot be imported without it. Name, rows
+            # and lane are known from the catalogue. A placeholder with these makes the rows inconclusive: without it
+            # they would have fewer checks, and could pass because a check is missing.
             file = f"{name.replace('.', '/')}.py"
             for description in (entry for entry in load_catalogue() if entry.file == file):
                 REGISTRY[description.id] = _make_placeholder(description, name, reason)
@@ -91,7 +89,7 @@ def _make_placeholder(description: CheckDescription, module: str, reason: str) -
 
 
 def find_missing_extras(checks: Iterable[Check]) -> dict[Check, str]:
-    """Return those of the checks whose lane, or whose own extra, is not installed, each with what to install for it."""
+    """Return the checks whose lane or extra is not installed, with a sentence on what to install."""
     lanes = {name: lane.extra for name, lane in FACTS.items()}
     needed_extras = (
         (check, extra) for check in checks for extra in (lanes.get(check.lane or ""), check.extra) if extra is not None

@@ -1,4 +1,4 @@
-"""Running what is independent inside a check side by side, to the end, whatever becomes of one part."""
+"""Concurrent parts inside one check: every part runs to its end, even if another one fails."""
 
 from __future__ import annotations
 
@@ -15,12 +15,9 @@ T = TypeVar("T")
 async def run_concurrently(parts: Iterable[Awaitable[T]], *, at_once: int = 16) -> list[T]:
     """Run all parts, at most `at_once` at a time, wait for every one, and return their results in order.
 
-    A part that breaks off does not stop the others: what a check sends must not depend on which of its parts was
-    faster, and nothing may run on when the check is over.
-
     Raises:
-        BaseException: The first part's that broke off; a fault of the suite goes before what the target or a chain
-            would not do.
+        BaseException: What the first failing part raised. A fault of the suite has priority over a refusal by the
+            target or a chain.
     """
     room = asyncio.Semaphore(at_once)
 
@@ -30,12 +27,16 @@ async def run_concurrently(parts: Iterable[Awaitable[T]], *, at_once: int = 16) 
 
     awaitables = list(parts)
     try:
+        # No task group: it would cancel the other parts. What a check sends must not depend on which part was faster,
+        # and no part may continue after the check's end.
         results = await asyncio.gather(*map(wait_for_room, awaitables), return_exceptions=True)
     finally:
-        for part in awaitables:  # one that an interrupt ended before it began would be warned about
+        # An interrupt may end the group before a part began. Python warns about a coroutine that is never awaited.
+        for part in awaitables:
             if asyncio.iscoroutine(part):
                 part.close()
     faults = [result for result in results if isinstance(result, BaseException)]
     if faults:
+        # A fault of the suite explains more than an unreachable target, which may only be its consequence.
         raise min(faults, key=lambda fault: isinstance(fault, Inconclusive | Unreachable | JsonFault))
     return [result for result in results if not isinstance(result, BaseException)]

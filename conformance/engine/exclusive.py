@@ -6,19 +6,19 @@ from enum import StrEnum
 
 
 class Exclusive(StrEnum):
-    """What a check disturbs, which decides when it runs and beside which other checks."""
+    """What a check disturbs, which decides when it runs and together with which other checks."""
 
     NOTHING = "nothing"
-    """It runs beside any other check that disturbs nothing."""
+    """It runs together with any other check that disturbs nothing."""
     CLOCK = "clock"
-    """It moves the clock, so it runs only beside others that wait for the same moment."""
+    """It moves the clock, so it runs only together with others that wait for the same moment."""
     CHAIN = "chain"
-    """It disturbs its lane's chain, so it runs only beside checks of other lanes."""
+    """It disturbs its lane's chain, so it runs only together with checks of other lanes."""
     SURFACE = "surface"
-    """It disturbs its surface, so it runs only beside checks of other surfaces."""
+    """It disturbs its surface, so it runs only together with checks of other surfaces."""
     LIMITS = "limits"
-    """It exhausts a rate limit, so it runs alone, unless the profile names a service of its own for that."""
+    """It exhausts a rate limit, so it runs alone, unless the profile names a separate service for that."""
     RESTART = "restart"
-    """It starts a service again, so it runs alone, before a clock is moved, which real nodes do not follow."""
+    """It restarts a service, so it runs alone, before the clock is moved, which real nodes do not follow."""
     CHAIN_AND_CLOCK = "chain and clock"
     """It disturbs a chain and moves the clock meanwhile, so it runs alone, after all others."""

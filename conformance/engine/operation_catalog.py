@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.discovery.rail import Operation, discover
 from conformance.discovery.body_probe import probe_body
+from conformance.discovery.rail import Operation, discover
 from conformance.http.client import Client, JsonFault, Unreachable
 from conformance.outcome import Inconclusive
 from conformance.target import Profile

@@ -1,4 +1,4 @@
-"""Funded payers of a run: one a lane and node, opened at first use."""
+"""Funded payers of a run: one for each lane and node, opened at first use."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Payers:
     """The payers of one target.
 
     Attributes:
-        opened: The payers opened so far, by lane; those on the gateway's nodes by `gateway LANE`.
-        checkouts: What pays the checkout links of a lane, as far as it was opened.
+        open_payers: The payers opened so far, by lane; those on the gateway's nodes by `gateway LANE`.
+        checkout_payers: The payers of checkout links opened so far, by lane.
     """
 
     def __init__(self, profile: Profile, names: Names, wallet: Wallet, stale_chains: StaleChains) -> None:
@@ -26,6 +26,8 @@ class Payers:
         self._names = names
         self._wallet = wallet
         self._stale_chains = stale_chains
+        # Checks that start together ask for the same payer. Without the lock, each would fund an account from the
+        # operator's money.
         self._lock = asyncio.Lock()
         self.open_payers: dict[str, Payer] = {}
         self.checkout_payers: dict[str, CheckoutPayer] = {}
@@ -39,7 +41,7 @@ class Payers:
         """Return the funded payer of a lane, opening it at first use.
 
         Raises:
-            Inconclusive: The profile says no way to reach the lane's node or to fund a payer, or its chain trails.
+            Inconclusive: The profile has no way to reach the lane's node or to fund a payer, or its chain is stale.
         """
         await self._refuse_stale_chain(self._profile.chains, lane)
         async with self._lock:
@@ -51,7 +53,7 @@ class Payers:
         """Return the funded payer of a lane on the node that checkout payments are made on, opening it at first use.
 
         Raises:
-            Inconclusive: The profile says no way to reach that node or to fund a payer, or its chain trails.
+            Inconclusive: The profile has no way to reach that node or to fund a payer, or its chain is stale.
         """
         await self._refuse_stale_chain(self._profile.gateway_chains, lane)
         place = f"gateway {lane}"
@@ -66,10 +68,10 @@ class Payers:
             await self._stale_chains.refuse(chain)
 
     async def for_checkout(self, lane: str) -> CheckoutPayer:
-        """Return what pays a lane's checkout links, from the account of `for_gateway`.
+        """Return the payer of a lane's checkout links, with the account of `for_gateway`.
 
         Raises:
-            Inconclusive: The profile says no way to reach that node or to fund a payer.
+            Inconclusive: The profile has no way to reach that node or to fund a payer.
         """
         if lane not in self.checkout_payers:
             self.checkout_payers[lane] = checkout_payer(await self.for_gateway(lane))

@@ -1,8 +1,7 @@
-"""What `weldproof run --quick` makes of a check: data that stands beside the check, and is shown by `explain`.
+"""How `weldproof run --quick` tries a check: data in the check's decorator, which `explain` prints.
 
-A quick look tries a check that runs on every claimed lane on one of them, drawn from the seed. Beyond that a check says
-for itself what becomes of it: it is tried whole, on a sample of what it tries otherwise, as one of several that are
-alike, or not at all. What disturbs the others, and so waits until they are done, is left out unless it says otherwise.
+A quick run tries a check of every lane on one lane, drawn from the seed. A check also declares whether it is tried
+whole, on a sample, as one of several similar checks, or not at all.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ FUZZ_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Quick:
-    """What becomes of a check.
+    """How a quick run tries a check.
 
     Attributes:
         way: `whole`, `sample`, `one of several` or `left out`.
-        words: What is sampled, the name of what several checks try alike, or why it is left out; empty when whole.
+        words: What is sampled, the subject that several checks share, or why the check is left out; empty when whole.
     """
 
     way: Literal["whole", "sample", "one of several", "left out"]
@@ -34,24 +33,25 @@ WHOLE: Final = Quick("whole")
 
 
 def sample(subject: str) -> Quick:
-    """Return that a check tries a part of `subject`, by `Case.sample`."""
+    """Return the policy of a check that tries a part of `subject`, by `Case.sample`."""
     return Quick("sample", subject)
 
 
 def one_of_several(subject: str) -> Quick:
-    """Return that of all checks that try `subject` one is tried, drawn from the seed."""
+    """Return the policy that tries one of all checks of `subject`, drawn from the seed."""
     return Quick("one of several", subject)
 
 
 def left_out(reason: str) -> Quick:
-    """Return that a check is not tried, and why."""
+    """Return the policy of a check that is not tried, with the reason."""
     return Quick("left out", reason)
 
 
-OWN_PROCESSES: Final = left_out("starts programs of its own, which takes seconds")
+OWN_PROCESSES: Final = left_out("starts separate programs, which takes seconds")
 COMPANION: Final = left_out("needs a service that our own stack starts for it alone")
 WAITS: Final = left_out("waits for what takes seconds to come, or to stay away")
-# What becomes of a check that says nothing, by what it disturbs.
+# The policy of a check that declares none. A check that disturbs others waits until they have ended, and a quick run
+# has no time for a second phase.
 BY_COMPANY: Final[Mapping[Exclusive, Quick]] = {
     Exclusive.NOTHING: WHOLE,
     Exclusive.CLOCK: left_out("moves the clock, so it would run alone after all others"),

@@ -1,4 +1,4 @@
-"""Which checks a quick look tries, which it leaves out and why, and on which lane: drawn from the seed alone."""
+"""Selection of the checks of a quick run, and of the lane of each, drawn from the seed alone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from conformance.engine.check import Check
 
 @dataclass(frozen=True, slots=True)
 class QuickSelection:
-    """What a quick look makes of the checks of a run.
+    """The checks that a quick run tries, and those that it leaves out.
 
     Attributes:
-        tried: The checks that run.
-        left_out: Check to the reason why it does not.
-        lanes: Check that runs on one lane to the number of lanes that a whole run tries it on.
+        checks: The checks that run.
+        left_out: The reason for each check that does not run.
+        lanes: For a check that runs on one lane only, the number of lanes on which a whole run tries it.
     """
 
     checks: tuple[Check, ...]
@@ -25,7 +25,7 @@ class QuickSelection:
 
 
 def select_quick_checks(checks: Iterable[Check], seed: int) -> QuickSelection:
-    """Return what a quick look makes of `checks`, which are expanded by lane."""
+    """Select from `checks`, which are expanded by lane."""
     by_name: dict[str, list[Check]] = {}
     for check in checks:
         by_name.setdefault(check.id.partition("[")[0], []).append(check)
@@ -44,6 +44,8 @@ def select_quick_checks(checks: Iterable[Check], seed: int) -> QuickSelection:
         elif quick.way == "one of several" and choices[quick.words] != name:
             left_out |= dict.fromkeys(variants, f"of {quick.words} {choices[quick.words]} is tried")
         else:
+            # Sorted by id, so that the choice depends on the seed and not on the order in which checks were
+            # registered.
             check = _make_random(seed, name).choice(sorted(variants, key=lambda check: check.id))
             selection.append(check)
             if len(variants) > 1:
@@ -52,4 +54,5 @@ def select_quick_checks(checks: Iterable[Check], seed: int) -> QuickSelection:
 
 
 def _make_random(seed: int, name: str) -> random.Random:
+    # One generator for each name: a check that is added or removed does not change what the seed draws for others.
     return random.Random(f"{seed}:{name}")  # noqa: S311 - a choice that can be repeated, not a secret

@@ -1,4 +1,4 @@
-"""The runner: which checks run, in what company, and what their judgements make of each row."""
+"""Runner of a plan: executes its checks, and decides each row by the judgements of these checks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ from conformance.processes.other_runs import alone_with, claimed
 from conformance.target import ExpectedFailure, Profile, receipts_only
 from conformance.vocabulary.lanes.families import decided_on
 
-# How long an interrupted run waits for the clean-up of its checks, and again of its session.
+# How long an interrupted run waits for the clean-up of its checks, and again for that of its session: the operator gets
+# the prompt back after at most twice this time.
 _CLEAN_UP_SECONDS = 1.2
 _INTERRUPTED_REASON = "the run was interrupted"
 _UNJUDGED_REASON = (
@@ -49,20 +50,21 @@ _DISTURBANCE_REASON = "each disturbs what the other judges, so repeat this one a
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one run is to do.
+    """The plan of one run.
 
     Attributes:
         rows: Selected rows, in ledger order.
-        checks: Checks that decide at least one of them, expanded by lane.
+        checks: Checks that decide at least one of these rows, expanded by lane.
         seed: Seed of everything random.
-        workers: Checks at the same time.
+        workers: How many checks run at the same time.
         fail_fast: Stop after the first row that fails.
         strict: A warning fails the run.
-        expected: Known breaches.
+        expected_failures: Known breaches.
         lanes: Only these lanes, when given.
-        quick: What a quick look makes of the checks, where the run is one; None in a whole run.
-        apart: Micro-units that are added to the amounts of links, of which another run of the seed left some unpaid.
-        today: The day on which expected failures are held against their expiry.
+        quick: The selection of a quick run; None in a whole run.
+        amount_offset: Micro-units that are added to the amounts of links. Another run with the seed may have left links
+            with these amounts unpaid.
+        today: The day that is compared with the expiry of expected failures.
     """
 
     rows: tuple[Requirement, ...]
@@ -79,7 +81,7 @@ class Plan:
 
 
 def select_checks(rows: Iterable[Requirement], profile: Profile, lanes: Sequence[str] = ()) -> tuple[Check, ...]:
-    """Return the checks that decide one of `rows` on what the profile claims, one for each lane where they need one.
+    """Return the checks that decide one of `rows` on the claimed surfaces, once for each lane if they need one.
 
     Args:
         rows: The selected rows.
@@ -103,7 +105,7 @@ def select_checks(rows: Iterable[Requirement], profile: Profile, lanes: Sequence
 
 
 def explain_absence(row: Requirement, profile: Profile, lanes: Sequence[str] = ()) -> str | None:
-    """Return why `row` does not apply to what the profile claims, or None when it does."""
+    """Return why `row` does not apply to the claims of the profile; None if it applies."""
     if not profile.claims_surface(row.surface):
         return f"the profile does not claim the surface {row.surface}"
     for surface in (*row.surfaces, *(("webhooks",) if "W" in row.needs else ())):
@@ -124,17 +126,17 @@ def explain_absence(row: Requirement, profile: Profile, lanes: Sequence[str] = (
 
 
 class PostRunStep(Protocol):
-    """What a run does once its checks are done, while its target can still be called; it judges no row."""
+    """A step after the checks of a run, while its target can still be called. It judges no row."""
 
     async def __call__(self, session: Session, client: Client, log: EventLog, *, is_stopped: bool) -> None:
-        """Do it; `is_stopped` says that the run stopped at a breach."""
+        """Perform the step; `is_stopped` reports that the run stopped at a breach."""
 
 
 class Run:
-    """One run of a plan against a target, into an event log.
+    """One run of a plan against a target, recorded in an event log.
 
-    `not_yours` is what of the suite's own is judged where nothing of the operator's is, and `permit` refuses what must
-    not be sent.
+    `not_yours` names the part of the suite that is judged if no part of the operator's system is. `permit` refuses
+    requests that must not be sent.
     """
 
     def __init__(
@@ -170,6 +172,8 @@ class Run:
         for check, reason in self._without_extra.items():
             for row_id in check.rows:
                 self._judge(check, row_id, Verdict.INCONCLUSIVE, reason)
+        # Two runs against one address only disturb each other, which a note says. Two runs with one clock file or
+        # funding account make payments fail: the second one waits for the first.
         with claimed(self.profile.addresses) as taken:
             if taken:
                 self.log.add(
@@ -185,11 +189,11 @@ class Run:
                 return await self._execute_alone()
 
     def _log_waiting(self, busy: Sequence[str]) -> None:
-        """Say that another run has to end first."""
+        """Log that another run has to end first."""
         self.log.add("run.waiting", shared=list(busy))
 
     def _leave_undecided(self, busy: Sequence[str]) -> None:
-        """Judge no row, since another run moves the time or sends the money that this one's payments need."""
+        """Leave every row inconclusive: another run moves the time or spends the money that this run needs."""
         reason = f"another run uses {', '.join(busy)}: {_OTHER_RUN_ADVICE}"
         for check in self._runnable_checks:
             for row_id in check.rows:
@@ -214,7 +218,7 @@ class Run:
                 work.result()
             except asyncio.CancelledError:
                 self._interrupted = True
-                # What checks do to leave nothing behind comes to its end, or is left to whoever ends this process.
+                # Checks delete what they created, but only within this bound: the operator wants the run to end.
                 work.cancel()
                 await finish_within(_CLEAN_UP_SECONDS, work)
             finally:
@@ -226,7 +230,7 @@ class Run:
         return self._close()
 
     async def _work(self, transport: HttpTransport, session: Session) -> None:
-        """Run the checks: most side by side, those that disturb others after them, and what follows the checks."""
+        """Run the checks in the order of the schedule, then the steps after them."""
         await session.open()
         if any(
             "W" in row.needs and explain_absence(row, self.profile, self.plan.lanes) is None for row in self.plan.rows
@@ -238,7 +242,7 @@ class Run:
             await step(session, self._client(transport, name), self.log, is_stopped=self._stop.is_set())
 
     async def execute_whole(self) -> None:
-        """Run every check and judge every row, for somebody who can do nothing with a part.
+        """Run every check and judge every row, for a caller that cannot use a part of the result.
 
         Raises:
             asyncio.CancelledError: The run was interrupted.
@@ -274,7 +278,7 @@ class Run:
         )
 
     def _shorten(self) -> None:
-        """Put into the log what a quick look leaves out before anything is tried."""
+        """Log what a quick run leaves out, before the first check."""
         if self.plan.quick is None:
             return
         for check, reason in self.plan.quick.left_out.items():
@@ -287,9 +291,12 @@ class Run:
         if self._stop.is_set():
             return
         client = self._client(transport, check.id)
+        # Seeded with the check's name, so that a check draws the same values whatever runs before it or at the same
+        # time. A replay of one check repeats the requests of the whole run.
         rng = OwnRandom(f"{self.plan.seed}:{check.id}")
         case = Case(check, self.profile, client, self.log, rng, session)
         case.quick = None if self.plan.quick is None else self.plan.seed
+        # Whether a chain was stale is known at the end only, and a breach in the log cannot be taken back.
         case.holds_breaches = True
         self.log.add("check.started", check=check.id, rows=list(check.rows))
         start, since = time.perf_counter(), time.monotonic()
@@ -307,7 +314,8 @@ class Run:
             outcome, error = "cancelled", _INTERRUPTED_REASON
             raise
         except Exception as fault:
-            if self._interrupted:  # what the check had started may have ended before it
+            if self._interrupted:
+                # A program that the check started may end before the check: its end is then no fault of the suite.
                 outcome, error = "cancelled", _INTERRUPTED_REASON
                 raise asyncio.CancelledError from fault
             outcome, error = self._fault(check, fault)
@@ -316,7 +324,7 @@ class Run:
             self._finish(case, outcome, self._sentence(error, stale_reason), start)
 
     async def _release(self, case: Case, since: float, *, is_undecided: bool) -> str | None:
-        """Judge what a check found broken: it decides nothing if a chain trailed that the check depends on.
+        """Log the held breaches of a check; they decide nothing if a chain that the check depends on was stale.
 
         Args:
             case: The check's run.
@@ -324,7 +332,7 @@ class Run:
             is_undecided: Whether the check could not be decided, so that the chain may be the reason.
 
         Returns:
-            Why its findings decide nothing, None if they decide.
+            Why its findings decide nothing; None if they decide.
         """
         reason = None
         try:
@@ -341,14 +349,14 @@ class Run:
         return self.names.redact_cut(error if reason is None or reason in error else f"{error}; {reason}")
 
     def _fault(self, check: Check, fault: Exception) -> tuple[str, str]:
-        """Keep where a check broke, and return how it ended, with its fault in a line."""
+        """Log the traceback of a fault in a check; return the outcome and the fault in one line."""
         self.log.add("note", check=check.id, text=self.names.redact(traceback.format_exc()))
         return "fault", "".join(traceback.format_exception_only(fault)).strip()
 
     def _finish(self, case: Case, outcome: str, error: str | None, start: float) -> None:
         fallback = {"lacking": Verdict.DOCUMENTED, "fault": Verdict.ERROR}.get(outcome, Verdict.INCONCLUSIVE)
         for row_id in case.check.rows:
-            # What was judged before the check broke off is not the whole check: it cannot stand as a pass.
+            # Judgements before the check broke off are not the whole check, so this row cannot pass.
             if outcome != "done" or row_id not in case.judged_rows:
                 self._judge(case.check, row_id, fallback, error or _UNJUDGED_REASON)
         case.log_parts()
@@ -360,7 +368,7 @@ class Run:
             self._stop.set()
 
     def _judge(self, check: Check, row_id: str, verdict: Verdict, reason: str) -> None:
-        """Judge a row of a check that says nothing of it itself."""
+        """Log a judgement of a row that its check did not judge."""
         self.log.add(
             "judgement",
             check=check.id,
@@ -384,7 +392,7 @@ class Run:
         judgements: dict[str, list[Event]] = defaultdict(list)
         lacking_checks = {event["check"] for event in self.log.of("check.finished") if event["outcome"] == "lacking"}
         for event in self.log.of("judgement"):
-            # Part of a check is no pass, even where the rest cannot be shown on this node.
+            # A part of a check is not a pass, even if this node cannot show the rest.
             if event["check"] not in lacking_checks or event["verdict"] != Verdict.PASS:
                 judgements[event["row"]].append(event)
         for row in self.plan.rows:
@@ -417,11 +425,13 @@ class Run:
         return verdict, expected
 
     def _is_outside_run(self, row: Requirement, verdict: Verdict) -> bool:
-        """Return whether a row was not looked at for a reason of this run's: its lanes, or what its nodes can show."""
+        """Return whether this run is the reason for no verdict: its selected lanes, or the abilities of its nodes."""
         is_left_out = (
             explain_absence(row, self.profile) is None
             and explain_absence(row, self.profile, self.plan.lanes) is not None
         )
+        # The operator's list covers all lanes and nodes: an entry is not stale because this run did not try its row.
+        # The operator's list covers all lanes and nodes: an entry is not stale because this run did not try its row.
         return is_left_out or (verdict is Verdict.DOCUMENTED and row.documented is None)
 
     def _decide_verdict(self, row: Requirement, judgements: Sequence[Event]) -> tuple[Verdict, str | None]:
@@ -440,16 +450,17 @@ class Run:
 
 
 async def finish_within(seconds: float, task: asyncio.Task[None]) -> None:
-    """Wait some seconds for a task's end, then cancel it; how it ends is nobody's affair any more."""
+    """Wait some seconds for a task to end, then cancel it; its result is ignored."""
     finished_tasks, _ = await asyncio.wait([task], timeout=seconds)
     if not finished_tasks:
         task.cancel()
+    # Retrieving the exception keeps asyncio from printing it when the task is collected.
     elif not task.cancelled():
         task.exception()
 
 
 def _explain_gaps(judgements: Sequence[Event]) -> str | None:
-    """Return why a row that passes was not looked at by all of its checks, None when it was."""
+    """Return why some checks did not judge a row that passes; None if all of them did."""
     not_whole = {Verdict.DOCUMENTED, Verdict.LEFT_OUT}
     reasons = {(event["check"], event["expected"]) for event in judgements if event["verdict"] in not_whole}
     return "; ".join(f"{check}: {reason}" for check, reason in sorted(reasons)) or None

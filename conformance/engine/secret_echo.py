@@ -1,4 +1,4 @@
-"""X-ROB-02 for every exchange of a run: no answer, whichever check asked for it, repeats the secret of its request."""
+"""X-ROB-02, judged on every exchange of a run: an answer does not repeat the secret of its request."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ FIX: Final = (
 
 
 def make_echo_listener(log: EventLog, check: str) -> Heard:
-    """Return what judges the echoes that the client of one check hears, each kind of them once."""
+    """Return a listener that judges echoes in the answers of one check, each kind of echo once."""
     reports: set[tuple[Echo, int]] = set()
 
     def report_echo(answer: Answer, echo: Echo) -> None:
+        # A check sends hundreds of requests; one echo would otherwise fill the report with equal findings.
         if (echo, answer.status) in reports:
             return
         reports.add((echo, answer.status))

@@ -1,9 +1,4 @@
-"""Chains whose newest block is old: what depends on block times cannot be decided there.
-
-A target compares a block's time with its clock: a payment in a block that is too old is refused, and a careful target
-does not offer a lane whose chain trails. Neither is a breach. An idle node that makes blocks only for transactions may
-trail, if it gives the next block a time near that of the block before. So does any chain that stands still.
-"""
+"""Stale chains, whose newest block is old: rules that depend on block times cannot be decided there."""
 
 from __future__ import annotations
 
@@ -19,15 +14,19 @@ from conformance.outcome import Inconclusive
 from conformance.target import Chain, Profile
 
 # The tolerance between a block's time and a challenge's (5.5). Ordinary chains make a block every few seconds.
+# A target compares a block's time with its clock. It refuses a payment in a block that is too old, and a careful
+# target does not offer a lane whose chain is stale: neither is a breach. A chain becomes stale if it stands still, or
+# if an idle node makes blocks only for transactions and gives the next block a time near that of the block before.
+#
 STALE_SECONDS: Final = 60
 _ANSWER_SECONDS: Final = 5.0
 _NOTICED_SECONDS: Final = 30.0
-# What is paid on a chain, or says where it can be paid; checks of other surfaces do not depend on one.
+# Surfaces that are paid on a chain or list where to pay; checks of other surfaces do not depend on a chain.
 _CHAIN_SURFACES: Final = frozenset({"rail", "gateway", "webhooks"})
 
 
 class StaleChains:
-    """What is known of the chains of one profile; each is asked at most every few seconds."""
+    """Whether the chains of one profile are stale; each node is asked at most every few seconds."""
 
     def __init__(self, profile: Profile, names: Names) -> None:
         self._profile = profile
@@ -42,16 +41,16 @@ class StaleChains:
             await node.close()
 
     async def refuse(self, chain: Chain) -> None:
-        """Refuse to pay on a chain that trails.
+        """Refuse to pay on a stale chain.
 
         Raises:
-            Inconclusive: It does.
+            Inconclusive: The chain is stale.
         """
         if (reason := await self.find_reason(chain)) is not None:
             raise Inconclusive(reason)
 
     async def find_reason(self, chain: Chain) -> str | None:
-        """Return why nothing can be decided on a chain now; None where it is current or its node cannot be asked."""
+        """Return why a chain is too old to decide anything; None if it is current or its node cannot be asked."""
         place = chain.model_dump_json()
         answer = self._last_answers.get(place)
         if answer is not None and time.monotonic() - answer[0] < _ANSWER_SECONDS:
@@ -61,7 +60,8 @@ class StaleChains:
             if node is None:
                 node = self._nodes.setdefault(place, node_of(chain, self._profile.budgets, self._names))
             age = time.time() - await node.next_block_time()
-        except (Inconclusive, ImportError):  # without the extra of the lane nothing is paid there
+        except (Inconclusive, ImportError):
+            # An ImportError means that the lane's extra is not installed: no check pays there, so nothing is at stake.
             return None
         reason = _explain_age(chain.lane, age) if age > STALE_SECONDS else None
         self._last_answers[place] = time.monotonic(), reason
@@ -70,18 +70,19 @@ class StaleChains:
         return reason
 
     async def find_reason_for(self, surface: str, lane: str | None, since: float) -> str | None:
-        """Return why a breach that a check of a surface found shows nothing; None if no chain of it trailed.
+        """Return why a breach found by a check of a surface decides nothing; None if none of its chains was stale.
 
         Args:
             surface: The surface.
-            lane: The lane that the check is bound to; None for a check that depends on every claimed lane.
-            since: When the check began, in monotonic seconds. A chain that has become current meanwhile may have
-                trailed for the check, and targets notice that it is current only after a while.
+            lane: The lane of the check; None for a check that depends on every claimed lane.
+            since: When the check began, in monotonic seconds.
         """
         for chain in self._chains_of(surface, lane):
             if (reason := await self.find_reason(chain)) is not None:
                 return reason
             stale_at, reason = self._last_stale.get(chain.model_dump_json(), (-math.inf, ""))
+            # The chain is current now, but may have been stale when the check used it. Targets notice a current chain
+            # only after a while, so the time before the check's beginning counts, too.
             if stale_at > since - _NOTICED_SECONDS:
                 return reason
         return None

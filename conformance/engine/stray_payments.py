@@ -1,4 +1,4 @@
-"""Transactions that checks make and that pay no link: an event that tells of one is its own check's to judge."""
+"""Transactions of checks that pay no link: only the check that made one judges an event about it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ class StrayPayments:
 
     @contextmanager
     def collect_for(self, check: str) -> Iterator[set[str]]:
-        """Let a check make some, and take their ids at the end: an event may tell of one before its id is known."""
+        """Collect the ids of the stray payments that a check makes inside the context."""
         tx_ids: set[str] = set()
+        # Before the payment: an event about a transaction may arrive before its id is known here.
         self._active_makers[check] += 1
         try:
             yield tx_ids
@@ -26,9 +27,9 @@ class StrayPayments:
             self._makers |= dict.fromkeys(tx_ids, check)
 
     def list_of_others(self, check: str) -> list[str]:
-        """Return the ids of those that other checks made."""
+        """Return the ids of the stray payments of other checks."""
         return [tx_id for tx_id, maker in self._makers.items() if maker != check]
 
     def may_come_from_others(self, check: str) -> bool:
-        """Return whether another check is about to make one."""
+        """Return whether another check is making stray payments now."""
         return any(count for maker, count in self._active_makers.items() if maker != check)

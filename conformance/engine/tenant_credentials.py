@@ -1,4 +1,4 @@
-"""Credentials of the target's tenants: read from the profile, and hidden in the log."""
+"""Credentials of the target's tenants: read from the profile, and redacted in the log."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from conformance.target import Profile, Tenant
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A tenant of the gateway with its key in hand.
+    """The credentials of a tenant of the gateway.
 
     Attributes:
         name: Its name in the profile.
         id: The tenant id.
-        key: The API key; the log has its name only.
-        networks: Network keys that its links can be made for, the usual one first; empty when the profile tells none.
+        key: The API key; the log contains its name only.
+        networks: Network keys of its links, the usual one first; empty if the profile lists none.
         payout: Payout address by network key, in the tenant's order.
     """
 
@@ -66,11 +66,11 @@ class Tenants:
         return credentials[name]
 
     def headers(self) -> dict[str, str]:
-        """Return a tenant's header fields for calls that may or may not need them, none where there is no tenant."""
+        """Return the header fields of any tenant, for calls that may not need them; empty without a tenant."""
         return next((one.headers for one in self._credentials.values()), {})
 
     def find_first_on(self, network: str) -> Credentials:
-        """Return the first tenant that is paid on a network.
+        """Return the first tenant with a payout address on a network.
 
         Raises:
             Inconclusive: The profile has none.
@@ -78,7 +78,7 @@ class Tenants:
         return self.find_all_on(network)[0]
 
     def find_all_on(self, network: str) -> Sequence[Credentials]:
-        """Return the tenants that are paid on a network, in the profile's order; one at least.
+        """Return the tenants with a payout address on a network, in the profile's order; at least one.
 
         Raises:
             Inconclusive: The profile has none.
@@ -93,9 +93,10 @@ class Tenants:
         )
 
     def _of(self, name: str, tenant: Tenant, prefix: str = "", like: Credentials | None = None) -> Credentials:
-        """Return a tenant's credentials; what the profile says of no networks of it are those of the tenant `like`."""
+        """Return a tenant's credentials; networks that the profile does not list are those of the tenant `like`."""
         key = tenant.key.read()
         prefix = self._prefix + prefix
+        # Before the first request, so that no line of the log can contain the key.
         self._names.secret(key, f"{prefix}TENANT_{name.upper()}_KEY")
         self._names.name(tenant.id, f"{prefix}TENANT_{name.upper()}_ID")
         own = tenant.networks or tuple(tenant.payout)
@@ -104,7 +105,7 @@ class Tenants:
 
 
 def list_variables(profile: Profile) -> list[str]:
-    """Return the names of what the operator gave, which stand in the log in its place, in alphabetical order."""
+    """Return the names that replace the operator's secrets and ids in the log, in alphabetical order."""
     of_tenants = [f"TENANT_{name.upper()}_{part}" for name in profile.tenants for part in ("ID", "KEY")]
     secrets_by_name = {"ADMIN_KEY": profile.gateway.admin_key, "ADMIN_TOKEN": profile.hub.token}
     if "gateway" in profile.limited:

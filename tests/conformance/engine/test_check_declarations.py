@@ -58,5 +58,5 @@ def test_a_check_that_says_nothing_of_quick_looks_follows_its_company(tmp_path: 
 @pytest.mark.parametrize("rows", ['*(f"X-A-{n}" for n in (1, 2))', "_UNKNOWN", "_BOTH[0]"])
 def test_what_must_be_computed_is_refused(tmp_path: Path, rows: str) -> None:
     """The error names the file and the expression."""
-    with pytest.raises(UnreadableArgument, match=r"rail/one\.py.*no constant"):
+    with pytest.raises(UnreadableArgument, match=r"rail/one\.py.*not a constant"):
         read(tmp_path, f'@check({rows}, surface="rail", fix=_FIX)')

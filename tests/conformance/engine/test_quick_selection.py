@@ -105,7 +105,7 @@ def test_a_whole_run_samples_nothing() -> None:
 
 def test_who_samples_without_saying_so_is_at_fault() -> None:
     """What `explain` shows is what is done."""
-    with pytest.raises(ValueError, match="without saying so"):
+    with pytest.raises(ValueError, match="is not a sample"):
         case(check("silent"), EventLog(), 5).sample(range(3))
 
 
