@@ -47,7 +47,7 @@ async def serve_until_stopped(
     miner, stop_signal = asyncio.create_task(block_maker), asyncio.create_task(stop.wait())
     async with AsyncExitStack() as exits:
         for app, listener in apps:
-            await exits.enter_async_context(http_server.serving(app, listener))
+            await exits.enter_async_context(http_server.serve(app, listener))
         # What is there now stays until the end: the collector need never look at it.
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)

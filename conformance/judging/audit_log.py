@@ -46,7 +46,7 @@ async def judge_links(case: Case, hub: Hub, log: Entries) -> None:
         expected, hint = "every entry linked to the one before it", binding_hints.of_chain(is_bound=True)
         case.expect("CP-AUDIT-04", found is None, expected, found or "all are", hint=hint)
         return
-    if audit_chain.find_links(log) or audit_chain.find_links(inner := [documents.flat(entry) for entry in log]):
+    if audit_chain.find_links(log) or audit_chain.find_links(inner := [documents.flatten_entry(entry) for entry in log]):
         case.expect("CP-AUDIT-04", True, "every entry linked to the one before it", "all are")
         return
     if not audit_chain.chain_values(inner):

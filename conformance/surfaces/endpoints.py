@@ -1,4 +1,4 @@
-"""Every operation of the claimed surfaces that is known: by the interface, by the profile, by what is published."""
+"""All known operations of the claimed surfaces: from the interface, the profile and published documents."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _ANY_KEY = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One operation with what a call of it needs.
+    """One operation with everything that a call of it needs.
 
     Attributes:
-        surface: Surface it belongs to.
+        surface: The surface that has it.
         base: The surface's address, without a slash at its end.
         method: HTTP method.
         path: Path below the address.
-        template: The path for a reader, with `{token}` and the like for live values.
-        body: A body that it understands, or None when it takes none.
+        template: The path for a reader, with placeholders such as `{token}` for live values.
+        body: A body that it understands, or None if it takes no body.
         headers: Credentials.
-        answers_json: Whether its answers are JSON, as far as anybody says.
-        stated: Whether the interface names it, or the profile; otherwise a document of the target does.
+        answers_json: Whether its answers are JSON, by the interface or its document.
+        is_stated: Whether the interface or the profile names it; if not, a document of the target does.
     """
 
     surface: str
@@ -64,9 +64,9 @@ class Endpoint:
 
 
 async def list_endpoints(case: Case, surface: str) -> list[Endpoint]:
-    """Return every known operation of a claimed surface; a live checkout link is made where that can be done.
+    """Return every known operation of a claimed surface; if possible, a live checkout link is created.
 
-    Streams of events are left out: they answer for ever.
+    Streams of events are left out, because their answers never end.
 
     Raises:
         Inconclusive: The surface has no address, or the rail's operations cannot be found.
@@ -92,16 +92,14 @@ async def _stated_endpoints(case: Case, surface: str, base: str) -> list[Endpoin
 
 
 def _agent_endpoints(agent: Agent, base: str) -> Iterator[Endpoint]:
-    """Yield the nine operations of the agent, each body about one message that is the same in every run.
-
-    Under the profile's own names sign is told what to cover, an array of names.
-    """
+    """Yield the nine operations of the agent, each with a body about the same message in every run."""
     message = Message("GET", "api.example.org", "https", "/orders?page=2", (("Accept", "application/json"),))
     subject = Subject(message, bytes.fromhex(_ANY_KEY))
+    # With the profile's names, sign takes an array of the components to cover.
     bodies = {
         VERIFY: agent.verify_body(subject),
         EXPLAIN: agent.explain_body(subject),
-        SIGN: agent.sign_body(message) | ({"covered_components": ["@method"]} if agent.ours else {}),
+        SIGN: agent.sign_body(message) | ({"covered_components": ["@method"]} if agent.is_reference else {}),
         A2A: _greeting_body(),
     }
     for method, path in OPERATIONS:
@@ -109,19 +107,18 @@ def _agent_endpoints(agent: Agent, base: str) -> Iterator[Endpoint]:
 
 
 def _greeting_body() -> dict[str, Any]:
-    """Return a message over A2A that orders nothing."""
+    """Return a message over A2A that orders no service."""
     return json_rpc.request("message/send", json_rpc.message([{"kind": "text", "text": "hello"}], "m-1"), 1)
 
 
 def _hub_endpoints(case: Case, base: str) -> Iterator[Endpoint]:
-    """Yield the eight operations of the control plane; no body is one that anybody should take, with the token or not.
-
-    What is hostile must not end up in a trust set, where a control plane looks at nothing.
-    """
+    """Yield the eight operations of the control plane, with bodies that it must refuse even with the token."""
     token = token_of(case)
     admin = {} if token is None else {"Authorization": f"Bearer {token}"}
     for path in OPEN_READS:
         yield Endpoint("control_plane", base, "GET", path, path)
+    # A control plane may accept issuers without checks. Hostile variations of a valid body could
+    # then enter its trust set, so the base body is already invalid.
     issuer = {"did": "did:web:nobody.example", "public_key_b64": "AAAA"}
     yield Endpoint("control_plane", base, "POST", ISSUERS, ISSUERS, issuer, admin)
     did = f"{ISSUERS}/did%3Aweb%3Anobody.example"
@@ -132,15 +129,17 @@ def _hub_endpoints(case: Case, base: str) -> Iterator[Endpoint]:
 
 
 def _fill_placeholders(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the resource body with one name for all: what stands in broken encodings, no log could name."""
+    """Return the resource body with a fixed name for all placeholders."""
     return {
+        # The log could not replace a unique name inside a broken encoding, so that runs would
+        # differ.
         name: value.replace("{unique}", "hostile") if isinstance(value, str) else value for name, value in body.items()
     }
 
 
 async def _live_token(case: Case) -> list[str]:
     try:
-        token = calls.token_of(await calls.link(case))
+        token = calls.token_of(await calls.create_link(case))
     except Inconclusive:
         return []
     return [] if token is None else [quote(token, safe="")]
@@ -165,6 +164,7 @@ def _gateway_endpoints(case: Case, base: str) -> Iterator[Endpoint]:
     except Inconclusive:
         for path in (calls.LINKS, calls.RESOURCES):
             yield Endpoint("gateway", base, "POST", path, path, {})
+    # These operations need no credential by the interface, but a target may ask for one.
     receipt = {bindings.receipt_member or "jws": _NO_RECEIPT}
     for path, body in ((calls.RECEIPT_VERIFY, receipt), (calls.SCREEN, bindings.screen_body or {})):
         yield Endpoint("gateway", base, "POST", path, path, body, case.session.tenants.headers())
@@ -191,7 +191,7 @@ def _document_endpoints(document: Mapping[str, Any], surface: str, base: str, to
                     template,
                     body,
                     answers_json=_says_json(operation),
-                    stated=False,
+                    is_stated=False,
                 )
 
 

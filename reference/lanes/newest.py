@@ -18,7 +18,7 @@ def build_newest_block_readers(
 def _newest_block_reader(lane: Lane) -> Callable[[], Awaitable[tuple[int, int] | None]]:
     async def newest() -> tuple[int, int] | None:
         try:
-            head = await lane.finder.head()
+            head = await lane.finder.read_head()
         except ChainUnavailable:
             return None
         return None if head.time is None else (head.position, head.time)
@@ -32,7 +32,7 @@ async def read_newest_time(lane: Lane) -> int | None:
     Raises:
         ChainUnavailable: It could not be asked for.
     """
-    return (await lane.finder.head()).time
+    return (await lane.finder.read_head()).time
 
 
 async def refuse_behind(lane: Lane, seconds: int) -> None:

@@ -109,7 +109,7 @@ class Challenges:
         ]
         marks = [_ERROR, _FAULTS, _HASH]
         for place, offer in enumerate(offers):
-            marks += [_token_mark(place), *(_extra_mark(place, name) for name in offer.lane.live_members(""))]
+            marks += [_token_mark(place), *(_extra_mark(place, name) for name in offer.lane.build_live_members(""))]
         document = {
             "x402Version": 2,
             "error": _ERROR,
@@ -149,7 +149,7 @@ class Challenges:
                 nonce=nonces[place * NONCE_BYTES : (place + 1) * NONCE_BYTES],
             )
             values.append(token)
-            values += offer.lane.live_members(token).values()
+            values += offer.lane.build_live_members(token).values()
         parts = self._parts.copy()
         for index, number in self._holes:
             parts[index] = values[number]
@@ -191,7 +191,7 @@ def build_entry(offer: Offer, service: Service, *, scheme: str, ttl: int, place:
     }
     if place is not None:
         extra = {"payment_reference": _token_mark(place), "request_hash": _HASH, **extra}
-        extra |= {name: _extra_mark(place, name) for name in offer.lane.live_members("")}
+        extra |= {name: _extra_mark(place, name) for name in offer.lane.build_live_members("")}
     return {
         "scheme": scheme,
         "network": offer.terms.caip2,

@@ -313,7 +313,7 @@ class Chain:
         account = self.state.account(key)
         if asset not in account.assets:
             bank = bytes(self.bank.verify_key)
-            account_after = account.holding(asset, Holding())
+            account_after = account.with_holding(asset, Holding())
             shortfall = max(0, account_after.minimum(self.protocol.min_balance) - account_after.algos)
             payer = self.state.account(bank)
             self.state.put(bank, replace(payer, algos=payer.algos - shortfall))

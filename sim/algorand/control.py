@@ -146,12 +146,12 @@ class Verbs:
 
 async def carry_out(chain: Chain, request: object) -> tuple[int, dict[str, Any]]:
     """Return status and body of one control call."""
-    return await control.carry_out(Verbs(chain).all(), request)
+    return await control.carry_out(Verbs(chain).by_name(), request)
 
 
 def describe(chain: Chain) -> dict[str, Any]:
     """Return verbs and faults with what each does."""
-    return control.describe(Verbs(chain).all(), chain.faults)
+    return control.describe(Verbs(chain).by_name(), chain.faults)
 
 
 def _address(members: Mapping[str, Any], name: str = "address") -> bytes:

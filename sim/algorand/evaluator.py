@@ -150,7 +150,7 @@ class Evaluator:
 
     def _check_balances(self, trial: State) -> None:
         """Every account that was touched keeps its minimum, after each transaction of a group."""
-        for key, account in trial.touched.items():
+        for key, account in trial.changed_accounts.items():
             least = account.minimum(self.protocol.min_balance)
             if key != self._fee_sink and not account.is_empty and account.algos < least:
                 raise Rejected(
@@ -247,7 +247,7 @@ def _opt_in(state: State, key: bytes, asset: int) -> None:
     account = state.account(key)
     if asset not in account.assets:
         is_frozen = bool(_asset(state, asset).params.get("df", False))
-        state.put(key, account.holding(asset, Holding(0, is_frozen)))
+        state.put(key, account.with_holding(asset, Holding(0, is_frozen)))
 
 
 def _take_out(state: State, key: bytes, asset: int, amount: int, *, bypass: bool) -> None:
@@ -261,7 +261,7 @@ def _take_out(state: State, key: bytes, asset: int, amount: int, *, bypass: bool
         raise Rejected(f"asset {asset} frozen in {encode_address(key)}")
     if holding.amount < amount:
         raise Rejected(f"underflow on subtracting {amount} from sender amount {holding.amount}")
-    state.put(key, account.holding(asset, replace(holding, amount=holding.amount - amount)))
+    state.put(key, account.with_holding(asset, replace(holding, amount=holding.amount - amount)))
 
 
 def _put_in(state: State, key: bytes, asset: int, amount: int, *, bypass: bool) -> None:
@@ -273,7 +273,7 @@ def _put_in(state: State, key: bytes, asset: int, amount: int, *, bypass: bool) 
         raise Rejected(f"receiver error: must optin, asset {asset} missing from {encode_address(key)}")
     if holding.frozen and not bypass:
         raise Rejected("asset frozen in recipient")
-    state.put(key, account.holding(asset, replace(holding, amount=holding.amount + amount)))
+    state.put(key, account.with_holding(asset, replace(holding, amount=holding.amount + amount)))
 
 
 def _close_asset(state: State, source: bytes, asset: int, close: bytes) -> int:
@@ -291,7 +291,7 @@ def _close_asset(state: State, source: bytes, asset: int, close: bytes) -> int:
     remainder = state.account(source).assets[asset].amount
     if remainder:
         raise Rejected(f"asset {asset} not zero ({remainder}) after closing")
-    state.put(source, state.account(source).holding(asset, None))
+    state.put(source, state.account(source).with_holding(asset, None))
     return holding.amount
 
 
@@ -306,7 +306,7 @@ def _asset_freeze(state: State, transaction: Signed) -> dict[str, int]:
     if asset not in account.assets:
         raise Rejected("asset not found in account")
     is_frozen = bool(transaction.transaction.get("afrz", False))
-    state.put(target, account.holding(asset, replace(account.assets[asset], frozen=is_frozen)))
+    state.put(target, account.with_holding(asset, replace(account.assets[asset], frozen=is_frozen)))
     return {}
 
 
@@ -335,7 +335,7 @@ def _asset_config(state: State, transaction: Signed) -> dict[str, int]:
 def _create(state: State, creator: bytes, params: Mapping[str, Any]) -> dict[str, int]:
     asset = state.counter
     account = state.account(creator)
-    account_after = account.holding(asset, Holding(params.get("t", 0)))
+    account_after = account.with_holding(asset, Holding(params.get("t", 0)))
     state.put(creator, replace(account_after, created=account_after.created | {asset}))
     state.put_asset(asset, Asset(creator, _without_zeros(params)))
     return {"asset-index": asset}
@@ -346,7 +346,7 @@ def _destroy(state: State, asset: int, asset_record: Asset) -> None:
     balance, total = creator.assets[asset].amount, asset_record.params.get("t", 0)
     if balance != total:
         raise Rejected(f"cannot destroy asset: creator is holding only {balance}/{total}")
-    state.put(asset_record.creator, replace(creator.holding(asset, None), created=creator.created - {asset}))
+    state.put(asset_record.creator, replace(creator.with_holding(asset, None), created=creator.created - {asset}))
     state.put_asset(asset, None)
 
 

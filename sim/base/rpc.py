@@ -103,7 +103,7 @@ class Rpc:
             "net_listening": lambda _: True,
             "web3_sha3": lambda p: data(bytes(keccak(hex_of(at(p, 0))))),
             "eth_getLogs": self._logs,
-            **Cheats(chain).all(),
+            **Cheats(chain).by_name(),
         }
 
     async def call(self, method: str, params: list[Any]) -> Any:

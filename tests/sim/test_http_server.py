@@ -33,7 +33,7 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
 async def served(app: AsgiApp = echo) -> AsyncIterator[int]:
     """Yield the port at which an app is served."""
     with socket.create_server(("127.0.0.1", 0)) as bound:
-        async with http_server.serving(app, bound):
+        async with http_server.serve(app, bound):
             yield bound.getsockname()[1]
 
 

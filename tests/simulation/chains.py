@@ -166,8 +166,8 @@ class Algorand:
         rich = state.account(key)
         giver = state.account(bank)
         left = giver.assets[self._asset].amount - usdc
-        state.put(bank, giver.holding(self._asset, Holding(left)))
-        grown = rich.holding(self._asset, Holding(usdc))
+        state.put(bank, giver.with_holding(self._asset, Holding(left)))
+        grown = rich.with_holding(self._asset, Holding(usdc))
         state.put(key, type(grown)(grown.algos + 10**12, grown.assets, grown.created, grown.auth))
 
     def payee(self, number: int) -> str:

@@ -55,7 +55,7 @@ async def _met(case: Case, subject: AddonSubject) -> AsyncIterator[_Met]:
         # Two issuers, so that an addon which counts them cannot be right by the answer 1.
         for _ in range(2):
             issuer = Hub(case, hub.url, case.profile.hub_bindings).new_issuer("trusted")
-            hub.trusted[issuer.did] = issuer.key
+            hub.trust_set[issuer.did] = issuer.key
         async with started_addon(case, subject, hub.url, hub.token) as addon:
             yield _Met(case, subject, hub, addon)
 
@@ -92,12 +92,12 @@ async def an_addon_joins_the_suites_hub(case: Case) -> None:
 
 async def _joins(met: _Met) -> None:
     def judge(row: str, holds: bool, expected: str, found: object, exchange: object = None) -> None:
-        for each in (row, "CP-ADDON-08") if met.subject.bundled else (row,):
+        for each in (row, "CP-ADDON-08") if met.subject.is_bundled else (row,):
             met.case.expect(each, holds, expected, found, exchange=exchange, where=met.subject.where)  # type: ignore[arg-type]
 
     hub = met.hub
     seconds = _budget(met.case)
-    pulled, called = await asyncio.gather(hub.waits(PKS, seconds=seconds), hub.waits(SERVICES, "POST", seconds=seconds))
+    pulled, called = await asyncio.gather(hub.wait_for_call(PKS, seconds=seconds), hub.wait_for_call(SERVICES, "POST", seconds=seconds))
     # The log lists calls in the order of their arrival.
     for arrival in sorted((one for one in (pulled, called) if one is not None), key=lambda one: one.number):
         hub.to_document_response(arrival)
@@ -167,7 +167,7 @@ async def _real_hub(case: Case) -> AsyncIterator[Hub | None]:
 
 async def _listable(case: Case, subject: AddonSubject) -> None:
     async with _met(case, subject) as met:
-        await met.hub.waits(SERVICES, "POST", seconds=_budget(case))
+        await met.hub.wait_for_call(SERVICES, "POST", seconds=_budget(case))
         where = {**subject.where, STAND_IN: "the suite's own control plane"}
         if not any(_carries(body, met.addon.url) for _, body in met.hub.registrations):
             case.expect("CP-ADDON-06", False, "a registration that can be listed", "none with its address", where=where)
@@ -212,14 +212,14 @@ def is_fresh(before: object, after: object, ended: Sequence[str] = ()) -> bool:
 def _well(document: object) -> set[tuple[str, ...]]:
     """Return the texts that identify the healthy records of a posture: in them, around them, and their names."""
     found = dict(leaves(document))
-    healthy = (place for place, one in found.items() if _is_record(one) and documents.healthy(one, None, None))
+    healthy = (place for place, one in found.items() if _is_record(one) and documents.read_health(one, None, None))
     return {_texts_around(place, found) for place in healthy}
 
 
 def _is_record(value: object) -> bool:
     """Return whether a value has one health, and none of the objects in it has another."""
     return isinstance(value, dict) and not any(
-        isinstance(inner, dict) and documents.healthy(inner, None, None) is not None
+        isinstance(inner, dict) and documents.read_health(inner, None, None) is not None
         for place, inner in leaves(value)
         if place
     )
@@ -253,8 +253,8 @@ async def an_addon_shares_the_trust_set(case: Case) -> None:
     """
     judged_bundled = False
     for subject in subjects(case):
-        rows = ("CP-ADDON-07", "CP-ISSUER-10") if subject.bundled else ("CP-ADDON-07",)
-        judged_bundled = judged_bundled or subject.bundled
+        rows = ("CP-ADDON-07", "CP-ISSUER-10") if subject.is_bundled else ("CP-ADDON-07",)
+        judged_bundled = judged_bundled or subject.is_bundled
         async with _met(case, subject) as met:
             await _follows(met, rows)
     if not judged_bundled:
@@ -272,20 +272,20 @@ async def _follows(met: _Met, rows: tuple[str, ...]) -> None:
         for row in rows:
             case.expect(row, holds, expected, found, exchange=exchange, where=where)
 
-    if await hub.waits(PKS, seconds=_budget(case)) is None:
+    if await hub.wait_for_call(PKS, seconds=_budget(case)) is None:
         judge(False, f"GET {PKS} on its start", "none came")
         return
-    for wanted in (len(hub.trusted), len(hub.trusted) + 1):
-        if wanted > len(hub.trusted):
+    for wanted in (len(hub.trust_set), len(hub.trust_set) + 1):
+        if wanted > len(hub.trust_set):
             issuer = Hub(case, hub.url, case.profile.hub_bindings).new_issuer("later")
-            hub.trusted[issuer.did] = issuer.key
+            hub.trust_set[issuer.did] = issuer.key
         if place is not None:
             answer = await ask_until(lambda again: met.health(again=again), _has_count(place, wanted), _budget(case))
             number = documents.count(json_of(answer), "issuers", place)
             judge(number == wanted, f"{wanted} issuers", f"{number} issuers", answer)
     if place is None:
         # A service may follow the trust set by atb-keys.json instead of /v1/issuer-pks.
-        if not await hub.pulled_again((PKS, ATB_KEYS), seconds=_budget(case), after=hub.last):
+        if not await hub.is_pulled_again((PKS, ATB_KEYS), seconds=_budget(case), after=hub.last):
             reason = (
                 f"unbound: it pulled the trust set once; give [addons.{met.subject.name}] issuers_at, where its health "
                 "reports how many issuers it trusts"

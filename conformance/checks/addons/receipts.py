@@ -44,7 +44,7 @@ async def forged_receipts_are_refused(case: Case) -> None:
             forged = {f"lives without {one.value}": await issue_receipt(case, one.name.lower(), one) for one in Forgery}
             forged |= await spoil_receipt(case, honest)
             # The issuers of the forgeries are trusted as well, so that only the proof can be the reason for a refusal.
-            hub.trusted = {one.did: one.key for one in (honest, *forged.values())}
+            hub.trust_set = {one.did: one.key for one in (honest, *forged.values())}
             async with started_addon(case, subject, hub.url, hub.token) as addon:
                 await _judged(case, subject, addon, honest, forged)
 
@@ -61,10 +61,10 @@ async def _judged(
     assert question is not None  # noqa: S101 - claimed
 
     def valid(answer: Answer) -> bool:
-        return answers.placed(json_of(answer), question.valid_at) == [True]
+        return answers.values_at(json_of(answer), question.valid_at) == [True]
 
     async def asked(one: IssuedCredential, *, again: bool = False) -> Answer:
-        body = documents.filled(question.body, {"zk_receipt": one.text})
+        body = documents.fill_template(question.body, {"zk_receipt": one.text})
         return await case.client.call("POST", addon.url + question.path, json_body=body, retry=again)
 
     budget = case.profile.hub_bindings.propagation_budget

@@ -38,7 +38,7 @@ async def _asked(
 ) -> Answer:
     question = subject.addon.question
     assert question is not None  # noqa: S101 - asked only where it is bound
-    body = documents.filled(question.body, {"credential": one.text, "zk_receipt": one.text})
+    body = documents.fill_template(question.body, {"credential": one.text, "zk_receipt": one.text})
     asked = {**body, **conditions}
     return await case.client.call("POST", addon.url + question.path, json_body=asked, retry=again)
 
@@ -54,7 +54,7 @@ async def _made(case: Case, subject: AddonSubject, label: str) -> IssuedCredenti
 def _accepted(subject: AddonSubject, answer: Answer) -> bool:
     """Return whether an answer says that the credential is valid."""
     question = subject.addon.question
-    return question is not None and answers.placed(json_of(answer), question.valid_at) == [True]
+    return question is not None and answers.values_at(json_of(answer), question.valid_at) == [True]
 
 
 async def _verdict(
@@ -102,10 +102,10 @@ async def the_verifier_resolves_atb_keys(case: Case) -> None:
             issue_passport(case, "apart"),
             issue_passport(case, "unusual", _UNUSUAL),
         )
-        hub.trusted = {known.did: known.key, apart.did: apart.key}
-        hub.resolved = {known.did: known.key, unusual.did: unusual.key}
+        hub.trust_set = {known.did: known.key, apart.did: apart.key}
+        hub.atb_keys = {known.did: known.key, unusual.did: unusual.key}
         async with started_addon(case, subject, hub.url, hub.token) as addon:
-            called = await hub.waits(ATB_KEYS, seconds=case.profile.hub_bindings.propagation_budget)
+            called = await hub.wait_for_call(ATB_KEYS, seconds=case.profile.hub_bindings.propagation_budget)
             shown = None if called is None else hub.to_document_response(called)
             found = "it came" if called else "none came"
             case.expect("CP-TRUST-07", called is not None, f"GET {ATB_KEYS}", found, exchange=shown)
@@ -190,9 +190,9 @@ async def bundled_services_follow_the_trust_set(case: Case) -> None:
     for subject in asked:
         async with played_hub(case) as hub:
             first = await _made(case, subject, "first")
-            hub.trusted = {first.did: first.key}
+            hub.trust_set = {first.did: first.key}
             async with started_addon(case, subject, hub.url, hub.token) as addon:
-                await hub.waits(PKS, seconds=case.profile.hub_bindings.propagation_budget)
+                await hub.wait_for_call(PKS, seconds=case.profile.hub_bindings.propagation_budget)
                 await _follows(case, subject, addon, hub, first)
 
 
@@ -203,7 +203,7 @@ async def _follows(case: Case, subject: AddonSubject, addon: Running, hub: Playe
     later = await _made(case, subject, "later")
     answer = await _verdict(case, subject, addon, later, lambda one: not accepted(one))
     before = accepted(answer)
-    hub.trusted = {first.did: first.key, later.did: later.key}
+    hub.trust_set = {first.did: first.key, later.did: later.key}
     answer = await _verdict(case, subject, addon, later, accepted)
     now = accepted(answer)
     found = "accepted before it was registered" if before else _said(now)
@@ -213,7 +213,7 @@ async def _follows(case: Case, subject: AddonSubject, addon: Running, hub: Playe
     question = subject.addon.question
     if now and question is not None and question.proof_system is None:  # forged receipts are another check's
         await _refuses_forgeries(case, subject, addon, later, "CP-ISSUER-10")
-    hub.trusted = {first.did: first.key}
+    hub.trust_set = {first.did: first.key}
     answer = await _verdict(case, subject, addon, later, lambda one: not accepted(one))
     where = {**subject.where, "issuer": "revoked"}
     judge_refusal(case, "CP-ISSUER-11", answer, taken=accepted(answer), word="accepted", where=where)

@@ -59,11 +59,11 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
     for n, call_id in enumerate(_IDS):
         method, params = calls[n % len(calls)]
         _judge(case, method, call_id, await json_rpc.call(case, base + A2A, method, params, call_id=call_id))
-    for what, answer in (await json_rpc.unreadable(case, base + A2A)).items():
+    for what, answer in (await json_rpc.send_unreadable_bodies(case, base + A2A)).items():
         fault, where = json_rpc.unreadable_fault(answer), {"body": what}
         expected = "error -32700, or an HTTP refusal"
         case.expect("AGENT-A2A-03", fault is None, expected, fault, exchange=answer, where=where)
-    for method, answer in (await json_rpc.optional(case, base + A2A, "one")).items():
+    for method, answer in (await json_rpc.call_optional_methods(case, base + A2A, "one")).items():
         _judge(case, method, "one", answer)
     if case.profile.is_reference:
         await _skills(case, base)
@@ -81,7 +81,7 @@ async def _skills(case: Case, base: str) -> None:
     """Judge that verify gives the same result over A2A and over HTTP."""
     agent = await agent_of(case)
     one = signed(case)
-    for subject in (one, one.changed(target="/elsewhere")):
+    for subject in (one, one.with_changes(target="/elsewhere")):
         body = agent.verify_body(subject)
         plain = await agent.verify(subject)
         parts = [{"kind": "data", "data": {"skill": "verify-rfc9421", "request": body}}]

@@ -34,19 +34,19 @@ async def only_what_is_covered_counts(case: Case) -> None:
     single = signed(case, fields=(*FIELDS, ("X-List", "a")), components=cover)
     equal = signed(case, fields=(*FIELDS, ("X-List", "a"), ("X-List", "a")), components=cover)
     changes = {
-        "method": one.changed(method="PUT"),
-        "method in lower case": one.changed(method="post"),
-        "authority": one.changed(authority="api.example.com"),
-        "authority with a port": one.changed(authority="api.example.org:8443"),
-        "path": one.changed(target=TARGET.replace("/7", "/8")),
-        "path in capitals": one.changed(target=TARGET.replace("orders", "Orders")),
-        "path with a slash at its end": one.changed(target=TARGET.replace("?", "/?")),
-        "query": one.changed(target=TARGET.replace("page=2", "page=3")),
-        "query left out": one.changed(target=TARGET.partition("?")[0]),
-        "query in capitals": one.changed(target=TARGET.replace("items", "Items")),
+        "method": one.with_changes(method="PUT"),
+        "method in lower case": one.with_changes(method="post"),
+        "authority": one.with_changes(authority="api.example.com"),
+        "authority with a port": one.with_changes(authority="api.example.org:8443"),
+        "path": one.with_changes(target=TARGET.replace("/7", "/8")),
+        "path in capitals": one.with_changes(target=TARGET.replace("orders", "Orders")),
+        "path with a slash at its end": one.with_changes(target=TARGET.replace("?", "/?")),
+        "query": one.with_changes(target=TARGET.replace("page=2", "page=3")),
+        "query left out": one.with_changes(target=TARGET.partition("?")[0]),
+        "query in capitals": one.with_changes(target=TARGET.replace("items", "Items")),
         # A reserved character and its percent-encoding are not equivalent (RFC 9110, 4.2.3).
-        "query with an encoded ampersand": one.changed(target=TARGET.replace("&", "%26")),
-        "query in another order": one.changed(target="/orders/7?page=2&expand=items"),
+        "query with an encoded ampersand": one.with_changes(target=TARGET.replace("&", "%26")),
+        "query in another order": one.with_changes(target="/orders/7?page=2&expand=items"),
         "a covered field": one.with_field("Content-Type", "text/plain"),
         "a covered field's second line": one.with_field("X-List", "a"),
         "a covered field's lines exchanged": _exchanged(one),
@@ -61,12 +61,12 @@ async def only_what_is_covered_counts(case: Case) -> None:
 
 
 def _again(one: Subject) -> Subject:
-    return one.changed(headers=(*one.message.headers, ("X-List", one.message.field("x-list") or "")))
+    return one.with_changes(headers=(*one.message.headers, ("X-List", one.message.field("x-list") or "")))
 
 
 def _exchanged(one: Subject) -> Subject:
     kept = tuple(pair for pair in one.message.headers if pair[0] != "X-List")
-    return one.changed(headers=(*kept, ("X-List", "b"), ("X-List", "a")))
+    return one.with_changes(headers=(*kept, ("X-List", "b"), ("X-List", "a")))
 
 
 def _uncovered(case: Case) -> dict[str, Subject]:
@@ -75,7 +75,7 @@ def _uncovered(case: Case) -> dict[str, Subject]:
         "Accept changed": one.with_field("Accept", "text/html"),
         "Date taken away": one.with_field("Date", None),
         "a field added": one.with_field("X-Forwarded-For", "192.0.2.7"),
-        "the query changed": one.changed(target="/orders/7?page=9"),
+        "the query changed": one.with_changes(target="/orders/7?page=9"),
     }
 
 
@@ -99,9 +99,9 @@ async def the_content_is_compared(case: Case) -> None:
         one = signed(case, algorithm=algorithm)
         await agent.verify(one)
         subjects |= {
-            f"{algorithm}, another body": one.changed(body=BODY.replace(b"7", b"8")),
-            f"{algorithm}, one byte more": one.changed(body=BODY + b"\n"),
-            f"{algorithm}, no body": one.changed(body=b""),
+            f"{algorithm}, another body": one.with_changes(body=BODY.replace(b"7", b"8")),
+            f"{algorithm}, one byte more": one.with_changes(body=BODY + b"\n"),
+            f"{algorithm}, no body": one.with_changes(body=b""),
         }
     subjects |= _covered_by_parameters(case)
     cover = ("@method", "content-digest")
@@ -128,7 +128,7 @@ def _covered_by_parameters(case: Case) -> dict[str, Subject]:
     return {
         f"a digest that is covered {how}, another body": signed(
             case, components=("@method", Component("content-digest", given))
-        ).changed(body=BODY.replace(b"7", b"8"))
+        ).with_changes(body=BODY.replace(b"7", b"8"))
         for how, given in parameters.items()
     }
 
@@ -136,11 +136,11 @@ def _covered_by_parameters(case: Case) -> dict[str, Subject]:
 async def _judge_long_content(case: Case, agent: Agent) -> None:
     """Judge content that arrives in several pieces: valid unchanged, and invalid with another last byte."""
     long = {f"{_LONG} bytes, {one}": signed(case, body=_LONG_BODY, algorithm=one) for one in ("sha-256", "sha-512")}
-    if not agent.ours and (await agent.verify(next(iter(long.values())))).status == _TOO_LARGE:
+    if not agent.is_reference and (await agent.verify(next(iter(long.values())))).status == _TOO_LARGE:
         case.mark_not_applicable("AGENT-VERIFY-01", f"a body of {_LONG} bytes is answered 413")
         return
     await judge_verdicts(case, agent, "AGENT-VERIFY-01", long, valid=True)
-    changed = {f"{what}, the last one changed": one.changed(body=_LONG_BODY[:-1] + b"]") for what, one in long.items()}
+    changed = {f"{what}, the last one changed": one.with_changes(body=_LONG_BODY[:-1] + b"]") for what, one in long.items()}
     await judge_verdicts(case, agent, "AGENT-VERIFY-10", changed, valid=False)
 
 
@@ -162,7 +162,7 @@ async def what_is_covered_is_there_once(case: Case) -> None:
     }
     for what, answer in zip(labels, await run_concurrently(map(agent.verify, labels.values())), strict=True):
         # Whether such header fields are malformed is open (C-08), so another target than the reference may answer 422.
-        grey = answer.status == 422 and not agent.ours
+        grey = answer.status == 422 and not agent.is_reference
         holds = grey or is_negative(agent, answer)
         where = {"message": what}
         case.expect("AGENT-VERIFY-12", holds, "not valid", verdict_of(agent, answer), exchange=answer, where=where)

@@ -43,16 +43,16 @@ def contradictions(document: Mapping[str, Any]) -> list[str]:
 
 def _known(case: Case, agent: Agent) -> dict[str, Subject]:
     """Return valid messages that no verifier may refuse."""
-    return {what: one for what, one in sound_subjects(case).items() if agent.ours or what not in UNUSUAL}
+    return {what: one for what, one in sound_subjects(case).items() if agent.is_reference or what not in UNUSUAL}
 
 
 def wrong_subjects(case: Case) -> dict[str, Subject]:
     """Return messages with one fault each."""
     one = signed(case)
     return {
-        "another key": one.expecting(raw_public(signer(case))),
-        "another path": one.changed(target="/elsewhere"),
-        "another body": one.changed(body=b"{}"),
+        "another key": one.with_expected_key(raw_public(signer(case))),
+        "another path": one.with_changes(target="/elsewhere"),
+        "another body": one.with_changes(body=b"{}"),
         "a covered field taken away": one.with_field("Content-Digest", None),
         "a signature of zeros": one.with_field("Signature", f"sig1=:{'A' * 86}==:"),
     }
@@ -97,7 +97,7 @@ async def explanations_say_pass_or_fail(case: Case) -> None:
 
 def _judge_notes(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
     notes = agent.notes(answer)
-    if notes is None and not agent.ours and any(is_readable(text) for _, text in answers.texts(answer.object())):
+    if notes is None and not agent.is_reference and any(is_readable(text) for _, text in answers.texts(answer.object())):
         case.mark_inconclusive("AGENT-EXPLAIN-06", "unbound: which text is the fix notes; give [agent] notes_at")
         return
     holds = any(is_readable(note) for note in notes or ())
@@ -180,7 +180,7 @@ async def explanations_show_what_is_signed(case: Case) -> None:
             {**_PARAMETERS, "nonce": f"n0nce-{n}"} if n % 2 == 0 else {"expires": _FAR, "keyid": f"key-{n}"}
         )
         one = signed(case, components=order, parameters=chosen)
-        for what, each in (("sound", one), ("another key", one.expecting(raw_public(signer(case))))):
+        for what, each in (("sound", one), ("another key", one.with_expected_key(raw_public(signer(case))))):
             answer = await agent.explain(each)
             where = {"components": " ".join(order), "message": what}
             document = answer.object()
@@ -217,21 +217,21 @@ async def explanations_recompute_the_digest(case: Case) -> None:
         "a wrong digest": signed(case, fields=wrong, algorithm=None, components=cover),
         "a digest of sha-512": signed(case, algorithm="sha-512"),
     }
-    if (lost := agent.lost(subjects["binary content"].message)) is not None:
+    if (lost := agent.lost_part(subjects["binary content"].message)) is not None:
         del subjects["binary content"]
         untried = f"binary content, since [agent] verify_body cannot carry {lost}"
         case.mark_not_applicable("AGENT-EXPLAIN-05", "the agent's body is text", skipped_trial=untried)
-    if agent.ours:
+    if agent.is_reference:
         subjects["no digest"] = signed(case, algorithm=None, fields=FIELDS, components=("@method",))
         subjects["no content"] = signed(case, body=b"", components=("@method",))
     for what, one in subjects.items():
         answer = await agent.explain(one)
         known = digests_of(one.message.body)
-        wanted = known[1:] if "sha-512" in what else known if not agent.ours else known[:1]
+        wanted = known[1:] if "sha-512" in what else known if not agent.is_reference else known[:1]
         found = _digest_of(agent, answer, wanted)
         holds = found in wanted
         told, found = " or ".join(wanted), f"{answer.status}, {found or 'no digest'}"
-        hint = None if agent.ours else binding_hints.of_content()
+        hint = None if agent.is_reference else binding_hints.of_content()
         case.expect("AGENT-EXPLAIN-05", holds, told, found, exchange=answer, where={"message": what}, hint=hint)
 
 
@@ -255,15 +255,15 @@ async def explanations_need_no_key(case: Case) -> None:
     key from which a covered field was removed. Expects 200; the base cannot be complete, so it is not judged.
     """
     agent = await agent_of(case)
-    for what, one in {**_known(case, agent), "another body": signed(case).changed(body=b"{}")}.items():
-        answer = await agent.explain(one.expecting(None, "none"))
+    for what, one in {**_known(case, agent), "another body": signed(case).with_changes(body=b"{}")}.items():
+        answer = await agent.explain(one.with_expected_key(None, "none"))
         base = agent.base(answer)
         where = {"message": what}
         told = f"200 with the base: {one.base!r}"
         holds = answer.status == 200 and base == one.base
         case.expect("AGENT-EXPLAIN-07", holds, told, f"{answer.status}, {base!r}", exchange=answer, where=where)
         _judge_unverified(case, agent, answer, where)
-    answer = await agent.explain(signed(case).with_field("Content-Digest", None).expecting(None, "none"))
+    answer = await agent.explain(signed(case).with_field("Content-Digest", None).with_expected_key(None, "none"))
     where = {"message": "a covered field taken away"}
     case.expect("AGENT-EXPLAIN-07", answer.status == 200, "200", answer.status, exchange=answer, where=where)
     _judge_unverified(case, agent, answer, where)
@@ -271,7 +271,7 @@ async def explanations_need_no_key(case: Case) -> None:
 
 def _judge_unverified(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
     """Judge that there is no verdict without a key. Only for the profile's own names."""
-    if agent.ours:
+    if agent.is_reference:
         told, word = "no verdict without a key", verdict_word(agent, answer)
         case.expect("AGENT-EXPLAIN-07", agent.verdict(answer) is None, told, word, exchange=answer, where=where)
 
@@ -287,8 +287,8 @@ async def either_form_of_the_key_will_do(case: Case) -> None:
     other = raw_public(signer(case))
     subjects = {
         "sound": (one, True),
-        "another key": (one.expecting(other), False),
-        "another body": (one.changed(body=BODY + b" "), False),
+        "another key": (one.with_expected_key(other), False),
+        "another body": (one.with_changes(body=BODY + b" "), False),
     }
     for what, (each, valid) in subjects.items():
         in_hex, in_did = [await agent.explain(replace(each, form=form)) for form in ("hex", "did")]

@@ -38,12 +38,12 @@ async def verification_needs_no_network(case: Case) -> None:
     if same_address(bound, case.profile.surfaces["agent"].url):
         raise Inconclusive("[agent] offline_url is the agent's own address: give that of one that can reach no network")
     agent = (await agent_of(case)).at(bound)
-    said = {} if agent.ours else {ON_WORD: "the agent at [agent] offline_url can reach no network"}
+    said = {} if agent.is_reference else {ON_WORD: "the agent at [agent] offline_url can reach no network"}
     owner, other = signer(case), signer(case)
     names = ("test-key", "did:web:keys.example.org#1", "https://keys.example.org/1", keys.did_key(raw_public(owner)))
     for name in names:
         one = signed(case, owner, parameters={"keyid": name})
-        for valid, each in ((True, one), (False, one.expecting(raw_public(other)))):
+        for valid, each in ((True, one), (False, one.with_expected_key(raw_public(other)))):
             where = {**said, "keyid": name, "message": "sound" if valid else "another key"}
             told = f"200, {'valid' if valid else 'not valid'}"
             try:

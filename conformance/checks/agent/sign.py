@@ -111,7 +111,7 @@ def read(case: Case, agent: Agent, asked: Message, answer: Answer) -> Demo:
     document = answer.object() if answer.status == 200 else {}
     places = agent.bindings.signed_fields
     fields = answers.signed_fields(document, places)
-    if fields is None and not agent.ours and places is None and answers.may_be_signed(document):
+    if fields is None and not agent.is_reference and places is None and answers.may_be_signed(document):
         raise Inconclusive("unbound: the places of the signed fields in the answer of sign; give [agent] signed_fields")
     message = None
     labelled = None
@@ -217,7 +217,7 @@ async def _judge_kept_fields(case: Case, agent: Agent) -> None:
 
     Targets with other names than the profile's are not tested: their answer may have only the fields that signing adds.
     """
-    if not agent.ours or agent.bindings.signed_fields is not None:
+    if not agent.is_reference or agent.bindings.signed_fields is not None:
         return
     for what, asked in requests_with_fields().items():
         answer = await agent.sign(asked)
@@ -235,7 +235,7 @@ async def _judge_signed_before(case: Case, agent: Agent) -> None:
 
     Targets with other names than the profile's are not tested: by RFC 8941 the last of two equal members wins.
     """
-    if not agent.ours:
+    if not agent.is_reference:
         return
     plain = requests()["a plain GET"]
     # The agent's usual label, so that the old signature collides with the one that it will add.
@@ -264,7 +264,7 @@ async def _judge_given_created(case: Case, agent: Agent) -> None:
 
     Targets with other names than the profile's are not tested. An agent may also refuse or replace the time.
     """
-    if not agent.ours:
+    if not agent.is_reference:
         return
     created = int(time.time()) + _HOUR
     case.client.names.name(str(created), "CREATED")
@@ -311,7 +311,7 @@ def _lifetime_faults(demo: Demo, agent: Agent) -> list[str]:
     if type(created) is not int or type(expires) is not int:
         return []
     # By P-SG-03 the default is five minutes, so the reference must not even end at the moment at which it begins.
-    over = expires <= created if agent.ours else expires < created
+    over = expires <= created if agent.is_reference else expires < created
     return ["it expires no later than it was created"] if over else []
 
 
@@ -331,7 +331,7 @@ async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[
     """Judge the agent's own verdict on its signed request."""
     if demo.message is None:
         case.expect("AGENT-SIGN-04", False, "a signed request", "none", exchange=demo.answer, where=where)
-        if agent.ours:
+        if agent.is_reference:
             case.expect("AGENT-SIGN-08", False, "a signed request", "none", exchange=demo.answer, where=where)
         else:
             case.mark_inconclusive("AGENT-SIGN-08", "the answer has no signed request, which AGENT-SIGN-04 judges")
@@ -342,12 +342,12 @@ async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[
     holds = demo.key() is not None and is_positive(agent, verified)
     hint = verdict_hint(agent, verified)
     case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, verified), exchange=verified, where=where, hint=hint)
-    if agent.ours:
+    if agent.is_reference:
         await _judge_as_it_stands(case, agent, demo.answer, where)
     explained = await agent.explain(one)
     mine, theirs = agent.base(demo.answer), agent.base(explained)
     told = f"the base that explain gives: {theirs!r}"
-    if None in {mine, theirs} and not agent.ours:
+    if None in {mine, theirs} and not agent.is_reference:
         case.mark_inconclusive(
             "AGENT-SIGN-08", "one of the two bases is missing, which other rows judge", exchange=explained
         )

@@ -78,7 +78,7 @@ def chosen(agent: Agent) -> list[MessageVector]:
 
 
 def _fits(agent: Agent, one: MessageVector) -> bool:
-    if agent.ours:
+    if agent.is_reference:
         return True
     as_lines = agent.lines == "kept" and one.pins == _LINES
     return (one.decided_by_standard or as_lines or one.kind in _UNSAFE) and "status" not in one.message
@@ -86,9 +86,9 @@ def _fits(agent: Agent, one: MessageVector) -> bool:
 
 def _carried(case: Case, agent: Agent, vectors: Sequence[MessageVector]) -> list[MessageVector]:
     """Return the vectors that the agent's bodies can carry, and mark the rows of the others as partly untested."""
-    lost = {one.id: None if agent.ours else agent.lost(message_of(one.message)) for one in vectors}
+    lost = {one.id: None if agent.is_reference else agent.lost_part(message_of(one.message)) for one in vectors}
     for row in _NAMED:
-        reasons = Counter(lost[one.id] for one in vectors if lost[one.id] and row in rows_of(one, ours=agent.ours))
+        reasons = Counter(lost[one.id] for one in vectors if lost[one.id] and row in rows_of(one, ours=agent.is_reference))
         for reason, count in reasons.items():
             untried = f"{count} vectors, since [agent] verify_body cannot carry {reason}"
             case.mark_not_applicable(row, "the agent's body cannot carry these vectors", skipped_trial=untried)
@@ -124,7 +124,7 @@ async def vectors_are_judged(case: Case) -> None:
         case.note("the agent accepts only young signatures: valid vectors, which are all old, are not judged")
 
     async def judged(one: MessageVector) -> _Judged:
-        return _Judged(one, await agent.vector(VERIFY, one), await agent.vector(EXPLAIN, one), young)
+        return _Judged(one, await agent.send_vector(VERIFY, one), await agent.send_vector(EXPLAIN, one), young)
 
     everything = await run_concurrently(
         map(judged, case.sample(_carried(case, agent, chosen(agent)), _kind)), at_once=_AT_ONCE
@@ -135,13 +135,13 @@ async def vectors_are_judged(case: Case) -> None:
     _judge_notes(case, agent, everything)
     for row in [row for row in _NAMED if young and row not in case.judged_rows and row != _SIGNED]:
         case.mark_not_applicable(row, "the agent accepts only young signatures; fresh messages judge it")
-    for row in () if agent.ours else (_SIGNED, _LISTED, "AGENT-EXPLAIN-05"):
+    for row in () if agent.is_reference else (_SIGNED, _LISTED, "AGENT-EXPLAIN-05"):
         case.mark_not_applicable(row, "the vectors judge it on the reference only; fresh messages judge it everywhere")
 
 
 async def wants_young(case: Case, agent: Agent) -> bool:
     """Return whether another target than the reference refuses a message only for the age of its signature."""
-    if agent.ours:
+    if agent.is_reference:
         return False
     fresh, old = await agent.verify(signed(case)), await agent.verify(signed(case, parameters={"created": _LONG_AGO}))
     return agent.validity(fresh) is True and agent.validity(old) is False
@@ -165,11 +165,11 @@ def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
         case.expect(_STATUS, answer.status in allowed, told, answer.status, exchange=answer, where=where)
     found = agent.validity(answer) if answer.status == _OK else None
     holds = found is expected.valid or (not expected.valid and grey and answer.status == _UNPROCESSABLE)
-    if found is False and expected.valid and (one.vector.policy or one.by_age) and not agent.ours:
+    if found is False and expected.valid and (one.vector.policy or one.by_age) and not agent.is_reference:
         return  # another target may require more than this vector's caller; a policy's members may be unknown to it
     told, beyond = f"{'valid' if expected.valid else 'not valid'}: {fault}", _open_point(agent, one.vector)
     hint = verdict_hint(agent, answer) if expected.valid else None
-    for row in rows_of(one.vector, ours=agent.ours):
+    for row in rows_of(one.vector, ours=agent.is_reference):
         case.expect(row, holds, told, _said(answer, found), exchange=answer, where=where, beyond=beyond, hint=hint)
     if answer.status == _OK:
         _judge_errors(case, agent, one)
@@ -177,7 +177,7 @@ def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
 
 def _open_point(agent: Agent, vector: MessageVector) -> str | None:
     """Return the point about a vector that the interface leaves open, for a target that is not the reference."""
-    if agent.ours:
+    if agent.is_reference:
         return None
     if vector.kind in _UNSAFE:
         return _NO_CLAUSE
@@ -189,20 +189,20 @@ def _open_point(agent: Agent, vector: MessageVector) -> str | None:
 
 def is_grey(agent: Agent, vector: MessageVector) -> bool:
     """Return whether 422 also passes as a negative result: whether such fields or keys are malformed is open (C-08)."""
-    return not agent.ours and (vector.expected.stage == "headers" or vector.kind in _UNSAFE)
+    return not agent.is_reference and (vector.expected.stage == "headers" or vector.kind in _UNSAFE)
 
 
 def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
     listed = agent.errors(one.verified)
     expected, answer, where = one.vector.expected, one.verified, one.where
-    if listed is None and not agent.ours:
+    if listed is None and not agent.is_reference:
         return
     if not expected.valid and agent.validity(answer) is False:
         told = "at least one error with a negative result"
         case.expect(_LISTED, bool(listed), told, listed, exchange=answer, where=where)
     # Policies are not in the RFC, so another target may apply its own policy and report its faults as well. A target
     # that knows fewer components reports them as unknown, whatever else is wrong with the message.
-    of_its_own = not agent.ours and (one.vector.policy or not is_usual(one.vector))
+    of_its_own = not agent.is_reference and (one.vector.policy or not is_usual(one.vector))
     open_codes = of_its_own or one.by_age or code_is_open(one.vector)
     if open_codes or expected.valid is not agent.validity(answer):
         return
@@ -234,7 +234,7 @@ def _judge_explanation(case: Case, agent: Agent, one: _Judged) -> None:
         judge_agreement(case, agent, (said, explained), f"verify: {said}; explain: {explained}", answer, where)
     _judge_base(case, agent, one)
     # No clause states what explain computes for a field without a digest of a known algorithm.
-    if agent.ours and agent.bindings.digest_at is not None and not _NO_DIGEST & set(expected.codes):
+    if agent.is_reference and agent.bindings.digest_at is not None and not _NO_DIGEST & set(expected.codes):
         _judge_digest(case, agent, one)
 
 
@@ -245,7 +245,7 @@ def _judge_base(case: Case, agent: Agent, one: _Judged) -> None:
         return
     base = agent.base(answer)
     takes_it = one.verified.status == _OK and agent.validity(one.verified) is True
-    known = agent.ours or is_usual(one.vector) or takes_it
+    known = agent.is_reference or is_usual(one.vector) or takes_it
     if known or base is not None:
         told, beyond = f"the base, byte for byte: {wanted!r}", None if known else MAY_DEMAND_MORE
         row, holds = "AGENT-EXPLAIN-02", base == wanted
@@ -275,13 +275,13 @@ def _judge_notes(case: Case, agent: Agent, everything: Sequence[_Judged]) -> Non
     kinds: set[tuple[str, ...]] = set()
     for one in failed:
         notes = agent.notes(one.explained)
-        if notes is None and not agent.ours:
+        if notes is None and not agent.is_reference:
             continue
         readable = [note for note in notes or () if is_readable(note)]
         kinds.add(tuple(notes or ()))
         told = "a note that explains what to do"
         case.expect("AGENT-EXPLAIN-06", bool(readable), told, notes, exchange=one.explained, where=one.where)
-    if agent.ours:
+    if agent.is_reference:
         told = "notes that depend on the fault"
         case.expect("AGENT-EXPLAIN-06", len(kinds) >= _KINDS_OF_NOTES, told, f"{len(kinds)} different ones")
     elif not kinds:

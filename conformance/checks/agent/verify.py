@@ -66,11 +66,11 @@ async def sound_messages_are_valid(case: Case) -> None:
     agent = await agent_of(case)
     subjects = sound_subjects(case)
     unusual = {what: subjects.pop(what) for what in sorted(UNUSUAL)}
-    row = "AGENT-VERIFY-01" if agent.ours else "AGENT-VERIFY-11"
+    row = "AGENT-VERIFY-01" if agent.is_reference else "AGENT-VERIFY-11"
     # If the agent misreads an array of lines, only these messages show it. All others are sent with joined lines then.
     as_sent = replace(agent, lines="kept") if agent.lines == "misread" else agent
     await judge_verdicts(case, as_sent, row, unusual, valid=True, beyond=MAY_DEMAND_MORE)
-    if agent.ours:
+    if agent.is_reference:
         case.mark_not_applicable("AGENT-VERIFY-11", "the vectors judge it on the reference")
     answers = await judge_verdicts(case, agent, "AGENT-VERIFY-01", subjects, valid=True)
     for what, answer in zip(subjects, answers, strict=True):
@@ -79,7 +79,7 @@ async def sound_messages_are_valid(case: Case) -> None:
 
 def _judge_list(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str], *, empty: bool) -> None:
     listed = agent.errors(answer)
-    if listed is None and not agent.ours and len(lists(answer.object())) > 0 and agent.bindings.errors_at is None:
+    if listed is None and not agent.is_reference and len(lists(answer.object())) > 0 and agent.bindings.errors_at is None:
         case.mark_inconclusive("AGENT-VERIFY-04", "unbound: which list is that of errors; give [agent] errors_at")
         if empty:
             case.mark_inconclusive("AGENT-VERIFY-05", "unbound: which list is that of errors; give [agent] errors_at")
@@ -135,10 +135,10 @@ async def _unsigned(case: Case, agent: Agent, one: Subject) -> None:
         "no Signature-Input": one.with_field("Signature-Input", None),
         "neither header": bare.with_field("Signature-Input", None),
         "an empty signature": with_signature(one, b""),
-        "no header at all": one.changed(headers=()),
+        "no header at all": one.with_changes(headers=()),
     }
     for what, answer in zip(subjects, await run_concurrently(map(agent.verify, subjects.values())), strict=True):
-        grey = answer.status == 422 and not agent.ours
+        grey = answer.status == 422 and not agent.is_reference
         holds = grey or is_negative(agent, answer)
         where = {"message": what}
         case.expect("AGENT-VERIFY-02", holds, "not valid", verdict_of(agent, answer), exchange=answer, where=where)
@@ -173,8 +173,8 @@ async def the_expected_key_decides(case: Case) -> None:
     made = {what: signed(case, owner, parameters=found) for what, found in names.items()}
     # The valid ones first: a verdict that is cached by signature alone would then also accept the wrong key.
     await judge_verdicts(case, agent, "AGENT-VERIFY-07", made, valid=True, beyond=MAY_DEMAND_MORE)
-    wrong = {what: one.expecting(raw_public(other)) for what, one in made.items()}
-    as_did = {f"{what}, expected as did:key": one.expecting(raw_public(other), "did") for what, one in made.items()}
+    wrong = {what: one.with_expected_key(raw_public(other)) for what, one in made.items()}
+    as_did = {f"{what}, expected as did:key": one.with_expected_key(raw_public(other), "did") for what, one in made.items()}
     await judge_verdicts(case, agent, "AGENT-VERIFY-06", wrong | as_did, valid=False)
     named = {what: one for what, one in wrong.items() if what.startswith("keyid is the")}
     await judge_verdicts(case, agent, "AGENT-VERIFY-07", named, valid=False)
@@ -196,14 +196,14 @@ async def _expect_another_type(case: Case, agent: Agent, what: str, one: Subject
     if one.key is None:
         return
     right, other = keys.did_key(one.key), keys.did_key(one.key, _X25519_CODE)
-    body = agent.verify_body(one.expecting(one.key, "did"))
+    body = agent.verify_body(one.with_expected_key(one.key, "did"))
     changed = json.loads(json.dumps(body).replace(right, other))
     if changed == body:
         return  # this agent's bodies have no did:key
     answer = await agent.call("POST", VERIFY, json_body=changed)
     told, found = "422, or 200, not valid", verdict_of(agent, answer)
     where = {"message": f"{what}, expected as a did:key of X25519"}
-    beyond = None if agent.ours else _TYPE_IS_OPEN
+    beyond = None if agent.is_reference else _TYPE_IS_OPEN
     holds = not is_positive(agent, answer)
     case.expect("AGENT-VERIFY-06", holds, told, found, exchange=answer, where=where, beyond=beyond)
 
@@ -249,7 +249,7 @@ async def only_created_shows_the_age(case: Case) -> None:
     Targets with other names than the profile's are not tested.
     """
     agent = await agent_of(case)
-    if not agent.ours:
+    if not agent.is_reference:
         for row in ("AGENT-VERIFY-01", "AGENT-VERIFY-11"):
             case.mark_not_applicable(row, "the interface names no member that limits the age of a signature")
         return
@@ -296,7 +296,7 @@ async def extras_and_repeats_change_nothing(case: Case) -> None:
     """
     agent = await agent_of(case)
     one = signed(case)
-    wrong = one.expecting(raw_public(signer(case)))
+    wrong = one.with_expected_key(raw_public(signer(case)))
     for valid, each in ((True, one), (False, wrong)):
         bodies = [{name: value} for name, value in _EXTRAS.items()] + [dict(_EXTRAS)]
         answers = await run_concurrently(agent.verify(each, **more) for more in bodies)
@@ -308,7 +308,7 @@ async def extras_and_repeats_change_nothing(case: Case) -> None:
             case.expect("AGENT-VERIFY-18", holds, told, found, exchange=answer, where=where, hint=hint)
     # New messages, because an agent that keeps a state would already have that of the messages above.
     again = signed(case)
-    await _repeat(case, agent, again, again.expecting(raw_public(signer(case))))
+    await _repeat(case, agent, again, again.with_expected_key(raw_public(signer(case))))
 
 
 async def _repeat(case: Case, agent: Agent, one: Subject, wrong: Subject) -> None:

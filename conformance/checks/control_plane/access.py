@@ -77,7 +77,7 @@ class _Attempt:
             gone = hub.token is not None and self.member.did not in await hub.trust_set()
             return "the issuer is gone from the trust set" if gone else None
         if row == "CP-AUTH-03":
-            return "the posture lists the service" if hub.listed(await hub.posture(), self.service) else None
+            return "the posture lists the service" if hub.posture_records(await hub.posture(), self.service) else None
         return None
 
 
@@ -88,7 +88,7 @@ async def _attempt(case: Case) -> AsyncIterator[_Attempt]:
         service = await play_service(case, stack, "stranger")
         member = hub.new_issuer("member")
         if hub.token is not None:
-            await stack.enter_async_context(hub.registered(member))
+            await stack.enter_async_context(hub.registered_issuer(member))
         yield _Attempt(hub, hub.new_issuer("stranger"), member, service)
 
 

@@ -39,7 +39,7 @@ async def _log_of_changes(case: Case) -> tuple[Hub, Entries]:
     hub.known_token  # noqa: B018 - the log is the admin's
     for _ in range(2):
         issuer = hub.new_issuer("logged")
-        async with hub.registered(issuer):
+        async with hub.registered_issuer(issuer):
             await hub.register(Issuer(issuer.did, hub.new_key("logged")))
     return hub, await read_log(hub)
 
@@ -60,12 +60,12 @@ async def trust_changes_are_logged(case: Case) -> None:
     hub = await hub_of(case)
     start = await read_log(hub)
     issuer = hub.new_issuer("logged")
-    async with hub.registered(issuer):
+    async with hub.registered_issuer(issuer):
         registered = await read_log(hub)
         await hub.revoke(issuer.did)
         revoked = await read_log(hub)
     rekeyed, other, replaced = hub.new_issuer("rekeyed"), hub.new_key("rekeyed"), False
-    async with hub.registered(rekeyed):
+    async with hub.registered_issuer(rekeyed):
         first = await read_log(hub)
         if is_success(await hub.register(Issuer(rekeyed.did, other))):
             replaced = (await hub.trust_set()).get(rekeyed.did) == other
@@ -197,7 +197,7 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
     hub.known_token  # noqa: B018 - the log is the admin's
     member, stranger, short = hub.new_issuer("member"), hub.new_issuer("stranger"), hub.new_issuer("short")
     absent = hub.new_issuer("absent")
-    async with hub.registered(member):
+    async with hub.registered_issuer(member):
         before = await read_log(hub)
         path = f"{ISSUERS}/{member.did.replace(':', '%3A')}"
         answers = [

@@ -112,8 +112,8 @@ async def what_was_registered_survives_a_restart(case: Case) -> None:
             hub = instance.hub
             trusted = (await hub.trust_set()).get(issuer.did) == issuer.key
             case.expect("CP-CONF-05", trusted, "the issuer", "there" if trusted else "gone")
-            answer = await hub.seen(lambda posture: bool(hub.listed(posture, service)))
-            listed = bool(hub.listed(answer, service))
+            answer = await hub.read_posture_until(lambda posture: bool(hub.posture_records(posture, service)))
+            listed = bool(hub.posture_records(answer, service))
             case.expect("CP-CONF-05", listed, "the service", "there" if listed else "gone", exchange=answer)
             same = (await read_log(hub))[: len(log)] == log
             case.expect("CP-CONF-05", same, "the log as it was", "as it was" if same else "another")
@@ -307,7 +307,7 @@ async def _asks_a_server(case: Case) -> None:
         begun = asyncio.create_task(_takes_an_issuer(case, database))
         try:
             await asyncio.wait(
-                {begun, asked := asyncio.create_task(database.asked.wait())}, return_when=asyncio.FIRST_COMPLETED
+                {begun, asked := asyncio.create_task(database.connection.wait())}, return_when=asyncio.FIRST_COMPLETED
             )
         finally:
             # Whichever comes first decides. The other task is cancelled, so that no process outlives the check.
@@ -315,7 +315,7 @@ async def _asks_a_server(case: Case) -> None:
             begun.cancel()
             outcome = (await asyncio.gather(begun, return_exceptions=True))[0]
     expected = "the server of the DSN contacted before an issuer is accepted"
-    if database.asked.is_set():
+    if database.connection.is_set():
         case.expect("CP-CONF-04", True, expected, "contacted")
         case.mark_documented("CP-CONF-04", _NO_SERVER)
     elif outcome is True:
@@ -335,7 +335,7 @@ async def _takes_an_issuer(case: Case, database: PlayedDatabase) -> bool:
         # A control plane that writes with a delay contacts the server now.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ASKED_SECONDS):
-                await database.asked.wait()
+                await database.connection.wait()
         return taken
 
 
@@ -408,6 +408,6 @@ async def the_control_plane_starts_first(case: Case) -> None:
             case.expect("CP-CONF-09", answer.status == 200, "200", answer.status, exchange=answer, where={"read": path})
         service = await play_service(case, stack, "later")
         await (await with_service_body(hub)).register_service(service)
-        posture = await hub.seen(lambda answer: bool(hub.listed(answer, service)))
-        listed = bool(hub.listed(posture, service))
+        posture = await hub.read_posture_until(lambda answer: bool(hub.posture_records(answer, service)))
+        listed = bool(hub.posture_records(posture, service))
         case.expect("CP-CONF-09", listed, "the service listed", "listed" if listed else "not listed", exchange=posture)

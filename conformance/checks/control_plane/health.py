@@ -76,7 +76,7 @@ def _is_guess(hub: Hub, what: str, answer: Answer) -> bool:
 
 async def _issuers(hub: Hub) -> tuple[list[int | None], list[int | None], Answer]:
     before, _ = await _number(hub, "issuers", None)
-    async with hub.registered(hub.new_issuer("counted")):
+    async with hub.registered_issuer(hub.new_issuer("counted")):
         more, answer = await _number(hub, "issuers", None if before is None else before + 1)
     after, _ = await _number(hub, "issuers", before)
     raised = None if before is None else before + 1
@@ -87,7 +87,7 @@ async def _services(hub: Hub) -> tuple[list[int | None], list[int | None], Answe
     before, _ = await _number(hub, "services", None)
     async with AsyncExitStack() as stack:
         service = await play_service(hub.case, stack, "counted")
-        async with hub.serving(service):
+        async with hub.registered_services(service):
             more, answer = await _number(hub, "services", None if before is None else before + 1)
     return [before, more], [before, None if before is None else before + 1], answer
 

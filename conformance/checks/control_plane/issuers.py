@@ -32,7 +32,7 @@ async def issuers_come_and_go(case: Case) -> None:
     """
     hub = await hub_of(case)
     first, second = hub.new_issuer("first"), hub.new_issuer("second")
-    async with hub.registered(first), hub.registered(second):
+    async with hub.registered_issuer(first), hub.registered_issuer(second):
         trusted = await hub.trust_set()
         for one in (first, second):
             found = trusted.get(one.did)
@@ -45,7 +45,7 @@ async def issuers_come_and_go(case: Case) -> None:
         kept = trusted.get(second.did) == second.key
         case.expect("CP-ISSUER-03", kept, "the other issuer as it was", _same(trusted.get(second.did), second.key))
     again = hub.new_issuer("again")
-    async with hub.registered(again):
+    async with hub.registered_issuer(again):
         await hub.revoke(again.did)
         back = Issuer(again.did, hub.new_key("again"))
         answer = await hub.register(back)
@@ -80,12 +80,12 @@ async def a_did_web_is_deleted_by_its_name(case: Case) -> None:
         for encoded in ways:
             issuer = hub.new_issuer("ported", form)
             where = {"did": form, "sent": "percent-encoded" if encoded else "as it stands"}
-            async with hub.registered(issuer):
+            async with hub.registered_issuer(issuer):
                 there = issuer.did in await hub.trust_set()
-                answer = await hub.revoke(issuer.did, encoded=encoded)
+                answer = await hub.revoke(issuer.did, is_encoded=encoded)
                 gone = issuer.did not in await hub.trust_set()
                 if not gone and not ours:
-                    answer = await hub.revoke(issuer.did, encoded=False)
+                    answer = await hub.revoke(issuer.did, is_encoded=False)
                     gone = issuer.did not in await hub.trust_set()
                 told = "still there" if not gone else "gone" if there else "never there by this name"
                 holds, found = there and gone, f"{answer.status}; {told}"
@@ -107,7 +107,7 @@ async def what_is_no_issuer_is_refused(case: Case) -> None:
     warns.
     """
     hub = await hub_of(case)
-    async with hub.registered(hub.new_issuer("taken")):
+    async with hub.registered_issuer(hub.new_issuer("taken")):
         pass  # a control: if the token opens nothing, a refusal proves nothing about a body
 
     async def sent(row: str, what: str, issuer: Issuer, body: Any, beyond: str | None = None) -> None:
@@ -176,7 +176,7 @@ async def deleting_nobody_changes_nothing(case: Case) -> None:
     hub = await hub_of(case)
     # Similar names find a lookup by prefix, or one that ignores case, which would remove this issuer.
     issuer = hub.new_issuer("neighbour", "did:web:{host}:Tenants:First")
-    async with hub.registered(issuer):
+    async with hub.registered_issuer(issuer):
         for what, did in (
             ("unknown", hub.new_issuer("unknown").did),
             ("longer by a letter", issuer.did + "x"),
@@ -208,7 +208,7 @@ async def a_did_has_one_key(case: Case) -> None:
     """
     hub = await hub_of(case)
     issuer = hub.new_issuer("rotated")
-    async with hub.registered(issuer):
+    async with hub.registered_issuer(issuer):
         for is_alike in (False, False, True):
             other = Issuer(issuer.did, hub.new_key("rotated", beside=issuer.key if is_alike else None))
             answers = await run_concurrently([hub.register(other), *(hub.call("GET", PKS) for _ in range(_READS))])

@@ -64,7 +64,7 @@ async def no_way_leads_round_the_token(case: Case) -> None:
         member = hub.new_issuer("member")
         there = hub.token is not None
         if there:
-            await stack.enter_async_context(hub.registered(member))
+            await stack.enter_async_context(hub.registered_issuer(member))
         named: list[tuple[_Way, PlayedService, Answer]] = []
         for way in _ways():
             headers, where = dict(way.headers), {"spelling": way.name}

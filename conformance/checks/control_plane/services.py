@@ -69,7 +69,7 @@ async def _served(case: Case, **labels: object) -> AsyncIterator[tuple[Hub, dict
     hub.known_token  # noqa: B018 - without it nothing can be registered
     async with AsyncExitStack() as stack:
         services = {label: await play_service(case, stack, label, reply) for label, reply in labels.items()}  # type: ignore[arg-type]
-        await stack.enter_async_context(hub.serving(*services.values()))
+        await stack.enter_async_context(hub.registered_services(*services.values()))
         yield hub, services
 
 
@@ -107,8 +107,8 @@ async def registered_services_are_listed_and_called(case: Case) -> None:
     async with _served(case, one=OK_REPLY, two=OK_REPLY, three=OK_REPLY) as (hub, services):
         twice = services["one"]
         await hub.register_service(twice)
-        answer = await hub.seen(lambda posture: all(hub.listed(posture, each) for each in services.values()))
-        listed = {label: len(hub.listed(answer, each)) for label, each in services.items()}
+        answer = await hub.read_posture_until(lambda posture: all(hub.posture_records(posture, each) for each in services.values()))
+        listed = {label: len(hub.posture_records(answer, each)) for label, each in services.items()}
         hint = binding_hints.of_posture(hub.bindings.posture_name_at)
         there, found = listed["one"] > 0, _times(listed["one"])
         case.expect("CP-SVC-02", there, "the service listed", found, exchange=answer, hint=hint)
@@ -143,7 +143,7 @@ async def a_service_that_moved_is_called_where_it_is(case: Case) -> None:
             case.expect("CP-SVC-03", True, "refused, or called there", f"refused: {answer.status}", exchange=answer)
             return
         stack.push_async_callback(hub.remove_service, moved)
-        posture = await hub.seen(lambda _: bool(moved.calls), _given(answer))
+        posture = await hub.read_posture_until(lambda _: bool(moved.calls), _given(answer))
         called = await moved.called(1.0)
         _judge_called(
             case, answer, posture, "called" if called else "not called", "its health requested at the new address"
@@ -164,7 +164,7 @@ async def a_service_is_called_at_the_path_that_it_names(case: Case) -> None:
     """
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - without it nothing can be registered
-    if not hub.says_health_path:
+    if not hub.has_health_path:
         case.mark_not_applicable("CP-SVC-03", "the profile binds no [hub] service_body with a service's health path")
         return
     async with AsyncExitStack() as stack:
@@ -176,7 +176,7 @@ async def a_service_is_called_at_the_path_that_it_names(case: Case) -> None:
             case.expect("CP-SVC-03", True, _AT_ITS_PATH, f"refused: {answer.status}", exchange=answer)
             return
         stack.push_async_callback(hub.remove_service, service)
-        posture = await hub.seen(lambda _: service.was_called, _given(answer))
+        posture = await hub.read_posture_until(lambda _: service.was_called, _given(answer))
         _judge_called(case, answer, posture, _where_called(service), _AT_ITS_PATH)
         if is_success(answer) and service.was_called:
             await _judge_renamed_path(case, hub, stack, service)
@@ -190,7 +190,7 @@ async def _judge_renamed_path(case: Case, hub: Hub, stack: AsyncExitStack, servi
         case.expect("CP-SVC-03", True, _AT_ITS_PATH, f"refused: {answer.status}", exchange=answer)
         return
     stack.push_async_callback(hub.remove_service, renamed)
-    posture = await hub.seen(lambda _: renamed.was_called, _given(answer))
+    posture = await hub.read_posture_until(lambda _: renamed.was_called, _given(answer))
     _judge_called(case, answer, posture, _where_called(renamed), _AT_LAST_PATH)
 
 
@@ -232,7 +232,7 @@ async def a_redirect_of_health_is_not_followed(case: Case) -> None:
         elsewhere = await play_service(case, stack, "elsewhere")
         to = {f"moved{status}": redirect(elsewhere.url + HEALTH, status) for status in (301, 302, 307, 308)}
         hub, services = await stack.enter_async_context(_served(case, **to))
-        answer = await hub.seen(lambda _: all(one.calls for one in services.values()))
+        answer = await hub.read_posture_until(lambda _: all(one.calls for one in services.values()))
         if not all(one.calls for one in services.values()):
             raise Inconclusive("a registered health address was not called, which CP-SVC-03 judges")
         await asyncio.sleep(_FOLLOWS_SECONDS)
@@ -256,7 +256,7 @@ async def a_health_path_leads_to_no_other_host(case: Case) -> None:
     """
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - without it nothing can be registered
-    if not hub.says_health_path_apart:
+    if not hub.has_separate_health_path:
         case.mark_not_applicable("CP-CONF-06", "the profile binds no [hub] service_body with a separate health path")
         return
     async with AsyncExitStack() as stack:
@@ -285,7 +285,7 @@ def _times(count: int) -> str:
 
 
 def _shown(hub: Hub, posture: Answer, service: PlayedService) -> str:
-    if not hub.listed(posture, service):
+    if not hub.posture_records(posture, service):
         return "not listed"
     return {True: "healthy", False: "not healthy", None: "in words that are not bound"}[hub.health(posture, service)]
 
@@ -293,7 +293,7 @@ def _shown(hub: Hub, posture: Answer, service: PlayedService) -> str:
 def _judge(case: Case, row: str, hub: Hub, posture: Answer, service: PlayedService, wanted: bool, label: str) -> None:
     """Judge how a posture shows a service. If the posture cannot be read, the row is inconclusive."""
     told = hub.health(posture, service)
-    if told is None and hub.listed(posture, service) and hub.bindings.posture_healthy_at is None:
+    if told is None and hub.posture_records(posture, service) and hub.bindings.posture_healthy_at is None:
         reason = "unbound: where does the posture say that a service is healthy? give [hub] posture_healthy_at"
         case.mark_inconclusive(row, reason, exchange=posture)
         return
@@ -305,7 +305,7 @@ def _judge(case: Case, row: str, hub: Hub, posture: Answer, service: PlayedServi
         return
     expected = "healthy" if wanted else "not healthy"
     # A control plane may also show that a service is away by not listing it.
-    holds = told is wanted or (not wanted and not hub.listed(posture, service))
+    holds = told is wanted or (not wanted and not hub.posture_records(posture, service))
     case.expect(row, holds, expected, _shown(hub, posture, service), exchange=posture, where={"service": label})
 
 
@@ -331,12 +331,12 @@ async def the_posture_shows_services_as_they_are(case: Case) -> None:
         def fits(posture: Answer) -> bool:
             return all(hub.health(posture, services[label]) is each for label, each in wanted.items())
 
-        answer = await hub.seen(fits)
+        answer = await hub.read_posture_until(fits)
         for label, each in wanted.items():
             row = "CP-POST-03" if each else "CP-POST-04"
             _judge(case, row, hub, answer, services[label], each, label)
         services["failing"].reply = OK_REPLY
-        back = await hub.seen(lambda posture: hub.health(posture, services["failing"]) is True)
+        back = await hub.read_posture_until(lambda posture: hub.health(posture, services["failing"]) is True)
         _judge(case, "CP-POST-06", hub, back, services["failing"], wanted=True, label="failing, then well")
 
 
@@ -361,13 +361,13 @@ async def a_hanging_service_hangs_nobody(case: Case) -> None:
             await play_trickling_service(case, stack, "head", head=head, piece=b"X-Slow: 1\r\n"),
             await play_trickling_service(case, stack, "body", head=head + b"Content-Length: 99999\r\n\r\n", piece=b" "),
         ]
-        await stack.enter_async_context(hub.serving(*slow))
+        await stack.enter_async_context(hub.registered_services(*slow))
         prompt, found, answer = await _read(hub)
         if prompt:
             holds = answer is not None and answer.status == 200
             case.expect("CP-POST-05", holds, _IN_TIME, found, exchange=answer)
-            seen = await hub.seen(lambda posture: hub.health(posture, services["well"]) is True)
-            listed = bool(hub.listed(seen, services["well"]))
+            seen = await hub.read_posture_until(lambda posture: hub.health(posture, services["well"]) is True)
+            listed = bool(hub.posture_records(seen, services["well"]))
             case.expect("CP-POST-05", listed, "the other service listed", _times(int(listed)), exchange=seen)
             return
     # The hanging services are gone. If the posture is still late, they were not the reason.

@@ -36,7 +36,7 @@ async def the_trust_set_maps_dids_to_keys(case: Case) -> None:
     if hub.token is None:
         _shape(case, await hub.call("GET", PKS), f"no issuer is trusted, and none could be registered: {hub.no_token}")
         return
-    async with hub.registered(hub.new_issuer("shaped")):
+    async with hub.registered_issuer(hub.new_issuer("shaped")):
         _shape(case, await hub.call("GET", PKS), "the trust set is empty, with an issuer registered")
 
 
@@ -50,7 +50,7 @@ def _shape(case: Case, answer: Answer, nobody: str) -> None:
     found = fault or f"{answer.status} {answer.headers.get('Content-Type')}, {type(value).__name__}"
     case.expect("CP-TRUST-01", holds, "200 with a JSON object", found, exchange=answer)
     entries: Mapping[str, Any] = value if isinstance(value, dict) else {}
-    keys = {did: documents.decoded(text) for did, text in entries.items()}
+    keys = {did: documents.decode_base64(text) for did, text in entries.items()}
     judged = (
         ("CP-TRUST-02", "base64 text", [did for did, key in keys.items() if key is None]),
         ("CP-TRUST-03", "a DID for a name", [did for did in keys if not documents.is_did(did)]),
@@ -84,7 +84,7 @@ async def atb_keys_reflect_the_trust_set(case: Case) -> None:
         return
     # Two issuers: a document that has room for only one would look complete with a single issuer.
     issuers = [hub.new_issuer(name) for name in ("resolved", "resolved_too")]
-    async with hub.registered(issuers[0]), hub.registered(issuers[1]):
+    async with hub.registered_issuer(issuers[0]), hub.registered_issuer(issuers[1]):
         document, answer = await _documents_agree(case, hub)
         missing = [one.did for one in issuers if not _is_there(document, one)]
         told = f"it has not {missing}" if missing else "they are there"
@@ -118,7 +118,7 @@ async def a_tag_stands_for_one_trust_set(case: Case) -> None:
     issuer = hub.new_issuer("tagged")
     other = Issuer(issuer.did, hub.new_key("tagged"))
     known = {path: await hub.call("GET", path) for path in (PKS, ATB_KEYS)}
-    async with hub.registered(issuer):
+    async with hub.registered_issuer(issuer):
         known = await _read_anew(hub, "CP-ISSUER-02", known, "registered", lambda told: issuer.key in told)
         if is_success(await hub.register(other)) and (await hub.trust_set()).get(issuer.did) == other.key:
             known = await _read_anew(hub, "CP-ISSUER-02", known, "with another key", lambda told: other.key in told)
@@ -196,7 +196,7 @@ def _is_there(document: Any, issuer: Issuer) -> bool:
 def _key_records(value: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a document that hold a public key."""
     if isinstance(value, Mapping):
-        if any(len(documents.decoded(member) or b"") == PUBLIC_KEY_BYTES for member in value.values()):
+        if any(len(documents.decode_base64(member) or b"") == PUBLIC_KEY_BYTES for member in value.values()):
             yield value
         for member in value.values():
             yield from _key_records(member)

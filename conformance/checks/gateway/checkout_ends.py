@@ -98,7 +98,7 @@ async def _advance_near_end(service: LimitedGateway, link_answer: Answer) -> boo
     No time passes if other clients would notice it, or if the wait is too long.
     """
     end = utc_time(link_answer.object().get("expires_at"))
-    seconds_left = end.timestamp() - _SHORTLY - service.now if end is not None and service.is_apart else 0.0
+    seconds_left = end.timestamp() - _SHORTLY - service.now if end is not None and service.is_separate else 0.0
     if seconds_left > 0:
         with contextlib.suppress(Inconclusive):
             await service.advance(seconds_left)

@@ -217,11 +217,11 @@ async def a_deleted_key_is_rejected(case: Case) -> None:
     if keys is None:
         case.mark_not_applicable("GW-AUTH-03", "the profile names no administrator of a gateway with that option")
         return
-    await create(case, Creation(LINKS, link_body(case, keys.other), keys.other))
+    await create(case, Creation(LINKS, link_body(case, keys.second), keys.second))
     await keys.delete()
-    await _judge_deleted(case, keys.other, "deleted")
-    await _judge_valid(case, keys.kept, "the other one of its tenant")
-    rotated_keys = await keys.rotated()
+    await _judge_deleted(case, keys.second, "deleted")
+    await _judge_valid(case, keys.first, "the other one of its tenant")
+    rotated_keys = await keys.rotate_further_key()
     await create(case, Creation(LINKS, link_body(case, rotated_keys.old), rotated_keys.old))
     await keys.delete(rotated_keys.old_id)
     # A rotated key stays valid for days (P-AU-04). Deleting it has to end that period, too.

@@ -76,9 +76,9 @@ async def a_repeat_by_another_client_returns_the_original(case: Case) -> None:
         case.note(f"no call is repeated with another API key: {reason}")
         return
     if keys is not None:
-        creation = Creation(LINKS, link_body(case, keys.kept), keys.kept, new_text(case))
+        creation = Creation(LINKS, link_body(case, keys.first), keys.first, new_text(case))
         original = await create(case, creation)
-        answer = await _send_changed(case, creation, keys.other.headers)
+        answer = await _send_changed(case, creation, keys.second.headers)
         judge_original(case, "GW-IDEM-03", creation, original, answer, {"repeat": "with another API key of the tenant"})
 
 

@@ -116,7 +116,7 @@ async def _yield_keys(
 ) -> AsyncIterator[Sequence[Credentials]]:
     """Yield the tenant with its key, and with a second key if one can be created and plain calls succeed with it."""
     try:
-        second_key = await service.another_key(plain_creation.tenant)
+        second_key = await service.add_second_key(plain_creation.tenant)
     except Inconclusive as reason:
         case.note(f"the rate is judged with one key of the tenant: {reason}")
         second_key = None
@@ -124,8 +124,8 @@ async def _yield_keys(
         yield [plain_creation.tenant]
         return
     try:
-        answer = name_live_values(case, await post(service.call, replace(plain_creation, tenant=second_key.other)))
-        yield [plain_creation.tenant, *([second_key.other] if is_created(case, answer) else [])]
+        answer = name_live_values(case, await post(service.call, replace(plain_creation, tenant=second_key.second)))
+        yield [plain_creation.tenant, *([second_key.second] if is_created(case, answer) else [])]
     finally:
         with suppress(Inconclusive, Unreachable):
             await second_key.delete()

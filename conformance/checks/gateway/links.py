@@ -242,7 +242,7 @@ async def a_link_without_a_network_is_on_the_first(case: Case) -> None:
         case.mark_not_applicable("GW-LINK-11", "the profile names no administrator of a gateway with that option")
         return
     admin, payout = administrator(case), case.session.tenants.get().payout
-    chains = await _list_chains(case, await admin.tenant("Weldproof networks", payout))
+    chains = await _list_chains(case, await admin.create_tenant("Weldproof networks", payout))
     if len(chains) < _NETWORKS_WITH_AN_ORDER:
         case.mark_not_applicable(
             "GW-LINK-11", "a new tenant has links on one network only, so no other can be the first"
@@ -250,7 +250,7 @@ async def a_link_without_a_network_is_on_the_first(case: Case) -> None:
         return
     for order in (sorted(chains), sorted(chains, reverse=True)):
         # Both orders: if the default were the first by name, one order alone would not reveal it.
-        tenant = await admin.tenant("Weldproof order of networks", {network: payout[network] for network in order})
+        tenant = await admin.create_tenant("Weldproof order of networks", {network: payout[network] for network in order})
         other_members = {name: value for name, value in link_body(case, tenant).items() if name != "preferred_network"}
         for variant, members in (("no member", {}), ("null", {"preferred_network": None})):
             answer = name_live_values(

@@ -356,19 +356,19 @@ async def _prepare_keys(case: Case) -> JudgeAfterwards:
             )
         return _judge_nothing
     await keys.delete()
-    if not is_rejected(early_answer := await send_plain_link(case, keys.other)):
+    if not is_rejected(early_answer := await send_plain_link(case, keys.second)):
         raise Inconclusive(
             f"a deleted key is answered {early_answer.status} before any restart, which {_REVOKED_KEY_ROW} judges"
         )
-    further_key = await keys.further()
+    further_key = await keys.add_key()
     if not is_created(case, early_answer := await send_plain_link(case, further_key)):
         raise Inconclusive(f"a further key is answered {early_answer.status} before any restart: {short(early_answer)}")
 
     async def judge() -> None:
-        answer = await send_plain_link(case, keys.other)
+        answer = await send_plain_link(case, keys.second)
         finding, where = brief(answer), {"key": "deleted before the restart"}
         case.expect(_REVOKED_KEY_ROW, is_rejected(answer), "a client error", finding, exchange=answer, where=where)
-        for tenant, kind in ((keys.kept, "tenant"), (further_key, "key")):
+        for tenant, kind in ((keys.first, "tenant"), (further_key, "key")):
             answer = await send_plain_link(case, tenant)
             finding, where = brief(answer), {kind: "made before the restart"}
             case.expect(_ACCEPTED_KEY_ROW, is_created(case, answer), "a link", finding, exchange=answer, where=where)

@@ -46,7 +46,7 @@ async def a_tenant_pays_its_way(case: Case) -> None:
     admin, networks = administrator(case), _test_and_main(case)
     test_network, main_network = networks
     payout = {name: case.session.tenants.find_first_on(name).payout[name] for name in networks}
-    tenant = await admin.tenant("Weldproof trial", payout)
+    tenant = await admin.create_tenant("Weldproof trial", payout)
     await _judge_link_request(case, "GW-TEN-01", tenant, test_network, is_allowed=True, stage="on trial")
     await _judge_link_request(case, "GW-TEN-01", tenant, main_network, is_allowed=False, stage="on trial")
     # Live keys reach mainnet (P-TR-04), so even the administrator must not create one before the approval.
@@ -70,7 +70,7 @@ async def a_tenant_pays_its_way(case: Case) -> None:
         await _judge_link_request(case, "GW-TEN-02", key, network, is_allowed=is_allowed, stage=stage)
     # The allowance counts paid links only, so it is asked for in full before and after one payment.
     await _judge_allowance(case, live_key, main_network)
-    await admin.done("POST", tenant.id, "kyc", body={"status": "rejected"})
+    await admin.call_successfully("POST", tenant.id, "kyc", body={"status": "rejected"})
     await _judge_link_request(
         case, "GW-TEN-01", live_key, main_network, is_allowed=False, stage="not approved any more"
     )
@@ -111,8 +111,8 @@ def _test_and_main(case: Case) -> tuple[str, str]:
 
 
 async def _approve_tenant(admin: Administrator, tenant: Credentials) -> Credentials:
-    await admin.done("POST", tenant.id, "kyc", body={"status": "approved", "plan": "trial"})
-    key_record = await admin.done("POST", tenant.id, "api-keys", body={"mode": "live"})
+    await admin.call_successfully("POST", tenant.id, "kyc", body={"status": "approved", "plan": "trial"})
+    key_record = await admin.call_successfully("POST", tenant.id, "api-keys", body={"mode": "live"})
     return Credentials(tenant.name, tenant.id, str(key_record.get("api_key")), tenant.networks, tenant.payout)
 
 

@@ -42,7 +42,7 @@ async def orders_ask_for_payment(case: Case) -> None:
     """
     kept: dict[str, Task] = {}
     for operation in case.session.catalog.operations:
-        task = await a2a.ordered(case, operation)
+        task = await a2a.order_service(case, operation)
         where = {"operation": operation.path}
         accepted = task.answer.status == 200 and json_rpc.error_code(task.answer) != _NOT_FOUND
         holds = accepted and (bool(task.members) or json_rpc.error_code(task.answer) is not None)
@@ -84,7 +84,7 @@ async def _judge_kept(case: Case, task: Task, where: Mapping[str, str]) -> None:
     """Judge that tasks/get reports the task as its creation did."""
     # Twice, because a server may discard a task when it is read.
     for _ in range(2):
-        again = a2a.task_of(await a2a.get(case, task.id or ""))
+        again = a2a.task_of(await a2a.fetch_task(case, task.id or ""))
         same = (again.id, again.state, again.payment_status) == (task.id, task.state, task.payment_status)
         holds = same and again.asks_for_payment == task.asks_for_payment
         case.expect("RAIL-A2A-04", holds, task.describe(), again.describe(), exchange=again.answer, where=where)
@@ -111,7 +111,7 @@ async def _further_answer(
 ) -> Answer | None:
     """Send a message to a task that waits for its payment, and judge by `row` that it is answered."""
     parts, members = _further(order)[said]
-    answer, found = await a2a.answered(case, parts, call_id=call_id, taskId=task.id, **members)
+    answer, found = await a2a.send_twice_at_most(case, parts, call_id=call_id, taskId=task.id, **members)
     if answer is None:
         where, beyond = {"message": said}, _beyond(case)
         case.expect(row, False, "an answer to a message for a task", found, where=where, beyond=beyond)
@@ -120,7 +120,7 @@ async def _further_answer(
 
 def _further(order: list[dict[str, Any]]) -> Mapping[str, tuple[list[dict[str, Any]], Mapping[str, Any]]]:
     """Return messages for a task that waits for its payment: their parts and further members, by name."""
-    rejection = {"metadata": {a2a.STATUS: "payment-rejected"}}
+    rejection = {"metadata": {a2a.STATUS_KEY: "payment-rejected"}}
     return {"an order": (order, {}), "a rejection": ([{"kind": "text", "text": "no payment"}], rejection)}
 
 
@@ -137,8 +137,8 @@ def _judge_terms(case: Case, task: Task, operation: Operation, where: Mapping[st
     operation.
     """
     bound = case.profile.rail_bindings.a2a_request is not None
-    if bound and _beyond(case) is None and task.required is not None:
-        resource = task.required.get("resource")
+    if bound and _beyond(case) is None and task.payment_terms is not None:
+        resource = task.payment_terms.get("resource")
         url = resource.get("url") if isinstance(resource, Mapping) else None
         holds, told = str(url).endswith(operation.path), f"payment asked for {operation.path}"
         case.expect("RAIL-A2A-03", holds, told, url, exchange=task.answer, where=where)
@@ -178,28 +178,28 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
     methods with unfitting parameters. Expects an envelope there as well, if the answer is 200 with JSON.
     """
     operation = case.session.catalog.operations[0]
-    task = await a2a.ordered(case, operation)
+    task = await a2a.order_service(case, operation)
     parts = a2a.orders(case, operation)[0]
     for call_id in _IDS:
         _judge_envelope(case, "message/send", call_id, await a2a.send(case, parts, call_id=call_id))
-        unknown = await a2a.get(case, _UNKNOWN_TASK, call_id=call_id)
+        unknown = await a2a.fetch_task(case, _UNKNOWN_TASK, call_id=call_id)
         _judge_envelope(case, "tasks/get", call_id, unknown)
         await _unknown_method(case, call_id)
     await _known_task(case, task)
-    for what, answer in (await json_rpc.unreadable(case, case.session.rail + a2a.A2A)).items():
+    for what, answer in (await json_rpc.send_unreadable_bodies(case, case.session.rail + a2a.A2A)).items():
         fault, where = json_rpc.unreadable_fault(answer), {"body": what}
         expected = "error -32700, or an HTTP refusal"
         case.expect("RAIL-A2A-07", fault is None, expected, fault, exchange=answer, where=where)
-    for method, answer in (await json_rpc.optional(case, case.session.rail + a2a.A2A, "one")).items():
+    for method, answer in (await json_rpc.call_optional_methods(case, case.session.rail + a2a.A2A, "one")).items():
         _judge_envelope(case, method, "one", answer)
     # A task id reaches a data store. An id that is not a UUID must not become a database error or a path.
     for task_id in (_UNKNOWN_TASK, "no-such-task", "../../etc/passwd", "a" * 300):
-        answer = await a2a.get(case, task_id)
+        answer = await a2a.fetch_task(case, task_id)
         code = json_rpc.error_code(answer)
         holds = answer.status == 200 and code is not None
         where = {"task": task_id[:20]}
         case.expect("RAIL-A2A-08", holds, "a JSON-RPC error", _describe(answer), exchange=answer, where=where)
-    await _messages_for_a_task(case, await a2a.ordered(case, operation), parts)
+    await _messages_for_a_task(case, await a2a.order_service(case, operation), parts)
 
 
 async def _messages_for_a_task(case: Case, task: Task, order: list[dict[str, Any]]) -> None:
@@ -214,7 +214,7 @@ async def _messages_for_a_task(case: Case, task: Task, order: list[dict[str, Any
 
 async def _known_task(case: Case, task: Task) -> None:
     """Judge that tasks/get is accepted: it returns a known task, and reports an unknown one by a task's error."""
-    answer = await a2a.get(case, task.id or _UNKNOWN_TASK)
+    answer = await a2a.fetch_task(case, task.id or _UNKNOWN_TASK)
     code = json_rpc.error_code(answer)
     known = task.id is not None
     told_task = code is None and a2a.task_of(answer).id == task.id

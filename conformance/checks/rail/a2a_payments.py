@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.attacks.engine import receipts
-from conformance.discovery.rail import Operation
 from conformance.discovery.accepted_unusual_bodies import unusual_bodies
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
@@ -44,7 +44,7 @@ async def _ordered(case: Case, operation: Operation) -> Task:
     Raises:
         Inconclusive: The order made no such task, which RAIL-A2A-03 judges.
     """
-    task = await a2a.ordered(case, operation)
+    task = await a2a.order_service(case, operation)
     if task.id is None or not task.asks_for_payment:
         raise Inconclusive("no task over A2A asked for payment, which RAIL-A2A-03 judges")
     return task
@@ -78,7 +78,7 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
         return await present(case, operation, proof)
 
     async def by_message(task: Task) -> Task:
-        return await a2a.paid(case, task.id or "", proof)
+        return await a2a.pay_task(case, task.id or "", proof)
 
     # The calls alternate, so that neither transport has all its calls ahead of the other's.
     turns: list[Any] = [one for task in tasks for one in (by_message(task), by_rest())]
@@ -86,7 +86,7 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
     rest = [receipts(one) for one in came[1::2] if one.status == 200]
     messages = [_brought(*pair) for pair in zip(tasks, came[::2], strict=True) if pair[1].state == "completed"]
     if not rest + messages:
-        last = await a2a.settled(case, (await _ordered(case, operation)).id or "", proof)
+        last = await a2a.settle_task(case, (await _ordered(case, operation)).id or "", proof)
         raise Inconclusive(f"none of {2 * _EACH} calls with an honest proof was served; later: {last.describe()}")
     _judge_race(case, operation, rest, messages)
 
@@ -149,7 +149,7 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
     tx_id = invented_id()
     unknown = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
     name_live_values(case, unknown)
-    _judge(case, _UNKNOWN, task, await a2a.paid(case, task.id or "", unknown), "an id that was never sent")
+    _judge(case, _UNKNOWN, task, await a2a.pay_task(case, task.id or "", unknown), "an id that was never sent")
 
 
 @check(
@@ -233,7 +233,7 @@ async def quoted_task(case: Case, operation: Operation) -> tuple[Task, Challenge
 async def submitted(case: Case, task: Task, proof: Mapping[str, Any]) -> Task:
     """Pay a task with a proof and return the task in its final state."""
     name_live_values(case, proof)
-    return await a2a.settled(case, task.id or "", proof)
+    return await a2a.settle_task(case, task.id or "", proof)
 
 
 def _judge(case: Case, row: str, asked: Task, became: Task, what: str) -> None:

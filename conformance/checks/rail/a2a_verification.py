@@ -73,8 +73,8 @@ async def _messages(case: Case) -> Task | None:
             _MESSAGES, "how this service takes a message is not known, and so not what it verifies"
         )
         return None
-    agent, one = Agent(case, "", REFERENCE_AGENT, ours=True), signed(case)
-    forged = one.expecting(raw_public(signer(case)))
+    agent, one = Agent(case, "", REFERENCE_AGENT, is_reference=True), signed(case)
+    forged = one.with_expected_key(raw_public(signer(case)))
     sound, became = await _verified(case, operation, agent.verify_body(one))
     if sound is True:
         await _judge_forged(case, _MESSAGES, operation, agent.verify_body(forged), "signed by another key")

@@ -39,11 +39,11 @@ async def a_proof_spent_at_rest_is_dead_over_a2a(case: Case) -> None:
         if row == _OTHER and len(operations) < 2:
             case.mark_not_applicable(row, "the rail has only one operation")
             continue
-        task = await a2a.ordered(case, operation)
+        task = await a2a.order_service(case, operation)
         if task.id is None or not task.asks_for_payment:
             case.mark_inconclusive(row, "no task over A2A asked for payment, which RAIL-A2A-03 judges")
             continue
-        became = await a2a.paid(case, task.id, bought.proof)
+        became = await a2a.pay_task(case, task.id, bought.proof)
         _judge(case, row, operation, bought, became)
 
 
@@ -86,12 +86,12 @@ async def a_proof_spent_over_a2a_is_dead_at_rest(case: Case) -> None:
 
 async def _bought(case: Case, operation: Operation) -> tuple[Task | None, Mapping[str, object]]:
     """Order and pay a task. Return the completed task, or None, and the proof."""
-    task = await a2a.ordered(case, operation)
+    task = await a2a.order_service(case, operation)
     entry = next((one for one in task.entries if lane_of(one) == case.lane), None)
     if task.id is None or entry is None:
         return None, {}
     payer = await case.session.payers.for_rail(case.lane)
     proof = await payer.pay(entry)
     name_live_values(case, proof)
-    became = await a2a.settled(case, task.id, proof)
+    became = await a2a.settle_task(case, task.id, proof)
     return (became if became.state == "completed" else None), proof

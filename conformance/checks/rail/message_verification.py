@@ -58,7 +58,7 @@ async def sold_messages_are_verified(case: Case) -> None:
         return
     owner = signer(case)
     sound = signed(case, owner)
-    spellings = {"its key in hex": sound, "its key as did:key": sound.expecting(sound.key, "did")}
+    spellings = {"its key in hex": sound, "its key as did:key": sound.with_expected_key(sound.key, "did")}
     told = await run_concurrently(_sound(case, operation, *spelling) for spelling in spellings.items())
     if True not in told:
         case.mark_not_applicable(_ROW, _OPEN)
@@ -83,15 +83,15 @@ def forged(case: Case, owner: Any, sound: Subject) -> Iterator[tuple[str, Subjec
     """
 
     def again(key: Any, **parameters: Any) -> Subject:
-        return signed(case, key, parameters=parameters).expecting(sound.key, sound.form)
+        return signed(case, key, parameters=parameters).with_expected_key(sound.key, sound.form)
 
     stranger = signer(case)
     expired = int(time.time()) - _A_DAY
     case.client.names.name(str(expired), "EXPIRES")
-    yield "another path", sound.changed(target="/elsewhere")
-    yield "another content", sound.changed(body=_OTHER_BODY)
+    yield "another path", sound.with_changes(target="/elsewhere")
+    yield "another content", sound.with_changes(body=_OTHER_BODY)
     digest = digest_value(_OTHER_BODY, "sha-256")
-    yield "another content and its digest", sound.with_field("Content-Digest", digest).changed(body=_OTHER_BODY)
+    yield "another content and its digest", sound.with_field("Content-Digest", digest).with_changes(body=_OTHER_BODY)
     # The attack on a verifier that takes the key from the message itself: an attacker names any key there.
     yield "another signer, whom keyid names", again(stranger, keyid=keys.did_key(raw_public(stranger)))
     yield "an alg that is not the key's", again(owner, alg="rsa-v1_5-sha256")
@@ -138,7 +138,7 @@ async def _verified(case: Case, operation: Operation, subject: Subject) -> tuple
     Raises:
         Inconclusive: The call was not served.
     """
-    body = Agent(case, "", REFERENCE_AGENT, ours=True).verify_body(subject)
+    body = Agent(case, "", REFERENCE_AGENT, is_reference=True).verify_body(subject)
     answer = (await purchase(case, operation, case.profile.claims.lanes[0], body=body)).answer
     result = result_of(case, answer)
     return answer, None if result is ABSENT else answers.validity(result, None)

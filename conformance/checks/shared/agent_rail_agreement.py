@@ -40,7 +40,7 @@ def read_paid_validity(agent: Agent, result: Any) -> bool | None:
     bindings = agent.bindings
     validity = answers.validity(result, bindings.validity_at, bindings.validity_words)
     # The reference promises one place for the verdict. A search elsewhere would hide that it moved.
-    if validity is not None or agent.ours:
+    if validity is not None or agent.is_reference:
         return validity
     # Another service may wrap the agent's result for the paid call, so the verdict may be at any place.
     validity = answers.validity(result, None)
@@ -67,13 +67,13 @@ async def agent_and_rail_judge_alike(case: Case) -> None:
     sound = signed(case)
     subjects = {
         "sound": sound,
-        "another path": sound.changed(target="/elsewhere"),
-        "another body": sound.changed(body=b"{}"),
-        "another key": sound.expecting(bytes(reversed(sound.key or b""))),
+        "another path": sound.with_changes(target="/elsewhere"),
+        "another body": sound.with_changes(body=b"{}"),
+        "another key": sound.with_expected_key(bytes(reversed(sound.key or b""))),
     }
     # The interface does not say that a paid call accepts a key as did:key. Only the reference promises it.
     if case.profile.is_reference:
-        subjects["a key as did:key"] = sound.expecting(sound.key, "did")
+        subjects["a key as did:key"] = sound.with_expected_key(sound.key, "did")
 
     async def compare_validity(name: str) -> None:
         body = body_for_rail(agent, operation.body, subjects[name])

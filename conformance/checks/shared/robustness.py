@@ -64,7 +64,7 @@ class Barrage:
     def choose(self, inputs: Iterable[T], endpoint: Endpoint) -> list[T]:
         """Return the inputs to send: all, or a sample if the pace is bounded or only a document names the endpoint."""
         selection = list(inputs)
-        if not endpoint.stated:
+        if not endpoint.is_stated:
             selection = self.case.draw_part(selection, _FEW, "hostile inputs, at operations that only a document names")
         elif self.case.profile.pace.requests_per_second > 0:
             selection = self.case.draw_part(selection, _FEW, "hostile inputs, since the pace is bounded")
@@ -182,8 +182,12 @@ async def _send_bodies(case: Case, surface: str) -> None:
     inputs: list[tuple[str, Endpoint, bytes]] = []
     for endpoint in (one for one in operations if one.method not in {"GET", "HEAD"}):
         good_body = endpoint.body or {}
-        inputs += [(name, endpoint, body) for name, body in barrage.choose(hostile_inputs.whole_bodies(good_body), endpoint)]
-        inputs += [(name, endpoint, body) for name, body in barrage.choose(hostile_inputs.wrong_members(good_body), endpoint)]
+        inputs += [
+            (name, endpoint, body) for name, body in barrage.choose(hostile_inputs.whole_bodies(good_body), endpoint)
+        ]
+        inputs += [
+            (name, endpoint, body) for name, body in barrage.choose(hostile_inputs.wrong_members(good_body), endpoint)
+        ]
     await run_concurrently(
         (
             barrage.send(name, endpoint, body=body, headers=_merge_headers(endpoint, hostile_inputs.JSON))
@@ -286,7 +290,9 @@ async def hostile_checkout_tokens(case: Case) -> None:
             for method, tail in hostile_inputs.CHECKOUT_CALLS
         ]
         sends += [
-            barrage.send(f"{name}{tail}", page, body=b"{}", headers=[hostile_inputs.JSON], method="POST", target=path + tail)
+            barrage.send(
+                f"{name}{tail}", page, body=b"{}", headers=[hostile_inputs.JSON], method="POST", target=path + tail
+            )
             for tail in hostile_inputs.CHECKOUT_DEEDS
         ]
     await run_concurrently(sends, at_once=_AT_ONCE)

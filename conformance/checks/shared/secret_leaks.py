@@ -156,7 +156,7 @@ async def keys_never_come_back(case: Case) -> None:
         endpoint_calls = [call for name, key in keys for call in _list_credential_calls(endpoint, name, key)]
         if endpoint.body is not None:
             endpoint_calls += _list_body_calls(endpoint, *keys[-1])
-        calls += endpoint_calls if endpoint.stated else case.draw_part(endpoint_calls, _FEW, _ONLY_DOCUMENTED)
+        calls += endpoint_calls if endpoint.is_stated else case.draw_part(endpoint_calls, _FEW, _ONLY_DOCUMENTED)
     await run_concurrently((_judge(case, call) for call in _sample_calls(case, calls)), at_once=_AT_ONCE)
 
 
@@ -219,7 +219,7 @@ def _list_made_up_calls(case: Case, endpoint: Endpoint, key: str) -> Sequence[_C
     calls = list(_list_credential_calls(endpoint, "a made-up key", key))
     if endpoint.body is not None:
         calls += _list_body_calls(endpoint, "a made-up key", key)
-    return calls if endpoint.stated else case.draw_part(calls, _FEW, _ONLY_DOCUMENTED)
+    return calls if endpoint.is_stated else case.draw_part(calls, _FEW, _ONLY_DOCUMENTED)
 
 
 @check(ROW, surface="agent", fix=FIX, quick=_QUICK)

@@ -129,7 +129,7 @@ async def a_failing_destination_holds_nobody_up(case: Case) -> None:
     """
     failed_sales = await failed_deliveries(case)
     for sale, failing_place, extra_seconds in (
-        (failed_sales.slow, failed_sales.slow_at, given_up_after(case)),
+        (failed_sales.unanswered_sale, failed_sales.unanswered_at, given_up_after(case)),
         (failed_sales.refused, failed_sales.refused_at, 0.0),
     ):
         _need_two_destinations(case, sale)
@@ -212,7 +212,7 @@ async def _judge_deleted_destination(case: Case, destination: DeletedDestination
         return
     try:
         await (await payer(case)).settle(destination.waiting.bill, memo_carrier(case))
-        is_heard = await destination.kept_hears(destination.waiting, seconds=case.profile.budgets.paid)
+        is_heard = await destination.is_kept_notified(destination.waiting, seconds=case.profile.budgets.paid)
     except Inconclusive as reason:
         case.mark_inconclusive("WH-DELIV-10", str(reason))
         return

@@ -99,7 +99,7 @@ async def some_destinations_get_nothing(case: Case) -> None:
         ]
         untrusted_server = await exits.enter_async_context(untrusted_listener())
         payout = case.session.tenants.find_first_on(network).payout[network]
-        tenant = await admin.tenant("Weldproof destinations", {network: payout})
+        tenant = await admin.create_tenant("Weldproof destinations", {network: payout})
         path, ids = new_path(case), list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
         for url in (
@@ -155,7 +155,7 @@ async def _judge_many_destinations(case: Case) -> None:
         payout = case.session.tenants.find_first_on(network).payout[network]
         # Both tenants are paid at one address. A gateway that finds the tenant by the address alone mixes up their
         # events.
-        tenant = await admin.tenant("Weldproof many destinations", {network: payout})
+        tenant = await admin.create_tenant("Weldproof many destinations", {network: payout})
         path, ids = new_path(case), list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
         paths = [f"{path}/{number}" for number in range(_MOST_DESTINATIONS)]
@@ -277,7 +277,7 @@ async def _judge_deleted(case: Case, scene: _TenantDestinations) -> None:
     staying_delivery, deleted_delivery = (
         _find_delivery_id(delivery_list, one) for one in (scene.staying_id, scene.to_delete_id)
     )
-    await admin.done("DELETE", tenant.id, "webhooks", scene.to_delete_id)
+    await admin.call_successfully("DELETE", tenant.id, "webhooks", scene.to_delete_id)
     deleted_count, staying_count = len(scene.to_delete.arrivals), len(scene.staying.arrivals)
     retry = await admin.call("POST", tenant.id, "deliveries", deleted_delivery, "retry")
     is_refused = 400 <= retry.status < 500

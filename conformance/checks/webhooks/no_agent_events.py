@@ -80,9 +80,9 @@ async def _call_every_operation(case: Case, agent: Agent) -> list[str]:
     verdict = await agent.verify(subject)
     if verdict.status != _OK:
         raise Inconclusive(f"verify answers {verdict.status} to a message that holds, which AGENT-VERIFY-01 judges")
-    await agent.verify(subject.changed(body=b"{}"))
+    await agent.verify(subject.with_changes(body=b"{}"))
     await agent.explain(subject)
-    demo = await agent.sign(subject.changed(headers=()).message)
+    demo = await agent.sign(subject.with_changes(headers=()).message)
     parts: list[dict[str, Any]] = [
         {"kind": "text", "text": f"Verify the message {marker}."},
         {"kind": "data", "data": {"skill": "verify-rfc9421", "request": agent.verify_body(subject)}},

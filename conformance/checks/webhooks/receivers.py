@@ -58,7 +58,7 @@ async def one_effect_an_id(case: Case) -> None:
     # it.
     await asyncio.sleep(_REDELIVERY_SECONDS)
     late_repeat = sender_role.genuine(events["seconds later"])
-    rewritten_repeat = sender_role.signer.over(
+    rewritten_repeat = sender_role.signer.sign_bytes(
         events["in other bytes"], _rewrite(sender_role, events["in other bytes"]), late_repeat.t
     )
     answers = (first_repeat, await sender_role.attempt(late_repeat), await sender_role.attempt(rewritten_repeat))
@@ -177,7 +177,7 @@ async def raw_bytes_are_verified(case: Case) -> None:
         delivery = replace(sender_role.signer, style=style).sign(event, sender_role.now())
         await _judge_accepted_delivery(sender_role, "WH-RECV-05", delivery, {"delivery": f"genuine, {style}"})
     event = sender_role.event()
-    odd_delivery = sender_role.signer.over(event, write_oddly(event), sender_role.now())
+    odd_delivery = sender_role.signer.sign_bytes(event, write_oddly(event), sender_role.now())
     await _judge_accepted_delivery(sender_role, "WH-RECV-05", odd_delivery, {"delivery": "genuine, oddly written"})
 
 
@@ -276,12 +276,12 @@ async def _judge_accepted_delivery(
     sender_role: Sender, row: str, delivery: Delivery, where: Mapping[str, str], *, beyond: str | None = None
 ) -> None:
     """Send a delivery that must be accepted, and judge that by its effect if effects can be queried."""
-    answer, outcome = await sender_role.answered(delivery)
+    answer, outcome = await sender_role.send_twice_at_most(delivery)
     if sender_role.receiver.effects is None or answer is None:
         holds = answer is not None and is_success(answer)
         _judge(sender_role, row, holds, "a success", outcome, answer, where, beyond=beyond)
         return
-    count = await sender_role.effects_within(delivery.event_id, taken=is_success(answer))
+    count = await sender_role.effects_within(delivery.event_id, is_taken=is_success(answer))
     if not count and is_success(answer):
         # A slow receiver is not a broken one. The count is final only if the receiver is shown to keep up.
         await sender_role.keeps_up(f"{outcome}, and no effect in time")
@@ -291,7 +291,7 @@ async def _judge_accepted_delivery(
 
 async def _judge_tolerated_delivery(sender_role: Sender, delivery: Delivery, where: Mapping[str, str]) -> None:
     """Send a delivery whose effect is the receiver's choice, and judge that it is accepted without an error."""
-    answer, outcome = await sender_role.answered(delivery)
+    answer, outcome = await sender_role.send_twice_at_most(delivery)
     _judge(sender_role, "WH-RECV-03", answer is not None and is_success(answer), "a success", outcome, answer, where)
 
 

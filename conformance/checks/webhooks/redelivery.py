@@ -46,9 +46,9 @@ async def one_payment_is_one_event(case: Case) -> None:
     transactions to the gateway. Expects an event of each payment, and that all deliveries of a payment have one id.
     """
     failed_sales = await failed_deliveries(case)
-    await wait_for_late_events(case, (failed_sales.slow, failed_sales.refused))
-    _judge_reports(case, (failed_sales.slow, failed_sales.refused))
-    for sale in (failed_sales.slow, failed_sales.refused):
+    await wait_for_late_events(case, (failed_sales.unanswered_sale, failed_sales.refused))
+    _judge_reports(case, (failed_sales.unanswered_sale, failed_sales.refused))
+    for sale in (failed_sales.unanswered_sale, failed_sales.refused):
         await look_again(case, sale.link)
         # The interface has no such calls. In a target that has them, a second look at the payment may write a second
         # event.
@@ -57,7 +57,7 @@ async def one_payment_is_one_event(case: Case) -> None:
         await case.client.call("GET", f"{url}/status")
         await look_again(case, sale.link)
     await asyncio.sleep(_SETTLE_SECONDS)
-    for sale in (failed_sales.slow, failed_sales.refused):
+    for sale in (failed_sales.unanswered_sale, failed_sales.refused):
         _judge_single_id(case, sale)
 
 
@@ -171,14 +171,14 @@ async def _gather_failed_attempts(case: Case) -> tuple[Sequence[_FailedAttempt],
         {"first attempt": "answered with 500"},
     )
     attempts = [
-        _FailedAttempt(failed_sales.slow_at, failed_sales.slow, {"first attempt": "not answered"}),
+        _FailedAttempt(failed_sales.unanswered_at, failed_sales.unanswered_sale, {"first attempt": "not answered"}),
         _FailedAttempt(failed_sales.refused_at, failed_sales.refused, refusal_place),
     ]
     if scene is None:
-        return attempts, await deleted_destination(on_lane(case, failed_sales.slow.lane))
+        return attempts, await deleted_destination(on_lane(case, failed_sales.unanswered_sale.lane))
     cut_off = {"first attempt": "not answered", "restart": "during the first attempt"}
     attempts.append(_FailedAttempt(scene.place, scene.refused, {**refusal_place, "restart": "after the first attempt"}))
-    attempts.append(_FailedAttempt(scene.cut_off_at, scene.cut_off, cut_off))
+    attempts.append(_FailedAttempt(scene.unanswered_at, scene.unanswered_sale, cut_off))
     return attempts, scene.deleted
 
 
@@ -260,7 +260,7 @@ async def _judge_dropped_deliveries(case: Case, destination: DeletedDestination 
     """Judge WH-DELIV-10 on the waiting delivery to a destination that was deleted between two attempts."""
     if destination is None:
         case.mark_not_applicable("WH-DELIV-10", "no destination could be made and deleted between two attempts")
-    elif not await destination.kept_hears(destination.sold, seconds=0):
+    elif not await destination.is_kept_notified(destination.sold, seconds=0):
         case.mark_not_applicable("WH-DELIV-10", "the event was not sent again to the other destination either")
     else:
         late_count, where = (
@@ -278,7 +278,7 @@ async def _let_pause_pass(
     """Wait for the end of the first attempts and of the pause; return why time cannot pass for this target, or None."""
     # The pause counts from the end of an attempt (P-WH-08), so the clock must not move before the target gave up.
     await asyncio.gather(*(_await_failure(case, one) for one in attempts))
-    is_heard_there = destination is None or await destination.kept_hears(destination.sold, seconds=0)
+    is_heard_there = destination is None or await destination.is_kept_notified(destination.sold, seconds=0)
     if is_heard_there and all(len(one.list_deliveries(case)) > 1 for one in attempts):
         return None
     try:
@@ -286,7 +286,7 @@ async def _let_pause_pass(
     except Inconclusive as reason:
         return str(reason)
     patience = _DUE_SECONDS if case.profile.webhook_bindings.schedule else _AGAIN_SECONDS
-    staying_waits = () if destination is None else (destination.kept_hears(destination.sold, seconds=patience),)
+    staying_waits = () if destination is None else (destination.is_kept_notified(destination.sold, seconds=patience),)
     await asyncio.gather(*(_await_repetition(case, one, patience) for one in attempts), *staying_waits)
     return None
 

@@ -66,7 +66,7 @@ async def _judge_rotations(case: Case) -> None:
     lane_case = await on_first_lane(case)
     async with own_destination(case, "Weldproof rotated secret", network_of(lane_case)) as own:
         admin, tenant, receiver = own.admin, own.tenant, own.receiver
-        destination, secret = own.made.get("destination_id"), own.made.get("secret")
+        destination, secret = own.creation.get("destination_id"), own.creation.get("secret")
         if not isinstance(destination, str) or not isinstance(secret, str):
             raise Inconclusive("a destination was made without destination_id or secret")
         first = await _pay_and_await_event(lane_case, receiver, tenant)
@@ -113,7 +113,7 @@ async def _rotate(admin: Administrator, tenant: Credentials, destination: str) -
     Raises:
         Inconclusive: The answer contains no new secret.
     """
-    secret = (await admin.done("POST", tenant.id, "webhooks", destination, "rotate")).get("secret")
+    secret = (await admin.call_successfully("POST", tenant.id, "webhooks", destination, "rotate")).get("secret")
     if not isinstance(secret, str):
         raise Inconclusive("the answer to the rotation of a secret contains no secret")
     return secret

@@ -15,8 +15,8 @@ from conformance.cli.connection import apply_connection_options
 from conformance.cli.init.node_networks import with_networks
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
-from conformance.discovery.rail import ROLES
 from conformance.discovery.operation_presence import describe_foreign_answer
+from conformance.discovery.rail import ROLES
 from conformance.http.client import Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
@@ -174,8 +174,8 @@ def _print_rail(rail: Mapping[str, Any], output: Path) -> None:
 def _print_agent(agent: DiscoveredAgent, output: Path) -> None:
     names = ", ".join(sorted(agent.bindings)) or "nothing"
     click.echo(f"Wrote {output}: an agent at {agent.url}; detected: {names}.")
-    if agent.open is not None:
-        click.echo(f"  {one_line(agent.open, 600)}")
+    if agent.open_question is not None:
+        click.echo(f"  {one_line(agent.open_question, 600)}")
 
 
 def _print_surfaces(surfaces: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Paying for one call of a rail, over HTTP or over A2A: the offer, the payment, the proof, the receipt."""
+"""Payment for one call of a rail, over HTTP or A2A: offer, payment, proof, receipt."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ from conformance.vocabulary.network import with_worth
 Agree = Callable[[int, str, str], Awaitable[None]]
 
 _MINIMUM_SECONDS_LEFT: Final = 120
-# Digits of a moment in unix seconds, and of an amount in atomic units; what is longer is another number.
+# Digits of a time in unix seconds or of an amount in atomic units. int() on a much longer text would take too long.
 _LONGEST_NUMBER: Final = 20
-# Lifetime of a challenge that does not say its own, and how long after it a proof may become final (docs/money.md).
+# Seconds: lifetime of a challenge that does not contain one, and the time after it in which a proof may become final
+# (docs/money.md).
 _LIFETIME: Final = 1800
 _SETTLE_SECONDS: Final = 900 + 60
-# A longer lifetime is no time: it is a number that something may trip over.
+# A longer lifetime is taken for a malformed number.
 _LONGEST_LIFETIME: Final = 10 * 365 * 86_400
 _HASH_REFERENCE: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _ADVICE: Final[Mapping[str, str]] = {
@@ -49,11 +50,11 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Agree) -> dict[str, Any]:
-    """Pay for a call and return its members for `--json`; see `finish_call` for what is raised after payment.
+    """Pay for a call and return its members for `--json`; `finish_call` lists the exceptions after the payment.
 
     Raises:
-        PaymentRefused: The offer is not to be paid, or was not agreed to; nothing was paid.
-        Inconclusive: A node or the rail could not do its part; nothing was paid.
+        PaymentRefused: The offer must not be paid, or the user did not agree; nothing was paid.
+        Inconclusive: A node or the rail did not answer as needed; nothing was paid.
     """
     quote, task_id = await _offer(case, operation, attempt)
     entry = quote.entry(case.lane)
@@ -61,6 +62,7 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
     payee = str(entry.get("payTo"))
     attempt.steps.say("challenge", f"{in_usdc(units)} USDC on {with_worth(network)} to {payee}")
     await agree(units, payee, network)
+    # After the question to the user, whose answer may have taken longer than the challenge lives.
     check_worth_paying(case, quote)
     attempt.begin(
         channel=Channel.A2A if attempt.is_a2a else Channel.HTTP,
@@ -82,18 +84,19 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
             f"the payer of {case.lane} signs no transaction that can be stored before it is sent. Nothing was paid"
         )
     signed_payment = await payer.sign(entry)
+    # The proof is as good as the money, so logs contain a name in its place from here on.
     name_live_values(case, signed_payment.proof)
     attempt.keep_signed(signed_payment)
     return await finish_call(case, operation, attempt)
 
 
 async def finish_call(case: Case, operation: Operation, attempt: Attempt) -> dict[str, Any]:
-    """Bring a signed payment to its answer, from wherever an earlier process left it, and keep the receipt.
+    """Complete a signed payment from the state that an earlier process left, and keep the receipt.
 
     Raises:
-        PaymentOpen: The answer is not here yet; `PaymentStopped` where trying again brings nothing.
+        PaymentOpen: There is no answer yet. `PaymentStopped` if presenting the proof again cannot succeed.
         PaymentRefused: The chain shows that nothing was paid.
-        Inconclusive: The node refused the transaction that was never sent before; nothing was paid.
+        Inconclusive: The node refused the transaction at its first sending; nothing was paid.
     """
     record = attempt.payment.record
     if record.state is State.SIGNED and attempt.signed_payment.transaction:
@@ -108,7 +111,8 @@ async def finish_call(case: Case, operation: Operation, attempt: Attempt) -> dic
     try:
         result = await _keep_call(case, purchase, attempt)
     except PaymentOpen as left:
-        # A 200 alone shows nothing, since a proxy's page has that status, too. The chain is asked as after a refusal.
+        # A 200 alone proves nothing, since a proxy's page may have that status. So the chain is asked, as after a
+        # refusal.
         await _refuse_unpaid(attempt, str(left))
         raise
     if purchase.transaction is not None:
@@ -120,12 +124,12 @@ async def finish_call(case: Case, operation: Operation, attempt: Attempt) -> dic
 
 
 async def _offer(case: Case, operation: Operation, attempt: Attempt) -> tuple[Challenge, str | None]:
-    """Return the challenge of a call, and the id of its A2A task where it is ordered there."""
+    """Return the challenge of a call, and the id of its task if it is ordered over A2A."""
     if not attempt.is_a2a:
         return await challenge(case, operation), None
     if operation.query:
         raise PaymentRefused("--a2a: the address has a query, which an order over A2A cannot carry. Nothing was paid")
-    task = await a2a.ordered(case, operation)
+    task = await a2a.order_service(case, operation)
     if not task.asks_for_payment or task.id is None:
         raise PaymentRefused(
             f"the order over A2A was answered with {task.describe()} instead of a price. Nothing was paid"
@@ -134,7 +138,7 @@ async def _offer(case: Case, operation: Operation, attempt: Attempt) -> tuple[Ch
 
 
 async def _present_proof(case: Case, operation: Operation, attempt: Attempt) -> ProofReply:
-    """Present the proof until it is served, refused, or the time is over."""
+    """Present the proof until it is served or refused, or the time is over."""
     record, proof = attempt.payment.record, attempt.signed_payment.proof
 
     async def once() -> ProofReply:
@@ -146,6 +150,8 @@ async def _present_proof(case: Case, operation: Operation, attempt: Attempt) -> 
             attempt.steps.say(
                 "task", "the rail does not know the task any more; the proof is sent to the same service over HTTP"
             )
+            # A restarted rail may forget its tasks, but not a payment: the proof itself is good at
+            # the service.
             attempt.payment.save(channel=Channel.HTTP, task=None)
         return await present_call(case, operation, proof, record.worth_until)
 
@@ -159,10 +165,10 @@ _LONGEST_ANSWER_TEXT: Final = 500
 
 
 async def _stop_if_refused(attempt: Attempt, reply: ProofReply) -> None:
-    """Say what a proof that was not served is worth.
+    """Raise if a proof that was not served cannot be presented again.
 
     Raises:
-        PaymentStopped: Presenting it once more brings nothing.
+        PaymentStopped: Presenting it again cannot succeed.
         PaymentRefused: The chain shows that nothing was paid.
     """
     fate = await _refuse_unpaid(attempt, reply.text)
@@ -180,10 +186,10 @@ async def _stop_if_refused(attempt: Attempt, reply: ProofReply) -> None:
 
 
 async def _refuse_unpaid(attempt: Attempt, answer_text: str) -> Fate | None:
-    """Return what the chain shows of a payment, None if it cannot be asked.
+    """Return the fate of a payment on its chain; None if the chain cannot be asked.
 
     Raises:
-        PaymentRefused: It shows that nothing was paid.
+        PaymentRefused: The chain shows that nothing was paid.
     """
     fate = await attempt.look_on_chain()
     if fate in {Fate.LAPSED, Fate.FAILED}:
@@ -198,10 +204,10 @@ def _describe_payment(attempt: Attempt) -> str:
 
 
 async def _keep_call(case: Case, purchase: Purchase, attempt: Attempt) -> dict[str, Any]:
-    """Keep a call and its receipt: it is paid for, whatever the receipt is worth.
+    """Store a call and its receipt. The call is paid for, so it is stored even if the receipt is invalid.
 
     Raises:
-        PaymentOpen: The key set cannot be had now, or the receipt cannot be written.
+        PaymentOpen: The key set cannot be fetched now, or the receipt cannot be written.
         PaymentStopped: No receipt verifies.
     """
     call_folder, steps = attempt.call_folder, attempt.steps
@@ -209,7 +215,7 @@ async def _keep_call(case: Case, purchase: Purchase, attempt: Attempt) -> dict[s
         try:
             call_folder.keep_call(purchase, attempt.payment.record.network)
         except OSError as fault:
-            steps.fail(f"--keep {call_folder.folder}: {fault.strerror}; go on without")
+            steps.fail(f"--keep {call_folder.folder}: {fault.strerror}; the call is not kept")
         else:
             steps.say("call kept", f"request, answer and settlement in {call_folder.folder}")
     try:
@@ -229,10 +235,10 @@ async def _find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dic
         except jose.JwsFault:
             continue
         if "request_hash" in claims or "payable" in str(claims.get("kind", "")):
+            # A rail that answers with a receipt of another call would let the payer keep a proof of
+            # something else.
             if (other_subject := _other_subject(purchase, attempt.payment.record, claims)) is not None:
-                raise PaymentStopped(
-                    f"the call was answered with 200, and the receipt in it is of another {other_subject}"
-                )
+                raise PaymentStopped(f"the call was answered with 200, and its receipt is for another {other_subject}")
             attempt.steps.say("receipt", f"verified against the published key ({place})")
             digest = hashing.sha256_hex(token.encode())
             return {
@@ -248,9 +254,9 @@ async def _find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dic
 
 
 def _other_subject(purchase: Purchase, record: PaymentRecord, claims: Mapping[str, Any]) -> str | None:
-    """Return what a receipt differs in from the call that was paid, None where nothing shows that it does.
+    """Return the subject in which a receipt differs from the paid call; None if nothing shows a difference.
 
-    A request's hash is compared where the challenge quotes one, since only then its recipe is known.
+    The request's hash is compared only if the challenge contains one, since otherwise its recipe is unknown.
     """
     extra = record.entry.get("extra")
     extra = extra if isinstance(extra, Mapping) else {}
@@ -269,10 +275,10 @@ def _other_subject(purchase: Purchase, record: PaymentRecord, claims: Mapping[st
 
 
 def _keep_receipt(token: str, jwks: str, attempt: Attempt) -> dict[str, str]:
-    """Keep a receipt, and return where, with the command that verifies it with all that was kept of the call.
+    """Store a receipt; return its path, and the command that verifies it with the stored files of the call.
 
     Raises:
-        PaymentOpen: It cannot be written.
+        PaymentOpen: The file cannot be written.
     """
     call_folder = attempt.call_folder
     default_name = f"receipt-{hashing.sha256_hex(token.encode())[:16]}.jws"
@@ -280,7 +286,7 @@ def _keep_receipt(token: str, jwks: str, attempt: Attempt) -> dict[str, str]:
     try:
         write_private(path, f"{token}\n".encode("ascii"))
     except OSError as fault:
-        # It was paid for: where it cannot be kept it is shown.
+        # The receipt was paid for, so it is printed if it cannot be stored.
         click.echo(token, err=True)
         raise PaymentOpen(
             f"{path}: {fault.strerror}; the receipt is printed above, and the rail keeps it for a day"
@@ -294,11 +300,11 @@ def _keep_receipt(token: str, jwks: str, attempt: Attempt) -> dict[str, str]:
 
 
 def operation_at(session: Session, address: PaidAddress, body: Any) -> Operation:
-    """Return the operation that an address names, with the address's own query.
+    """Return the operation at an address, with the query of the address.
 
     Raises:
-        PaymentRefused: The rail lists none there.
-        Inconclusive: It lists none at all.
+        PaymentRefused: The rail lists no operation at the address.
+        Inconclusive: The rail lists no operations.
     """
     operation = next((one for one in session.catalog.listed_operations if one.url == address.bare), None)
     if operation is None:
@@ -308,10 +314,10 @@ def operation_at(session: Session, address: PaidAddress, body: Any) -> Operation
 
 
 def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
-    """Return network key and millionths of USDC of an offer.
+    """Return the network key and the price of an offer, in millionths of USDC.
 
     Raises:
-        PaymentRefused: It asks for another asset than the USDC of the profile's node, or for no amount.
+        PaymentRefused: The offer asks for another asset than the USDC of the profile's node, or contains no amount.
     """
     chain = case.profile.chains.of(case.lane)
     if chain is None:
@@ -327,10 +333,10 @@ def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def check_worth_paying(case: Case, quote: Challenge) -> None:
-    """Refuse to pay a challenge of another request or one that is about to lapse (P-CH-12).
+    """Reject a challenge for another request, or one that is about to expire (P-CH-12).
 
     Raises:
-        PaymentRefused: It is not to be paid.
+        PaymentRefused: The challenge must not be paid.
     """
     extra = quote.entry(case.lane).get("extra")
     if not isinstance(extra, Mapping):
@@ -339,19 +345,21 @@ def check_worth_paying(case: Case, quote: Challenge) -> None:
     if isinstance(quoted_hash, str) and not _is_hash_of(quote, extra, quoted_hash):
         raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
     ends = _end_of(case, quote)
+    # The payment needs time to become final. A proof that comes after the end of its challenge is
+    # worthless.
     if ends is not None and ends - clock.now(case) < _MINIMUM_SECONDS_LEFT:
         raise PaymentRefused("the challenge expires in less than 120 s; request a new one. Nothing was paid")
 
 
 def _is_hash_of(quote: Challenge, extra: Mapping[str, Any], value: object) -> bool:
-    """Return whether a value is a hash of the request that a challenge is for, by any recipe."""
+    """Return whether a value is the hash of the challenge's request by any known recipe."""
     operation = quote.operation
     ours = hashing.request_hashes("POST", operation.path, operation.query, b"", quote.body, extra.get("service_id"))
     return isinstance(value, str) and any(value in values for values in ours.values())
 
 
 def _end_of(case: Case, quote: Challenge) -> int | None:
-    """Return when a challenge lapses, in unix seconds; None where it does not say."""
+    """Return when a challenge expires, in unix seconds; None if it does not contain that."""
     issue_text = quote.reference(case.lane).split(":", 1)[0]
     ttl = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
     moment = int(issue_text) if issue_text.isdecimal() and len(issue_text) <= _LONGEST_NUMBER else None
@@ -361,9 +369,9 @@ def _end_of(case: Case, quote: Challenge) -> int | None:
 
 
 def _worth_until(case: Case, quote: Challenge) -> int:
-    """Return until when a payment that the rail cannot find is worth presenting, in unix seconds."""
+    """Return until when a payment that the rail cannot find may be presented, in unix seconds."""
     now = int(time.time())
     ends = _end_of(case, quote)
-    # A token may begin with any number, which then is no moment.
+    # A token may begin with a number that is not a time. Ten years from now is the limit of a plausible one.
     is_moment = ends is not None and abs(ends - now) < 10 * 365 * 86_400
     return (ends if ends is not None and is_moment else now + _LIFETIME) + _SETTLE_SECONDS

@@ -1,7 +1,7 @@
-"""Presenting one proof until it is served, refused, or the time is over; it is never paid for again.
+"""Presentation of one proof until it is served or refused, or the time is over. It never pays again.
 
-Which answers are worth another try follows docs/money.md: everything that says "not yet", everything that is the fault
-of a machine, and no answer at all.
+The proof is presented again after the answers that docs/money.md lists: "not yet", a fault of a machine, and no answer
+at all.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.purchase import present
 from conformance.text.json_safe import json_safe
 
-# A clock may not be read exactly, and a Retry-After of 0 must not become a flood of requests.
+# Seconds. A Retry-After of 0 must not become a flood of requests, and clocks of two machines differ.
 _SHORTEST_WAIT: Final = 0.2
 _LONGEST_WAIT: Final = 30.0
-# Longest Retry-After that is read as it is; no command waits that long.
+# Longest Retry-After in seconds; no command waits that long.
 _LONGEST_RETRY_AFTER: Final = 86_400.0
 _UNSETTLED_CODES: Final = frozenset({"tx_not_found", "tx_not_confirmed"})
 _REPEATABLE_STATUSES: Final = frozenset({202, 408, 425, 429})
@@ -37,7 +37,7 @@ _SHOWN_BYTES: Final = 200
 
 
 class Verdict(Enum):
-    """What follows from an answer to a proof."""
+    """The consequence of an answer to a proof."""
 
     SERVED = auto()
     AGAIN = auto()
@@ -49,11 +49,11 @@ class ProofReply:
     """An answer to a proof.
 
     Attributes:
-        verdict: What follows from it.
-        said: The answer in words.
-        code: The error code in it, None where there is none.
-        wait: Seconds after which it asks to be asked again, None where it does not say.
-        answer: The answer that was served, None where none was.
+        verdict: The consequence.
+        text: The answer in words.
+        code: The error code in it, or None.
+        wait: Seconds until the next try, if the answer contains them.
+        answer: The served answer, or None.
     """
 
     verdict: Verdict
@@ -68,13 +68,13 @@ Say = Callable[[str, str], None]
 
 
 async def present_until(once: PresentOnce, ends: float, say: Say, keep: Callable[[str], None]) -> ProofReply:
-    """Present a proof, and again as long as that is worth it; return the last answer.
+    """Present a proof repeatedly while an answer permits it, and return the last answer.
 
     Args:
-        once: Presents it once.
-        ends: Time of the loop's clock after which nothing more is sent.
-        say: Shows a step.
-        keep: Keeps what was answered.
+        once: Presents the proof once.
+        ends: Time of the loop's clock after which nothing is sent.
+        say: Prints a step.
+        keep: Stores the text of an answer.
     """
     loop, pause = asyncio.get_running_loop(), 1.0
     while True:
@@ -84,12 +84,13 @@ async def present_until(once: PresentOnce, ends: float, say: Say, keep: Callable
             reply = ProofReply(Verdict.AGAIN, f"no answer: {fault}")
         except Throttled as fault:
             reply = ProofReply(Verdict.AGAIN, f"429: {fault}")
-        # What the other side wrote goes into a file that must be readable when it is needed.
+        # The text goes into the file of the payment, which must stay readable.
         reply = replace(reply, text=json_safe(reply.text))
         keep(reply.text)
         if reply.verdict is not Verdict.AGAIN:
             return reply
         wait = pause if reply.wait is None else max(reply.wait, _SHORTEST_WAIT)
+        # A wait beyond the end would only delay the command.
         if loop.time() + wait > ends:
             return reply
         say("not yet", f"{reply.text}; the same proof again in {wait:g} s")
@@ -108,11 +109,11 @@ async def present_call(case: Case, operation: Operation, proof: Mapping[str, Any
 
 
 def judge_answer(answer: Answer, *, is_worth_it: bool) -> ProofReply:
-    """Return what follows from an HTTP answer to a proof.
+    """Return the consequence of an HTTP answer to a proof.
 
     Args:
         answer: The answer.
-        is_worth_it: Whether a payment that the rail cannot find may still be found.
+        is_worth_it: Whether a payment that the rail does not find may still appear.
     """
     code = answer.object().get("error")
     code = code if isinstance(code, str) else None
@@ -122,6 +123,7 @@ def judge_answer(answer: Answer, *, is_worth_it: bool) -> ProofReply:
     if answer.status == 200:
         return ProofReply(Verdict.SERVED, text="200", answer=answer)
     is_worth_repeating = answer.status in _REPEATABLE_STATUSES or answer.status >= _SERVER_FAULT
+    # 409 is `payment_in_progress`, which ends, or `payment_already_spent`, which is final (P-ER-04).
     if answer.status == 409:
         is_worth_repeating = code == "payment_in_progress" or wait is not None
     elif answer.status == 402:
@@ -130,24 +132,24 @@ def judge_answer(answer: Answer, *, is_worth_it: bool) -> ProofReply:
 
 
 async def present_task(case: Case, task_id: str, proof: Mapping[str, Any]) -> ProofReply | None:
-    """Present a proof for an A2A task; None where the task is not known there, so that it is presented by HTTP.
+    """Present a proof for an A2A task; None if the rail does not know the task, so that HTTP is used.
 
     Raises:
         Unreachable: No answer came.
     """
-    task = await a2a.paid(case, task_id, proof)
+    task = await a2a.pay_task(case, task_id, proof)
     reply = judge_task(task)
     if reply is not None and reply.verdict is not Verdict.STOP:
         return reply
-    # A task that is complete may take no further message; what it became can be read.
-    current_task = a2a.task_of(await a2a.get(case, task_id))
+    # A completed task may reject further messages. Its result can still be read.
+    current_task = a2a.task_of(await a2a.fetch_task(case, task_id))
     if current_task.state == "completed":
         return judge_task(current_task)
     return None if json_rpc.error_code(current_task.answer) == _UNKNOWN_TASK else reply
 
 
 def judge_task(task: a2a.Task) -> ProofReply | None:
-    """Return what follows from an A2A answer to a proof, None where the task is not known."""
+    """Return the consequence of an A2A answer to a proof; None if the task is unknown."""
     answer = task.answer
     error = json_rpc.error_code(answer)
     if error == _UNKNOWN_TASK:

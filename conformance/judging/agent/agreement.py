@@ -20,7 +20,7 @@ def judge_agreement(
 ) -> None:
     """Judge that the verdicts of verify and explain agree; one that cannot be read decides nothing."""
     row = "AGENT-EXPLAIN-11"
-    if None in verdicts and not agent.ours:
+    if None in verdicts and not agent.is_reference:
         case.mark_inconclusive(row, "one of the two verdicts cannot be told, which other rows judge", exchange=answer)
         return
     case.expect(row, verdicts[0] is verdicts[1], "one verdict", found, exchange=answer, where=where)

@@ -48,7 +48,7 @@ async def judge_verdicts(
         holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
         told = "200, valid" if valid else "200, not valid"
         where = {"message": what}
-        open_ = None if agent.ours else beyond
+        open_ = None if agent.is_reference else beyond
         hint = verdict_hint(agent, answer) if valid else None
         case.expect(row, holds, told, verdict_of(agent, answer), exchange=answer, where=where, beyond=open_, hint=hint)
     return answers
@@ -56,12 +56,12 @@ async def judge_verdicts(
 
 def verdict_hint(agent: Agent, answer: Answer) -> str | None:
     """Return what to look at first where a message that holds was not found valid; None on the reference."""
-    return None if agent.ours else binding_hints.of_sound_message(answer.status, agent.validity(answer))
+    return None if agent.is_reference else binding_hints.of_sound_message(answer.status, agent.validity(answer))
 
 
 def explanation_hint(agent: Agent, answer: Answer) -> str | None:
     """Return the same where a message that holds was explained as one that does not."""
-    if agent.ours or (answer.status == 200 and agent.verdict(answer) is not False):
+    if agent.is_reference or (answer.status == 200 and agent.verdict(answer) is not False):
         return None
     return binding_hints.of_sound_message(answer.status, False)
 
@@ -106,11 +106,11 @@ def sound_subjects(case: Case) -> dict[str, Subject]:
 
 def _renamed(one: Subject, spelled: object) -> Subject:
     change = spelled if callable(spelled) else str
-    return one.changed(headers=tuple((str(change(name)), value) for name, value in one.message.headers))
+    return one.with_changes(headers=tuple((str(change(name)), value) for name, value in one.message.headers))
 
 
 def _capital_authority(case: Case) -> Subject:
-    return signed(case, authority="api.example.org").changed(authority="API.Example.ORG")
+    return signed(case, authority="api.example.org").with_changes(authority="API.Example.ORG")
 
 
 def with_signature(one: Subject, raw: bytes) -> Subject:

@@ -160,7 +160,7 @@ def _polls(wire: Wire) -> Iterator[str]:
     for one in wire.documents(HUB, POSTURE):
         found = documents.records(one.document, "$WELL_NAME", "http://$WELL_ADDRESS", None)
         if found:
-            yield "asked when read" if documents.healthy(found[0], None, None) else "asked beforehand"
+            yield "asked when read" if documents.read_health(found[0], None, None) else "asked beforehand"
             return
 
 

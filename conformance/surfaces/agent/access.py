@@ -1,7 +1,7 @@
-"""The agent under test as a check calls it: bodies by its templates, answers read at its places.
+"""Access to the agent under test: bodies by its templates, answers read at its places.
 
-What nobody binds on a target that is not ours is found by asking once a run: the templates that are known are tried
-with a message that holds and one that does not, until an answer says of each what it is.
+Unbound names of a target other than the reference are discovered once a run. The known templates are tried with a valid
+message and an invalid one, until the answers distinguish them.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _OK = 200
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent and what is known of it.
+    """An agent with its known names.
 
     Attributes:
-        case: The check that asks.
+        case: The case of the check that calls it.
         url: Its address, without a slash at its end.
-        bindings: Its names, bound or found.
-        ours: Whether the reference's bindings apply.
+        bindings: Its names, bound or discovered.
+        is_reference: Whether the reference's bindings apply.
         unbound: Why something of it cannot be judged (see `AgentDiscovery`).
-        lines: What it makes of an array of a field's lines: it is `kept` as it is, `refused`, or `misread`, so that the
-            message is not valid. Only where it is kept are lines sent so; else they are joined by commas.
+        lines: Its treatment of an array of a field's lines: `kept`, `refused`, or `misread` so that the message is not
+            valid. Lines are sent as an array only if it is kept; else they are joined by commas.
     """
 
     case: Case
@@ -49,7 +49,7 @@ class Agent:
     lines: Literal["kept", "refused", "misread"] = "kept"
 
     def with_discovery(self, discovery: AgentDiscovery) -> Agent:
-        """Return the same agent with what asking told of it."""
+        """Return the same agent with the discovered names."""
         return replace(self, bindings=discovery.bindings, unbound=discovery.unbound)
 
     def at(self, url: str) -> Agent:
@@ -61,7 +61,7 @@ class Agent:
         return await self.case.client.call(method, self.url + path, **options)
 
     async def verify(self, subject: Subject, **further: Any) -> Answer:
-        """Ask whether a message is valid; `further` are members beside the usual ones."""
+        """Ask whether a message is valid; `further` are additional members."""
         return await self.call("POST", VERIFY, json_body={**self.verify_body(subject), **further})
 
     async def explain(self, subject: Subject, **further: Any) -> Answer:
@@ -95,7 +95,7 @@ class Agent:
         return self._fill(self.bindings.explain_body or self.bindings.verify_body or {}, subject)
 
     def _fill(self, template: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
-        """Return a body; field lines of one name go as an array, to an agent that keeps one.
+        """Return a body; several lines of a field are an array if the agent keeps arrays.
 
         Raises:
             Inconclusive: The template cannot carry the message, so that the agent would judge another one.
@@ -106,7 +106,7 @@ class Agent:
         return _object(fill_template(template, values_of(message, subject.key, subject.form)))
 
     def lost_part(self, message: Message) -> str | None:
-        """Return what of a message the bodies of verify and explain cannot carry, None where both carry all of it."""
+        """Return the part of a message that the bodies of verify or explain cannot carry, or None."""
         templates = (self.bindings.verify_body, self.bindings.explain_body)
         return next((lost_part for one in templates if (lost_part := lost_in(one or {}, message)) is not None), None)
 
@@ -114,11 +114,12 @@ class Agent:
         """Return the body that asks for a message to be signed."""
         template = self.bindings.sign_body
         if template is None:
+            # An unbound sign body has the shape of verify's body, without the key.
             template = without_key(self.bindings.verify_body or {})
         return _object(fill_template(template, values_of(message, None, "none")))
 
     async def send_vector(self, path: str, vector: MessageVector) -> Answer:
-        """Send a vector to verify or explain: as it stands where the target has the family's names.
+        """Send a vector to verify or explain, unchanged if the target has the family's names.
 
         Raises:
             Inconclusive: No body is known that the operation understands.
@@ -127,7 +128,7 @@ class Agent:
         return await self.call("POST", path, json_body=self.vector_body(path, vector))
 
     def vector_body(self, path: str, vector: MessageVector) -> dict[str, Any]:
-        """Return the body of a vector, its policy with it, which is extra members to whoever does not know them."""
+        """Return the body of a vector with its policy, whose members an agent may ignore."""
         if self.is_reference:
             return vector.request
         subject = Subject(message_in(vector), key_in(vector), "did" if "did_key" in vector.key else "hex")
@@ -135,18 +136,18 @@ class Agent:
         return {**body, **vector.policy}
 
     def validity(self, answer: Answer) -> bool | None:
-        """Return what an answer says of validity.
+        """Return the validity in an answer.
 
         Raises:
-            Inconclusive: It says it in a word, or at a place, that is not known.
+            Inconclusive: The validity is an unknown word or at an unknown place.
         """
         return self._read_validity(answer, self.bindings.validity_at)
 
     def verdict(self, answer: Answer) -> bool | None:
-        """Return what an explanation says of validity: at its own place, else where verify says it or wherever.
+        """Return the validity in an explanation: at its bound place, else at verify's place, else anywhere.
 
         Raises:
-            Inconclusive: It says it in a word, or at a place, that is not known.
+            Inconclusive: The validity is an unknown word or at an unknown place.
         """
         if self.bindings.verdict_at is not None:
             return self._read_validity(answer, self.bindings.verdict_at)
@@ -161,6 +162,8 @@ class Agent:
             return validity
         self._require_bound(VALIDITY)
         unknown = answers.unknown_word(document, place)
+        # The answer speaks of validity in a word of the target. Guessing its meaning could fail a
+        # correct agent.
         if unknown is not None:
             where, word = unknown
             raise Inconclusive(f"unbound: {where} says {word[:80]!r}; give [agent] validity_words what each word means")
@@ -171,15 +174,15 @@ class Agent:
         return answers.errors(answer.object(), self.bindings.errors_at)
 
     def codes(self, answer: Answer) -> frozenset[str] | None:
-        """Return the codes that an answer lists, in the target's own words, None where these are not bound.
+        """Return the codes that an answer lists, in the target's own words; None if these are not bound.
 
         Raises:
-            Inconclusive: There is none at the bound place, and no list that could hold one.
+            Inconclusive: The bound place has no code, and no list that could contain one.
         """
         place, document = self.bindings.codes_at, answer.object()
         if self.bindings.error_codes is None or place is None:
             return None
-        codes = answers.placed(document, place)
+        codes = answers.values_at(document, place)
         if not (codes or answers.is_empty(document, place)):
             raise Inconclusive(f"[agent] codes_at is {place}, where an answer has no code: give that of a code")
         return frozenset(map(str, codes))
@@ -213,6 +216,6 @@ def message_in(vector: MessageVector) -> Message:
 
 
 def key_in(vector: MessageVector) -> bytes | None:
-    """Return the expected key of a vector, None where it has none of Ed25519."""
+    """Return the expected key of a vector; None if it has no Ed25519 key."""
     key = key_of(vector.key)
     return key.material if key is not None and isinstance(key.material, bytes) else None

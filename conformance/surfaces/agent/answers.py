@@ -1,4 +1,4 @@
-"""Reading an agent's answer: at a bound place, else where usual names or the value itself show it."""
+"""Reader of an agent's answers: at a bound place, else by usual names, else by the form of the value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _B64_KEY = re.compile(r"[A-Za-z0-9_+/-]{43}=?")
 
 
 def leaves(value: Any, place: str = "", depth: int = _DEPTH) -> Iterator[tuple[str, Any]]:
-    """Yield every value of a document with its place, containers too, outer ones first."""
+    """Yield every value of a document with its place, including containers, outer ones first."""
     yield place, value
     if not depth:
         return
@@ -45,7 +45,7 @@ def leaves(value: Any, place: str = "", depth: int = _DEPTH) -> Iterator[tuple[s
 
 
 def at(document: Any, place: str) -> Any:
-    """Return the value at a dotted place, `ABSENT` where there is none."""
+    """Return the value at a dotted place, or `ABSENT`."""
     value = document
     for name in place.removeprefix("body:").split("."):
         if isinstance(value, Mapping) and name in value:
@@ -58,7 +58,7 @@ def at(document: Any, place: str) -> Any:
 
 
 def values_at(document: Any, place: str) -> list[Any]:
-    """Return the values at a place; on the way a list stands for each of its items and `*` for each member."""
+    """Return the values at a place; on the way, a list means each of its items and `*` each member."""
     values = [document]
     for name in filter(None, place.split(".")):
         values = [value for one in values for value in _step(one, name)]
@@ -76,7 +76,7 @@ def _step(value: Any, name: str) -> Iterator[Any]:
 
 
 def is_empty(document: Any, place: str) -> bool:
-    """Return whether a list at a place, or on the way to it, is there and has no item."""
+    """Return whether there is an empty list at a place, or on the way to it."""
     names = place.split(".")
     return any(at(document, ".".join(names[:n])) == [] for n in range(1, len(names) + 1))
 
@@ -85,12 +85,12 @@ Words = Mapping[str, bool]
 
 
 def truth(value: Any, words: Words | None = None) -> bool | None:
-    """Return what a member says of validity, None when it says nothing.
+    """Return the validity that a member states, or None.
 
     Args:
         value: The member's value.
-        words: What further words say, in whatever letters; the usual words say what they mean. `true` and `false` are
-            words as well, of a member such as `tampered`.
+        words: The meaning of further words, in upper or lower case. They may include `true` and `false`, for a member
+            such as `tampered`.
     """
     word = value.strip().lower() if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else ""
     for name, is_true in (words or {}).items():
@@ -110,7 +110,7 @@ def find(document: Any, names: tuple[str, ...], fits: Any) -> tuple[str, Any] | 
 
 
 def validity(document: Any, place: str | None, words: Words | None = None) -> bool | None:
-    """Return what an answer says of validity, None when it says nothing that can be read."""
+    """Return the validity in an answer, or None if it has no readable one."""
     if place is not None:
         return truth(at(document, place), words)
     member = find(document, VALIDITY, lambda value: truth(value, words) is not None)
@@ -118,7 +118,7 @@ def validity(document: Any, place: str | None, words: Words | None = None) -> bo
 
 
 def unknown_word(document: Any, place: str | None) -> tuple[str, str] | None:
-    """Return the place and the word where an answer speaks of validity in a word that is not a usual one."""
+    """Return the place and the word of a validity that is not a usual word, or None."""
 
     def fits(value: Any) -> bool:
         return isinstance(value, str) and bool(value.strip()) and truth(value) is None
@@ -130,7 +130,7 @@ def unknown_word(document: Any, place: str | None) -> tuple[str, str] | None:
 
 
 def errors(document: Any, place: str | None) -> list[Any] | None:
-    """Return the list of errors, None when there is none that can be found."""
+    """Return the list of errors, or None if no list is found."""
     if place is not None:
         value = at(document, place)
         return value if isinstance(value, list) else None
@@ -144,14 +144,14 @@ def lists(document: Any) -> list[str]:
 
 
 def base(document: Any, place: str | None) -> str | None:
-    """Return the signature base as text, None when there is none."""
+    """Return the signature base as text, or None."""
     if place is not None:
         return _text(at(document, place))
     member = find(document, BASES, lambda value: _is_base(_text(value)))
     if member is not None:
         return _text(member[1])
     texts = (_text(value) for _, value in leaves(document))
-    # A note may name the component, too; a base has a line of it.
+    # A note may also name the component, but only a base has a line that begins with it.
     return next((text for text in texts if text is not None and _LAST_LINE.search(text)), None)
 
 
@@ -160,8 +160,9 @@ def _is_base(text: str | None) -> bool:
 
 
 def _text(value: Any) -> str | None:
-    """Return a base as text: as it stands, of its lines, or of the base64 that some give for the sake of the bytes."""
+    """Return a base as text: from a text, from an array of lines, or from base64."""
     if isinstance(value, str):
+        # Some agents encode the base, because its bytes matter.
         return _decode_base64(value) if _IN_BASE64.fullmatch(value) else value
     if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
         return "\n".join(value)
@@ -177,7 +178,7 @@ def _decode_base64(text: str) -> str:
 
 
 def notes(document: Any, place: str | None) -> list[str] | None:
-    """Return the fix notes, None when there is no place for them."""
+    """Return the fix notes, or None if the answer has no place for them."""
     if place is not None:
         value = at(document, place)
     else:
@@ -207,13 +208,13 @@ def texts(document: Any) -> Iterator[tuple[str, str]]:
 
 
 def signed_fields(document: Any, places: Mapping[str, str] | None = None) -> Fields | None:
-    """Return the header fields of a signed request: those of the first value that has both signature fields.
+    """Return the header fields of the first value that has both signature fields.
 
-    An object, a list of pairs, the text of a request, or else members of their own for what signing adds.
+    The value is an object, a list of pairs, the text of a request, or an object with a member for each added field.
 
     Args:
         document: The answer.
-        places: The place of each field by its name, where they are bound.
+        places: The bound place of each field by its name.
     """
     if places is not None:
         values = {name: at(document, place) for name, place in places.items()}
@@ -223,7 +224,7 @@ def signed_fields(document: Any, places: Mapping[str, str] | None = None) -> Fie
 
 
 def every_signed_fields(document: Any) -> Iterator[Fields]:
-    """Yield the header fields of each value that has both signature fields, those of whole requests first."""
+    """Yield the header fields of each value that has both signature fields, complete requests first."""
     for read in (_fields, _of_text, _of_members):
         for _, value in leaves(document):
             fields = read(value)
@@ -232,12 +233,12 @@ def every_signed_fields(document: Any) -> Iterator[Fields]:
 
 
 def may_be_signed(document: Any) -> bool:
-    """Return whether some text of an answer reads as the value of Signature-Input, with or without its label."""
+    """Return whether a text of an answer has the form of a Signature-Input value, with or without a label."""
     return any(_INNER_LIST.search(text) and _PARAMETERS not in text for _, text in texts(document))
 
 
 def _of_text(value: Any) -> Fields:
-    """Return the fields of a request that is given as it is sent, up to the empty line."""
+    """Return the fields of a request that is written as sent, up to the empty line."""
     if not isinstance(value, str) or "\n" not in value:
         return ()
     head = value.replace("\r\n", "\n").partition("\n\n")[0]
@@ -246,7 +247,7 @@ def _of_text(value: Any) -> Fields:
 
 
 def _of_members(value: Any) -> Fields:
-    """Return the fields that members of these names hold, such as `signature_input`."""
+    """Return the fields from members with these names, such as `signature_input`."""
     if not isinstance(value, Mapping):
         return ()
     texts_by_name = {str(name).lower().replace("_", "-"): text for name, text in value.items()}
@@ -277,9 +278,9 @@ def _pair(value: Any) -> tuple[Any, Any]:
 
 
 def public_keys(document: Any, place: str | None) -> list[bytes]:
-    """Return the Ed25519 public keys that an answer gives, each once: at the bound place, else anywhere."""
+    """Return the Ed25519 public keys in an answer, each once: at the bound place, else anywhere."""
     values = [at(document, place)] if place is not None else [value for _, value in leaves(document)]
-    keys_found = [key for value in values for key in _keys_in(value, bound=place is not None)]
+    keys_found = [key for value in values for key in _keys_in(value, is_bound=place is not None)]
     return list(dict.fromkeys(keys_found))
 
 
@@ -290,6 +291,7 @@ def _keys_in(value: Any, *, is_bound: bool) -> list[bytes]:
             return [decode_base64url(x)] if isinstance(x, str) and len(x) == 43 else []
         if not isinstance(value, str):
             return []
+        # 43 letters of base64 may be anything, so this form counts only at a bound place.
         if is_bound and _B64_KEY.fullmatch(value):
             return [decode_base64url(value.rstrip("=").replace("+", "-").replace("/", "_"))]
         return [material] if isinstance(material := _material(value), bytes) else []
@@ -298,10 +300,10 @@ def _keys_in(value: Any, *, is_bound: bool) -> list[bytes]:
 
 
 def _material(text: str) -> object:
-    """Return the key that a text says it is: hex, did:key or a DID URL of one, multibase, PEM.
+    """Return the key that a text encodes: hex, did:key or its DID URL, multibase, PEM; None for another text.
 
     Raises:
-        KeyFault: It says so and is not a key.
+        KeyFault: The text has the form of a key and is not one.
     """
     if _HEX_KEY.fullmatch(text):
         return bytes.fromhex(text)

@@ -1,4 +1,4 @@
-"""Finding an agent's names by asking: what nobody binds on a target that is not ours is told by answers that differ."""
+"""Discovery of an agent's names: known bodies are tried until its answers distinguish valid and invalid messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from conformance.surfaces.openapi_documents import document_below, places_of
 from conformance.target import AgentBindings
 
 _OK = 200
-# A body that is refused so may be one of another shape; any other status says something of the operation.
+# With these statuses the body may have the wrong shape. Any other status is about the operation itself.
 _NOT_UNDERSTOOD: Final = frozenset({400, 422})
 _CONTENT_LOST: Final = (
     "unbound: the content's member in `verify_body`: a message that holds is valid without content and not with it; "
@@ -34,7 +34,7 @@ _TO_SIGN = Message("GET", "api.example.org", "https", "/orders", (("Accept", "ap
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A message that holds, and others that do not."""
+    """A valid message, and invalid ones."""
 
     good: Subject
     wrong: tuple[Subject, ...]
@@ -42,13 +42,13 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What one body's answers tell.
+    """The conclusions from the answers to one body.
 
     Attributes:
-        bindings: The body with the places that were found.
-        apart: Whether the answers tell the message that holds from the others.
-        valid: Whether they say of the message that holds that it does.
-        reason: What is to be bound where they tell messages apart in unknown words.
+        bindings: The body with the discovered places.
+        distinguishes: Whether the answers distinguish the valid message from the others.
+        accepts_good: Whether they call the valid message valid.
+        reason: The key to bind if they distinguish messages in unknown words.
     """
 
     bindings: AgentBindings
@@ -58,11 +58,10 @@ class _Reading:
 
 
 async def discover_names(agent: Agent) -> AgentDiscovery:
-    """Return an agent's bindings with what asking could find out.
+    """Return an agent's bindings with the discovered names.
 
-    Each known body asks about a message that holds and about three that do not. The body is understood where some place
-    of the answers says so; what it is called matters only among places that do. A body that nobody bound, under which
-    no message that holds is valid, judges nobody.
+    Each known body asks about a valid message and about three invalid ones. The agent understands the body if some
+    place of its answers distinguishes them. The name of that place matters only if several places do.
 
     Raises:
         Inconclusive: No body is known that verify understands.
@@ -74,30 +73,32 @@ async def discover_names(agent: Agent) -> AgentDiscovery:
         reading = await _guess_body(agent, with_content, without)
     else:
         reading = await _read_body(agent, bound_body, with_content)
-        if reading is not None and not reading.valid and agent.bindings.validity_at is None:
+        if reading is not None and not reading.accepts_good and agent.bindings.validity_at is None:
             bare = await _read_body(agent, bound_body, without)
-            if bare is not None and bare.apart:
+            if bare is not None and bare.distinguishes:
                 raise Inconclusive(_CONTENT_LOST)
     if reading is None:
         raise Inconclusive("unbound: no body is known that verify understands; give [agent] verify_body")
-    unbound = {} if reading.valid or reading.reason is None else {VALIDITY: reading.reason}
+    # An unbound body under which even the valid message is invalid says nothing about the agent, so
+    # no row is judged by it.
+    unbound = {} if reading.accepts_good or reading.reason is None else {VALIDITY: reading.reason}
     known_agent = replace(agent, bindings=reading.bindings)
     return await _with_other_bodies(known_agent, with_content.good, with_content.wrong, unbound)
 
 
 def _questions(case: Case) -> tuple[_Question, _Question]:
-    """Return what is asked with content and without: a body may lose the content alone."""
+    """Return the questions with and without content, because a body may lose only the content."""
     key = read_private(PROBING_SEED)
     good, bare = subject(case, key), subject(case, key, method="GET", body=b"")
 
     def wrong(honest: Subject) -> tuple[Subject, ...]:
-        return honest.expecting(bytes(reversed(honest.key or b""))), honest.changed(target="/elsewhere")
+        return honest.with_expected_key(bytes(reversed(honest.key or b""))), honest.with_changes(target="/elsewhere")
 
-    return _Question(good, (*wrong(good), good.changed(body=b"another body"))), _Question(bare, wrong(bare))
+    return _Question(good, (*wrong(good), good.with_changes(body=b"another body"))), _Question(bare, wrong(bare))
 
 
 async def _read_body(agent: Agent, template: Mapping[str, Any], question: _Question) -> _Reading | None:
-    """Return what the answers to a body tell, None where it is refused."""
+    """Return the conclusions from the answers to a body, or None if it is refused."""
     trial = _with_bindings(agent, verify_body=template)
     answer = await trial.verify(question.good)
     if answer.status != _OK:
@@ -114,12 +115,12 @@ async def _read_body(agent: Agent, template: Mapping[str, Any], question: _Quest
 
 
 async def _guess_body(agent: Agent, with_content: _Question, without: _Question) -> _Reading | None:
-    """Return what the first body tells under which a message that holds is valid.
+    """Return the reading of the first body under which a valid message is accepted.
 
-    One under which it is valid only without content loses the content: the member for it is looked for.
+    If a body works only without content, it loses the content, and the member for the content is searched.
 
     Raises:
-        Inconclusive: No message that holds is valid, or none with content.
+        Inconclusive: No valid message is accepted, or none with content.
     """
     document = await document_below(agent.case.client, agent.url, places_of(agent.bindings.openapi_path)) or {}
     readings: list[_Reading] = []
@@ -128,20 +129,20 @@ async def _guess_body(agent: Agent, with_content: _Question, without: _Question)
         reading = await _read_body(agent, template, with_content)
         if reading is None:
             continue
-        if reading.apart:
+        if reading.distinguishes:
             return reading
         readings.append(reading)
         bare = await _read_body(agent, template, without)
-        if bare is not None and (bare.apart or (bare.reason and not reading.reason and not reading.valid)):
+        if bare is not None and (bare.distinguishes or (bare.reason and not reading.reason and not reading.accepts_good)):
             without_content.append(bare)
     for bare in without_content:
         for template in with_content_members(bare.bindings.verify_body or {}, document):
             reading = await _read_body(agent, template, with_content)
-            if reading is not None and (reading.apart or (not bare.apart and reading.reason)):
+            if reading is not None and (reading.distinguishes or (not bare.distinguishes and reading.reason)):
                 return reading
     if without_content:
         raise Inconclusive(_CONTENT_LOST)
-    choice = next((one for one in readings if one.reason), None) or next((one for one in readings if one.valid), None)
+    choice = next((one for one in readings if one.reason), None) or next((one for one in readings if one.accepts_good), None)
     if choice is None and readings:
         raise Inconclusive(
             "unbound: no body is known under which verify finds a message that holds valid; give [agent] verify_body"
@@ -152,7 +153,7 @@ async def _guess_body(agent: Agent, with_content: _Question, without: _Question)
 async def _with_other_bodies(
     agent: Agent, good: Subject, wrong: Sequence[Subject], unbound: Mapping[str, str]
 ) -> AgentDiscovery:
-    """Return the names with the bodies of explain and sign, where they are not shaped as verify's is."""
+    """Return the names, with bodies of explain and sign that differ in shape from verify's."""
     reasons, update = dict(unbound), {}
 
     def explain(template: Mapping[str, Any]) -> Any:
@@ -184,11 +185,9 @@ def _with_bindings(agent: Agent, **update: Any) -> Agent:
 
 
 async def _find_understood(ask: Any, bodies: Sequence[Mapping[str, Any]]) -> tuple[int, Answer | None]:
-    """Return the place of the first body that is understood; where none is, how the usual one was refused.
-
-    What is refused otherwise than as a body that is not understood, such as by 404, is judged as it stands.
-    """
+    """Return the place of the first body that is understood, or how the usual body was refused."""
     usual: Answer = await ask(bodies[0])
+    # A 404, for example, does not complain about the body. The rows judge it as it is.
     if usual.status not in _NOT_UNDERSTOOD:
         return 0, None
     for place, body in enumerate(bodies[1:], 1):
@@ -198,7 +197,7 @@ async def _find_understood(ask: Any, bodies: Sequence[Mapping[str, Any]]) -> tup
 
 
 async def _with_verdict(agent: Agent, good: Subject, wrong: Sequence[Subject]) -> AgentBindings:
-    """Return the bindings with the place of an explanation's verdict, where it is not that of verify's validity."""
+    """Return the bindings with the place of an explanation's verdict, if it differs from verify's place."""
     bindings = agent.bindings
     answer = await agent.explain(good)
     words = bindings.validity_words
@@ -212,7 +211,7 @@ async def _with_verdict(agent: Agent, good: Subject, wrong: Sequence[Subject]) -
 
 
 async def agent_of(case: Case) -> Agent:
-    """Return the agent of a run, its names bound or found.
+    """Return the agent of a run, with bound or discovered names.
 
     Raises:
         Inconclusive: No body is known that verify understands.
@@ -220,15 +219,15 @@ async def agent_of(case: Case) -> Agent:
     """
     profile = case.profile
     agent = Agent(case, profile.surfaces["agent"].url.rstrip("/"), profile.agent_bindings, profile.is_reference)
-    if agent.ours:
+    if agent.is_reference:
         return agent
     known_agent: Agent = await case.session.find_once("the agent's names", lambda: _discover_agent(agent))
     return replace(agent, bindings=known_agent.bindings, unbound=known_agent.unbound, lines=known_agent.lines)
 
 
 async def _discover_agent(agent: Agent) -> Agent:
-    """Return an agent with its names, and with what it makes of an array of a field's lines."""
-    known_agent = agent.as_found(await discover_names(agent))
+    """Return an agent with its names, and with its treatment of an array of a field's lines."""
+    known_agent = agent.with_discovery(await discover_names(agent))
     if VALIDITY in known_agent.unbound:
         return known_agent
     fields = (*FIELDS, ("X-List", "a"), ("X-List", "b"))

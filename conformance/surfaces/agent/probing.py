@@ -1,4 +1,4 @@
-"""What can be told of an agent by asking it, for a first profile."""
+"""Probe of an agent for a first profile."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from conformance.target import AgentBindings, Profile
 
 @dataclass(slots=True)
 class DiscoveredAgent:
-    """An agent and what was found out about it.
+    """A discovered agent.
 
     Attributes:
         url: Its address.
         bindings: Members of the profile's table `[agent]`.
-        open: What the operator is to say first, with its key; None where the body is known and its answers are read.
+        open_question: What the operator must bind first, with its key; None if the body is known and its answers are readable.
     """
 
     url: str
@@ -35,7 +35,7 @@ class DiscoveredAgent:
 
 
 async def probe_agent(client: Client, url: str) -> DiscoveredAgent | None:
-    """Ask a server whether it is an agent, and what it is like; None when it is not.
+    """Return the discovered agent at an address, or None if the server is not an agent.
 
     Args:
         client: Sends and records.
@@ -49,21 +49,22 @@ async def probe_agent(client: Client, url: str) -> DiscoveredAgent | None:
     agent = DiscoveredAgent(url)
     if (path := await openapi_path(client, url)) is not None:
         agent.bindings["openapi_path"] = path
+    # The discovery needs the case of a check, although no check runs yet.
     profile = Profile()
     session = Session(profile, client, client.names, 1)
-    case = Case(_NO_CHECK, profile, client, EventLog(), random.Random(1), session)  # noqa: S311 - nobody's secret
+    case = Case(_NO_CHECK, profile, client, EventLog(), random.Random(1), session)  # noqa: S311 - no secret
     try:
-        names = await discover_names(Agent(case, url, AgentBindings(openapi_path=path), ours=False))
+        names = await discover_names(Agent(case, url, AgentBindings(openapi_path=path), is_reference=False))
     except Inconclusive as reason:
-        agent.open = str(reason)
+        agent.open_question = str(reason)
         return agent
-    agent.open = next(iter(names.unbound.values()), None)
+    agent.open_question = next(iter(names.unbound.values()), None)
     agent.bindings |= names.bindings.model_dump(mode="json", exclude_none=True, exclude_unset=True)
     return agent
 
 
 async def _nothing(_: Case) -> None:
-    """Check nothing: a probe asks and does not judge."""
+    """Do nothing: a probe judges nothing."""
 
 
 _NO_CHECK = Check("init", (), "agent", None, Exclusive.NOTHING, "", _nothing)

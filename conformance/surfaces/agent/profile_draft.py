@@ -1,4 +1,4 @@
-"""The agent's part of a drafted profile: what no probe told, as lines to fill in."""
+"""The agent's part of a drafted profile: lines to fill in for names that no probe discovered."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _UNKNOWN: Mapping[str, str] = {
 
 
 def agent_help(agent: DiscoveredAgent) -> str:
-    """Return the commented lines that follow: what is to be said first, and what no probe told."""
+    """Return the commented lines that follow: the open question, and the names that no probe discovered."""
     text = "\n"
-    if agent.open is not None:
-        reason = one_line(agent.open, _LONGEST_REASON)
+    if agent.open_question is not None:
+        reason = one_line(agent.open_question, _LONGEST_REASON)
         text += textwrap.fill(f"To be said first: {reason}", 118, initial_indent="# ", subsequent_indent="# ") + "\n"
     text += "# Names of [agent] that were not found; uncomment there what you know.\n"
     text += "".join(f"{line}\n" for name, line in _UNKNOWN.items() if name not in agent.bindings)

@@ -1,4 +1,4 @@
-"""The control plane under test as a check calls it: with or without the admin token, by bound names or found ones."""
+"""Access to the control plane under test, with or without the admin token, by bound or discovered names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from conformance.text.untrusted import one_line
 PKS, ATB_KEYS, ISSUERS = "/v1/issuer-pks", "/.well-known/atb-keys.json", "/v1/issuers"
 SERVICES, POSTURE, AUDIT = "/v1/services", "/v1/posture", "/v1/audit"
 OPEN_READS: Final = (HEALTH, PKS, ATB_KEYS, POSTURE)
-# Bodies that register a service somewhere, the family's own first, the one with every usual name last.
+# Bodies that register a service with some control plane: the family's first, the one with every usual name last.
 CANDIDATES: Final[tuple[Mapping[str, str], ...]] = (
     {"name": "{name}", "type": "addon", "base_url": "{base_url}", "health_path": "{health_path}"},
     {"name": "{name}", "url": "{base_url}"},
@@ -51,7 +51,7 @@ NOT_ADMITTED: Final = frozenset({401, 403})
 UNBOUND_TOKEN: Final = "needs the admin token: give [hub] token, an environment variable or a file"  # noqa: S105
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _CALLED_SECONDS = 5.0
-# Letters of what a control plane says that are shown.
+# Letters of a control plane's answer that are quoted.
 _QUOTED_LETTERS = 200
 
 
@@ -75,14 +75,14 @@ class Issuer:
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """A control plane and what is known of it.
+    """A control plane with its known names.
 
     Attributes:
-        case: The check that asks.
+        case: The case of the check that calls it.
         url: Its address, without a slash at its end.
         bindings: Its names.
-        token: The admin token, None where there is none.
-        no_token: Why there is none.
+        token: The admin token, or None.
+        no_token: Why the admin token is unknown.
     """
 
     case: Case
@@ -92,7 +92,7 @@ class Hub:
     no_token: str = UNBOUND_TOKEN
 
     async def call(self, method: str, path: str, *, credential: str | None = None, **options: Any) -> Answer:
-        """Send one request, with a Bearer credential where one is given."""
+        """Send one request, with a Bearer credential if one is given."""
         headers = dict(options.pop("headers", {}))
         if credential is not None:
             headers["Authorization"] = f"Bearer {credential}"
@@ -102,7 +102,7 @@ class Hub:
         """Send one request with the admin token.
 
         Raises:
-            Inconclusive: There is none.
+            Inconclusive: The token is unknown.
         """
         return await self.call(method, path, credential=self.known_token, **options)
 
@@ -111,14 +111,14 @@ class Hub:
         """The admin token.
 
         Raises:
-            Inconclusive: There is none.
+            Inconclusive: The token is unknown.
         """
         if self.token is None:
             raise Inconclusive(self.no_token)
         return self.token
 
     def leave_to_reads(self, row: str) -> None:
-        """Say that a check needs the token, and that one of its rows stands as those judge it that read alone."""
+        """Mark the rows of a check as in need of the token, except one that checks without the token judge."""
         for check_row in self.case.check.rows:
             judge = self.case.mark_not_applicable if check_row == row else self.case.mark_inconclusive
             judge(check_row, self.no_token)
@@ -126,19 +126,19 @@ class Hub:
     # Issuers.
 
     def new_issuer(self, label: str = "issuer", form: str = "did:web:{host}") -> Issuer:
-        """Return an issuer that nobody has seen, named in the log."""
+        """Return a new issuer, named in the log."""
         names, session = self.case.client.names, self.case.session
         number = f"{session.nonce}-{session.count()}"
         host = f"{label}-{number}.example"
-        # In a path it is percent-encoded, where no word begins with it.
+        # In a path the DID is percent-encoded, so the host does not begin a word. Only a secret is replaced everywhere.
         names.secret(host, f"{label.upper()}_HOST")
         return Issuer(form.replace("{host}", host), self.new_key(label))
 
     def new_key(self, label: str = "issuer", *, beside: str | None = None) -> str:
-        """Return a public key that nobody has seen, in base64; `beside` another it differs in a letter's case alone."""
+        """Return a new public key in base64; with `beside`, one that differs from that key only in the case of a letter."""
         random_key = base64.b64encode(falcon_making.any_public_key(self.case.rng)).decode()
         key = random_key if beside is None else falcon_making.neighbour_of(beside)
-        # Log and report have no use for two thousand letters of it.
+        # Two thousand letters of base64 would only fill log and report.
         self.case.client.names.secret(key, f"{label.upper()}_KEY")
         return key
 
@@ -147,14 +147,14 @@ class Hub:
         return await self.admin("POST", ISSUERS, json_body=issuer.body)
 
     async def revoke(self, did: str, *, is_encoded: bool = True) -> Answer:
-        """Revoke an issuer with the admin token, its DID percent-encoded or as it stands."""
+        """Revoke an issuer with the admin token, its DID percent-encoded or raw."""
         return await self.admin("DELETE", f"{ISSUERS}/{quote(did, safe='') if is_encoded else did}")
 
     async def trust_set(self, *, again: bool = False) -> dict[str, Any]:
         """Return the trust set.
 
         Raises:
-            JsonFault: The answer is no JSON, or holds a DID twice.
+            JsonFault: The answer is not JSON, or contains a DID twice.
             Inconclusive: It is no object.
         """
         answer = await self.call("GET", PKS, retry=again)
@@ -165,7 +165,7 @@ class Hub:
 
     @asynccontextmanager
     async def registered_issuer(self, issuer: Issuer) -> AsyncIterator[Answer]:
-        """Register an issuer, and revoke it on leaving whatever became of it.
+        """Register an issuer, and revoke it on leaving in any case.
 
         Raises:
             Inconclusive: It was not registered, which a check of that judges.
@@ -189,20 +189,20 @@ class Hub:
             "health_path": service.health,
             "health_url": service.url + service.health,
         }
-        body: dict[str, Any] = documents.filled(self.bindings.service_body or CANDIDATES[0], values)
+        body: dict[str, Any] = documents.fill_template(self.bindings.service_body or CANDIDATES[0], values)
         return body
 
     @property
     def has_health_path(self) -> bool:
-        """Whether the operator's own body of a registration says where a service's health is asked for.
+        """Whether the operator's body of a registration contains the health path.
 
-        Of a body that was found by trying, nobody knows whether its health path is read: the address alone may be.
+        For a discovered body this is unknown: the control plane may read only the address.
         """
         return self._body_says("health_path") or self._body_says("health_url")
 
     @property
     def has_separate_health_path(self) -> bool:
-        """Whether the operator's own body of a registration has the health path separate from the address."""
+        """Whether the operator's body of a registration has the health path separate from the address."""
         return self._body_says("health_path")
 
     def _body_says(self, name: str) -> bool:
@@ -215,7 +215,7 @@ class Hub:
 
     @asynccontextmanager
     async def registered_services(self, *services: NamedService) -> AsyncIterator[Sequence[Answer]]:
-        """Register services, and remove them on leaving where it is bound how.
+        """Register services, and remove them on leaving if the profile binds how.
 
         Raises:
             Inconclusive: One was not registered, which a check of that judges.
@@ -233,37 +233,38 @@ class Hub:
                 await self.remove_service(service)
 
     async def remove_service(self, service: NamedService) -> None:
-        """Remove a service, where it is bound how."""
+        """Remove a service, if the profile binds how."""
         if self.bindings.service_delete is not None:
-            await self.admin("DELETE", documents.filled(self.bindings.service_delete, {"name": service.name}))
+            await self.admin("DELETE", documents.fill_template(self.bindings.service_delete, {"name": service.name}))
 
     async def posture(self, *, again: bool = False) -> Answer:
         """Read the posture without a credential."""
         return await self.call("GET", POSTURE, retry=again)
 
     def posture_records(self, posture: Answer, service: NamedService) -> list[Any]:
-        """Return what a posture holds about a service."""
+        """Return the records of a posture about a service."""
         document = json_of(posture)
         return documents.records(document, service.name, service.url, self.bindings.posture_name_at)
 
     def health(self, posture: Answer, service: NamedService) -> bool | None:
-        """Return whether a posture shows a service as healthy; None: it does not list it, or says nothing of it."""
+        """Return whether a posture shows a service as healthy; None if it does not list it or states no health."""
         records = self.posture_records(posture, service)
         states = [
-            documents.healthy(record, self.bindings.posture_name_at, self.bindings.posture_healthy_at)
+            documents.read_health(record, self.bindings.posture_name_at, self.bindings.posture_healthy_at)
             for record in records
         ]
+        # Records that contradict each other state nothing.
         return states[0] if len(set(states)) == 1 else None
 
     async def read_posture_until(self, holds: Callable[[Answer], bool], seconds: float | None = None) -> Answer:
-        """Read the posture until something holds of it, or the time is over; return the last one."""
+        """Read the posture until a condition holds, or the time is over; return the last one."""
         return await ask_until(
             lambda again: self.posture(again=again), holds, seconds or self.bindings.propagation_budget
         )
 
 
 def json_of(answer: Answer) -> Any:
-    """Return an answer's JSON, None where it is not JSON; a check of that judges it."""
+    """Return an answer's JSON, or None; another check judges whether it is JSON."""
     try:
         return answer.json()
     except JsonFault:
@@ -271,23 +272,23 @@ def json_of(answer: Answer) -> Any:
 
 
 def is_success(answer: Answer) -> bool:
-    """Return whether a call was carried out: 200, 201, 202 and 204 all say so."""
+    """Return whether a call was carried out, with any 2xx."""
     return 200 <= answer.status < 300
 
 
 def is_client_error(answer: Answer) -> bool:
-    """Return whether a call was refused, the caller being to blame."""
+    """Return whether a call was refused with a client error."""
     return 400 <= answer.status < 500
 
 
 def quote_answer(answer: Answer) -> str:
-    """Return the status of a refusal with what the control plane itself says of it."""
+    """Return the status of an answer with the beginning of its body."""
     quotation = one_line(answer.body.decode("utf-8", "replace"), _QUOTED_LETTERS)
     return f"{answer.status}: {quotation}" if quotation else str(answer.status)
 
 
 def explain_token_refusal(answer: Answer) -> str:
-    """Return what there is to say of a call that the admin token did not open; empty where it was opened."""
+    """Return the hint for a call that refused the admin token; empty if it did not."""
     if answer.status not in NOT_ADMITTED:
         return ""
     return f"the control plane does not take [hub] token ({answer.status}): is it what its file admin_token holds now?"
@@ -296,13 +297,11 @@ def explain_token_refusal(answer: Answer) -> str:
 async def ask_until(
     ask: Callable[[bool], Awaitable[Answer]], holds: Callable[[Answer], bool], seconds: float
 ) -> Answer:
-    """Ask until something holds of the answer, or the time is over; return the last answer.
-
-    The last is asked for when the time is over: one that was long under way tells of a moment before.
+    """Send a request until a condition holds for the answer, or the time is over; return the last answer.
 
     Args:
-        ask: Sends the request; told whether it is a repetition.
-        holds: What is waited for.
+        ask: Sends the request; its argument says whether it is a repetition.
+        holds: The condition.
         seconds: Longest wait.
     """
     ends, pause = time.monotonic() + seconds, _FIRST_PAUSE
@@ -310,13 +309,15 @@ async def ask_until(
     answer = await ask(False)
     while not holds(answer) and not last:
         await asyncio.sleep(pause)
+        # The last request is sent after the time is over. An answer that took long shows an earlier
+        # state.
         pause, last = min(2 * pause, _LONGEST_PAUSE), time.monotonic() >= ends
         answer = await ask(True)
     return answer
 
 
 async def hub_of(case: Case) -> Hub:
-    """Return the control plane of a run, its body of a service bound or found.
+    """Return the control plane of a run, with its bound names.
 
     Raises:
         Inconclusive: The profile gives no address of one.
@@ -337,7 +338,7 @@ async def serving_hub(case: Case) -> Hub:
 
 
 async def with_service_body(hub: Hub) -> Hub:
-    """Return a control plane with a body that it takes for a service's registration, bound or found, once a run.
+    """Return a control plane with a bound or discovered body that registers a service; discovered once a run.
 
     Raises:
         Inconclusive: There is no body that it takes.
@@ -349,7 +350,7 @@ async def with_service_body(hub: Hub) -> Hub:
 
 
 async def _find_service_body(hub: Hub) -> Mapping[str, Any]:
-    """Return the first body that registers a service whose health is then called, else the first that is taken."""
+    """Return the first body that registers a service whose health is then called, else the first accepted body."""
     accepted_bodies: list[Mapping[str, Any]] = []
     reason = unbound = "unbound: no body is known that registers a service; give [hub] service_body"
     async with AsyncExitStack() as kept:
@@ -363,6 +364,8 @@ async def _find_service_body(hub: Hub) -> Mapping[str, Any]:
                 continue
             accepted_bodies.append(template)
             await trial.posture()
+            # Acceptance alone proves little, because a control plane may accept any object. A
+            # health call proves that it read the address.
             if await service.called(_CALLED_SECONDS):
                 await trial.remove_service(service)
                 return template
@@ -372,12 +375,12 @@ async def _find_service_body(hub: Hub) -> Mapping[str, Any]:
 
 
 def token_of(case: Case) -> str | None:
-    """Return the admin token, kept out of the log, None where the operator gave none or it cannot be read."""
+    """Return the admin token, kept out of the log; None if the profile names none or it cannot be read."""
     return read_token(case)[0]
 
 
 def read_token(case: Case) -> tuple[str | None, str]:
-    """Return the admin token, kept out of the log, None without one; and why there is none, empty where there is."""
+    """Return the admin token, kept out of the log, or None, with the reason why it is unknown."""
     if case.profile.hub.token is None:
         return None, UNBOUND_TOKEN
     try:

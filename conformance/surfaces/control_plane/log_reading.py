@@ -1,4 +1,4 @@
-"""Reading the log of a control plane: its entries wherever they stand, all of its pages, oldest first."""
+"""Reader of a control plane's log: all entries of all pages, oldest first."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import AUDIT, Hub, explain_token_refusal, json_of
 
 Entries: TypeAlias = list[Mapping[str, Any]]
-# Numbers from this one on are times: Unix seconds of 2001, and later ones in finer units.
+# Numbers from this one on are times: Unix seconds from the year 2001, or a finer unit.
 FIRST_TIME: Final = 10**9
 INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 _MAX_PAGES = 10_000
 _STEPS = 4
-# Entries of the shortest page that a log is taken to be told in.
+# A list with fewer entries is taken for the whole log, not for a page.
 _MIN_PAGE_ENTRIES = 10
 
 
@@ -27,7 +27,7 @@ async def read_log(hub: Hub) -> Entries:
     """Return all log entries of a control plane, oldest first.
 
     Raises:
-        Inconclusive: They cannot be read or are not found in the answer, or the bound query continues nothing.
+        Inconclusive: They cannot be read, the answer does not contain them, or the bound query does not advance.
     """
     entries = entries_in(hub, await hub.admin("GET", AUDIT))
     if (continuation := _continuation(hub)) is None:
@@ -45,38 +45,37 @@ async def read_log(hub: Hub) -> Entries:
 
 
 def entries_about(log: Sequence[Mapping[str, Any]], did: str) -> int:
-    """Return how many entries tell of a DID."""
+    """Return how many entries mention a DID."""
     return sum(documents.tells_of(entry, did) for entry in log)
 
 
 async def refuse_full_page(hub: Hub, log: Sequence[Mapping[str, Any]]) -> None:
-    """Let a log pass that may show what is new, even if that is missing in it.
-
-    One that tells its oldest entries first, in pages, shows nothing new once its first page is full, and no query may
-    be bound that continues it. Another registration and its revocation tell.
+    """Raise if a log may be only its first page, which shows no new entries.
 
     Raises:
-        Inconclusive: It is the same after those, and long enough for a page.
+        Inconclusive: The log is long enough for a page, and another registration and revocation do not change it.
     """
+    # A log in pages, oldest entries first, shows nothing new when its first page is full. Without a
+    # bound query the suite cannot read on, and must not call a new entry missing.
     if _continuation(hub) is not None or len(log) < _MIN_PAGE_ENTRIES:
         return
-    async with hub.registered(hub.new_issuer("page")):
+    async with hub.registered_issuer(hub.new_issuer("page")):
         pass
     if await read_log(hub) == list(log):
         raise Inconclusive(
-            f"unbound: whatever was changed, GET {AUDIT} told the same {len(log)} entries, which may be its first "
+            f"unbound: GET {AUDIT} answers the same {len(log)} entries after each change, which may be its first "
             "page; bind [hub] audit_page and [hub.audit_chain] seq, by which the next ones are asked for"
         )
 
 
 def _continuation(hub: Hub) -> tuple[str, str] | None:
-    """Return the query that continues a log and the member that numbers its entries, where both are bound."""
+    """Return the query that continues a log and the member that numbers its entries, if both are bound."""
     chain, page = hub.bindings.audit_chain, hub.bindings.audit_page
     return None if page is None or chain is None or chain.seq is None else (page, chain.seq)
 
 
 def entries_in(hub: Hub, answer: Answer) -> Entries:
-    """Return the entries of one answer, as they come.
+    """Return the entries of one answer, in its order.
 
     Raises:
         Inconclusive: There is no list of objects.
@@ -89,10 +88,11 @@ def entries_in(hub: Hub, answer: Answer) -> Entries:
 
 
 def oldest_first(entries: Sequence[Mapping[str, Any]]) -> Entries:
-    """Return log entries in the order they were written, as times or numbers in them tell it, else their beginning."""
-    flat = [documents.flat(one) for one in entries]
+    """Return log entries in the order of writing, by their times or numbers, else by the beginning of the chain."""
+    flat = [documents.flatten_entry(one) for one in entries]
     common_names = set.intersection(*(set(one) for one in flat)) if flat else set[str]()
     columns = [[one[name] for one in flat] for name in sorted(common_names)]
+    # Some column rises, so the entries are already oldest first.
     if any(_falls(column[::-1]) for column in columns):
         return list(entries)
     is_newest_first = any(map(_falls, columns)) or audit_chain.is_first_page(flat[::-1])
@@ -100,7 +100,7 @@ def oldest_first(entries: Sequence[Mapping[str, Any]]) -> Entries:
 
 
 def _falls(values: Sequence[Any]) -> bool:
-    """Return whether numbers fall from entry to entry, or times from the first to the last; some may be alike."""
+    """Return whether numbers fall from entry to entry, or times from the first to the last."""
     if all(isinstance(one, str) and INSTANT.match(one) for one in values):
         return _never_rises(values)
     if not all(isinstance(one, int) and not isinstance(one, bool) for one in values):
@@ -108,7 +108,7 @@ def _falls(values: Sequence[Any]) -> bool:
     if min(values) >= FIRST_TIME:
         return _never_rises(values)
     steps = [one - other for one, other in itertools.pairwise(values)]
-    # Two or three small numbers that fall may be words for what was done.
+    # Two or three small falling numbers may be codes of actions, not numbers of entries.
     return bool(steps) and min(steps) > 0 and (len(steps) >= _STEPS or max(steps) == 1)
 
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the suite's own that takes connections and serves nobody: it shows who asks for one."""
+"""Played PostgreSQL server: it accepts connections and answers none, so that it shows whether a program asks for one."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class PlayedDatabase:
-    """A server that was started.
+    """A running server.
 
     Attributes:
         dsn: Its DSN.
-        asked: Set once somebody speaks PostgreSQL to it.
+        connection: Set as soon as a client speaks PostgreSQL to it.
     """
 
     dsn: str
@@ -36,13 +36,13 @@ def speaks_postgresql(head: bytes) -> bool:
 
 @asynccontextmanager
 async def played_database() -> AsyncIterator[PlayedDatabase]:
-    """Listen at a port of this machine, and stop on leaving; each connection is closed once its first bytes came."""
+    """Listen at a port of this machine until the context is left; each connection is closed after its first bytes."""
 
     async def handle_connection(stream: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
             async with asyncio.timeout(_SECONDS):
                 if speaks_postgresql(await stream.readexactly(8)):
-                    database.asked.set()
+                    database.connection.set()
         writer.close()
 
     server = await asyncio.start_server(handle_connection, "127.0.0.1", 0)

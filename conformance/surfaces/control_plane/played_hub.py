@@ -1,4 +1,4 @@
-"""The control plane that the suite plays for addons: it answers what the interface names, and notes every call."""
+"""Played control plane for addons: it answers the operations of the interface, and records every call."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _UNAUTHORIZED_REPLY = Reply(401, (*_JSON, ("WWW-Authenticate", "Bearer")), b'{"d
 
 @dataclass
 class PlayedHub:
-    """A control plane on a socket of its own.
+    """A control plane on a separate socket.
 
     Attributes:
-        case: The check that plays it.
+        case: The case of the check that plays it.
         url: Its address as the target reaches it, without a slash at its end.
         token: Its admin token, made for this check.
-        trusted: The trust set that it gives: public keys in base64 by DID.
-        resolved: What atb-keys.json holds, where that is another.
+        trust_set: The trust set that it serves: public keys in base64 by DID.
+        atb_keys: The keys in atb-keys.json, if they differ.
     """
 
     case: Case
@@ -44,7 +44,7 @@ class PlayedHub:
     _numbers: dict[int, int] = field(default_factory=dict)
 
     def answer(self, arrival: Arrival) -> Reply:
-        """Answer a call as the interface has it."""
+        """Answer a call as the interface says."""
         request = (arrival.method.replace("HEAD", "GET"), arrival.path)
         if request == ("GET", PKS):
             return _json_reply(self.trust_set)
@@ -67,7 +67,7 @@ class PlayedHub:
         return _json_reply({**body, "registered_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}, 201)
 
     def is_authorised(self, arrival: Arrival) -> bool:
-        """Return whether a call bears the admin token, the scheme's name in any case."""
+        """Return whether a call has the admin token, with the scheme's name in any case."""
         return any(
             value.partition(" ")[0].lower() == "bearer" and value.partition(" ")[2].strip() == self.token
             for value in arrival.values("Authorization")
@@ -75,7 +75,7 @@ class PlayedHub:
 
     @property
     def registrations(self) -> list[tuple[Arrival, Any]]:
-        """Every registration that came with the token, with its body."""
+        """Every registration with the token, with its body."""
         return [
             (arrival, _body(arrival))
             for arrival in self.receiver.arrivals
@@ -83,7 +83,7 @@ class PlayedHub:
         ]
 
     def calls(self, path: str, method: str = "GET", *, after: int = 0) -> list[Arrival]:
-        """Return the calls of a path that came after an arrival's number, in order."""
+        """Return the calls of a path after an arrival's number, in order."""
         return [
             arrival
             for arrival in self.receiver.arrivals
@@ -91,22 +91,20 @@ class PlayedHub:
         ]
 
     async def is_pulled_again(self, paths: Collection[str], *, seconds: float, after: int) -> bool:
-        """Return whether one of some documents is read again within some seconds, after an arrival's number.
-
-        The first reading of a document is left out: it belongs to a start that reads one after the other, and may come
-        late from a slow addon.
-        """
+        """Return whether one of some documents is read again within some seconds, after an arrival's number."""
 
         def again(arrival: Arrival) -> bool:
             path = arrival.path.rstrip("/")
             if arrival.method != "GET" or path not in paths:
                 return False
+            # The first reading of a document belongs to the addon's start, and may arrive late from
+            # a slow addon.
             return any(earlier.number < arrival.number for earlier in self.calls(path))
 
         return bool(await self.receiver.next(again, seconds=seconds, after=after))
 
     async def wait_for_call(self, path: str, method: str = "GET", *, seconds: float, after: int = 0) -> Arrival | None:
-        """Return the first such call, None where none comes in time."""
+        """Return the first such call, or None if none arrives in time."""
         arrivals = await self.receiver.next(
             lambda one: (one.method, one.path.rstrip("/")) == (method, path), seconds=seconds, after=after
         )
@@ -114,11 +112,11 @@ class PlayedHub:
 
     @property
     def last(self) -> int:
-        """Number of the latest arrival, 0 where none came."""
+        """Number of the latest arrival; 0 if there is none."""
         return max((one.number for one in self.receiver.arrivals), default=0)
 
     def record_call(self, arrival: Arrival) -> RecordedCall:
-        """Write a call into the event log, once, and return what a judgement cites."""
+        """Write a call into the event log once, and return the record that a judgement cites."""
         if arrival.number not in self._numbers:
             request = (arrival.method, self.url + arrival.target, arrival.headers, arrival.body)
             reply = arrival.reply or Reply(404)
@@ -169,12 +167,12 @@ def _key_document(trust_set: Mapping[str, str]) -> dict[str, Any]:
 
 def kid_of(key: str) -> str:
     """Return the family's name of a key in base64: the first 16 hex digits of SHA-256 over its bytes (P-KY-09)."""
-    return hashlib.sha256(documents.decoded(key) or b"").hexdigest()[:16]
+    return hashlib.sha256(documents.decode_base64(key) or b"").hexdigest()[:16]
 
 
 @asynccontextmanager
 async def played_hub(case: Case) -> AsyncIterator[PlayedHub]:
-    """Play a control plane with a token of its own and an empty trust set.
+    """Play a control plane with a new token and an empty trust set.
 
     Raises:
         Inconclusive: The suite cannot listen.

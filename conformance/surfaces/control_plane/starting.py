@@ -1,4 +1,4 @@
-"""The operator's control plane and addons as processes that a check starts for itself."""
+"""Processes that a check starts: the operator's control plane and addons."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class StartedHub:
-    """A control plane of the suite's own.
+    """A control plane that the suite started.
 
     Attributes:
-        hub: How it is called, with its admin token once that is there.
-        running: Its process.
+        hub: Its client, with its admin token if there is one.
+        process: Its process.
     """
 
     hub: Hub
@@ -42,12 +42,12 @@ class StartedHub:
 
 @dataclass(frozen=True, slots=True)
 class AddonSubject:
-    """An addon that a check looks at.
+    """An addon under test.
 
     Attributes:
         name: Its name in the profile.
-        addon: How it is started and what is known of it.
-        bundled: Whether it is one of the interface's bundled services.
+        addon: Its table in the profile.
+        is_bundled: Whether it is one of the interface's bundled services.
     """
 
     name: str
@@ -56,15 +56,15 @@ class AddonSubject:
 
     @property
     def where(self) -> dict[str, str]:
-        """Which addon a judgement is about."""
+        """The addon of a judgement, for the reader."""
         return {"addon": self.name}
 
     @property
     def program(self) -> Program:
-        """How it is started.
+        """The program that starts it.
 
         Raises:
-            Inconclusive: Nobody says how.
+            Inconclusive: The profile has no command.
         """
         if self.addon.command is None:
             raise Inconclusive(f"needs to start the addon: give [addons.{self.name}] command")
@@ -73,10 +73,10 @@ class AddonSubject:
 
 
 def hub_program(case: Case) -> Program:
-    """Return how the operator's control plane is started.
+    """Return the program that starts the operator's control plane.
 
     Raises:
-        Inconclusive: Nobody says how.
+        Inconclusive: The profile has no command.
     """
     bindings = case.profile.hub_bindings
     if bindings.command is None:
@@ -85,7 +85,7 @@ def hub_program(case: Case) -> Program:
 
 
 def token_in(folder: Path) -> str | None:
-    """Return the admin token of a data directory, None where there is none."""
+    """Return the admin token of a data directory, or None."""
     try:
         return (folder / TOKEN_FILE).read_text("utf-8").strip() or None
     except (OSError, UnicodeDecodeError):
@@ -93,7 +93,8 @@ def token_in(folder: Path) -> str | None:
 
 
 async def _token_once_there(folder: Path) -> str | None:
-    """Return the admin token, None where there is none a while after the first answer: nobody says which is first."""
+    """Return the admin token, or None if the file does not appear within two seconds of the first answer."""
+    # The interface does not say whether the service answers first or writes the token first.
     ends = time.monotonic() + _TOKEN_SECONDS
     while True:
         token = token_in(folder)
@@ -104,7 +105,7 @@ async def _token_once_there(folder: Path) -> str | None:
 
 @contextmanager
 def data_folder() -> Iterator[Path]:
-    """Hold an empty data directory in a folder of its own: what is written beside it is removed with it."""
+    """Yield an empty data directory in a temporary folder, so that files next to it are also removed."""
     with temporary_folder("weldproof-hub-") as around:
         place = around / "data"
         place.mkdir(mode=0o700)
@@ -113,10 +114,10 @@ def data_folder() -> Iterator[Path]:
 
 @asynccontextmanager
 async def started_hub(case: Case, folder: Path | None = None, **variables: str) -> AsyncIterator[StartedHub]:
-    """Start a control plane on SQLite in an empty data directory, or a given one, and end it on leaving.
+    """Start a control plane on SQLite in an empty or given data directory, and end it on leaving.
 
     Args:
-        case: The check that starts it.
+        case: The case of the check that starts it.
         folder: Its data directory.
         variables: Further environment.
 
@@ -135,15 +136,15 @@ async def started_hub(case: Case, folder: Path | None = None, **variables: str) 
 
 
 def bundled_names(case: Case) -> tuple[str, ...]:
-    """Return the bundled services that the operator says he has."""
+    """Return the bundled services that the profile names, by default all of the interface."""
     return case.profile.hub_bindings.bundled if case.profile.hub_bindings.bundled is not None else BUNDLED
 
 
 def subjects(case: Case, *, bundled_only: bool = False) -> list[AddonSubject]:
-    """Return the addons of the profile that are started to be looked at, in its order.
+    """Return the addons of the profile that are started for checks, in its order.
 
     Raises:
-        Inconclusive: There is none.
+        Inconclusive: The profile has no addon.
     """
     names = bundled_names(case)
     addons = [
@@ -153,7 +154,7 @@ def subjects(case: Case, *, bundled_only: bool = False) -> list[AddonSubject]:
     ]
     if bundled_only:
         names_of_addons = {one.name for one in addons}
-        addons += [AddonSubject(name, Addon(), bundled=True) for name in names if name not in names_of_addons]
+        addons += [AddonSubject(name, Addon(), is_bundled=True) for name in names if name not in names_of_addons]
     if not addons:
         raise Inconclusive("needs an addon to start: give [addons.NAME] command, or --addon -- COMMAND")
     return addons

@@ -91,8 +91,8 @@ class TwoKeys:
 
     Attributes:
         admin: Who made them.
-        kept: The tenant with the key that it has from the beginning.
-        other: The tenant with the other key, which may be deleted.
+        first: The tenant with the key that it has from the beginning.
+        second: The tenant with the other key, which may be deleted.
         key_id: The id of that one.
     """
 
@@ -107,7 +107,7 @@ class TwoKeys:
         Raises:
             Inconclusive: It was not.
         """
-        await self.admin.done("DELETE", self.first.id, "api-keys", key_id or self.key_id)
+        await self.admin.call_successfully("DELETE", self.first.id, "api-keys", key_id or self.key_id)
 
     async def rotate_further_key(self) -> RotatedKey:
         """Have one more key made and rotated, so that it works on for a time next to its successor.
@@ -116,7 +116,7 @@ class TwoKeys:
             Inconclusive: It was not.
         """
         key_id, key = await _test_key(self.admin, self.first.id)
-        members = await self.admin.done("POST", self.first.id, "api-keys", key_id, "rotate")
+        members = await self.admin.call_successfully("POST", self.first.id, "api-keys", key_id, "rotate")
         successor = members.get("api_key")
         if not isinstance(successor, str):
             raise Inconclusive("a key was rotated without a new api_key")
@@ -140,7 +140,7 @@ async def create_tenant_with_two_keys(case: Case, name: str) -> TwoKeys | None:
     if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
         return None
     admin = administrator(case)
-    tenant = await admin.tenant(name, case.session.tenants.get().payout)
+    tenant = await admin.create_tenant(name, case.session.tenants.get().payout)
     return await _add_second_key(admin, tenant)
 
 
@@ -164,7 +164,7 @@ async def _add_second_key(admin: Administrator, tenant: Credentials) -> TwoKeys:
 
 async def _test_key(admin: Administrator, tenant_id: str) -> tuple[str, str]:
     """Have a further key of a tenant made, and return its id and its text."""
-    members = await admin.done("POST", tenant_id, "api-keys", body={"mode": "test"})
+    members = await admin.call_successfully("POST", tenant_id, "api-keys", body={"mode": "test"})
     key_id, key = members.get("key_id"), members.get("api_key")
     if not isinstance(key_id, str) or not isinstance(key, str):
         raise Inconclusive("a key was made without key_id or api_key")

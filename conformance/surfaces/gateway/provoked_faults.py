@@ -30,7 +30,7 @@ class Fault:
     """One call that must be answered with an error.
 
     Attributes:
-        what: The fault, for the reader.
+        description: The fault, for the reader.
         method: HTTP method.
         path: Path below the gateway's address.
         body: Raw body, None for none.
@@ -107,7 +107,7 @@ async def provoke_faults(case: Case) -> list[tuple[str, Answer]]:
     value_answers = await run_concurrently(
         call("POST", path, json_body=dict(body), headers=headers) for _, path, body in values
     )
-    descriptions = [*(one.what for one in faults), *(what for what, _, _ in values)]
+    descriptions = [*(one.description for one in faults), *(what for what, _, _ in values)]
     answers = list(zip(descriptions, [*body_answers, *value_answers], strict=True))
     errors = [(what, answer) for what, answer in answers if 400 <= answer.status < 500]
     if not errors:
@@ -140,9 +140,9 @@ async def provoke_size_refusals(case: Case) -> list[tuple[str, Answer]]:
         try:
             answer = await call(fault.method, fault.path, body=fault.body, headers=fault.headers)
         except Inconclusive as reason:  # who refuses before he has read all may end the connection
-            case.note(f"{fault.what}: {reason}")
+            case.note(f"{fault.description}: {reason}")
             return None
-        return (fault.what, answer) if answer.status in _TOO_LARGE else None
+        return (fault.description, answer) if answer.status in _TOO_LARGE else None
 
     answers = await run_concurrently(map(send_fault, _large_faults(case.session.tenants.headers())))
     return [one for one in answers if one is not None]

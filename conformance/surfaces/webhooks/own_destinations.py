@@ -78,7 +78,7 @@ class OwnDestination:
         admin: Who made them.
         tenant: The tenant.
         receiver: What receives at the destination.
-        made: The answer to the request that made the destination.
+        creation: The answer to the request that made the destination.
     """
 
     admin: Administrator
@@ -105,11 +105,11 @@ async def own_destination(
     admin = administrator(case)
     async with AsyncExitStack() as exits:
         receiver = await exits.enter_async_context(await Receiver().start(bind_sockets(HOST, 0)))
-        tenant = await admin.tenant(name, {network: case.session.tenants.find_first_on(network).payout[network]})
+        tenant = await admin.create_tenant(name, {network: case.session.tenants.find_first_on(network).payout[network]})
         ids = list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
         body = {"url": address_of(case, receiver) + new_path(case), **(members or {})}
-        creation = await admin.done("POST", tenant.id, "webhooks", body=body)
+        creation = await admin.call_successfully("POST", tenant.id, "webhooks", body=body)
         if isinstance(creation.get("destination_id"), str):
             ids.append(creation["destination_id"])
         yield OwnDestination(admin, tenant, receiver, creation)
@@ -121,10 +121,10 @@ class DeletedDestination:
 
     Attributes:
         receiver: Where both are.
-        kept: Path of the one that stays.
-        gone: Path of the one that was deleted; it was made first, as a sender may serve them in order.
-        sold: A link that was paid before the deletion; its first delivery was answered with 500 at both.
-        waiting: A link of the tenant that nobody has paid.
+        kept_path: Path of the one that stays.
+        deleted_path: Path of the one that was deleted; it was made first, as a sender may serve them in order.
+        paid_link: A link that was paid before the deletion; its first delivery was answered with 500 at both.
+        unpaid_link: A link of the tenant that nobody has paid.
         at: When the deletion was answered, on the monotonic clock, in seconds.
     """
 
@@ -177,7 +177,7 @@ async def _delete_between_attempts(case: Case) -> DeletedDestination:
     receiver = await Receiver().start(bind_sockets(HOST, 0))
     case.session.exit_stack.push_async_callback(receiver.close)
     payout = case.session.tenants.find_first_on(network).payout[network]
-    tenant = await admin.tenant("Weldproof deleted destination", {network: payout})
+    tenant = await admin.create_tenant("Weldproof deleted destination", {network: payout})
     ids: list[str] = []
     case.session.exit_stack.push_async_callback(delete_quietly, admin, tenant, ids)
     paths = deleted_path, kept_path = f"{path}/gone", f"{path}/kept"
@@ -202,7 +202,7 @@ async def _delete_between_attempts(case: Case) -> DeletedDestination:
         ):  # type: ignore[misc]
             raise Inconclusive("no event came to a destination that was just configured, which WH-DELIV-08 judges")
     await asyncio.sleep(_NOTING_SECONDS)
-    await admin.done("DELETE", tenant.id, "webhooks", ids[0])
+    await admin.call_successfully("DELETE", tenant.id, "webhooks", ids[0])
     return DeletedDestination(receiver, kept_path, deleted_path, paid_link, unpaid_link, time.monotonic())
 
 
@@ -212,7 +212,7 @@ async def create_destination(admin: Administrator, tenant: Credentials, url: str
     Raises:
         Inconclusive: It was not made.
     """
-    members = await admin.done("POST", tenant.id, "webhooks", body={"url": url})
+    members = await admin.call_successfully("POST", tenant.id, "webhooks", body={"url": url})
     destination_id = members.get("destination_id")
     if not isinstance(destination_id, str):
         raise Inconclusive("a destination was made without destination_id")

@@ -141,5 +141,5 @@ def verify_delivery(case: Case, delivery: Received) -> Verification:
     )
     if way_found is None:
         return Verification(False, string, f"v1 fits no way that the suite knows; {bind}", None)
-    description = f"{way_found.told}; it must be over {string!r} with {whole}"
+    description = f"{way_found.description}; it must be over {string!r} with {whole}"
     return Verification(False, string, f"{description}; {bind}", way_found.is_raw)

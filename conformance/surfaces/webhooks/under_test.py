@@ -42,7 +42,7 @@ class TestedReceiver:
         chain: Network that its events name.
         agent: User-Agent of the deliveries.
         tolerance: Seconds that `t` may be away from now; None: the operator did not say.
-        ours: Whether it is our own listener.
+        is_own: Whether it is our own listener.
         at_once: Sends without a pace: to our own listener everything, to another what must arrive together.
     """
 
@@ -168,7 +168,7 @@ class Sender:
 
         Args:
             event_id: The event.
-            taken: Whether the receiver said so; of what it refused an effect is not waited for long.
+            is_taken: Whether the receiver said so; of what it refused an effect is not waited for long.
         """
         seconds = min(_EFFECT_SECONDS, self.case.profile.budgets.confirmation) if is_taken else _SETTLING_SECONDS
         ends, pause = time.monotonic() + seconds, _POLL_SECONDS
@@ -198,7 +198,7 @@ class Sender:
             return False
         if self.receiver.effects is None:
             return is_success(answer)
-        return await self.effects_within(delivery.event_id, taken=is_success(answer)) > 0
+        return await self.effects_within(delivery.event_id, is_taken=is_success(answer)) > 0
 
 
 def is_success(answer: Answer) -> bool:
@@ -233,7 +233,7 @@ async def _find_receiver(case: Case) -> TestedReceiver:
         receiver = replace(first_receiver, signer=replace(first_receiver.signer, style=style))
         # Whichever check comes first: the run's requests are the same.
         probe = Sender(case, receiver, client=case.session.client, rng=random.Random(style))  # noqa: S311 - an amount
-        if await probe.taken(probe.event()):
+        if await probe.deliver_genuine(probe.event()):
             return receiver
     raise Inconclusive(
         f"the receiver at {first_receiver.url} takes no genuine delivery: are [webhook.receiver] secret, "

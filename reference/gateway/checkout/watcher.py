@@ -106,7 +106,7 @@ class Watcher:
         now = self._clock.now()
         await self._follow_links(now)
         if self._watched:
-            head = await self._lane.finder.head()
+            head = await self._lane.finder.read_head()
             before = dict(self._positions)
             await self._search_all(head, now)
             await self._search_strays(before, head)
@@ -122,8 +122,8 @@ class Watcher:
         now = self._clock.now()
         await self._follow_links(now)
         # The pool before the blocks: what goes from one to the other meanwhile is seen in one of them.
-        tx_ids = {*await self._lane.finder.waiting(link.pay_to), *await self._settlement.payments.list_shown(link.id)}
-        head = await self._lane.finder.head()
+        tx_ids = {*await self._lane.finder.list_pool(link.pay_to), *await self._settlement.payments.list_shown(link.id)}
+        head = await self._lane.finder.read_head()
         result = await self._search(link.pay_to, head, now)
         await self._expire(link.pay_to, result, head, now)
         for tx_id in tx_ids:
@@ -189,16 +189,16 @@ class Watcher:
             position = max(0, head.position - LEAST_LOOK_BACK) if is_near else None
         if position is None:
             oldest = await self._settlement.links.oldest(self.network, address, now=now)
-            position = await self._lane.finder.start(now if oldest is None else oldest, head)
+            position = await self._lane.finder.find_start(now if oldest is None else oldest, head)
         findings = await self._lane.finder.find(address, position, head)
-        result = SearchResult(findings.complete)
+        result = SearchResult(findings.is_complete)
         for candidate in findings.candidates:
             if candidate.tx_id not in self._done:
                 await self._consider(candidate, result)
         end_position = (
-            findings.searched
+            findings.searched_to
             if result.oldest_unfinished is None
-            else min(findings.searched, result.oldest_unfinished - 1)
+            else min(findings.searched_to, result.oldest_unfinished - 1)
         )
         self._positions[address] = max(position, end_position)
         return result
@@ -254,7 +254,7 @@ class Watcher:
 
     async def _consider_strays(self, address: str, position: int, head: Head) -> int:
         """Note what the oldest strays are that are not known yet, and return from where to search next."""
-        findings = await self._lane.finder.strays(address, position, head)
+        findings = await self._lane.finder.find_strays(address, position, head)
         fresh = [one for one in findings.candidates if one.tx_id not in self._done]
         for candidate in fresh[:_STRAYS_AT_ONCE]:
             transaction = await self._lane.observe(candidate.tx_id)
@@ -262,7 +262,7 @@ class Watcher:
                 await self._settle_all(candidate.tx_id, transaction)
                 self._remember(candidate.tx_id)
         later_candidates = fresh[_STRAYS_AT_ONCE:]
-        return min(findings.searched, later_candidates[0].position - 1) if later_candidates else findings.searched
+        return min(findings.searched_to, later_candidates[0].position - 1) if later_candidates else findings.searched_to
 
     async def _observe(self, tx_id: str) -> ObservedTransaction | None:
         """Return a transaction, or None when it is to be asked for again or was given up.
@@ -277,7 +277,7 @@ class Watcher:
         try:
             transaction = await self._lane.observe(tx_id)
         except ChainUnavailable:
-            await self._lane.finder.head()  # a stranger's transaction must not hold up what lies beside it
+            await self._lane.finder.read_head()  # a stranger's transaction must not hold up what lies beside it
             self._postpone(tx_id, now, wait=True)
             return None
         if transaction.status is TxStatus.ABSENT:  # one part of the node knows it, another does not yet

@@ -82,7 +82,7 @@ class AlgorandFinder:
             candidates, _ = await self._search_indexer(address, after, first_kept, is_usdc=False)
         for number in range(first_kept + 1, head.position + 1):
             candidates += await self._find_in_round(number, address, is_usdc=False)
-        return SearchResult(tuple(candidates), head.position, complete=True)
+        return SearchResult(tuple(candidates), head.position, is_complete=True)
 
     async def _find_in_round(self, number: int, address: str, *, is_usdc: bool) -> list[Candidate]:
         return [

@@ -33,7 +33,7 @@ class Base(Descriptor):
         """Return the account whose key a file holds, 64 hex digits."""
         from reference.lanes.base.account import EvmAccount  # noqa: PLC0415 - who settles nothing signs nothing
 
-        return EvmAccount.read(key_file)
+        return EvmAccount.from_file(key_file)
 
     def wallet_links(self, payload: str) -> tuple[WalletLink, ...]:
         """Return links that open a wallet at the page itself, which the payload is the address of, to be paid there.

@@ -67,9 +67,9 @@ class BaseFinder:
                 continue
             candidates += _read_candidates(logs)
             if last >= head.position:
-                return SearchResult(tuple(dict.fromkeys(candidates)), max(after, last_settled), complete=True)
+                return SearchResult(tuple(dict.fromkeys(candidates)), max(after, last_settled), is_complete=True)
             first, parts = last + 1, parts + 1
-        return SearchResult(tuple(dict.fromkeys(candidates)), max(after, min(first - 1, last_settled)), complete=False)
+        return SearchResult(tuple(dict.fromkeys(candidates)), max(after, min(first - 1, last_settled)), is_complete=False)
 
     async def find_strays(self, address: str, after: int, head: Head) -> SearchResult:
         """Search the Transfer events of all contracts in the newest blocks, with one question.
@@ -83,11 +83,11 @@ class BaseFinder:
                 "eth_getLogs", self._build_filter(address, first, head.position, of_any_asset=True)
             )
         except (NodeRefused, AnswerTooLong):
-            return SearchResult((), after, complete=False)
+            return SearchResult((), after, is_complete=False)
         if not isinstance(logs, list):
             raise ChainUnavailable("the node's events are no list")
         stray_logs = [log for log in logs if read_member(log, "address", str).lower() != self._asset]
-        return SearchResult(tuple(dict.fromkeys(_read_candidates(stray_logs))), last_settled, complete=True)
+        return SearchResult(tuple(dict.fromkeys(_read_candidates(stray_logs))), last_settled, is_complete=True)
 
     async def list_pool(self, address: str) -> tuple[str, ...]:
         """Return nothing: a pool tells nothing of events."""

@@ -116,7 +116,7 @@ class BaseLane:
     def _read_head(self, answer: Any) -> int:
         """Return the number of the newest block, and note when it was."""
         head = _read_quantity(answer)
-        self._pace.saw(head)
+        self._pace.note_head(head)
         return head
 
     def _remember(self, tx_id: str, number: int) -> None:
@@ -131,13 +131,13 @@ class BaseLane:
     async def find_use(self, authorization: Authorization, since: int) -> Use:
         """Ask the asset whether the authorization was used, and the logs where."""
         if not _is_used(await self._rpc.ask(*self._state_of(authorization))):
-            return Use(used=False)
+            return Use(is_used=False)
         log = await self._find_log(authorization, since)
         if log is None:
-            return Use(used=True)
+            return Use(is_used=True)
         if read_member(log, "topics", list)[:1] == [_CANCELED_TOPIC]:
-            return Use(used=True, cancelled=True)
-        return Use(used=True, tx_id=read_member(log, "transactionHash", str).lower())
+            return Use(is_used=True, is_cancelled=True)
+        return Use(is_used=True, tx_id=read_member(log, "transactionHash", str).lower())
 
     async def _find_log(self, authorization: Authorization, since: int) -> Any:
         """Search backwards for the log of an authorization, until blocks are older than it."""
@@ -175,7 +175,7 @@ class BaseLane:
         newest = require_result(block, _NEWEST[0])
         self._read_head(read_member(newest, "number", str))
         return Outlook(
-            used=_is_used(require_result(state, "eth_call")),
+            is_used=_is_used(require_result(state, "eth_call")),
             refusal=_read_refusal(trial),
             fees=_read_fees(newest, require_result(tip, _TIP[0])),
             wei=_read_quantity(require_result(wei, "eth_getBalance")),

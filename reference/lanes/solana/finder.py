@@ -65,7 +65,7 @@ class SolanaFinder:
             candidates += [told for told, one in entries if told.position > after and one.get("err") is None]
             if len(page) < _PAGE or entries[-1][0].position <= after:
                 searched_to = max(after, head.final - LAG_SLOTS)
-                return SearchResult(tuple(dict.fromkeys(reversed(candidates))), searched_to, complete=True)
+                return SearchResult(tuple(dict.fromkeys(reversed(candidates))), searched_to, is_complete=True)
             options["before"] = entries[-1][0].tx_id
         raise ChainUnavailable("the node has no end of signatures")
 
@@ -87,7 +87,7 @@ class SolanaFinder:
             entries = [(Candidate(read_member(one, "signature", str), _slot_of(one)), one) for one in page]
             candidates += [told for told, one in entries if told.position > after and one.get("err") is None]
         candidates.sort(key=lambda one: one.position)
-        return SearchResult(tuple(dict.fromkeys(candidates)), max(after, head.final - LAG_SLOTS), complete=True)
+        return SearchResult(tuple(dict.fromkeys(candidates)), max(after, head.final - LAG_SLOTS), is_complete=True)
 
     async def list_pool(self, address: str) -> tuple[str, ...]:
         """Return nothing: a search sees no earlier than `confirmed`."""

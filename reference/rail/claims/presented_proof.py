@@ -148,7 +148,7 @@ class MinedPaymentSource:
     async def find_received(self, proof: PresentedProof) -> Payment | None:
         """Ask the node for the transaction."""
         transaction = await self._observe(proof.tx_id)
-        return self.lane.received(transaction, proof.terms, proof.token, proof.tx_id)
+        return self.lane.find_received(transaction, proof.terms, proof.token, proof.tx_id)
 
     def rebuild_proof(self, claim: Redemption) -> PresentedProof:
         """Read a claim."""

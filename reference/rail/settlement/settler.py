@@ -97,7 +97,7 @@ class SettlingPaymentSource:
     async def find_received(self, proof: PresentedProof) -> Payment | None:
         """Ask the asset whether the authorization was used, by any sender, and what that moved."""
         use = await self._use_of(proof)
-        if not use.used or use.cancelled:
+        if not use.is_used or use.is_cancelled:
             return None
         terms = replace(proof.terms, amount=str(_authorization_of(proof).value))
         try:
@@ -143,7 +143,7 @@ class SettlingPaymentSource:
     def _pause(self, proof: PresentedProof) -> float:
         """Return for how long nobody need look: until the transaction may be final, by the pace of its chain."""
         settlement = self._awaited.get(proof.token.text)
-        due = (None if settlement is None else self.lane.final_in(settlement.hashes[-1])) or _POLL_SECONDS
+        due = (None if settlement is None else self.lane.seconds_until_final(settlement.hashes[-1])) or _POLL_SECONDS
         return min(self._settings.chain_poll_seconds, max(_POLL_SECONDS, due))
 
     async def _build_pending_refusal(self, proof: PresentedProof) -> PaymentRefused:
@@ -159,12 +159,12 @@ class SettlingPaymentSource:
         if open_settlement is not None:
             self._awaited[open_settlement.token] = open_settlement
             return await self._follow(open_settlement, proof)
-        outlook = await self.lane.outlook(_authorization_of(proof), self._account.address)
-        if not outlook.used:
+        outlook = await self.lane.read_outlook(_authorization_of(proof), self._account.address)
+        if not outlook.is_used:
             await self._submit(proof, claim, outlook)
             return None
         use = await self._use_of(proof)
-        if use.cancelled:
+        if use.is_cancelled:
             raise self._refusal("authorization_used", proof)
         return None if use.tx_id is None else await self._judge_foreign(use.tx_id, proof)
 
@@ -186,13 +186,13 @@ class SettlingPaymentSource:
     async def _after_failure(self, settlement: Settlement, proof: PresentedProof) -> Payment | None:
         """Tell why our transaction failed: overtaken by a stranger's that paid, or nothing moved."""
         use = await self._use_of(proof)
-        if use.used and not use.cancelled:
+        if use.is_used and not use.is_cancelled:
             return None if use.tx_id is None else await self._judge_foreign(use.tx_id, proof)
         await self._settlements.close(settlement, Fate.FAILED, now=self._clock.now())
-        raise self._refusal("authorization_used" if use.cancelled else await self._explain_failure(proof), proof)
+        raise self._refusal("authorization_used" if use.is_cancelled else await self._explain_failure(proof), proof)
 
     async def _use_of(self, proof: PresentedProof) -> Use:
-        return await self.lane.use_of(_authorization_of(proof), proof.token.unix - AGE_SKEW_SECONDS)
+        return await self.lane.find_use(_authorization_of(proof), proof.token.unix - AGE_SKEW_SECONDS)
 
     async def _explain_failure(self, proof: PresentedProof) -> str:
         revert = await self.lane.try_settlement(_authorization_of(proof), self._account.address)
@@ -271,7 +271,7 @@ class SettlingPaymentSource:
             return
         if await self._settlements.has_settled(proof.terms.caip2, authorization.payer):
             return
-        if failures >= 2 * most or not await self.lane.held_before(authorization):
+        if failures >= 2 * most or not await self.lane.has_held_price(authorization):
             raise self._refusal("settlement_failed", proof)
 
     async def _reserve(self, proof: PresentedProof, claim: Redemption, outlook: Outlook) -> Settlement:
@@ -316,7 +316,7 @@ class SettlingPaymentSource:
             chain_id=self.lane.domain.chain_id,
             nonce=nonce,
             to=self.lane.facts.network.asset_id,
-            data=self.lane.settlement_call(authorization),
+            data=self.lane.encode_settlement(authorization),
             fees=fees,
         )
 
@@ -336,13 +336,13 @@ class SettlingPaymentSource:
 
     async def _higher_fees(self, settlement: Settlement) -> Fees | None:
         """Return what a node takes for a replacement; None when the fee is not what keeps it out of blocks."""
-        node_fees = await self.lane.fees()
+        node_fees = await self.lane.read_fees()
         fees = Fees(max(node_fees.most, _raise_fee(settlement.fee)), max(node_fees.tip, _raise_fee(settlement.tip)))
         return fees if fees.most <= _MOST_FEES * node_fees.most else None
 
     async def _send_again(self, settlement: Settlement) -> None:
         """Send what is in no block and no pool, unless its nonce went to something else meanwhile."""
-        if await self.lane.nonce(settlement.settler, pending=False) <= settlement.nonce:
+        if await self.lane.read_nonce(settlement.settler, pending=False) <= settlement.nonce:
             await self._send(settlement)
         elif (await self._find_newest(settlement))[1].status is TxStatus.ABSENT:
             await self._settlements.close(settlement, Fate.VOID, now=self._clock.now())
@@ -364,7 +364,7 @@ class SettlingPaymentSource:
 
         That is on its way again: should its fee be too low by now, it is replaced like any other.
         """
-        count = await self.lane.nonce(settlement.settler, pending=True)
+        count = await self.lane.read_nonce(settlement.settler, pending=True)
         for earlier in await self._settlements.between(
             settlement.caip2, settlement.settler, count, settlement.nonce - 1
         ):
@@ -405,7 +405,7 @@ class SettlingPaymentSource:
             try:
                 await self._tend(settlement)
             except ChainUnavailable:
-                await self.lane.fees()  # a node that is away ends the round
+                await self.lane.read_fees()  # a node that is away ends the round
 
     def _count_failed(self, count: int) -> None:
         most = self._settings.rail_failures
@@ -454,8 +454,8 @@ class SettlingPaymentSource:
             return Fate.SETTLED
         token = Token.parse(settlement.token)
         since = 0 if token is None else token.unix - AGE_SKEW_SECONDS
-        use = await self.lane.use_of(read_authorization(settlement), since)
-        return Fate.OVERTAKEN if use.used and not use.cancelled else Fate.FAILED
+        use = await self.lane.find_use(read_authorization(settlement), since)
+        return Fate.OVERTAKEN if use.is_used and not use.is_cancelled else Fate.FAILED
 
     @staticmethod
     def _refusal(code: str, proof: PresentedProof) -> PaymentRefused:

@@ -64,12 +64,12 @@ async def candidates(finder: AlgorandFinder, payee: str, after: int) -> list[Can
     """Return everything that searches find until one reaches the head."""
     told: list[Candidate] = []
     while True:
-        found = await finder.find(payee, after, await finder.head())
-        assert found.searched > after or found.complete
+        found = await finder.find(payee, after, await finder.read_head())
+        assert found.searched_to > after or found.is_complete
         told += found.candidates
-        if found.complete:
+        if found.is_complete:
             return told
-        after = found.searched
+        after = found.searched_to
 
 
 async def all_found(finder: AlgorandFinder, payee: str, after: int) -> list[str]:
@@ -79,7 +79,7 @@ async def all_found(finder: AlgorandFinder, payee: str, after: int) -> list[str]
 
 async def test_ids_are_those_of_the_network(finder: AlgorandFinder, payer: Payer, payee: str) -> None:
     """A round names its transactions by no id: ours are what the SDK says, whatever the transaction holds."""
-    head = await finder.head()
+    head = await finder.read_head()
     params = payer.chain.client.suggested_params()
     plain = payer.transfer(receiver=payee, amount=5, note=MEMO)
     leased = transaction.AssetTransferTxn(payer.address, params, payee, 7, USDC, note=MEMO, lease=b"l" * 32)
@@ -94,7 +94,7 @@ async def test_only_noted_transfers_of_the_asset_to_the_address_are_told(
     finder: AlgorandFinder, payer: Payer, payee: str
 ) -> None:
     """Coins, transfers without a note, and transfers to others are no payments."""
-    head = await finder.head()
+    head = await finder.read_head()
     params = payer.chain.client.suggested_params()
     payer.send(transaction.PaymentTxn(payer.address, params, payee, 1_000, note=MEMO))
     payer.transfer(receiver=payee, amount=5, note=b"")
@@ -109,7 +109,7 @@ async def test_rounds_and_indexer_tell_the_same(
     session: aiohttp.ClientSession, chain: SimulatedChain, payer: Payer, payee: str
 ) -> None:
     """The newest rounds at algod and older ones at the indexer give the same transfers, with rounds."""
-    after = (await opened(session, chain).head()).position
+    after = (await opened(session, chain).read_head()).position
     ids = [payer.transfer(receiver=payee, amount=1, note=MEMO + bytes([number])) for number in range(3)]
     chain.control("advance", blocks=60)
     by_indexer = await candidates(opened(session, chain), payee, after)
@@ -123,7 +123,7 @@ async def test_an_indexer_that_lags_loses_nothing(
     session: aiohttp.ClientSession, chain: SimulatedChain, payer: Payer, payee: str, lag: int
 ) -> None:
     """However far behind the indexer is, the rounds that it does not know are read at algod."""
-    after = (await opened(session, chain).head()).position
+    after = (await opened(session, chain).read_head()).position
     chain.control("lag", blocks=lag)
     first = payer.transfer(receiver=payee, amount=1, note=MEMO)
     chain.control("advance", blocks=30)
@@ -136,7 +136,7 @@ async def test_a_page_limit_loses_nothing(
 ) -> None:
     """More than a page is read page by page."""
     monkeypatch.setattr(algorand_finder, "_PAGE", 2)
-    after = (await opened(session, chain).head()).position
+    after = (await opened(session, chain).read_head()).position
     params = chain.client.suggested_params()
     made = [
         transaction.AssetTransferTxn(payer.address, params, payee, 1, USDC, note=MEMO + bytes([n])) for n in range(7)
@@ -151,7 +151,7 @@ async def test_an_indexer_that_is_away_loses_nothing(
     session: aiohttp.ClientSession, chain: SimulatedChain, payer: Payer, payee: str
 ) -> None:
     """Without its indexer, algod is asked for every round."""
-    after = (await opened(session, chain).head()).position
+    after = (await opened(session, chain).read_head()).position
     chain.control("advance", blocks=30)
     paid = payer.transfer(receiver=payee, amount=1, note=MEMO)
     chain.control("advance", blocks=150)
@@ -162,7 +162,7 @@ async def test_an_algod_that_is_away_is_no_answer(session: aiohttp.ClientSession
     """Without algod nothing counts as searched."""
     away = Node(session, "http://127.0.0.1:9", {})
     with pytest.raises(ChainUnavailable):
-        await AlgorandFinder(NETWORKS["algorand_mainnet"], away, None).head()
+        await AlgorandFinder(NETWORKS["algorand_mainnet"], away, None).read_head()
     del payee
 
 
@@ -170,9 +170,9 @@ async def test_a_search_begins_before_the_link_was_created(finder: AlgorandFinde
     """Everything as young as the link, with some skew of clocks, lies after the start."""
     chain.control("advance", seconds=1_000)
     chain.control("advance", blocks=60)
-    head = await finder.head()
+    head = await finder.read_head()
     assert head.time is not None
-    start = await finder.start(head.time, head)
+    start = await finder.find_start(head.time, head)
     assert start <= head.position - 50
     times = [await finder._time_of(number) for number in (start, start + 1)]
     assert times[0] is not None
@@ -183,13 +183,13 @@ async def test_what_waits_in_the_pool_is_told(
     finder: AlgorandFinder, chain: SimulatedChain, payer: Payer, payee: str
 ) -> None:
     """A payment that no round holds yet is named with the id that it will have."""
-    assert await finder.waiting(payee) == ()
+    assert await finder.list_pool(payee) == ()
     chain.control("fault", name="withhold", count=1, seed=1)
     tx_id = payer.transfer(receiver=payee, amount=1, note=MEMO, wait=False)
-    assert await finder.waiting(payee) == (tx_id,)
+    assert await finder.list_pool(payee) == (tx_id,)
     chain.control("release")
     transaction.wait_for_confirmation(chain.client, tx_id, 100)
-    assert await finder.waiting(payee) == ()
+    assert await finder.list_pool(payee) == ()
 
 
 @pytest.mark.parametrize("grown", [0, 11, 12, 40])
@@ -197,7 +197,7 @@ async def test_a_chain_that_went_back_is_read_anew(
     finder: AlgorandFinder, chain: SimulatedChain, payer: Payer, payee: str, grown: int
 ) -> None:
     """Rounds of another state of the chain are not remembered, however far it grew before the next search."""
-    after = (await finder.head()).position  # before the snapshot: a block made in between would not be searched again
+    after = (await finder.read_head()).position  # before the snapshot: a block made in between would not be searched again
     kept = chain.control("snapshot")["id"]
     gone = payer.transfer(receiver=payee, amount=1, note=MEMO)
     chain.control("advance", blocks=12)
@@ -217,7 +217,7 @@ async def test_other_assets_are_told_apart_from_payments(
     asset = payer.create_asset()
     params = chain.client.suggested_params()
     other.send(transaction.AssetTransferTxn(other.address, params, other.address, 0, asset))
-    after = (await opened(session, chain).head()).position
+    after = (await opened(session, chain).read_head()).position
     payer.transfer(receiver=other.address, amount=1, note=MEMO)
     payer.transfer(receiver=other.address, amount=0, note=MEMO, asset=asset)
     payer.transfer(receiver=other.address, amount=1, note=b"", asset=asset)
@@ -226,6 +226,6 @@ async def test_other_assets_are_told_apart_from_payments(
     for blocks in (0, algorand_finder._ROUNDS_A_SEARCH + 20):
         chain.control("advance", blocks=blocks)
         finder = opened(session, chain)
-        found = await finder.strays(other.address, after, await finder.head())
+        found = await finder.find_strays(other.address, after, await finder.read_head())
         assert [one.tx_id for one in found.candidates] == [stray]
         assert stray not in await all_found(opened(session, chain), other.address, after)

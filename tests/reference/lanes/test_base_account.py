@@ -63,7 +63,7 @@ def test_a_settlement_s_call_is_the_contract_s(
     types = SETTLE.partition("(")[2].removesuffix(")").split(",")
     wanted = keccak(SETTLE.encode())[:4] + encode(types, (payer, to, value, after, before, nonce, v, *parts))
     lane = BaseLane(NETWORKS["base_mainnet"], JsonRpc(None), 3)  # type: ignore[arg-type]
-    assert lane.settlement_call(given_one) == wanted
+    assert lane.encode_settlement(given_one) == wanted
 
 
 @pytest.mark.parametrize("text", ["", "00" * 32, "ff" * 32, "zz" * 32, "11" * 31, "0x" + "11" * 33])
@@ -72,7 +72,7 @@ def test_a_file_without_a_key_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "key"
     file.write_text(text, "ascii")
     with pytest.raises(ValueError, match="no key of 64 hex digits"):
-        EvmAccount.read(file)
+        EvmAccount.from_file(file)
 
 
 def test_to_settle_takes_no_wallet() -> None:

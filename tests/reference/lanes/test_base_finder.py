@@ -80,16 +80,16 @@ async def finder(node: RpcNode) -> AsyncIterator[BaseFinder]:
 async def test_the_head_tells_what_is_final(finder: BaseFinder, chain: Chain) -> None:
     """With three confirmations the last two blocks are not final."""
     chain.head = 100
-    assert await finder.head() == Head(100, 98, 1_000_200)
+    assert await finder.read_head() == Head(100, 98, 1_000_200)
 
 
 async def test_transfers_to_the_address_are_found_oldest_first(finder: BaseFinder, chain: Chain) -> None:
     """Every transfer after the position is returned, with its block; transfers of zero are no payments."""
     chain.paid = {500: 7, 501: 0, 19_999: 1, 20_000: 2, 400: 9}
-    found = await finder.find(ADDRESS, 400, await finder.head())
+    found = await finder.find(ADDRESS, 400, await finder.read_head())
     assert found.candidates == tuple(Candidate(tx_id(one), one) for one in (500, 19_999, 20_000))
-    assert found.complete
-    assert found.searched == 20_000 - 2 - LAG_BLOCKS
+    assert found.is_complete
+    assert found.searched_to == 20_000 - 2 - LAG_BLOCKS
 
 
 @pytest.mark.parametrize(("most_blocks", "most_events"), [(700, 10**9), (10, 10**9), (1, 10**9), (10**9, 1)])
@@ -101,9 +101,9 @@ async def test_a_node_that_takes_little_at_once_loses_nothing(
     chain.paid = {900: 1, 901: 1, 902: 1, 903: 1, 300: 1, 1_000: 1}
     position, seen, complete = 0, set(), False
     while not complete:
-        found = await finder.find(ADDRESS, position, await finder.head())
-        assert found.complete or found.searched > position
-        position, complete = found.searched, found.complete
+        found = await finder.find(ADDRESS, position, await finder.read_head())
+        assert found.is_complete or found.searched_to > position
+        position, complete = found.searched_to, found.is_complete
         seen |= {one.position for one in found.candidates}
     assert seen == set(chain.paid)
 
@@ -112,7 +112,7 @@ async def test_a_block_with_more_events_than_the_node_tells_is_no_answer(finder:
     """What cannot be asked about in any part counts as unavailable, and never as searched."""
     chain.most_blocks = 0
     with pytest.raises(ChainUnavailable, match="exceed"):
-        await finder.find(ADDRESS, 0, await finder.head())
+        await finder.find(ADDRESS, 0, await finder.read_head())
 
 
 async def test_a_long_way_is_gone_in_steps(finder: BaseFinder, chain: Chain) -> None:
@@ -120,9 +120,9 @@ async def test_a_long_way_is_gone_in_steps(finder: BaseFinder, chain: Chain) -> 
     chain.head, chain.paid = 200_000, {10: 1, 49_999: 1, 50_001: 1, 199_999: 1}
     position, seen, rounds, complete = 0, set(), 0, False
     while not complete:
-        found = await finder.find(ADDRESS, position, await finder.head())
-        assert found.searched > position
-        position, complete, rounds = found.searched, found.complete, rounds + 1
+        found = await finder.find(ADDRESS, position, await finder.read_head())
+        assert found.searched_to > position
+        position, complete, rounds = found.searched_to, found.is_complete, rounds + 1
         seen |= {one.position for one in found.candidates}
     assert seen == set(chain.paid)
     assert rounds == 4
@@ -130,19 +130,19 @@ async def test_a_long_way_is_gone_in_steps(finder: BaseFinder, chain: Chain) -> 
 
 async def test_an_index_that_lags_loses_nothing(finder: BaseFinder, chain: Chain) -> None:
     """The newest blocks are searched again, so an event that shows up late is found all the same."""
-    first = await finder.find(ADDRESS, 0, await finder.head())
+    first = await finder.find(ADDRESS, 0, await finder.read_head())
     assert first.candidates == ()
     chain.paid, chain.head = {19_990: 5}, 20_200
-    second = await finder.find(ADDRESS, first.searched, await finder.head())
+    second = await finder.find(ADDRESS, first.searched_to, await finder.read_head())
     assert [one.position for one in second.candidates] == [19_990]
 
 
 async def test_a_search_begins_before_the_link_was_created(finder: BaseFinder, chain: Chain) -> None:
     """Everything as young as the link, with some skew of clocks, lies after the start."""
-    start = await finder.start(1_000_000 + 2 * 10_000, await finder.head())
+    start = await finder.find_start(1_000_000 + 2 * 10_000, await finder.read_head())
     assert start == 10_000 - 60 - 1
-    assert await finder.start(10**10, await finder.head()) == chain.head - 50
-    assert await finder.start(0, await finder.head()) == 0
+    assert await finder.find_start(10**10, await finder.read_head()) == chain.head - 50
+    assert await finder.find_start(0, await finder.read_head()) == 0
 
 
 @pytest.mark.parametrize("name", [*UNSOUND, *SHAPES])
@@ -155,7 +155,7 @@ async def test_an_answer_that_is_none_is_no_answer(finder: BaseFinder, node: Rpc
         return
     node.results[method] = told
     with pytest.raises(ChainUnavailable):
-        await finder.find(ADDRESS, 0, await finder.head() if method != "eth_getLogs" else Head(100, 98, 1))
+        await finder.find(ADDRESS, 0, await finder.read_head() if method != "eth_getLogs" else Head(100, 98, 1))
 
 
 async def test_an_answer_that_is_too_long_is_asked_for_in_parts(
@@ -164,7 +164,7 @@ async def test_an_answer_that_is_too_long_is_asked_for_in_parts(
     """Strangers may send so many small transfers that the events of a range fill no answer: nothing is lost."""
     chain.head, chain.paid = 400, dict.fromkeys(range(100, 400), 1)
     monkeypatch.setattr("reference.lanes.node.MAX_ANSWER_BYTES", 10_000)
-    found = await finder.find(ADDRESS, 0, await finder.head())
+    found = await finder.find(ADDRESS, 0, await finder.read_head())
     assert [one.position for one in found.candidates] == list(range(100, 400))
     monkeypatch.setattr("reference.lanes.node.MAX_ANSWER_BYTES", 150)
     with pytest.raises(ChainUnavailable, match="too long"):
@@ -182,12 +182,12 @@ async def test_other_assets_are_asked_for_once_and_bounded(finder: BaseFinder, n
         return [*others, nothing, {**event(19_003, 5), "address": USDC.upper().replace("X", "x")}]
 
     node.results["eth_getLogs"] = logs
-    found = await finder.strays(ADDRESS, 0, await finder.head())
+    found = await finder.find_strays(ADDRESS, 0, await finder.read_head())
     assert [one.tx_id for one in found.candidates] == [tx_id(19_000), tx_id(19_001)]
     ((wanted),) = asked
     assert "address" not in wanted
     assert (int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)) == (chain.head - 4_999, chain.head)
-    assert found.searched == (await finder.head()).final - LAG_BLOCKS
+    assert found.searched_to == (await finder.read_head()).final - LAG_BLOCKS
 
 
 async def test_a_node_that_refuses_the_wider_question_shows_no_strays(finder: BaseFinder, node: RpcNode) -> None:
@@ -199,8 +199,8 @@ async def test_a_node_that_refuses_the_wider_question_shows_no_strays(finder: Ba
         return Refusal("query exceeds max results")
 
     node.results["eth_getLogs"] = refused
-    found = await finder.strays(ADDRESS, 7, Head(1_000, 998, 1))
-    assert (found.candidates, found.searched, len(asked)) == ((), 7, 1)
+    found = await finder.find_strays(ADDRESS, 7, Head(1_000, 998, 1))
+    assert (found.candidates, found.searched_to, len(asked)) == ((), 7, 1)
 
 
 @pytest.mark.parametrize("name", [*UNSOUND, *SHAPES])
@@ -209,7 +209,7 @@ async def test_an_answer_about_strays_that_is_none_is_no_answer(finder: BaseFind
     told = {**UNSOUND, **SHAPES}[name]
     node.results["eth_getLogs"] = told
     if told == [] or name in {"the node's refusal", "a refusal with a text for a code"}:
-        assert (await finder.strays(ADDRESS, 0, Head(100, 98, 1))).candidates == ()
+        assert (await finder.find_strays(ADDRESS, 0, Head(100, 98, 1))).candidates == ()
         return
     with pytest.raises(ChainUnavailable):
-        await finder.strays(ADDRESS, 0, Head(100, 98, 1))
+        await finder.find_strays(ADDRESS, 0, Head(100, 98, 1))

@@ -168,16 +168,16 @@ async def test_answers_that_contradict_each_other_are_none(
 async def test_an_unused_authorization(opened: tuple[BaseLane, RpcNode]) -> None:
     """The asset's word; no search."""
     lane, node = opened
-    assert await lane.use_of(AUTHORIZATION, 0) == Use(used=False)
+    assert await lane.find_use(AUTHORIZATION, 0) == Use(is_used=False)
     assert node.of("eth_getLogs") == []
 
 
 @pytest.mark.parametrize(
     ("logs", "expected"),
     [
-        ([{**USE_LOG, "transactionHash": TX.upper().replace("X", "x")}], Use(used=True, tx_id=TX)),
-        ([{**log(CANCELED, word(PAYER), NONCE), "transactionHash": TX}], Use(used=True, cancelled=True)),
-        ([], Use(used=True)),
+        ([{**USE_LOG, "transactionHash": TX.upper().replace("X", "x")}], Use(is_used=True, tx_id=TX)),
+        ([{**log(CANCELED, word(PAYER), NONCE), "transactionHash": TX}], Use(is_used=True, is_cancelled=True)),
+        ([], Use(is_used=True)),
     ],
     ids=["used", "cancelled", "not found yet"],
 )
@@ -187,7 +187,7 @@ async def test_a_used_authorization_is_looked_for(
     """By payer and nonce, among the asset's own events."""
     lane, node = opened
     node.results |= {"eth_call": "0x" + "1".rjust(64, "0"), "eth_getLogs": logs}
-    assert await lane.use_of(AUTHORIZATION, 0) == expected
+    assert await lane.find_use(AUTHORIZATION, 0) == expected
     wanted = node.of("eth_getLogs")[0][0]
     assert (wanted["address"], wanted["topics"]) == (USDC, [[USED, CANCELED], word(PAYER), NONCE])
 
@@ -200,7 +200,7 @@ async def test_the_search_goes_back_until_blocks_are_older(opened: tuple[BaseLan
         "eth_blockNumber": hex(100_000),
         "eth_getBlockByNumber": lambda number, _: {**MINED, "timestamp": number},
     }
-    assert await lane.use_of(AUTHORIZATION, 88_000) == Use(used=True)
+    assert await lane.find_use(AUTHORIZATION, 88_000) == Use(is_used=True)
     asked = [(int(one["fromBlock"], 16), int(one["toBlock"], 16)) for [one] in node.of("eth_getLogs")]
     assert asked == [(95_001, 100_000), (90_001, 95_000), (85_001, 90_000)]
 
@@ -228,7 +228,7 @@ async def test_a_signature_that_cannot_be_settled_is_a_fault(opened: tuple[BaseL
     """It was to be refused long before."""
     wrong = Authorization(PAYER, PAYEE, 7, 0, 2**40, NONCE, signature)
     with pytest.raises(ValueError, match="settled"):
-        opened[0].settlement_call(wrong)
+        opened[0].encode_settlement(wrong)
 
 
 @pytest.mark.parametrize(
@@ -253,9 +253,9 @@ async def test_what_a_node_refuses_is_not_sent(opened: tuple[BaseLane, RpcNode])
 async def test_counts_fees_and_network(opened: tuple[BaseLane, RpcNode]) -> None:
     """Quantities of the node, each by its own method."""
     lane, node = opened
-    assert [await lane.nonce(STRANGER, pending=pending) for pending in (True, False)] == [5, 5]
+    assert [await lane.read_nonce(STRANGER, pending=pending) for pending in (True, False)] == [5, 5]
     assert node.of("eth_getTransactionCount") == [[STRANGER, "pending"], [STRANGER, "latest"]]
-    assert await lane.fees() == Fees(203, 3)
+    assert await lane.read_fees() == Fees(203, 3)
     assert await lane.check_node() is True
     node.results["eth_chainId"] = "0x1"
     assert await lane.check_node() is False
@@ -269,7 +269,7 @@ PENDING = ObservedTransaction(TxStatus.PENDING)
 async def test_what_a_settlement_would_meet_is_asked_at_once(opened: tuple[BaseLane, RpcNode]) -> None:
     """One request, whatever the order of its answers."""
     lane, node = opened
-    assert await lane.outlook(AUTHORIZATION, STRANGER) == Outlook(False, None, Fees(203, 3), 16, 5)
+    assert await lane.read_outlook(AUTHORIZATION, STRANGER) == Outlook(False, None, Fees(203, 3), 16, 5)
     assert (node.requests, len(node.asked)) == (1, 6)
     [[state, _], [trial, _]] = node.of("eth_call")
     assert (state["data"][:10], trial["data"][:10], trial["from"]) == ("0xe94a0102", "0xe3ee160e", STRANGER)
@@ -282,10 +282,10 @@ async def test_a_contract_that_would_refuse_leaves_the_rest_of_the_outlook(opene
     lane, node = opened
     words, used = "execution reverted: FiatTokenV2: authorization is used or canceled", "0x" + "1".rjust(64, "0")
     node.results["eth_call"] = lambda call, _: Refusal(words, 3) if "from" in call else used
-    assert await lane.outlook(AUTHORIZATION, STRANGER) == Outlook(True, words, Fees(203, 3), 16, 5)
+    assert await lane.read_outlook(AUTHORIZATION, STRANGER) == Outlook(True, words, Fees(203, 3), 16, 5)
     node.results["eth_call"] = lambda call, _: Refusal("header not found") if "from" in call else used
     with pytest.raises(ChainUnavailable):
-        await lane.outlook(AUTHORIZATION, STRANGER)
+        await lane.read_outlook(AUTHORIZATION, STRANGER)
 
 
 async def test_a_transaction_that_was_seen_in_its_block_is_seen_again_at_once(opened: tuple[BaseLane, RpcNode]) -> None:
@@ -306,7 +306,7 @@ async def test_what_was_sent_is_looked_for_in_the_next_block(opened: tuple[BaseL
     lane, node = opened
     for head, requests in (("0x8", 1), ("0x7", 2)):
         node.results["eth_getBlockByNumber"] = {**MINED, "number": head}
-        await lane.outlook(AUTHORIZATION, STRANGER)
+        await lane.read_outlook(AUTHORIZATION, STRANGER)
         raw = b"\x02" + head.encode()
         await lane.send(raw)
         tx_id = "0x" + keccak(raw).hex()
@@ -358,15 +358,15 @@ async def test_the_pace_of_the_chain_tells_when_to_look(
     monkeypatch.setattr(lane, "_pace", Pace(lambda: now))
     node.results |= {"eth_getTransactionReceipt": None, "eth_blockNumber": "0x6"}
     await lane.observe(TX)
-    assert lane.final_in(TX) is None
+    assert lane.seconds_until_final(TX) is None
     now, node.results["eth_blockNumber"] = 104.0, "0x8"
     await lane.observe(TX)
-    assert lane.final_in(TX) == pytest.approx(6.1)
+    assert lane.seconds_until_final(TX) == pytest.approx(6.1)
     now = 106.0
     node.results |= {"eth_getTransactionReceipt": RECEIPT, "eth_blockNumber": "0x9"}
     await lane.observe(TX)
-    assert lane.final_in(TX) == pytest.approx(4.1)
-    assert lane.final_in(BLOCK) == pytest.approx(6.1)
+    assert lane.seconds_until_final(TX) == pytest.approx(4.1)
+    assert lane.seconds_until_final(BLOCK) == pytest.approx(6.1)
 
 
 # Nonsense.
@@ -389,10 +389,10 @@ async def done(lane: BaseLane, step: str) -> Any:
     """Carry out one step of the lane."""
     steps: dict[str, Callable[[], Awaitable[Any]]] = {
         "observe": lambda: lane.observe(TX),
-        "use_of": lambda: lane.use_of(AUTHORIZATION, 0),
-        "fees": lane.fees,
-        "nonce": lambda: lane.nonce(STRANGER, pending=True),
-        "outlook": lambda: lane.outlook(AUTHORIZATION, STRANGER),
+        "use_of": lambda: lane.find_use(AUTHORIZATION, 0),
+        "fees": lane.read_fees,
+        "nonce": lambda: lane.read_nonce(STRANGER, pending=True),
+        "outlook": lambda: lane.read_outlook(AUTHORIZATION, STRANGER),
         "check_node": lane.check_node,
         "send": lambda: lane.send(b"\x02"),
     }
@@ -500,7 +500,7 @@ async def test_no_shape_of_a_search_s_answer_is_a_crash(value: Any, logs: list[A
     used = {"eth_call": "0x" + "1".rjust(64, "0"), "eth_getLogs": []}
     for told in ({**used, method: value}, {**used, "eth_getLogs": logs}):
         try:
-            use = await lane_of(told).use_of(AUTHORIZATION, 10**9)
+            use = await lane_of(told).find_use(AUTHORIZATION, 10**9)
         except ChainUnavailable:
             continue
         assert use.tx_id is None or isinstance(use.tx_id, str)
@@ -528,7 +528,7 @@ async def test_an_address_in_mixed_case_has_a_checksum(text: str, expected: bool
 
 def test_the_events_topics_are_those_of_the_standards() -> None:
     """ERC-20 and EIP-3009 fix them."""
-    assert (lane._TRANSFER, lane._USED, lane._CANCELED) == (TRANSFER, USED, CANCELED)
+    assert (lane._TRANSFER_TOPIC, lane._USED_TOPIC, lane._CANCELED_TOPIC) == (TRANSFER, USED, CANCELED)
 
 
 # Call data, which binds a checkout payment where that is on.

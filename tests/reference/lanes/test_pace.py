@@ -15,7 +15,7 @@ class Watched:
         self.pace = Pace(lambda: self.now)
         for now, head in seen:
             self.now = now
-            self.pace.saw(head)
+            self.pace.note_head(head)
 
 
 def test_two_blocks_tell_the_third() -> None:

@@ -66,47 +66,47 @@ async def finder(node: RpcNode) -> AsyncIterator[SolanaFinder]:
 
 async def test_the_head_tells_what_is_final(finder: SolanaFinder, chain: Chain) -> None:
     """The newest confirmed slot, the newest final one, and no time where that slot has no block."""
-    assert await finder.head() == Head(5_000, 4_968, None)
+    assert await finder.read_head() == Head(5_000, 4_968, None)
     chain.confirmed = 5_001
-    assert await finder.head() == Head(5_001, 4_968, 1_005_001)
+    assert await finder.read_head() == Head(5_001, 4_968, 1_005_001)
 
 
 async def test_signatures_are_found_oldest_first(finder: SolanaFinder, chain: Chain) -> None:
     """Every transaction after the position that did not fail is returned once."""
     chain.listed = [("a", 10, None), ("b", 11, {"InstructionError": []}), ("c", 12, None), ("d", 9, None)]
-    found = await finder.find(OWNER, 9, await finder.head())
+    found = await finder.find(OWNER, 9, await finder.read_head())
     assert found.candidates == (Candidate("a", 10), Candidate("c", 12))
-    assert (found.searched, found.complete) == (4_968 - LAG_SLOTS, True)
+    assert (found.searched_to, found.is_complete) == (4_968 - LAG_SLOTS, True)
 
 
 async def test_a_page_limit_loses_nothing(finder: SolanaFinder, chain: Chain) -> None:
     """More than a page of transactions is read page by page, as far back as the position."""
     chain.listed = [(f"s{number}", number, None) for number in range(1, 2_501)]
-    found = await finder.find(OWNER, 100, await finder.head())
+    found = await finder.find(OWNER, 100, await finder.read_head())
     assert [one.position for one in found.candidates] == list(range(101, 2_501))
 
 
 async def test_several_in_one_slot_survive_the_edge_of_a_page(finder: SolanaFinder, chain: Chain) -> None:
     """A slot that a page cuts in two is returned whole."""
     chain.listed = [(f"s{number}", 50, None) for number in range(1_500)]
-    assert len((await finder.find(OWNER, 49, await finder.head())).candidates) == 1_500
+    assert len((await finder.find(OWNER, 49, await finder.read_head())).candidates) == 1_500
 
 
 async def test_an_index_that_lags_loses_nothing(finder: SolanaFinder, chain: Chain) -> None:
     """A signature of an older slot that shows up late is found all the same."""
-    first = await finder.find(OWNER, 0, await finder.head())
+    first = await finder.find(OWNER, 0, await finder.read_head())
     chain.listed = [("late", 4_900, None)]
-    found = await finder.find(OWNER, first.searched, await finder.head())
+    found = await finder.find(OWNER, first.searched_to, await finder.read_head())
     assert found.candidates == (Candidate("late", 4_900),)
 
 
 async def test_a_search_begins_before_the_link_was_created(finder: SolanaFinder, chain: Chain) -> None:
     """Slots without a block lead nowhere wrong, and what the node has forgotten counts as older."""
-    start = await finder.start(1_003_000, await finder.head())
+    start = await finder.find_start(1_003_000, await finder.read_head())
     assert 2_860 <= start <= 2_880  # which has no block
-    assert await finder.start(10**10, await finder.head()) == chain.confirmed - 50
+    assert await finder.find_start(10**10, await finder.read_head()) == chain.confirmed - 50
     chain.first = 4_000
-    assert await finder.start(1_003_000, await finder.head()) == 3_999
+    assert await finder.find_start(1_003_000, await finder.read_head()) == 3_999
 
 
 @pytest.mark.parametrize("name", [*UNSOUND, *SHAPES])
@@ -139,10 +139,10 @@ async def test_other_token_accounts_are_listed_a_few_of_them(finder: SolanaFinde
     accounts = [ACCOUNT, *(f"a{number}" for number in range(20))]
     node.results["getSignaturesForAddress"] = signatures
     node.results["getTokenAccountsByOwner"] = lambda *_: {"value": [{"pubkey": one, "account": {}} for one in accounts]}
-    found = await finder.strays(OWNER, 1_000, Head(5_000, 4_968, None))
+    found = await finder.find_strays(OWNER, 1_000, Head(5_000, 4_968, None))
     assert asked == [f"a{number}" for number in range(8)]
     assert [one.tx_id for one in found.candidates] == [f"a{number}-new" for number in range(8)]
-    assert found.searched == 4_968 - LAG_SLOTS
+    assert found.searched_to == 4_968 - LAG_SLOTS
 
 
 @pytest.mark.parametrize("name", [*UNSOUND, *SHAPES])
@@ -158,4 +158,4 @@ async def test_an_answer_about_strays_that_is_none_is_no_answer(
     node.results["getSignaturesForAddress"] = []
     node.results[method] = told
     with pytest.raises(ChainUnavailable):
-        await finder.strays(OWNER, 0, Head(100, 98, None))
+        await finder.find_strays(OWNER, 0, Head(100, 98, None))

@@ -102,7 +102,7 @@ async def test_a_payment_is_told_and_welds(opened: tuple[SolanaLane, RpcNode]) -
     assert node.of("getBlockTime") == [[SLOT]]
     assert TOKEN is not None
     assert lane.judge(SEEN, TERMS, TOKEN, TX, 1800) == weld.Payment(OWNER, TX)
-    assert lane.live_members(TOKEN.text) == {"svm_reference_pubkey": REFERENCE}
+    assert lane.build_live_members(TOKEN.text) == {"svm_reference_pubkey": REFERENCE}
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def _settled(settlement: Mapping[str, Any], authorization: eip3009.Authorization
         raise PaymentRefused("settlement_failed")
     if settlement["head_block"] - int(receipt["blockNumber"], 16) + 1 < settlement["confirmations"]:
         raise PaymentRefused("tx_not_confirmed")
-    transfers, uses = base._events(receipt["logs"])
+    transfers, uses = base._read_events(receipt["logs"])
     seen = ObservedTransaction(TxStatus.CONFIRMED, transfers=transfers, authorizations_used=uses)
     if eip3009.settling_transfer(seen, authorization, terms) is None:
         raise PaymentRefused("authorization_used")

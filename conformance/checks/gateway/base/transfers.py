@@ -85,7 +85,7 @@ async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
     # A comparison of the texts misses one of the spellings. It would then let a tenant pay its own link, and so forge a
     # sale.
     for spelling, payout in (("with its checksum", address), ("in lower case", address.lower())):
-        tenant = await admin.tenant("Weldproof payer and payee", {network: payout})
+        tenant = await admin.create_tenant("Weldproof payer and payee", {network: payout})
         links[spelling] = await open_link(case, network=network, tenant=tenant)
     tx_ids = {spelling: await _pay_oneself(case, wallet, link) for spelling, link in links.items()}
     # A control, paid after the others: once it shows as Paid, the target has seen the earlier payments as well.

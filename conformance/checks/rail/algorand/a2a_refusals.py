@@ -63,7 +63,7 @@ async def a_refused_payment_leaves_the_task_unpaid(case: Case) -> None:
         _leave(case, "the profile does not claim the option rail.a2a")
         return
     operation = case.session.catalog.operations[0]
-    task = await a2a.ordered(case, operation)
+    task = await a2a.order_service(case, operation)
     if task.id is None or not task.asks_for_payment:
         _leave(case, "no task over A2A asked for payment, which RAIL-A2A-03 judges")
         return
@@ -71,7 +71,7 @@ async def a_refused_payment_leaves_the_task_unpaid(case: Case) -> None:
     refused = await _submitted(case, task.id, proof)
     where = {"operation": operation.path, "payment": "a token that was never issued"}
     _judge_refused(case, task, refused, where)
-    stored = a2a.task_of(await a2a.get(case, task.id))
+    stored = a2a.task_of(await a2a.fetch_task(case, task.id))
     _judge_stored(case, refused, stored, where)
     _judge_secret(case, proof, where, refused, stored)
     token = _token(task)
@@ -79,7 +79,7 @@ async def a_refused_payment_leaves_the_task_unpaid(case: Case) -> None:
         unknown = {"tx_id": invented_id(_drawn(case)), "payment_reference": token}
         undecided = await _submitted(case, task.id, unknown)
         where = {"operation": operation.path, "payment": "a transaction that was never sent"}
-        _judge_secret(case, unknown, where, undecided, a2a.task_of(await a2a.get(case, task.id)))
+        _judge_secret(case, unknown, where, undecided, a2a.task_of(await a2a.fetch_task(case, task.id)))
     await _judge_lengths(case, task.id, operation.path)
 
 
@@ -102,7 +102,7 @@ def _token(task: Task) -> str | None:
 
 async def _submitted(case: Case, task_id: str, proof: Mapping[str, Any]) -> Task:
     name_live_values(case, proof)
-    return await a2a.paid(case, task_id, proof)
+    return await a2a.pay_task(case, task_id, proof)
 
 
 def _beyond(case: Case, reason: str) -> str | None:
@@ -129,13 +129,13 @@ def _fault_of_report(refused: Task) -> str | None:
     """Return what is wrong with how a task reports that its payment was refused, None if nothing is."""
     if refused.payment_status != "payment-failed":
         return f"payment status {refused.payment_status}"
-    reason = refused.of_status(a2a.ERROR)
+    reason = refused.of_status(a2a.ERROR_KEY)
     if reason not in _ERRORS:
-        return f"{a2a.ERROR} {reason!r}"
-    receipts = refused.of_status(a2a.RECEIPTS)
+        return f"{a2a.ERROR_KEY} {reason!r}"
+    receipts = refused.of_status(a2a.RECEIPTS_KEY)
     last = receipts[-1] if isinstance(receipts, list) and receipts else None
     if not isinstance(last, Mapping) or last.get("success") is not False:
-        return f"no receipt of a failure in {a2a.RECEIPTS}"
+        return f"no receipt of a failure in {a2a.RECEIPTS_KEY}"
     if not last.get("errorReason") or not isinstance(last.get("transaction"), str):
         return "a receipt without errorReason or transaction"
     networks = {entry.get("network") for entry in refused.entries}
@@ -176,7 +176,7 @@ async def _judge_lengths(case: Case, task_id: str, path: str) -> None:
     """
     beyond = _beyond(case, _HISTORY_IS_OPEN)
     for length in (1, 0) if beyond is None else (1,):
-        by_get = a2a.task_of(await a2a.get(case, task_id, history_length=length))
+        by_get = a2a.task_of(await a2a.fetch_task(case, task_id, history_length=length))
         parts = [{"kind": "text", "text": "what is to be paid?"}]
         by_message = a2a.task_of(await a2a.send(case, parts, history_length=length, taskId=task_id))
         for method, task in (("tasks/get", by_get), ("message/send", by_message)):

@@ -76,8 +76,8 @@ async def test_a_member_that_nobody_tells_is_named_and_nothing_is_broken() -> No
         found = await probed(agent)
         assert found is not None
         assert found.bindings == {"openapi_path": "/openapi.json"}
-        assert found.open is not None
-        assert "the content's member in `verify_body`" in found.open
+        assert found.open_question is not None
+        assert "the content's member in `verify_body`" in found.open_question
 
 
 async def test_a_body_under_which_nothing_holds_judges_nobody() -> None:
@@ -90,8 +90,8 @@ async def test_a_body_under_which_nothing_holds_judges_nobody() -> None:
     agent = Agent(look=Lost("content"))
     found = await probed(agent)
     assert found is not None
-    assert found.open is not None
-    assert "verify_body" in found.open
+    assert found.open_question is not None
+    assert "verify_body" in found.open_question
     assert not breached(await judged("sound_messages_are_valid", agent, FOREIGN))
 
 

@@ -53,7 +53,7 @@ def test_records_of_a_service(posture: Any, place: str | None, count: int) -> No
 )
 def test_health_of_a_record(record: Any, well: bool | None) -> None:
     """Booleans and words of health say that a service is well; every other word says that it is not."""
-    assert documents.healthy(record, None, None) is well
+    assert documents.read_health(record, None, None) is well
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_health_of_a_record(record: Any, well: bool | None) -> None:
 )
 def test_health_at_a_bound_place(name_at: str, healthy_at: str, record: Any, well: bool | None) -> None:
     """The bound place decides, whatever else a record says."""
-    assert documents.healthy(record, name_at, healthy_at) is well
+    assert documents.read_health(record, name_at, healthy_at) is well
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_counts(document: Any, place: str | None, number: int | None) -> None:
 def test_templates() -> None:
     """Placeholders are filled in, and members without a value left out."""
     template = {"name": "{name}", "at": ["{base_url}/x", "{nothing}"], "kind": "addon", "n": 1, "gone": "{nothing}"}
-    made = documents.filled(template, {"name": NAME, "base_url": URL})
+    made = documents.fill_template(template, {"name": NAME, "base_url": URL})
     assert made == {"name": NAME, "at": [URL + "/x"], "kind": "addon", "n": 1}
 
 
@@ -100,7 +100,7 @@ def test_templates() -> None:
 )
 def test_base64(text: str, length: int | None) -> None:
     """Both alphabets, padded or not; anything else is invalid."""
-    raw = documents.decoded(text)
+    raw = documents.decode_base64(text)
     assert (None if raw is None else len(raw)) == length
 
 

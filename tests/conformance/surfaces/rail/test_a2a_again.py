@@ -41,7 +41,7 @@ class Undecided:
         self.left -= 1
         status = "payment-completed" if self.left < 0 else "payment-submitted"
         state = "completed" if self.left < 0 else "working"
-        told = {"id": "task-1", "status": {"state": state, "message": {"metadata": {a2a.STATUS: status}}}}
+        told = {"id": "task-1", "status": {"state": state, "message": {"metadata": {a2a.STATUS_KEY: status}}}}
         answer = {"jsonrpc": "2.0", "id": asked["id"], "result": told}
         return 200, CIMultiDictProxy(CIMultiDict[str]()), json.dumps(answer).encode()
 
@@ -56,7 +56,7 @@ async def settled(calls: int, before: int, proof: Mapping[str, Any] = PROOF) -> 
         session.count()
     case = Case(load_checks()[0], profile, client, log, random.Random(1), session)
     name_live_values(case, proof)
-    assert (await a2a.settled(case, "task-1", proof)).state == "completed"
+    assert (await a2a.settle_task(case, "task-1", proof)).state == "completed"
     return door, log
 
 

@@ -188,7 +188,7 @@ class ScriptedLane:
             for tx_id, one in self.chain.placed.items()
             if one.position > after and address == PAYOUTS[self.chain.network] and not self._moves_usdc(one.seen)
         )
-        return SearchResult(told, head.final, complete=True)
+        return SearchResult(told, head.final, is_complete=True)
 
     async def waiting(self, address: str) -> tuple[str, ...]:
         self._ask()

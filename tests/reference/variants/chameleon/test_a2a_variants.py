@@ -108,7 +108,7 @@ def test_a_task_asks_for_payment_in_every_form(point: str) -> None:
         told = _reshape_task(task(), shape)
         read = Task(None, told.get("task", told))  # type: ignore[arg-type]
         assert read.asks_for_payment, choice.name
-        assert read.required is not None, choice.name
+        assert read.payment_terms is not None, choice.name
         assert read.id == reshaped_id(_ID, shape.a2a_ids)
 
 

@@ -38,7 +38,7 @@ def test_a_question_is_taken_and_its_verdict_told(addon: str, question: str, ans
     surface = f"addons.{addon}"
     told = choice.binds[f"addons.{addon}.question"](shape)
     path = addon_variants.elsewhere(shape, surface)(told["path"])
-    body = documents.filled(told["body"], {"credential": "c"})
+    body = documents.fill_template(told["body"], {"credential": "c"})
     call = Call(Request(path, "POST", "", {}, json.dumps(body).encode(), ""))
     own = addon_variants._own(call, call.json(), surface) if shape.addon_question == "words" else call.json()
     assert own == _OWN[addon]

@@ -95,7 +95,7 @@ def test_every_form_of_the_posture_says_how_a_service_is(form: str, word: str, m
     told = bound(shape, *given)
     for name_at, healthy_at in ((None, None), (told.get("posture_name_at"), told.get("posture_healthy_at"))):
         found = documents.records(answer.document, _NAME, _URL, name_at)
-        assert [healthy] == [documents.healthy(one, name_at, healthy_at) for one in found]
+        assert [healthy] == [documents.read_health(one, name_at, healthy_at) for one in found]
 
 
 @pytest.mark.parametrize("form", choices("hub.health"))
@@ -119,7 +119,7 @@ def test_every_registration_is_read_as_the_same_service(form: str) -> None:
     shape = shape_of(choice)
     record = {"name": _NAME, "type": "addon", "base_url": _URL, "health_path": "/health"}
     for sent in (
-        documents.filled(bound(shape, choice)["service_body"], _VALUES),
+        documents.fill_template(bound(shape, choice)["service_body"], _VALUES),
         join_variants.registration(record, dataclasses.replace(shape, join_more=True)),
     ):
         own = sent if shape.hub_service_request == "base_url" else hub_behaviour_variants.own_record(sent, shape)
@@ -130,7 +130,7 @@ def test_every_registration_is_read_as_the_same_service(form: str) -> None:
 def test_a_registration_that_may_be_told_is_among_those_that_are_tried(form: str) -> None:
     """Where a profile need not tell the body, one of the suite's own registers the service."""
     shape = shape_of(choices("hub.service-body")[form])
-    tried = [documents.filled(one, _VALUES) for one in CANDIDATES]
+    tried = [documents.fill_template(one, _VALUES) for one in CANDIDATES]
     own = (
         tried
         if shape.hub_service_request == "base_url"
@@ -180,7 +180,7 @@ def test_every_log_is_a_chain_for_the_oracle(entry: str, recipe: str, key: str) 
         assert oldest_first(shown[::-1]) == shown
         assert oldest_first(shown) == shown
         if shape.audit_entry == "nested":
-            assert oracle.find_links([documents.flat(one) for one in shown])
+            assert oracle.find_links([documents.flatten_entry(one) for one in shown])
             continue
         told = bound(shape, *fixed)["audit_chain"]
         for form in (oracle.Form(**{"seq": None, "prev": None, **told}, any_case=True), found_form(shown)):
