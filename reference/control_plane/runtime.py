@@ -24,7 +24,7 @@ from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database
 from reference.store.issuers import Issuers
 from reference.store.services import Services
-from reference.store.used_key_ids import KnownKeys
+from reference.store.used_key_ids import UsedKeyIds
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
 from reference.web.first_start import open_secret
@@ -49,7 +49,7 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
         database = open_database(settings.dsn)
         exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
-        token, key = await _secrets(settings, KnownKeys(database), clock)
+        token, key = await _secrets(settings, UsedKeyIds(database), clock)
         began_at = int(settings.audit_key_file.stat().st_mtime)
         audit, issuers, services = Audit(database), Issuers(database), Services(database)
         log = AuditLog(audit, key, HeadFile(settings.audit_head_file), clock, shared=settings.is_shared)
@@ -76,7 +76,7 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
         yield Envelope(app, settings.body_limit, gate=gate, render_refusal=render_refusal)
 
 
-async def _secrets(settings: ControlPlaneSettings, known: KnownKeys, clock: WpClock) -> tuple[BearerToken, bytes]:
+async def _secrets(settings: ControlPlaneSettings, known: UsedKeyIds, clock: WpClock) -> tuple[BearerToken, bytes]:
     """Return the admin token and the chain key, made at a first start only; another chain key shows in the audit."""
     try:
         with name_setting("S2CP_DATA_DIR"):

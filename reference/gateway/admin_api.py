@@ -12,7 +12,7 @@ from reference.gateway import refusals
 from reference.gateway.calls import Call
 from reference.gateway.error_replies import json_reply
 from reference.gateway.idempotency import Idempotency
-from reference.gateway.tenant_administration import Tenancy
+from reference.gateway.tenant_administration import TenantAdministration
 from reference.gateway.webhooks import Webhooks
 from reference.protocol.destination_address import MAX_URL, URL_FORM
 from reference.protocol.webhook_delivery import DEFAULT_TYPES, EventType
@@ -76,7 +76,7 @@ class NewDestination(_Request):
 class AdminApi:
     """The operations of administrators."""
 
-    def __init__(self, tenancy: Tenancy, webhooks: Webhooks, idempotency: Idempotency) -> None:
+    def __init__(self, tenancy: TenantAdministration, webhooks: Webhooks, idempotency: Idempotency) -> None:
         self._tenancy = tenancy
         self._webhooks = webhooks
         self._idempotency = idempotency

@@ -13,7 +13,7 @@ from io import StringIO
 from typing import Final
 
 from reference.gateway.received_payments import Receipts
-from reference.gateway.tenant_administration import Tenancy
+from reference.gateway.tenant_administration import TenantAdministration
 from reference.gateway.unmatched_payments import build_unmatched_members
 from reference.protocol.money import MICRO_DIGITS
 from reference.protocol.networks import NETWORKS
@@ -61,7 +61,7 @@ class TooManyPayments(Exception):
 class PaymentExport:
     """Writes files of payments; each names its tenant."""
 
-    def __init__(self, word: ServiceWord, tenancy: Tenancy, receipts: Receipts) -> None:
+    def __init__(self, word: ServiceWord, tenancy: TenantAdministration, receipts: Receipts) -> None:
         self._word = word
         self._tenancy = tenancy
         self._receipts = receipts

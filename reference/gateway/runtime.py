@@ -30,7 +30,7 @@ from reference.gateway.request_guard import RequestGuard
 from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.tenant_administration import Tenancy
+from reference.gateway.tenant_administration import TenantAdministration
 from reference.gateway.webhooks import Webhooks
 from reference.lanes.descriptor import LaneRules
 from reference.lanes.lane import ChainUnavailable, Lane
@@ -54,7 +54,7 @@ from reference.store.sessions import Sessions
 from reference.store.shared_facts import SharedFacts
 from reference.store.tenant_tables import facts
 from reference.store.tenants import Tenants
-from reference.store.used_key_ids import KnownKeys
+from reference.store.used_key_ids import UsedKeyIds
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
@@ -186,16 +186,16 @@ async def _open_dependencies(
     chain_time = ChainTime(
         clock, lambda: build_newest_block_readers(lanes), SharedFacts(database, facts), strict=settings.mode == "live"
     )
-    tenants, known_keys = Tenants(database), KnownKeys(database)
+    tenants, used_key_ids = Tenants(database), UsedKeyIds(database)
     links = Links(database, settings.word)
-    tables = (tenants, links, Destinations(database), Sessions(database), Merchants(database), known_keys)
+    tables = (tenants, links, Destinations(database), Sessions(database), Merchants(database), used_key_ids)
     await _prepare(tables, chain_time)
     keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
     with name_setting("WP_GATEWAY_SIGNING_KEY_FILE"):
-        await open_signing_key(known_keys, "gateway", keyring)
+        await open_signing_key(used_key_ids, "gateway", keyring)
     with name_setting("WP_GATEWAY_DATA_DIR"):
-        seal = Seal(await open_secret(known_keys, "gateway seal key", settings.seal_key_file, now=clock.now()))
-        await _admit_first(settings, tenants, known_keys, clock)
+        seal = Seal(await open_secret(used_key_ids, "gateway seal key", settings.seal_key_file, now=clock.now()))
+        await _admit_first(settings, tenants, used_key_ids, clock)
     with name_setting("WP_GATEWAY_TRUSTED_JWKS"):
         trusted_keys = open_trusted_keys(settings.gateway_trusted_jwks)
     recency = NetworkRecency(lanes, settings.gateway_node_behind_seconds)
@@ -209,7 +209,7 @@ class _Parts:
     limits: Limits
     idempotency: Idempotency
     webhooks: Webhooks
-    tenancy: Tenancy
+    tenancy: TenantAdministration
     credentials: Credentials
     storefronts: Storefronts
     links: PaymentLinks
@@ -237,7 +237,7 @@ def _build_parts(deps: _Dependencies) -> _Parts:
         check=check,
     )
     links = Links(database, settings.word)
-    tenancy = Tenancy(settings, clock, deps.tenants, links, Payments(database), lanes, webhooks)
+    tenancy = TenantAdministration(settings, clock, deps.tenants, links, Payments(database), lanes, webhooks)
     storefronts = Storefronts(settings, Merchants(database))
     payment_links = PaymentLinks(settings, clock, deps.tenants, links, idempotency, lanes, storefronts)
     return _Parts(limits, idempotency, webhooks, tenancy, Credentials(deps.tenants, clock), storefronts, payment_links)
@@ -293,17 +293,17 @@ async def new_admin_key(settings: GatewaySettings, scopes: Sequence[str]) -> str
     return key
 
 
-async def _admit_first(settings: GatewaySettings, tenants: Tenants, known_keys: KnownKeys, clock: WpClock) -> None:
+async def _admit_first(settings: GatewaySettings, tenants: Tenants, used_key_ids: UsedKeyIds, clock: WpClock) -> None:
     """See that the first administrator's key is in its file and accepted; an edge host has none."""
     if settings.gateway_role == "edge":
         return
     name = "gateway admin key"
-    refuse_lost(settings.admin_key_file, await known_keys.ids(name), name)
+    refuse_lost(settings.admin_key_file, await used_key_ids.ids(name), name)
     if not settings.admin_key_file.exists():
         make_secret(settings.admin_key_file, fresh_secret(f"{settings.prefix}c_").encode())
     key = settings.admin_key_file.read_text("ascii").strip()
     await tenants.admit(digest_of(key), SCOPES, now=clock.now())
-    await known_keys.add(name, secret_id(key.encode()), now=clock.now())
+    await used_key_ids.add(name, secret_id(key.encode()), now=clock.now())
 
 
 def database_dsn(settings: GatewaySettings) -> str:

@@ -47,7 +47,7 @@ class Page:
         return cls(rows, str(rows[-1][name]) if len(candidates) > len(rows) else None)
 
 
-class Tenancy:
+class TenantAdministration:
     """Makes tenants and changes them. Every method that names a tenant raises `Refused` 404 when there is none."""
 
     def __init__(

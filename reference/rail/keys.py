@@ -9,7 +9,7 @@ from typing import Any
 from reference.protocol.keys import did_web
 from reference.rail.settings import RailSettings
 from reference.rail.signing import PlatformKeys, Signer
-from reference.store.used_key_ids import KnownKeys
+from reference.store.used_key_ids import UsedKeyIds
 from reference.web.clock import WpClock
 from reference.web.first_start import open_signing_key
 from reference.web.keyring import KeyFile
@@ -30,7 +30,7 @@ class RailKeys:
         return [keys.fault for keys in (self.key_file, self.trusted_keys) if keys.fault]
 
 
-async def open_signing_keys(settings: RailSettings, known_keys: KnownKeys, clock: WpClock) -> RailKeys:
+async def open_signing_keys(settings: RailSettings, known_keys: UsedKeyIds, clock: WpClock) -> RailKeys:
     """Return the signing keys, made at a first start only, and those of others that are trusted.
 
     Raises:

@@ -21,7 +21,7 @@ from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database
 from reference.store.redemptions import Redemptions
 from reference.store.unserved_payments import UnservedPayments
-from reference.store.used_key_ids import KnownKeys
+from reference.store.used_key_ids import UsedKeyIds
 from reference.web.clock import WpClock
 from reference.web.operator_commands import add_list_options, show_payments
 from reference.web.operator_commands import run_act as carried_out
@@ -101,7 +101,7 @@ async def open_payment_operations(settings: RailSettings) -> AsyncIterator[Payme
     database, clock = open_database(locate_ledger(settings)), WpClock(settings.clock_offset_file)
 
     async def signer() -> Signer:
-        return build_signer(settings, clock, await open_signing_keys(settings, KnownKeys(database), clock))
+        return build_signer(settings, clock, await open_signing_keys(settings, UsedKeyIds(database), clock))
 
     try:
         ledger = Redemptions(database)

@@ -46,7 +46,7 @@ from reference.rail.settlement.settler import SettlingPaymentSource
 from reference.store.a2a_tasks import Tasks
 from reference.store.database import Database, DatabaseUnavailable
 from reference.store.database_url import open_database, sqlite_dsn
-from reference.store.outages import Absences
+from reference.store.outages import Outages
 from reference.store.rail_tables import facts
 from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import RefusedPayments
@@ -54,7 +54,7 @@ from reference.store.settlements import Settlements
 from reference.store.shared_facts import SharedFacts
 from reference.store.terms_history import Generations
 from reference.store.unserved_payments import UnservedPayments
-from reference.store.used_key_ids import KnownKeys
+from reference.store.used_key_ids import UsedKeyIds
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.first_start import open_secret
@@ -108,7 +108,7 @@ async def open_rail_with_lanes(
     """
     async with AsyncExitStack() as exits:
         deps = await _open_dependencies(settings, lanes, exits)
-        absences = Absences(deps.database)
+        absences = Outages(deps.database)
         lane_health = LaneHealth(
             settings, lanes, deps.clock, absences if watch_nodes else None, unchecked_lanes=unchecked_lanes
         )
@@ -187,7 +187,7 @@ async def _open_dependencies(settings: RailSettings, lanes: Mapping[str, Lane], 
     database = open_database(locate_ledger(settings))
     exits.push_async_callback(database.close)
     clock = WpClock(settings.clock_offset_file)
-    ledger, generations, known_keys = Redemptions(database), Generations(database), KnownKeys(database)
+    ledger, generations, known_keys = Redemptions(database), Generations(database), UsedKeyIds(database)
     shared_facts = SharedFacts(database, facts)
     offers = _build_offers(settings, lanes)
     terms = {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}
@@ -240,7 +240,7 @@ def _build_collectors(
     }
 
 
-def _build_redeemer(deps: _Dependencies, notes: RefusalNotes, lane_health: LaneHealth, absences: Absences) -> Redeemer:
+def _build_redeemer(deps: _Dependencies, notes: RefusalNotes, lane_health: LaneHealth, absences: Outages) -> Redeemer:
     return Redeemer(
         deps.settings,
         deps.clock,
@@ -369,7 +369,7 @@ def _build_challenges(
     }
 
 
-async def _open_mint(settings: RailSettings, known_keys: KnownKeys, shared_facts: SharedFacts, clock: WpClock) -> Mint:
+async def _open_mint(settings: RailSettings, known_keys: UsedKeyIds, shared_facts: SharedFacts, clock: WpClock) -> Mint:
     """Return what makes tokens: of the secret of every worker, which is made at a first start only."""
     await known_keys.prepare()
     with name_setting("WP_RAIL_TOKEN_SECRET_FILE"):

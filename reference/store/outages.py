@@ -25,7 +25,7 @@ _LAST_BEAT = select(_ROW.until).where(_ROW.id == _BEAT)
 _FORGET = delete(absences).where(_ROW.until < bindparam("before"), _ROW.id != _BEAT)
 
 
-class Absences:
+class Outages:
     """Statements over the absences. Each public method is one transaction, or decided by one."""
 
     def __init__(self, database: Database) -> None:

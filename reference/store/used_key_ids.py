@@ -20,7 +20,7 @@ _IDS = select(_ROW.key_id).where(_ROW.name == bindparam("of_name")).order_by(_RO
 _ADD = insert(known_keys).values({name: bindparam(name) for name in ("name", "place", "key_id", "since")})
 
 
-class KnownKeys:
+class UsedKeyIds:
     """The keys of one installation, by purpose; only ids are kept, which reveal nothing of a secret."""
 
     def __init__(self, database: Database) -> None:

@@ -34,8 +34,8 @@ _CANNOT = {DeliveryState.SENDING, DeliveryState.DROPPED}
 class DeliveryScreen:
     """Answers at …/deliveries."""
 
-    def __init__(self, desk: ScreenContext) -> None:
-        self._desk = desk
+    def __init__(self, context: ScreenContext) -> None:
+        self._context = context
 
     def routes(self) -> tuple[Route, ...]:
         """Return the routes."""
@@ -50,15 +50,15 @@ class DeliveryScreen:
             Route("POST", f"/shop/{_SCREEN}/<delivery_id>/resend", self.resend, for_tenants=True),
         )
 
-    async def show(self, visit: SignedInRequest) -> Reply:
+    async def show(self, request: SignedInRequest) -> Reply:
         """Show the deliveries, newest first."""
-        after = visit.read_parameter("after")
-        tenant = await self._desk.tenancy.record(visit.tenant_id)
+        after = request.read_parameter("after")
+        tenant = await self._context.tenancy.record(request.tenant_id)
         destination_ids = {one["destination_id"] for one in tenant["destinations"]}
-        deliveries = await self._desk.webhooks.deliveries(visit.tenant_id, most=_PAGE + 1, after=after)
+        deliveries = await self._context.webhooks.deliveries(request.tenant_id, most=_PAGE + 1, after=after)
         rows = [_delivery_row(one, is_there=one["destination_id"] in destination_ids) for one in deliveries[:_PAGE]]
-        return await self._desk.page(
-            visit,
+        return await self._context.page(
+            request,
             "deliveries.html",
             _SCREEN,
             tenant,
@@ -67,14 +67,14 @@ class DeliveryScreen:
             is_first=after is None,
         )
 
-    async def back(self, visit: SignedInRequest) -> Reply:
+    async def back(self, request: SignedInRequest) -> Reply:
         """Send somebody who opens the address of a form to its screen."""
-        return redirect_to(screen_path(visit, _SCREEN))
+        return redirect_to(screen_path(request, _SCREEN))
 
-    async def resend(self, visit: SignedInRequest) -> Reply:
+    async def resend(self, request: SignedInRequest) -> Reply:
         """Send a delivery again."""
-        await self._desk.webhooks.retry(visit.tenant_id, visit.arguments["delivery_id"])
-        return redirect_to(screen_path(visit, _SCREEN, "resent"))
+        await self._context.webhooks.retry(request.tenant_id, request.arguments["delivery_id"])
+        return redirect_to(screen_path(request, _SCREEN, "resent"))
 
 
 def _delivery_row(delivery: Mapping[str, Any], *, is_there: bool) -> dict[str, Any]:

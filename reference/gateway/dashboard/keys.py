@@ -24,8 +24,8 @@ _NOTE = "Store it where your server reads it. It cannot be shown again: only its
 class KeyScreens:
     """Answers at …/keys."""
 
-    def __init__(self, desk: ScreenContext, overlap_days: int) -> None:
-        self._desk = desk
+    def __init__(self, context: ScreenContext, overlap_days: int) -> None:
+        self._context = context
         self._overlap_days = overlap_days
 
     def routes(self) -> tuple[Route, ...]:
@@ -41,12 +41,12 @@ class KeyScreens:
             Route("POST", f"{key_path}/delete", self.delete, changes),
         )
 
-    async def show(self, visit: SignedInRequest, mode: str = "", faults: Mapping[str, str] | None = None) -> Reply:
+    async def show(self, request: SignedInRequest, mode: str = "", faults: Mapping[str, str] | None = None) -> Reply:
         """Show the keys, which tell nothing of their texts, and the form of a new one."""
-        tenant = await self._desk.tenancy.record(visit.tenant_id)
+        tenant = await self._context.tenancy.record(request.tenant_id)
         keys = [{**key, "state": self._state(key)} for key in reversed(tenant["keys"])]
-        return await self._desk.page(
-            visit,
+        return await self._context.page(
+            request,
             "keys.html",
             _SCREEN,
             tenant,
@@ -56,68 +56,68 @@ class KeyScreens:
             faults=faults or {},
         )
 
-    async def create(self, visit: SignedInRequest) -> Reply:
+    async def create(self, request: SignedInRequest) -> Reply:
         """Make a key and show it; a live one wants its own scope and an approved tenant."""
         try:
-            mode = fit_model(NewKey, {"mode": visit.form.value_of("mode")}).mode
+            mode = fit_model(NewKey, {"mode": request.form.value_of("mode")}).mode
         except Unprocessable:
-            return await self.show(visit, faults={"mode": _MODE})
+            return await self.show(request, faults={"mode": _MODE})
         if mode == "live":
-            visit.require_scope("live:activate")
-            if (await self._desk.tenancy.find(visit.tenant_id)).kyc_status != "approved":
-                return await self.show(visit, mode, {"mode": _NOT_APPROVED})
-        await self._desk.send_once(visit)
+            request.require_scope("live:activate")
+            if (await self._context.tenancy.find(request.tenant_id)).kyc_status != "approved":
+                return await self.show(request, mode, {"mode": _NOT_APPROVED})
+        await self._context.send_once(request)
         return await self._show_secret(
-            visit, f"The {mode} key is made", await self._desk.tenancy.add_key(visit.tenant_id, mode)
+            request, f"The {mode} key is made", await self._context.tenancy.add_key(request.tenant_id, mode)
         )
 
-    async def ask_rotation(self, visit: SignedInRequest) -> Reply:
+    async def ask_rotation(self, request: SignedInRequest) -> Reply:
         """Ask before a key is rotated."""
-        key, tenant = await self._key(visit, "accepted")
+        key, tenant = await self._key(request, "accepted")
         if key["mode"] == "live":
-            visit.require_scope("live:activate")
-        until = utc_text(self._desk.clock.now() + self._overlap_days * 86400)
-        return await self._desk.page(
-            visit, "key_rotate.html", _SCREEN, tenant, key=key, until=until, overlap_days=self._overlap_days
+            request.require_scope("live:activate")
+        until = utc_text(self._context.clock.now() + self._overlap_days * 86400)
+        return await self._context.page(
+            request, "key_rotate.html", _SCREEN, tenant, key=key, until=until, overlap_days=self._overlap_days
         )
 
-    async def rotate(self, visit: SignedInRequest) -> Reply:
+    async def rotate(self, request: SignedInRequest) -> Reply:
         """Make a key in place of another and show it; for a live one, what a new live key wants."""
-        key, tenant = await self._key(visit, "accepted")
+        key, tenant = await self._key(request, "accepted")
         if key["mode"] == "live":
-            visit.require_scope("live:activate")
+            request.require_scope("live:activate")
             if tenant["kyc_status"] != "approved":
-                return await self.show(visit, "live", {"mode": _NOT_APPROVED})
-        await self._desk.send_once(visit)
-        answer = await self._desk.tenancy.rotate_key(
-            visit.tenant_id, visit.arguments["key_id"], scopes=visit.visitor.scopes
+                return await self.show(request, "live", {"mode": _NOT_APPROVED})
+        await self._context.send_once(request)
+        answer = await self._context.tenancy.rotate_key(
+            request.tenant_id, request.arguments["key_id"], scopes=request.visitor.scopes
         )
-        return await self._show_secret(visit, "The key is rotated", answer, {"Old key": visit.arguments["key_id"]})
+        return await self._show_secret(request, "The key is rotated", answer, {"Old key": request.arguments["key_id"]})
 
-    async def ask_deletion(self, visit: SignedInRequest) -> Reply:
+    async def ask_deletion(self, request: SignedInRequest) -> Reply:
         """Ask before a key is deleted."""
-        key, tenant = await self._key(visit, "accepted", "lapsing", "lapsed")
-        return await self._desk.page(visit, "key_delete.html", _SCREEN, tenant, key=key)
+        key, tenant = await self._key(request, "accepted", "lapsing", "lapsed")
+        return await self._context.page(request, "key_delete.html", _SCREEN, tenant, key=key)
 
-    async def delete(self, visit: SignedInRequest) -> Reply:
+    async def delete(self, request: SignedInRequest) -> Reply:
         """Delete a key."""
-        await self._desk.tenancy.delete_key(visit.tenant_id, visit.arguments["key_id"])
-        return redirect_to(screen_path(visit, _SCREEN, "deleted"))
+        await self._context.tenancy.delete_key(request.tenant_id, request.arguments["key_id"])
+        return redirect_to(screen_path(request, _SCREEN, "deleted"))
 
     async def _show_secret(
-        self, visit: SignedInRequest, title: str, answer: Mapping[str, Any], further: Mapping[str, str] | None = None
+        self, request: SignedInRequest, title: str, answer: Mapping[str, Any], further: Mapping[str, str] | None = None
     ) -> Reply:
         facts = {"Key id": answer["key_id"], "Mode": str(answer["mode"]).capitalize(), **(further or {})}
         if "old_valid_until" in answer:
             facts["Old key valid until"] = readable_time(answer["old_valid_until"])
-        back = screen_path(visit, _SCREEN)
+        back = screen_path(request, _SCREEN)
         secret = Secret(title, "The new key", answer["api_key"], _NOTE, facts, back, "Go on to the keys")
-        return await self._desk.secret(visit, _SCREEN, secret)
+        return await self._context.secret(request, _SCREEN, secret)
 
-    async def _key(self, visit: SignedInRequest, *states: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    async def _key(self, request: SignedInRequest, *states: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return a key that is in one of some states, and its tenant."""
-        tenant = await self._desk.tenancy.record(visit.tenant_id)
-        key = find_row(tenant["keys"], "key_id", visit.arguments["key_id"])
+        tenant = await self._context.tenancy.record(request.tenant_id)
+        key = find_row(tenant["keys"], "key_id", request.arguments["key_id"])
         if self._state(key) not in states:
             raise refusals.not_found()
         return {**key, "state": self._state(key)}, tenant
@@ -127,4 +127,4 @@ class KeyScreens:
             return "deleted"
         if key["valid_until"] is None:
             return "accepted"
-        return "lapsing" if key["valid_until"] > utc_text(self._desk.clock.now()) else "lapsed"
+        return "lapsing" if key["valid_until"] > utc_text(self._context.clock.now()) else "lapsed"

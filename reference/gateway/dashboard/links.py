@@ -30,8 +30,8 @@ _REFUND = ("tenants:admin",)
 class LinkScreen:
     """Answers at …/links."""
 
-    def __init__(self, desk: ScreenContext) -> None:
-        self._desk = desk
+    def __init__(self, context: ScreenContext) -> None:
+        self._context = context
 
     def routes(self) -> tuple[Route, ...]:
         """Return the routes."""
@@ -43,33 +43,33 @@ class LinkScreen:
             Route("POST", again, self.refund, _REFUND),
         )
 
-    async def back(self, visit: SignedInRequest) -> Reply:
+    async def back(self, request: SignedInRequest) -> Reply:
         """Send somebody who opens the address of a form to its screen."""
-        return redirect_to(screen_path(visit, _SCREEN))
+        return redirect_to(screen_path(request, _SCREEN))
 
-    async def refund(self, visit: SignedInRequest) -> Reply:
+    async def refund(self, request: SignedInRequest) -> Reply:
         """Note by which transaction a payment was given back."""
-        visit.require_scope("payments:read")
-        payment_id = visit.arguments["payment_id"]
+        request.require_scope("payments:read")
+        payment_id = request.arguments["payment_id"]
         try:
-            await self._desk.tenancy.refund(visit.tenant_id, payment_id, visit.form.value_of("transaction"))
+            await self._context.tenancy.refund(request.tenant_id, payment_id, request.form.value_of("transaction"))
         except Unprocessable:
             sentence = "Give the id of the transaction that gave the payment back, of the payment's network."
-            return await self.show(visit, {f"transaction-{payment_id}": sentence})
-        return redirect_to(screen_path(visit, _SCREEN, "refunded"))
+            return await self.show(request, {f"transaction-{payment_id}": sentence})
+        return redirect_to(screen_path(request, _SCREEN, "refunded"))
 
-    async def show(self, visit: SignedInRequest, faults: Mapping[str, str] | None = None) -> Reply:
+    async def show(self, request: SignedInRequest, faults: Mapping[str, str] | None = None) -> Reply:
         """Show links to those who may see tenants, payments to those who may read payments."""
-        tenancy, after = self._desk.tenancy, visit.read_parameter("after")
-        sees_links, sees_payments = visit.visitor.may("tenants:admin"), visit.visitor.may("payments:read")
-        page = await tenancy.links(visit.tenant_id, after) if sees_links else Page((), None)
+        tenancy, after = self._context.tenancy, request.read_parameter("after")
+        sees_links, sees_payments = request.visitor.may("tenants:admin"), request.visitor.may("payments:read")
+        page = await tenancy.links(request.tenant_id, after) if sees_links else Page((), None)
         late_payments: list[dict[str, Any]] = []
         paid_rows: list[dict[str, Any]] = []
         if sees_payments and after is None:
-            late_payments = late_rows(await tenancy.list_unmatched(visit.tenant_id))
-            paid_rows = [] if sees_links else await tenancy.payments(visit.tenant_id, PaymentState.PAID)
-        return await self._desk.page(
-            visit,
+            late_payments = late_rows(await tenancy.list_unmatched(request.tenant_id))
+            paid_rows = [] if sees_links else await tenancy.payments(request.tenant_id, PaymentState.PAID)
+        return await self._context.page(
+            request,
             "links.html",
             _SCREEN,
             page=page,
@@ -78,7 +78,7 @@ class LinkScreen:
             paid=paid_rows,
             sees_links=sees_links,
             sees_payments=sees_payments,
-            may_refund=visit.visitor.may(*_REFUND),
+            may_refund=request.visitor.may(*_REFUND),
             status=422 if faults else 200,
             faults=faults or {},
         )

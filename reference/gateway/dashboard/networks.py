@@ -32,30 +32,32 @@ class _Fields:
 class NetworkScreen:
     """Answers at …/settings/networks."""
 
-    def __init__(self, desk: ScreenContext) -> None:
-        self._desk = desk
+    def __init__(self, context: ScreenContext) -> None:
+        self._context = context
 
     def routes(self) -> tuple[Route, ...]:
         """Return the routes."""
         path = f"/tenants/<tenant_id>/{_SCREEN}"
         return Route("GET", path, self.show, OPENS[_SCREEN]), Route("POST", path, self.save, OPENS[_SCREEN])
 
-    async def show(self, visit: SignedInRequest) -> Reply:
+    async def show(self, request: SignedInRequest) -> Reply:
         """Show the addresses as they are."""
-        tenant = await self._desk.tenancy.record(visit.tenant_id)
+        tenant = await self._context.tenancy.record(request.tenant_id)
         entries = enumerate(tenant["networks"].items(), 1)
-        return await self._form(visit, {key: _Fields(one["payout_address"], str(at)) for at, (key, one) in entries}, {})
+        return await self._form(
+            request, {key: _Fields(one["payout_address"], str(at)) for at, (key, one) in entries}, {}
+        )
 
-    async def save(self, visit: SignedInRequest) -> Reply:
+    async def save(self, request: SignedInRequest) -> Reply:
         """Replace the addresses, or show what is wrong beside each field and keep what was written."""
-        fields_of = {key: _read_fields(visit.form, key) for key in self._desk.tenancy.list_offered_networks()}
+        fields_of = {key: _read_fields(request.form, key) for key in self._context.tenancy.list_offered_networks()}
         addresses = {key: fields_of[key].address for key in _order_networks(fields_of)}
         faults = _wrong_places(fields_of) | self._wrong_addresses(addresses)
         if faults:
             names = [f"{field}-{key}" for key in fields_of for field in ("address", "place")]
-            return await self._form(visit, fields_of, {name: faults[name] for name in names if name in faults})
-        await self._desk.tenancy.set_payouts(visit.tenant_id, addresses)
-        return redirect_to(screen_path(visit, _SCREEN, "saved"))
+            return await self._form(request, fields_of, {name: faults[name] for name in names if name in faults})
+        await self._context.tenancy.set_payouts(request.tenant_id, addresses)
+        return redirect_to(screen_path(request, _SCREEN, "saved"))
 
     def _wrong_addresses(self, addresses: Mapping[str, str]) -> dict[str, str]:
         """Return what is wrong with addresses, of every network that has a wrong one."""
@@ -65,19 +67,21 @@ class NetworkScreen:
         except Unprocessable as fault:
             wrong = _networks_of(fault)
         try:
-            self._desk.tenancy.check_payouts({key: text for key, text in addresses.items() if key not in wrong})
+            self._context.tenancy.check_payouts({key: text for key, text in addresses.items() if key not in wrong})
         except Unprocessable as fault:
             wrong += _networks_of(fault)
         return {f"address-{key}": f"This is no address of {network_name(NETWORKS[key])}." for key in wrong}
 
-    async def _form(self, visit: SignedInRequest, fields_of: Mapping[str, _Fields], faults: Mapping[str, str]) -> Reply:
-        tenant = await self._desk.tenancy.record(visit.tenant_id)
-        offered_keys = self._desk.tenancy.list_offered_networks()
+    async def _form(
+        self, request: SignedInRequest, fields_of: Mapping[str, _Fields], faults: Mapping[str, str]
+    ) -> Reply:
+        tenant = await self._context.tenancy.record(request.tenant_id)
+        offered_keys = self._context.tenancy.list_offered_networks()
         rows = [(key, fields_of.get(key, _Fields())) for key in offered_keys]
         # What was left out of the offer would be lost without a word.
         away = {key: one["payout_address"] for key, one in tenant["networks"].items() if key not in offered_keys}
-        return await self._desk.page(
-            visit,
+        return await self._context.page(
+            request,
             "networks.html",
             _SCREEN,
             tenant,

@@ -26,8 +26,8 @@ _MEANINGS: Mapping[EventType, str] = {
 class NotificationScreens:
     """Answers at …/settings/notifications."""
 
-    def __init__(self, desk: ScreenContext) -> None:
-        self._desk = desk
+    def __init__(self, context: ScreenContext) -> None:
+        self._context = context
 
     def routes(self) -> tuple[Route, ...]:
         """Return the routes."""
@@ -44,15 +44,15 @@ class NotificationScreens:
 
     async def show(
         self,
-        visit: SignedInRequest,
+        request: SignedInRequest,
         url: str = "",
         types: Sequence[str] = DEFAULT_TYPES,
         faults: Mapping[str, str] | None = None,
     ) -> Reply:
         """Show the destinations and the form of a further one."""
-        tenant = await self._desk.tenancy.record(visit.tenant_id)
-        return await self._desk.page(
-            visit,
+        tenant = await self._context.tenancy.record(request.tenant_id)
+        return await self._context.page(
+            request,
             "notifications.html",
             _SCREEN,
             tenant,
@@ -64,53 +64,53 @@ class NotificationScreens:
             faults=faults or {},
         )
 
-    async def add(self, visit: SignedInRequest) -> Reply:
+    async def add(self, request: SignedInRequest) -> Reply:
         """Add a destination and show its secret, or say beside the field what is wrong."""
-        url, types = visit.form.value_of("url"), visit.form.values_of("events")
+        url, types = request.form.value_of("url"), request.form.values_of("events")
         try:
             destination = fit_model(NewDestination, {"url": url, "events": types})
         except Unprocessable as fault:
-            return await self.show(visit, url, types, _faults(fault))
-        await self._desk.send_once(visit)
+            return await self.show(request, url, types, _faults(fault))
+        await self._context.send_once(request)
         try:
-            answer = await self._desk.webhooks.add(visit.tenant_id, destination.url, destination.events)
+            answer = await self._context.webhooks.add(request.tenant_id, destination.url, destination.events)
         except Unprocessable as fault:
-            return await self.show(visit, url, types, _faults(fault))
-        return await self._show_secret(visit, "The destination is added", answer, destination.url)
+            return await self.show(request, url, types, _faults(fault))
+        return await self._show_secret(request, "The destination is added", answer, destination.url)
 
-    async def ask_rotation(self, visit: SignedInRequest) -> Reply:
+    async def ask_rotation(self, request: SignedInRequest) -> Reply:
         """Ask before a secret is replaced."""
-        return await self._ask(visit, "destination_rotate.html")
+        return await self._ask(request, "destination_rotate.html")
 
-    async def rotate(self, visit: SignedInRequest) -> Reply:
+    async def rotate(self, request: SignedInRequest) -> Reply:
         """Give a destination a new secret and show it."""
-        destination, _ = await self._destination(visit)
-        await self._desk.send_once(visit)
-        answer = await self._desk.webhooks.rotate(visit.tenant_id, destination["destination_id"])
-        return await self._show_secret(visit, "The secret is replaced", answer, destination["url"])
+        destination, _ = await self._destination(request)
+        await self._context.send_once(request)
+        answer = await self._context.webhooks.rotate(request.tenant_id, destination["destination_id"])
+        return await self._show_secret(request, "The secret is replaced", answer, destination["url"])
 
-    async def ask_deletion(self, visit: SignedInRequest) -> Reply:
+    async def ask_deletion(self, request: SignedInRequest) -> Reply:
         """Ask before a destination is deleted."""
-        return await self._ask(visit, "destination_delete.html")
+        return await self._ask(request, "destination_delete.html")
 
-    async def delete(self, visit: SignedInRequest) -> Reply:
+    async def delete(self, request: SignedInRequest) -> Reply:
         """Delete a destination."""
-        await self._desk.webhooks.delete(visit.tenant_id, visit.arguments["destination_id"])
-        return redirect_to(screen_path(visit, _SCREEN, "deleted"))
+        await self._context.webhooks.delete(request.tenant_id, request.arguments["destination_id"])
+        return redirect_to(screen_path(request, _SCREEN, "deleted"))
 
-    async def _ask(self, visit: SignedInRequest, template: str) -> Reply:
-        destination, tenant = await self._destination(visit)
-        return await self._desk.page(visit, template, _SCREEN, tenant, destination=destination)
+    async def _ask(self, request: SignedInRequest, template: str) -> Reply:
+        destination, tenant = await self._destination(request)
+        return await self._context.page(request, template, _SCREEN, tenant, destination=destination)
 
-    async def _show_secret(self, visit: SignedInRequest, title: str, answer: Mapping[str, Any], url: str) -> Reply:
+    async def _show_secret(self, request: SignedInRequest, title: str, answer: Mapping[str, Any], url: str) -> Reply:
         facts = {"Address": url, "Destination id": answer["destination_id"]}
-        back = screen_path(visit, _SCREEN)
+        back = screen_path(request, _SCREEN)
         secret = Secret(title, "Its secret", answer["secret"], _NOTE, facts, back, "Go on to the destinations")
-        return await self._desk.secret(visit, _SCREEN, secret)
+        return await self._context.secret(request, _SCREEN, secret)
 
-    async def _destination(self, visit: SignedInRequest) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        tenant = await self._desk.tenancy.record(visit.tenant_id)
-        return find_row(tenant["destinations"], "destination_id", visit.arguments["destination_id"]), tenant
+    async def _destination(self, request: SignedInRequest) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        tenant = await self._context.tenancy.record(request.tenant_id)
+        return find_row(tenant["destinations"], "destination_id", request.arguments["destination_id"]), tenant
 
 
 def _faults(fault: Unprocessable) -> dict[str, str]:

@@ -26,11 +26,11 @@ _TOO_MANY = f"More than {MOST_ROWS:,} payments are selected. Give days that sele
 class PaymentScreens:
     """Answers at …/payments, for the tenant itself and for administrators, and at the tenant's receipts."""
 
-    def __init__(self, desk: ScreenContext, word: ServiceWord, receipts: Receipts) -> None:
-        self._desk = desk
+    def __init__(self, context: ScreenContext, word: ServiceWord, receipts: Receipts) -> None:
+        self._context = context
         self._word = word
         self._receipts = receipts
-        self._export = PaymentExport(word, desk.tenancy, receipts)
+        self._export = PaymentExport(word, context.tenancy, receipts)
 
     def routes(self) -> tuple[Route, ...]:
         """Return the routes."""
@@ -44,35 +44,35 @@ class PaymentScreens:
             Route("GET", f"{own}/<payment_id>/receipt.jws", self.download, for_tenants=True),
         )
 
-    async def show(self, visit: SignedInRequest) -> Reply:
+    async def show(self, request: SignedInRequest) -> Reply:
         """Show payments that paid their links, and those that counted for none, as far as the filter selects them."""
-        return await self._list(visit, read_filter(visit.request.query, self._word))
+        return await self._list(request, read_filter(request.call.query, self._word))
 
-    async def export(self, visit: SignedInRequest) -> Reply:
+    async def export(self, request: SignedInRequest) -> Reply:
         """Send every payment that the filter selects as a CSV file, or say on the page why there is no file."""
-        payment_filter = read_filter(visit.request.query, self._word)
+        payment_filter = read_filter(request.call.query, self._word)
         if payment_filter.faults:
-            return await self._list(visit, payment_filter)
-        await self._desk.tenancy.find(visit.tenant_id)
+            return await self._list(request, payment_filter)
+        await self._context.tenancy.find(request.tenant_id)
         try:
-            data = await self._export.csv(visit.tenant_id, payment_filter.search)
+            data = await self._export.csv(request.tenant_id, payment_filter.search)
         except TooManyPayments:
-            return await self._list(visit, payment_filter, {"from": _TOO_MANY})
+            return await self._list(request, payment_filter, {"from": _TOO_MANY})
         return Reply(200, data, _file_headers(_CSV, payment_filter.file_name))
 
     async def _list(
-        self, visit: SignedInRequest, payment_filter: PaymentFilter, faults: Mapping[str, str] | None = None
+        self, request: SignedInRequest, payment_filter: PaymentFilter, faults: Mapping[str, str] | None = None
     ) -> Reply:
-        after, faults = visit.read_parameter("after"), {**payment_filter.faults, **(faults or {})}
-        tenant = await self._desk.tenancy.record(visit.tenant_id)
+        after, faults = request.read_parameter("after"), {**payment_filter.faults, **(faults or {})}
+        tenant = await self._context.tenancy.record(request.tenant_id)
         page = Page((), None)
         late: list[dict[str, Any]] = []
         if not faults:
-            page = await self._receipts.list_page(visit.tenant_id, after, payment_filter.search)
+            page = await self._receipts.list_page(request.tenant_id, after, payment_filter.search)
             if after is None:
-                late = late_rows(await self._desk.tenancy.list_unmatched(visit.tenant_id, payment_filter.search))
-        return await self._desk.page(
-            visit,
+                late = late_rows(await self._context.tenancy.list_unmatched(request.tenant_id, payment_filter.search))
+        return await self._context.page(
+            request,
             "payments.html",
             _SCREEN,
             tenant,
@@ -80,23 +80,23 @@ class PaymentScreens:
             page=page,
             chosen=payment_filter,
             longest=LONGEST_TEXT,
-            totals=await self._receipts.totals(visit.tenant_id),
+            totals=await self._receipts.totals(request.tenant_id),
             is_first=after is None,
             late=late,
             may_refund=False,
             faults=faults,
         )
 
-    async def show_receipt(self, visit: SignedInRequest) -> Reply:
+    async def show_receipt(self, request: SignedInRequest) -> Reply:
         """Show a receipt, verified now."""
-        receipt = await self._receipts.load_receipt(visit.tenant_id, visit.arguments["payment_id"])
-        return await self._desk.page(
-            visit, "shop_receipt.html", _SCREEN, receipt=receipt, jwks_url=self._receipts.jwks_url
+        receipt = await self._receipts.load_receipt(request.tenant_id, request.arguments["payment_id"])
+        return await self._context.page(
+            request, "shop_receipt.html", _SCREEN, receipt=receipt, jwks_url=self._receipts.jwks_url
         )
 
-    async def download(self, visit: SignedInRequest) -> Reply:
+    async def download(self, request: SignedInRequest) -> Reply:
         """Send a receipt as a file."""
-        receipt = await self._receipts.load_receipt(visit.tenant_id, visit.arguments["payment_id"])
+        receipt = await self._receipts.load_receipt(request.tenant_id, request.arguments["payment_id"])
         if not receipt.jws:
             raise refusals.not_found()
         name = f"receipt-{receipt.payment['payment_id']}.jws"

@@ -11,7 +11,7 @@ from reference.gateway.dashboard.forms import fresh_form_id, sent_before
 from reference.gateway.dashboard.pages import Pages
 from reference.gateway.dashboard.sign_in import ROOT, SignIn
 from reference.gateway.dashboard.signed_in_request import SignedInRequest
-from reference.gateway.tenant_administration import Tenancy
+from reference.gateway.tenant_administration import TenantAdministration
 from reference.gateway.webhooks import Webhooks
 from reference.web.clock import WpClock
 from reference.web.http.exchange import Reply
@@ -76,7 +76,7 @@ class Secret:
 class ScreenContext:
     """What screens stand on."""
 
-    tenancy: Tenancy
+    tenancy: TenantAdministration
     webhooks: Webhooks
     entrance: SignIn
     pages: Pages
@@ -84,7 +84,7 @@ class ScreenContext:
 
     async def page(
         self,
-        visit: SignedInRequest,
+        request: SignedInRequest,
         template: str,
         current: str,
         tenant: Mapping[str, Any] | None = None,
@@ -99,40 +99,40 @@ class ScreenContext:
             tenant: The tenant's record, where it is known already.
             values: `status` and what the template shows.
         """
-        record = tenant or await self.tenancy.record(visit.tenant_id)
-        operators = [(path, name) for path, name, scopes in SCREENS if visit.visitor.may(*scopes)]
-        is_shop = visit.visitor.tenant_id is not None
+        record = tenant or await self.tenancy.record(request.tenant_id)
+        operators = [(path, name) for path, name, scopes in SCREENS if request.visitor.may(*scopes)]
+        is_shop = request.visitor.tenant_id is not None
         return self.pages.page(
             template,
-            visitor=visit.visitor,
+            visitor=request.visitor,
             tenant=record,
-            base=visit.base if is_shop else f"{ROOT}/tenants/{record['tenant_id']}",
+            base=request.base if is_shop else f"{ROOT}/tenants/{record['tenant_id']}",
             is_shop=is_shop,
             screens=SHOP_SCREENS if is_shop else operators,
             current=current,
             form_id=fresh_form_id(),
-            **{"done": _NOTICES.get(visit.read_parameter("done") or ""), **values},
+            **{"done": _NOTICES.get(request.read_parameter("done") or ""), **values},
         )
 
-    async def send_once(self, visit: SignedInRequest) -> None:
+    async def send_once(self, request: SignedInRequest) -> None:
         """Go on with a form that is good for one time.
 
         Raises:
             Refused: 409, it was sent before; a reload of its answer makes nothing again.
         """
-        if not await self.entrance.accept_form_once(visit.visitor, visit.form.form_id()):
+        if not await self.entrance.accept_form_once(request.visitor, request.form.form_id()):
             raise sent_before()
 
     async def secret(
-        self, visit: SignedInRequest, current: str, secret: Secret, tenant: Mapping[str, Any] | None = None
+        self, request: SignedInRequest, current: str, secret: Secret, tenant: Mapping[str, Any] | None = None
     ) -> Reply:
         """Return the one answer that shows a secret."""
-        return await self.page(visit, "secret.html", current, tenant, status=201, secret=secret)
+        return await self.page(request, "secret.html", current, tenant, status=201, secret=secret)
 
 
-def screen_path(visit: SignedInRequest, screen: str, notice: str = "") -> str:
+def screen_path(request: SignedInRequest, screen: str, notice: str = "") -> str:
     """Return the address of a tenant's screen."""
-    return f"{visit.base}/{screen}" + (f"?done={notice}" if notice else "")
+    return f"{request.base}/{screen}" + (f"?done={notice}" if notice else "")
 
 
 def find_row(rows: Sequence[Mapping[str, Any]], name: str, row_id: str) -> Mapping[str, Any]:

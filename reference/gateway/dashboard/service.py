@@ -27,7 +27,7 @@ from reference.gateway.payment_links import PaymentLinks
 from reference.gateway.rate_limits import Limits
 from reference.gateway.received_payments import Receipts
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.tenant_administration import Tenancy
+from reference.gateway.tenant_administration import TenantAdministration
 from reference.gateway.webhooks import Webhooks
 from reference.store.sessions import Sessions
 from reference.web.clock import WpClock
@@ -45,7 +45,7 @@ class Dashboard:
         credentials: Credentials,
         sessions: Sessions,
         limits: Limits,
-        tenancy: Tenancy,
+        tenancy: TenantAdministration,
         webhooks: Webhooks,
         storefronts: Storefronts,
         payment_links: PaymentLinks,

@@ -19,8 +19,8 @@ _DAY = 86400
 class ShopHome:
     """Answers at /dashboard/shop and at two of its screens, which a tenant only reads."""
 
-    def __init__(self, desk: ScreenContext, storefronts: Storefronts, receipts: Receipts) -> None:
-        self._desk = desk
+    def __init__(self, context: ScreenContext, storefronts: Storefronts, receipts: Receipts) -> None:
+        self._context = context
         self._storefronts = storefronts
         self._receipts = receipts
 
@@ -32,25 +32,25 @@ class ShopHome:
             Route("GET", f"/shop/{_TRIAL}", self.trial, for_tenants=True),
         )
 
-    async def show(self, visit: SignedInRequest) -> Reply:
+    async def show(self, request: SignedInRequest) -> Reply:
         """Show what is done and what is next, and the totals."""
-        tenant = await self._desk.tenancy.record(visit.tenant_id)
-        storefront = await self._storefronts.of(visit.tenant_id)
-        totals = await self._receipts.totals(visit.tenant_id)
+        tenant = await self._context.tenancy.record(request.tenant_id)
+        storefront = await self._storefronts.of(request.tenant_id)
+        totals = await self._receipts.totals(request.tenant_id)
         steps = {
             "network": bool(tenant["networks"]),
             "storefront": bool(storefront.name or storefront.logo),
-            "link": bool((await self._desk.tenancy.links(visit.tenant_id)).rows),
+            "link": bool((await self._context.tenancy.links(request.tenant_id)).rows),
             "paid": bool(totals),
             "events": bool(tenant["destinations"]),
         }
-        values = {**await self._trial_values(visit, tenant), "totals": totals, "steps": steps}
-        return await self._desk.page(visit, "shop_home.html", "", tenant, **values)
+        values = {**await self._trial_values(request, tenant), "totals": totals, "steps": steps}
+        return await self._context.page(request, "shop_home.html", "", tenant, **values)
 
-    async def networks(self, visit: SignedInRequest) -> Reply:
+    async def networks(self, request: SignedInRequest) -> Reply:
         """Show where the shop is paid."""
-        tenant = await self._desk.tenancy.record(visit.tenant_id)
-        offered_keys = self._desk.tenancy.list_offered_networks()
+        tenant = await self._context.tenancy.record(request.tenant_id)
+        offered_keys = self._context.tenancy.list_offered_networks()
         rows = [
             {
                 "network": key,
@@ -61,21 +61,21 @@ class ShopHome:
             for key, payout in tenant["networks"].items()
         ]
         further = [key for key in offered_keys if key not in tenant["networks"]]
-        values = {**await self._trial_values(visit, tenant), "rows": rows, "further": further}
-        return await self._desk.page(visit, "shop_networks.html", _NETWORKS, tenant, **values)
+        values = {**await self._trial_values(request, tenant), "rows": rows, "further": further}
+        return await self._context.page(request, "shop_networks.html", _NETWORKS, tenant, **values)
 
-    async def trial(self, visit: SignedInRequest) -> Reply:
+    async def trial(self, request: SignedInRequest) -> Reply:
         """Show what the shop may sell today."""
-        tenant = await self._desk.tenancy.record(visit.tenant_id)
-        values = await self._trial_values(visit, tenant)
-        return await self._desk.page(visit, "shop_trial.html", _TRIAL, tenant, **values)
+        tenant = await self._context.tenancy.record(request.tenant_id)
+        values = await self._trial_values(request, tenant)
+        return await self._context.page(request, "shop_trial.html", _TRIAL, tenant, **values)
 
-    async def _trial_values(self, visit: SignedInRequest, tenant: dict[str, Any]) -> dict[str, Any]:
+    async def _trial_values(self, request: SignedInRequest, tenant: dict[str, Any]) -> dict[str, Any]:
         ends = int(datetime.fromisoformat(tenant["trial_ends_at"]).timestamp())
         return {
-            "test_barred": await self._desk.tenancy.find_trial_refusal(visit.tenant_id, "test"),
-            "live_barred": await self._desk.tenancy.find_trial_refusal(visit.tenant_id, "live"),
-            "days_left": max(0, -((self._desk.clock.now() - ends) // _DAY)),
+            "test_barred": await self._context.tenancy.find_trial_refusal(request.tenant_id, "test"),
+            "live_barred": await self._context.tenancy.find_trial_refusal(request.tenant_id, "live"),
+            "days_left": max(0, -((self._context.clock.now() - ends) // _DAY)),
             "left": max(0, tenant["allowance_microunits"] - tenant["used_microunits"]),
-            "mode": visit.visitor.mode,
+            "mode": request.visitor.mode,
         }

@@ -46,9 +46,9 @@ class ShopLinks:
     """Answers at /dashboard/shop/links."""
 
     def __init__(
-        self, desk: ScreenContext, settings: GatewaySettings, storefronts: Storefronts, payment_links: PaymentLinks
+        self, context: ScreenContext, settings: GatewaySettings, storefronts: Storefronts, payment_links: PaymentLinks
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._storefronts = storefronts
         self._payment_links = payment_links
         self._currencies = list(settings.rates)
@@ -65,48 +65,48 @@ class ShopLinks:
         )
 
     async def show(
-        self, visit: SignedInRequest, values: Mapping[str, str] | None = None, faults: Mapping[str, str] | None = None
+        self, request: SignedInRequest, values: Mapping[str, str] | None = None, faults: Mapping[str, str] | None = None
     ) -> Reply:
         """Show the links, and the form of a new one."""
-        after = visit.read_parameter("after")
-        tenant = await self._desk.tenancy.record(visit.tenant_id)
-        return await self._desk.page(
-            visit,
+        after = request.read_parameter("after")
+        tenant = await self._context.tenancy.record(request.tenant_id)
+        return await self._context.page(
+            request,
             "shop_links.html",
             _SCREEN,
             tenant,
             status=422 if faults else 200,
-            page=await self._desk.tenancy.links(visit.tenant_id, after),
+            page=await self._context.tenancy.links(request.tenant_id, after),
             is_first=after is None,
             sees_payments=True,
             given={name: (values or {}).get(name, "") for name in _FIELDS},
             currencies=self._currencies,
             lifetimes=self._lifetimes,
-            networks=self._reachable_networks(visit, tenant),
-            redirects=(await self._storefronts.of(visit.tenant_id)).addresses,
-            mode=visit.visitor.mode,
+            networks=self._reachable_networks(request, tenant),
+            redirects=(await self._storefronts.of(request.tenant_id)).addresses,
+            mode=request.visitor.mode,
             faults=faults or {},
         )
 
-    async def create(self, visit: SignedInRequest) -> Reply:
+    async def create(self, request: SignedInRequest) -> Reply:
         """Make a link and show it, or say beside each field what is wrong."""
-        values = {name: visit.form.value_of(name) for name in _FIELDS}
+        values = {name: request.form.value_of(name) for name in _FIELDS}
         link_request, wrong = self._build_request(values)
         if link_request is None:
-            return await self.show(visit, values, wrong)
-        if not await self._desk.entrance.accept_form_once(visit.visitor, visit.form.form_id()):
-            return redirect_to(f"{visit.base}/{_SCREEN}")  # the link that it made is the first of the list
-        tenant = await self._desk.tenancy.find(visit.tenant_id)
+            return await self.show(request, values, wrong)
+        if not await self._context.entrance.accept_form_once(request.visitor, request.form.form_id()):
+            return redirect_to(f"{request.base}/{_SCREEN}")  # the link that it made is the first of the list
+        tenant = await self._context.tenancy.find(request.tenant_id)
         try:
-            link = await self._payment_links.make(Caller(tenant, visit.visitor.mode), link_request)
+            link = await self._payment_links.make(Caller(tenant, request.visitor.mode), link_request)
         except Unprocessable as fault:
-            return await self.show(visit, values, _faults(_fields(fault)))
+            return await self.show(request, values, _faults(_fields(fault)))
         except Refused as refused:
             if refused.code not in _ABOUT:
                 raise
             sentence = f"{refused.message[:1].upper()}{refused.message[1:]}."
-            return await self.show(visit, values, {_ABOUT[refused.code]: sentence})
-        return redirect_to(f"{visit.base}/{_SCREEN}/{link.id}?done=made")
+            return await self.show(request, values, {_ABOUT[refused.code]: sentence})
+        return redirect_to(f"{request.base}/{_SCREEN}/{link.id}?done=made")
 
     def _build_request(self, values: Mapping[str, str]) -> tuple[PaymentLinkRequest | None, dict[str, str]]:
         """Return the request that a form makes, or None and what is wrong with each field of it."""
@@ -127,16 +127,16 @@ class ShopLinks:
             wrong |= _fields(fault)
         return (None, _faults(wrong)) if wrong else (link_request, {})
 
-    async def show_link(self, visit: SignedInRequest) -> Reply:
+    async def show_link(self, request: SignedInRequest) -> Reply:
         """Show a link, to be sent to its payer."""
-        link = await self._desk.tenancy.link(visit.tenant_id, visit.arguments["link_id"])
-        return await self._desk.page(visit, "shop_link.html", _SCREEN, link=link)
+        link = await self._context.tenancy.link(request.tenant_id, request.arguments["link_id"])
+        return await self._context.page(request, "shop_link.html", _SCREEN, link=link)
 
-    def _reachable_networks(self, visit: SignedInRequest, tenant: Mapping[str, Any]) -> list[str]:
+    def _reachable_networks(self, request: SignedInRequest, tenant: Mapping[str, Any]) -> list[str]:
         """Return the networks on which the key that signed in makes links."""
-        offered_keys = self._desk.tenancy.list_offered_networks()
+        offered_keys = self._context.tenancy.list_offered_networks()
         return [
-            key for key in tenant["networks"] if key in offered_keys and mode_of(NETWORKS[key]) == visit.visitor.mode
+            key for key in tenant["networks"] if key in offered_keys and mode_of(NETWORKS[key]) == request.visitor.mode
         ]
 
 

@@ -83,9 +83,9 @@ class SignIn:
         self._session_name = f"{prefix}{settings.word.lower}-session"
         self._guard_name = f"{prefix}{settings.word.lower}-sign-in"
 
-    async def visitor(self, request: Request) -> Visitor | None:
+    async def visitor(self, call: Request) -> Visitor | None:
         """Return who calls, None when nobody is signed in."""
-        secret = _cookie(request, self._session_name)
+        secret = _cookie(call, self._session_name)
         session = None if secret is None else await self._sessions.find(digest_of(secret), now=self._clock.now())
         if session is None or secret is None:
             return None

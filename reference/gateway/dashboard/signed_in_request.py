@@ -23,7 +23,7 @@ class SignedInRequest:
         form: What he sent.
     """
 
-    request: Request
+    call: Request
     arguments: Mapping[str, str]
     visitor: Visitor
     form: Form = field(default_factory=Form)
@@ -44,7 +44,7 @@ class SignedInRequest:
         Raises:
             Refused: 400, it is there several times, or is no text that an id may be.
         """
-        values = parse_qs(self.request.query, keep_blank_values=True, errors="replace").get(name, [])
+        values = parse_qs(self.call.query, keep_blank_values=True, errors="replace").get(name, [])
         if not values:
             return None
         if len(values) > 1 or len(values[0]) > longest or not values[0].isprintable():

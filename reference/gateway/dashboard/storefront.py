@@ -27,8 +27,8 @@ _SCREEN = "settings/checkout"
 class StorefrontScreen:
     """Answers at …/settings/checkout, for the tenant itself and for administrators."""
 
-    def __init__(self, desk: ScreenContext, storefronts: Storefronts) -> None:
-        self._desk = desk
+    def __init__(self, context: ScreenContext, storefronts: Storefronts) -> None:
+        self._context = context
         self._storefronts = storefronts
 
     def routes(self) -> tuple[Route, ...]:
@@ -49,21 +49,21 @@ class StorefrontScreen:
             ]
         return tuple(routes)
 
-    async def show(self, visit: SignedInRequest) -> Reply:
+    async def show(self, request: SignedInRequest) -> Reply:
         """Show what payers see."""
-        merchant = await self._storefronts.of(visit.tenant_id)
-        return await self._form(visit, merchant.name, "\n".join(merchant.addresses), merchant.contact, {})
+        merchant = await self._storefronts.of(request.tenant_id)
+        return await self._form(request, merchant.name, "\n".join(merchant.addresses), merchant.contact, {})
 
-    async def back(self, visit: SignedInRequest) -> Reply:
+    async def back(self, request: SignedInRequest) -> Reply:
         """Send somebody who opens the address of a form to its screen."""
-        return redirect_to(screen_path(visit, _SCREEN))
+        return redirect_to(screen_path(request, _SCREEN))
 
-    async def save(self, visit: SignedInRequest) -> Reply:
+    async def save(self, request: SignedInRequest) -> Reply:
         """Replace name and addresses, or show beside each field what is wrong with it."""
         name, addresses_text, contact = (
-            visit.form.value_of("name"),
-            visit.form.value_of("addresses"),
-            visit.form.value_of("contact"),
+            request.form.value_of("name"),
+            request.form.value_of("addresses"),
+            request.form.value_of("contact"),
         )
         addresses = list(dict.fromkeys(addresses_text.split()))
         faults: dict[str, str] = {}
@@ -80,41 +80,41 @@ class StorefrontScreen:
         except Unfit as unfit:
             faults["addresses"] = unfit.sentence
         if faults:
-            return await self._form(visit, name, addresses_text, contact, faults)
-        await self._desk.tenancy.find(visit.tenant_id)
-        await self._storefronts.save(visit.tenant_id, name, addresses, contact)
-        return redirect_to(screen_path(visit, _SCREEN, "saved"))
+            return await self._form(request, name, addresses_text, contact, faults)
+        await self._context.tenancy.find(request.tenant_id)
+        await self._storefronts.save(request.tenant_id, name, addresses, contact)
+        return redirect_to(screen_path(request, _SCREEN, "saved"))
 
-    async def save_logo(self, visit: SignedInRequest) -> Reply:
+    async def save_logo(self, request: SignedInRequest) -> Reply:
         """Replace the logo, or say what is wrong with the file."""
-        png = visit.form.file("logo")
+        png = request.form.file("logo")
         try:
             check_logo(png)
         except Unfit as unfit:
-            merchant = await self._storefronts.of(visit.tenant_id)
+            merchant = await self._storefronts.of(request.tenant_id)
             addresses = "\n".join(merchant.addresses)
-            return await self._form(visit, merchant.name, addresses, merchant.contact, {"logo": unfit.sentence})
-        await self._desk.tenancy.find(visit.tenant_id)
-        await self._storefronts.save_logo(visit.tenant_id, png)
-        return redirect_to(screen_path(visit, _SCREEN, "saved"))
+            return await self._form(request, merchant.name, addresses, merchant.contact, {"logo": unfit.sentence})
+        await self._context.tenancy.find(request.tenant_id)
+        await self._storefronts.save_logo(request.tenant_id, png)
+        return redirect_to(screen_path(request, _SCREEN, "saved"))
 
-    async def delete_logo(self, visit: SignedInRequest) -> Reply:
+    async def delete_logo(self, request: SignedInRequest) -> Reply:
         """Drop the logo."""
-        await self._storefronts.delete_logo(visit.tenant_id)
-        return redirect_to(screen_path(visit, _SCREEN, "saved"))
+        await self._storefronts.delete_logo(request.tenant_id)
+        return redirect_to(screen_path(request, _SCREEN, "saved"))
 
     async def _form(
-        self, visit: SignedInRequest, name: str, addresses: str, contact: str, faults: Mapping[str, str]
+        self, request: SignedInRequest, name: str, addresses: str, contact: str, faults: Mapping[str, str]
     ) -> Reply:
-        return await self._desk.page(
-            visit,
+        return await self._context.page(
+            request,
             "checkout.html",
             _SCREEN,
             status=422 if faults else 200,
             name=name,
             contact=contact,
             addresses=addresses,
-            logo=(await self._storefronts.of(visit.tenant_id)).logo,
+            logo=(await self._storefronts.of(request.tenant_id)).logo,
             most={
                 "name": LONGEST_NAME,
                 "contact": LONGEST_CONTACT,

@@ -23,8 +23,8 @@ _ID = "Give the id of a tenant, which looks like 0b8f2c1e-5d0a-4f3b-9c55-0a1b2c3
 class TenantScreens:
     """Answers at /dashboard, and sends on from a tenant to its first screen."""
 
-    def __init__(self, desk: ScreenContext) -> None:
-        self._desk = desk
+    def __init__(self, context: ScreenContext) -> None:
+        self._context = context
 
     def routes(self) -> tuple[Route, ...]:
         """Return the routes."""
@@ -34,21 +34,21 @@ class TenantScreens:
             Route("GET", "/tenants/<tenant_id>", self.enter),
         )
 
-    async def show(self, visit: SignedInRequest) -> Reply:
+    async def show(self, request: SignedInRequest) -> Reply:
         """Show the tenants; a key that may not list them is asked for the id of one."""
-        if not visit.visitor.may("tenants:admin"):
-            return await self._open(visit)
-        return await self._list(visit)
+        if not request.visitor.may("tenants:admin"):
+            return await self._open(request)
+        return await self._list(request)
 
-    async def create(self, visit: SignedInRequest) -> Reply:
+    async def create(self, request: SignedInRequest) -> Reply:
         """Make a tenant and show its first key."""
-        name = visit.form.value_of("name")
+        name = request.form.value_of("name")
         try:
             new_tenant = fit_model(NewTenant, {"name": name})
         except Unprocessable:
-            return await self._list(visit, name=name, faults={"name": _NAME})
-        await self._desk.send_once(visit)
-        answer = await self._desk.tenancy.create(new_tenant.name)
+            return await self._list(request, name=name, faults={"name": _NAME})
+        await self._context.send_once(request)
+        answer = await self._context.tenancy.create(new_tenant.name)
         base = f"{ROOT}/tenants/{answer['tenant_id']}"
         secret = Secret(
             title="The tenant is made",
@@ -59,22 +59,22 @@ class TenantScreens:
             back=f"{base}/settings/networks",
             back_name="Go on to its payout addresses",
         )
-        return await self._desk.secret(visit, "", secret, await self._desk.tenancy.record(answer["tenant_id"]))
+        return await self._context.secret(request, "", secret, await self._context.tenancy.record(answer["tenant_id"]))
 
-    async def enter(self, visit: SignedInRequest) -> Reply:
+    async def enter(self, request: SignedInRequest) -> Reply:
         """Send on to the first screen that the key opens."""
-        await self._desk.tenancy.find(visit.tenant_id)
+        await self._context.tenancy.find(request.tenant_id)
         for path, _, scopes in SCREENS:
-            if visit.visitor.may(*scopes):
-                return redirect_to(f"{ROOT}/tenants/{visit.tenant_id}/{path}")
+            if request.visitor.may(*scopes):
+                return redirect_to(f"{ROOT}/tenants/{request.tenant_id}/{path}")
         raise refusals.forbidden_scope("tenants:admin")
 
-    async def _list(self, visit: SignedInRequest, name: str = "", faults: Mapping[str, str] | None = None) -> Reply:
-        after = visit.read_parameter("after")
-        page = await self._desk.tenancy.list_tenants(after)
-        return self._desk.pages.page(
+    async def _list(self, request: SignedInRequest, name: str = "", faults: Mapping[str, str] | None = None) -> Reply:
+        after = request.read_parameter("after")
+        page = await self._context.tenancy.list_tenants(after)
+        return self._context.pages.page(
             "tenants.html",
-            visitor=visit.visitor,
+            visitor=request.visitor,
             status=422 if faults else 200,
             page=page,
             is_first=after is None,
@@ -83,11 +83,11 @@ class TenantScreens:
             form_id=fresh_form_id(),
         )
 
-    async def _open(self, visit: SignedInRequest) -> Reply:
-        tenant_id = (visit.read_parameter("tenant", 1000) or "").strip().lower()
+    async def _open(self, request: SignedInRequest) -> Reply:
+        tenant_id = (request.read_parameter("tenant", 1000) or "").strip().lower()
         if _UUID.fullmatch(tenant_id):
             return redirect_to(f"{ROOT}/tenants/{tenant_id}")
-        faults = {"tenant": _ID} if visit.read_parameter("tenant", 1000) is not None else {}
-        return self._desk.pages.page(
-            "open.html", visitor=visit.visitor, status=422 if faults else 200, given=tenant_id, faults=faults
+        faults = {"tenant": _ID} if request.read_parameter("tenant", 1000) is not None else {}
+        return self._context.pages.page(
+            "open.html", visitor=request.visitor, status=422 if faults else 200, given=tenant_id, faults=faults
         )

@@ -18,38 +18,38 @@ _SENTENCES = {"status": "Choose one of the decisions.", "plan": "Choose one of t
 class TrialScreen:
     """Answers at …/trial."""
 
-    def __init__(self, desk: ScreenContext) -> None:
-        self._desk = desk
+    def __init__(self, context: ScreenContext) -> None:
+        self._context = context
 
     def routes(self) -> tuple[Route, ...]:
         """Return the routes."""
         path = f"/tenants/<tenant_id>/{_SCREEN}"
         return Route("GET", path, self.show, OPENS[_SCREEN]), Route("POST", path, self.judge, ("kyb:write",))
 
-    async def show(self, visit: SignedInRequest, faults: Mapping[str, str] | None = None) -> Reply:
+    async def show(self, request: SignedInRequest, faults: Mapping[str, str] | None = None) -> Reply:
         """Show the standing, and the form to those who decide."""
-        tenancy = self._desk.tenancy
-        tenant = await tenancy.record(visit.tenant_id)
+        tenancy = self._context.tenancy
+        tenant = await tenancy.record(request.tenant_id)
         used, allowance = tenant["used_microunits"], tenant["allowance_microunits"]
-        return await self._desk.page(
-            visit,
+        return await self._context.page(
+            request,
             "trial.html",
             _SCREEN,
             tenant,
             status=422 if faults else 200,
-            test_barred=await tenancy.find_trial_refusal(visit.tenant_id, "test"),
-            live_barred=await tenancy.find_trial_refusal(visit.tenant_id, "live"),
+            test_barred=await tenancy.find_trial_refusal(request.tenant_id, "test"),
+            live_barred=await tenancy.find_trial_refusal(request.tenant_id, "live"),
             left=max(0, allowance - used),
             faults=faults or {},
         )
 
-    async def judge(self, visit: SignedInRequest) -> Reply:
+    async def judge(self, request: SignedInRequest) -> Reply:
         """Set what was decided."""
-        values = {"status": visit.form.value_of("status"), "plan": visit.form.value_of("plan")}
+        values = {"status": request.form.value_of("status"), "plan": request.form.value_of("plan")}
         try:
             decision = fit_model(Decision, values)
         except Unprocessable as fault:
             names = {str(item["loc"][1]) for item in fault.detail}
-            return await self.show(visit, {name: text for name, text in _SENTENCES.items() if name in names})
-        await self._desk.tenancy.judge(visit.tenant_id, decision.status, decision.plan)
-        return redirect_to(screen_path(visit, _SCREEN, "judged"))
+            return await self.show(request, {name: text for name, text in _SENTENCES.items() if name in names})
+        await self._context.tenancy.judge(request.tenant_id, decision.status, decision.plan)
+        return redirect_to(screen_path(request, _SCREEN, "judged"))

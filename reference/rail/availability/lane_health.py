@@ -23,7 +23,7 @@ from reference.lanes.newest import read_newest_time, refuse_age
 from reference.protocol.weld import AGE_SKEW_SECONDS
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
-from reference.store.outages import Absences
+from reference.store.outages import Outages
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 
@@ -82,7 +82,7 @@ class LaneHealth:
         settings: RailSettings,
         lanes: Mapping[str, Lane],
         clock: WpClock,
-        absences: Absences | None = None,
+        absences: Outages | None = None,
         *,
         unchecked_lanes: Sequence[str] = (),
         monotonic: Callable[[], float] = time.monotonic,

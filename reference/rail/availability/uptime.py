@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from reference.rail.settings import RailSettings
-from reference.store.outages import ALL_LANES, Absences
+from reference.store.outages import ALL_LANES, Outages
 from reference.web.clock import WpClock
 
 _BEAT_SECONDS = 5.0
@@ -21,7 +21,7 @@ class Uptime:
         self,
         settings: RailSettings,
         clock: WpClock,
-        absences: Absences,
+        absences: Outages,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._kept_seconds = _KEPT_SECONDS + 2 * (settings.challenge_ttl + settings.rail_settle_window)

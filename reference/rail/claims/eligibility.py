@@ -10,7 +10,7 @@ from reference.rail.challenges import Call
 from reference.rail.claims.non_402_refusals import already_spent, payment_refunded
 from reference.rail.claims.presented_proof import PresentedProof
 from reference.rail.settings import RailSettings
-from reference.store.outages import Absences
+from reference.store.outages import Outages
 from reference.store.redemption_rows import Redemption
 from reference.web.clock import WpClock
 
@@ -18,7 +18,7 @@ from reference.web.clock import WpClock
 class Eligibility:
     """What one rail refuses before it asks a chain."""
 
-    def __init__(self, settings: RailSettings, clock: WpClock, mint: Mint, absences: Absences | None) -> None:
+    def __init__(self, settings: RailSettings, clock: WpClock, mint: Mint, absences: Outages | None) -> None:
         self._settings = settings
         self._clock = clock
         self._mint = mint

@@ -25,7 +25,7 @@ from reference.rail.claims.presented_proof import Collectors, PresentedProof, in
 from reference.rail.claims.refusal_notes import OF_THE_WINDOW, RefusalNotes, is_second_payment
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
-from reference.store.outages import Absences
+from reference.store.outages import Outages
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.terms_history import Generations
@@ -52,7 +52,7 @@ class Redeemer:
         *,
         worker: str,
         lane_health: LaneHealth | None = None,
-        absences: Absences | None = None,
+        absences: Outages | None = None,
     ) -> None:
         self.signer = signer
         self.eligibility = Eligibility(settings, clock, mint, absences)

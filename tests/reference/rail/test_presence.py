@@ -20,7 +20,7 @@ from reference.rail.availability.uptime import Uptime
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database, sqlite_dsn
-from reference.store.outages import ALL_LANES, Absences
+from reference.store.outages import ALL_LANES, Outages
 from reference.store.redemptions import Redemptions
 from reference.web.clock import WpClock
 
@@ -55,7 +55,7 @@ class Bench:
     """A presence of one lane whose time is moved by hand."""
 
     node: Node
-    absences: Absences
+    absences: Outages
     lane_health: LaneHealth
     now: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(wall=1_000_000.0, monotonic=0.0))
     wall: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(ahead=0.0))
@@ -75,7 +75,7 @@ class Bench:
 async def bench_of(folder: Path, *, unchecked: bool = False, lane: Any = None, **settings: Any) -> AsyncIterator[Bench]:
     database = open_database(sqlite_dsn(folder / "rail.sqlite3"))
     await Redemptions(database).prepare()
-    node, absences = Node(), Absences(database)
+    node, absences = Node(), Outages(database)
     now = SimpleNamespace(wall=1_000_000.0, monotonic=0.0)
     wall = SimpleNamespace(ahead=0.0)
     lanes: Any = {LANE: lane or node}
@@ -230,7 +230,7 @@ async def test_the_time_without_a_worker_is_an_absence_of_all_lanes(bench: Bench
     assert await bench.absences.list_after(LANE, 0) == [(ended + 4, ended + 5004)]
 
 
-class Stuck(Absences):
+class Stuck(Outages):
     """Absences in a database that takes nothing for a while."""
 
     is_locked = False

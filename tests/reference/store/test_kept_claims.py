@@ -10,10 +10,10 @@ import pytest
 from reference.protocol.weld import Payment
 from reference.store.database import Database
 from reference.store.database_url import open_database, sqlite_dsn
-from reference.store.outages import ALL_LANES, Absences
+from reference.store.outages import ALL_LANES, Outages
 from reference.store.redemption_rows import NewClaim, Redemption
 from reference.store.redemptions import Redemptions
-from reference.store.used_key_ids import KnownKeys
+from reference.store.used_key_ids import UsedKeyIds
 
 LANE = "algorand_mainnet"
 
@@ -83,7 +83,7 @@ async def test_kept_claims_take_turns_and_leave_no_trace(ledger: Redemptions) ->
 async def test_absences_grow_and_are_forgotten(database: Database, ledger: Redemptions) -> None:
     """Absences of a lane and of all lanes; a heartbeat is no absence, and only moves forward."""
     del ledger
-    absences = Absences(database)
+    absences = Outages(database)
     assert await absences.last_beat() is None
     for now in (10, 20, 15):
         await absences.beat(now=now)
@@ -102,7 +102,7 @@ async def test_absences_grow_and_are_forgotten(database: Database, ledger: Redem
 
 async def test_the_first_key_is_remembered(database: Database) -> None:
     """Under each name apart; a key that is known is not noted twice."""
-    known = KnownKeys(database)
+    known = UsedKeyIds(database)
     for _ in range(2):
         await known.prepare()
     assert await known.ids("signing") == []
