@@ -40,91 +40,97 @@ async def orders_ask_for_payment(case: Case) -> None:
     tasks/get. Then sends a further order and a rejection of the payment to the first task, and expects an answer to
     both. Expects that the last task, which received no message, is unchanged.
     """
-    kept: dict[str, Task] = {}
+    tasks: dict[str, Task] = {}
     for operation in case.session.catalog.operations:
         task = await a2a.order_service(case, operation)
         where = {"operation": operation.path}
-        accepted = task.answer.status == 200 and json_rpc.error_code(task.answer) != _NOT_FOUND
-        holds = accepted and (bool(task.members) or json_rpc.error_code(task.answer) is not None)
-        expected = "200 with an answer to message/send"
-        case.expect("RAIL-A2A-01", holds, expected, _describe(task.answer), exchange=task.answer, where=where)
-        if not task.asks_for_payment and case.profile.rail_bindings.a2a_request is None and _is_unclear(task):
+        is_accepted = task.answer.status == 200 and json_rpc.error_code(task.answer) != _NOT_FOUND
+        holds = is_accepted and (bool(task.members) or json_rpc.error_code(task.answer) is not None)
+        expectation = "200 with an answer to message/send"
+        case.expect("RAIL-A2A-01", holds, expectation, _describe(task.answer), exchange=task.answer, where=where)
+        if not task.asks_for_payment and case.profile.rail_bindings.a2a_request is None and _may_be_misunderstood(task):
             reason = "unbound: no message is known that orders a paid service; give [rail] a2a_request"
             for row in ("RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05"):
                 case.mark_inconclusive(row, reason, exchange=task.answer)
             continue
-        expected = "a task in the payment-required state"
+        expectation = "a task in the payment-required state"
         holds = task.asks_for_payment and task.id is not None
-        case.expect("RAIL-A2A-03", holds, expected, task.describe(), exchange=task.answer, where=where)
+        case.expect("RAIL-A2A-03", holds, expectation, task.describe(), exchange=task.answer, where=where)
         if task.id is None:
             case.expect("RAIL-A2A-05", False, "a task with an id", task.describe(), exchange=task.answer, where=where)
             case.mark_inconclusive(
                 "RAIL-A2A-04", "there is no task to ask for, which RAIL-A2A-03 judges", exchange=task.answer
             )
             continue
-        fresh = task.id not in kept
-        kept[task.id] = task
+        is_fresh = task.id not in tasks
+        tasks[task.id] = task
         # A task that is shared between two orders would let one payment complete both.
-        expected = "a new task for each order"
-        found = expected if fresh else "the id of another task"
-        case.expect("RAIL-A2A-03", fresh, expected, found, exchange=task.answer, where=where)
-        await _judge_kept(case, task, where)
+        expectation = "a new task for each order"
+        finding = expectation if is_fresh else "the id of another task"
+        case.expect("RAIL-A2A-03", is_fresh, expectation, finding, exchange=task.answer, where=where)
+        await _judge_stored_task(case, task, where)
         _judge_terms(case, task, operation, where)
-    if len(kept) > 1:
-        await _judge_apart(case, *kept.values())
+    if len(tasks) > 1:
+        await _judge_independence(case, *tasks.values())
 
 
-def _is_unclear(task: Task) -> bool:
+def _may_be_misunderstood(task: Task) -> bool:
     """Return whether the target may have misunderstood the order, and not made a task for a paid service at all."""
     code = json_rpc.error_code(task.answer)
     return code == json_rpc.BAD_PARAMETERS or (code is None and task.answer.status == 200)
 
 
-async def _judge_kept(case: Case, task: Task, where: Mapping[str, str]) -> None:
+async def _judge_stored_task(case: Case, task: Task, where: Mapping[str, str]) -> None:
     """Judge that tasks/get reports the task as its creation did."""
     # Twice, because a server may discard a task when it is read.
     for _ in range(2):
-        again = a2a.task_of(await a2a.fetch_task(case, task.id or ""))
-        same = (again.id, again.state, again.payment_status) == (task.id, task.state, task.payment_status)
-        holds = same and again.asks_for_payment == task.asks_for_payment
-        case.expect("RAIL-A2A-04", holds, task.describe(), again.describe(), exchange=again.answer, where=where)
+        later_task = a2a.task_of(await a2a.fetch_task(case, task.id or ""))
+        is_same = (later_task.id, later_task.state, later_task.payment_status) == (
+            task.id,
+            task.state,
+            task.payment_status,
+        )
+        holds = is_same and later_task.asks_for_payment == task.asks_for_payment
+        case.expect(
+            "RAIL-A2A-04", holds, task.describe(), later_task.describe(), exchange=later_task.answer, where=where
+        )
 
 
-async def _judge_apart(case: Case, first: Task, *others: Task) -> None:
+async def _judge_independence(case: Case, first: Task, *later_tasks: Task) -> None:
     """Judge that messages to one task leave another task unchanged.
 
     The interface leaves open what happens to the first task. A server that puts both into one context may end that
     context at a rejection, so no rejection is sent then.
     """
-    last = others[-1]
-    apart = first.members.get("contextId") != last.members.get("contextId")
-    said = ("an order", "a rejection") if apart else ("an order",)
+    last = later_tasks[-1]
+    are_separate = first.members.get("contextId") != last.members.get("contextId")
+    messages = ("an order", "a rejection") if are_separate else ("an order",)
     order = a2a.orders(case, case.session.catalog.operations[0])[0]
-    for one in said:
-        if await _further_answer(case, "RAIL-A2A-01", first, order, one) is None:
+    for message in messages:
+        if await _send_further_message(case, "RAIL-A2A-01", first, order, message) is None:
             return
-    await _judge_kept(case, last, {"after": f"{' and '.join(said)} for another task"})
+    await _judge_stored_task(case, last, {"after": f"{' and '.join(messages)} for another task"})
 
 
-async def _further_answer(
-    case: Case, row: str, task: Task, order: list[dict[str, Any]], said: str, call_id: object = 1
+async def _send_further_message(
+    case: Case, row: str, task: Task, order: list[dict[str, Any]], message: str, call_id: object = 1
 ) -> Answer | None:
     """Send a message to a task that waits for its payment, and judge by `row` that it is answered."""
-    parts, members = _further(order)[said]
-    answer, found = await a2a.send_twice_at_most(case, parts, call_id=call_id, taskId=task.id, **members)
+    parts, members = _list_further_messages(order)[message]
+    answer, finding = await a2a.send_twice_at_most(case, parts, call_id=call_id, taskId=task.id, **members)
     if answer is None:
-        where, beyond = {"message": said}, _beyond(case)
-        case.expect(row, False, "an answer to a message for a task", found, where=where, beyond=beyond)
+        where, beyond = {"message": message}, _open_point(case)
+        case.expect(row, False, "an answer to a message for a task", finding, where=where, beyond=beyond)
     return answer
 
 
-def _further(order: list[dict[str, Any]]) -> Mapping[str, tuple[list[dict[str, Any]], Mapping[str, Any]]]:
+def _list_further_messages(order: list[dict[str, Any]]) -> Mapping[str, tuple[list[dict[str, Any]], Mapping[str, Any]]]:
     """Return messages for a task that waits for its payment: their parts and further members, by name."""
     rejection = {"metadata": {a2a.STATUS_KEY: "payment-rejected"}}
     return {"an order": (order, {}), "a rejection": ([{"kind": "text", "text": "no payment"}], rejection)}
 
 
-def _beyond(case: Case) -> str | None:
+def _open_point(case: Case) -> str | None:
     """Return why an unanswered message to a task only warns; None for the reference."""
     ours = case.profile.is_reference
     return None if ours else "the interface leaves open what follows the payment-required state"
@@ -136,23 +142,23 @@ def _judge_terms(case: Case, task: Task, operation: Operation, where: Mapping[st
     If the profile binds the form of an order and the target is the reference, the terms must name the ordered
     operation.
     """
-    bound = case.profile.rail_bindings.a2a_request is not None
-    if bound and _beyond(case) is None and task.payment_terms is not None:
+    is_bound = case.profile.rail_bindings.a2a_request is not None
+    if is_bound and _open_point(case) is None and task.payment_terms is not None:
         resource = task.payment_terms.get("resource")
         url = resource.get("url") if isinstance(resource, Mapping) else None
-        holds, told = str(url).endswith(operation.path), f"payment asked for {operation.path}"
-        case.expect("RAIL-A2A-03", holds, told, url, exchange=task.answer, where=where)
+        holds, expectation = str(url).endswith(operation.path), f"payment asked for {operation.path}"
+        case.expect("RAIL-A2A-03", holds, expectation, url, exchange=task.answer, where=where)
     entries = task.entries
     lanes = Counter(lane_of(entry) for entry in entries)
-    missing = [lane for lane in case.profile.claims.lanes if lanes[lane] != 1]
-    lacking = [f"{lane_of(entry)}: {name}" for entry in entries for name in _lacking(entry)]
-    found = f"{dict(lanes)}, lacking {lacking}" if entries else "no accepts"
-    holds = bool(entries) and not missing and not lacking
-    expected = "one whole accepts entry for each lane"
-    case.expect("RAIL-A2A-05", holds, expected, found, exchange=task.answer, where=where)
+    missing_lanes = [lane for lane in case.profile.claims.lanes if lanes[lane] != 1]
+    missing_members = [f"{lane_of(entry)}: {name}" for entry in entries for name in _list_missing_members(entry)]
+    finding = f"{dict(lanes)}, lacking {missing_members}" if entries else "no accepts"
+    holds = bool(entries) and not missing_lanes and not missing_members
+    entry_rule = "one whole accepts entry for each lane"
+    case.expect("RAIL-A2A-05", holds, entry_rule, finding, exchange=task.answer, where=where)
 
 
-def _lacking(entry: Mapping[str, Any]) -> list[str]:
+def _list_missing_members(entry: Mapping[str, Any]) -> list[str]:
     """Return the names of the members that the interface names and an accepts entry lacks."""
     extra = entry.get("extra")
     reference = extra.get("payment_reference") if isinstance(extra, dict) else None
@@ -182,14 +188,14 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
     parts = a2a.orders(case, operation)[0]
     for call_id in _IDS:
         _judge_envelope(case, "message/send", call_id, await a2a.send(case, parts, call_id=call_id))
-        unknown = await a2a.fetch_task(case, _UNKNOWN_TASK, call_id=call_id)
-        _judge_envelope(case, "tasks/get", call_id, unknown)
-        await _unknown_method(case, call_id)
-    await _known_task(case, task)
-    for what, answer in (await json_rpc.send_unreadable_bodies(case, case.session.rail + a2a.A2A)).items():
-        fault, where = json_rpc.unreadable_fault(answer), {"body": what}
-        expected = "error -32700, or an HTTP refusal"
-        case.expect("RAIL-A2A-07", fault is None, expected, fault, exchange=answer, where=where)
+        unknown_answer = await a2a.fetch_task(case, _UNKNOWN_TASK, call_id=call_id)
+        _judge_envelope(case, "tasks/get", call_id, unknown_answer)
+        await _judge_unknown_methods(case, call_id)
+    await _judge_tasks_get(case, task)
+    for description, answer in (await json_rpc.send_unreadable_bodies(case, case.session.rail + a2a.A2A)).items():
+        fault, where = json_rpc.unreadable_fault(answer), {"body": description}
+        expectation = "error -32700, or an HTTP refusal"
+        case.expect("RAIL-A2A-07", fault is None, expectation, fault, exchange=answer, where=where)
     for method, answer in (await json_rpc.call_optional_methods(case, case.session.rail + a2a.A2A, "one")).items():
         _judge_envelope(case, method, "one", answer)
     # A task id reaches a data store. An id that is not a UUID must not become a database error or a path.
@@ -199,32 +205,32 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
         holds = answer.status == 200 and code is not None
         where = {"task": task_id[:20]}
         case.expect("RAIL-A2A-08", holds, "a JSON-RPC error", _describe(answer), exchange=answer, where=where)
-    await _messages_for_a_task(case, await a2a.order_service(case, operation), parts)
+    await _judge_messages_to_task(case, await a2a.order_service(case, operation), parts)
 
 
-async def _messages_for_a_task(case: Case, task: Task, order: list[dict[str, Any]]) -> None:
+async def _judge_messages_to_task(case: Case, task: Task, order: list[dict[str, Any]]) -> None:
     """Judge that messages to a task that waits for its payment are answered. A 200 with JSON must be an envelope."""
-    for said in _further(order) if task.id is not None else ():
-        answer = await _further_answer(case, "RAIL-A2A-06", task, order, said, "one")
+    for message in _list_further_messages(order) if task.id is not None else ():
+        answer = await _send_further_message(case, "RAIL-A2A-06", task, order, message, "one")
         if answer is None:
             return
         if json_rpc.is_envelope_due(answer):
-            _judge_envelope(case, f"message/send with {said} for a task", "one", answer)
+            _judge_envelope(case, f"message/send with {message} for a task", "one", answer)
 
 
-async def _known_task(case: Case, task: Task) -> None:
+async def _judge_tasks_get(case: Case, task: Task) -> None:
     """Judge that tasks/get is accepted: it returns a known task, and reports an unknown one by a task's error."""
     answer = await a2a.fetch_task(case, task.id or _UNKNOWN_TASK)
     code = json_rpc.error_code(answer)
-    known = task.id is not None
-    told_task = code is None and a2a.task_of(answer).id == task.id
-    holds = answer.status == 200 and (told_task if known else code not in {None, _NOT_FOUND})
-    expected = "the task" if known else "an error about the task, not about the method"
-    case.expect("RAIL-A2A-02", holds, expected, _describe(answer), exchange=answer)
+    is_known = task.id is not None
+    is_returned = code is None and a2a.task_of(answer).id == task.id
+    holds = answer.status == 200 and (is_returned if is_known else code not in {None, _NOT_FOUND})
+    expectation = "the task" if is_known else "an error about the task, not about the method"
+    case.expect("RAIL-A2A-02", holds, expectation, _describe(answer), exchange=answer)
     _judge_envelope(case, "tasks/get", 1, answer)
 
 
-async def _unknown_method(case: Case, call_id: object) -> None:
+async def _judge_unknown_methods(case: Case, call_id: object) -> None:
     for method in ("no/such/method", "message/sent", "MESSAGE/SEND", ""):
         answer = await json_rpc.call(case, case.session.rail + a2a.A2A, method, {}, call_id=call_id)
         holds = answer.status == 200 and json_rpc.error_code(answer) is not None
@@ -234,9 +240,11 @@ async def _unknown_method(case: Case, call_id: object) -> None:
 
 
 def _judge_envelope(case: Case, method: str, call_id: object, answer: Answer) -> None:
-    typed = is_json_type(answer.headers.get("Content-Type"))
-    fault = json_rpc.envelope_fault(answer, call_id) if typed else f"Content-Type {answer.headers.get('Content-Type')}"
-    where, expected = {"method": method, "id": repr(call_id)}, "an envelope with this id"
+    is_json = is_json_type(answer.headers.get("Content-Type"))
+    fault = (
+        json_rpc.envelope_fault(answer, call_id) if is_json else f"Content-Type {answer.headers.get('Content-Type')}"
+    )
+    where, expectation = {"method": method, "id": repr(call_id)}, "an envelope with this id"
     # A server may treat a call without a method's name as an invalid request, whose answer has no id (JSON-RPC 2.0, 5).
     beyond = "a call with an empty method may be an invalid request" if method == "empty" else None
-    case.expect("RAIL-A2A-06", fault is None, expected, fault, exchange=answer, where=where, beyond=beyond)
+    case.expect("RAIL-A2A-06", fault is None, expectation, fault, exchange=answer, where=where, beyond=beyond)

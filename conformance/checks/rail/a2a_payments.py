@@ -25,20 +25,20 @@ from conformance.surfaces.rail.paid_answers import looks_payable
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
 from conformance.surfaces.rail.receipts import claims_of, request_hashes
 
-_EACH = 12
+_CALLS_EACH = 12
 _RACE, _STRAY, _UNKNOWN, _BOUND = "RAIL-WELD-12", "RAIL-WELD-05", "RAIL-PAY-06", "RAIL-RCPT-04"
-_NO_DOOR = "the profile does not claim the option rail.a2a"
+_NO_A2A = "the profile does not claim the option rail.a2a"
 
 
-def _has_no_door(case: Case) -> bool:
+def _lacks_a2a(case: Case) -> bool:
     """Return whether the profile claims no A2A endpoint, and report that for each row."""
-    absent = "rail.a2a" not in case.profile.claims.options
-    for row in case.check.rows if absent else ():
-        case.mark_not_applicable(row, _NO_DOOR)
-    return absent
+    is_absent = "rail.a2a" not in case.profile.claims.options
+    for row in case.check.rows if is_absent else ():
+        case.mark_not_applicable(row, _NO_A2A)
+    return is_absent
 
 
-async def _ordered(case: Case, operation: Operation) -> Task:
+async def _order_task(case: Case, operation: Operation) -> Task:
     """Return a task that asks for payment.
 
     Raises:
@@ -50,9 +50,9 @@ async def _ordered(case: Case, operation: Operation) -> Task:
     return task
 
 
-def _brought(asked: Task, became: Task) -> frozenset[str]:
+def _list_new_receipts(unpaid_task: Task, paid_task: Task) -> frozenset[str]:
     """Return every compact JWS that the payment added to the task. Those of the unpaid task do not count."""
-    return receipts(became.answer) - receipts(asked.answer)
+    return receipts(paid_task.answer) - receipts(unpaid_task.answer)
 
 
 @check(
@@ -68,53 +68,55 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
     Orders an operation over A2A as often as it calls it by REST, pays once, and presents the proof in all calls and
     tasks at once. Expects that every served answer, by REST or over A2A, contains the same receipt.
     """
-    if _has_no_door(case):
+    if _lacks_a2a(case):
         return
     operation = case.session.catalog.operations[0]
-    tasks = [await _ordered(case, operation) for _ in range(_EACH)]
+    tasks = [await _order_task(case, operation) for _ in range(_CALLS_EACH)]
     proof = await pay(case, await challenge(case, operation), case.lane)
 
-    async def by_rest() -> Answer:
+    async def pay_by_rest() -> Answer:
         return await present(case, operation, proof)
 
-    async def by_message(task: Task) -> Task:
+    async def pay_by_message(task: Task) -> Task:
         return await a2a.pay_task(case, task.id or "", proof)
 
     # The calls alternate, so that neither transport has all its calls ahead of the other's.
-    turns: list[Any] = [one for task in tasks for one in (by_message(task), by_rest())]
-    came = await run_concurrently(turns, at_once=2 * _EACH)
-    rest = [receipts(one) for one in came[1::2] if one.status == 200]
-    messages = [_brought(*pair) for pair in zip(tasks, came[::2], strict=True) if pair[1].state == "completed"]
-    if not rest + messages:
-        last = await a2a.settle_task(case, (await _ordered(case, operation)).id or "", proof)
-        raise Inconclusive(f"none of {2 * _EACH} calls with an honest proof was served; later: {last.describe()}")
-    _judge_race(case, operation, rest, messages)
+    calls: list[Any] = [one for task in tasks for one in (pay_by_message(task), pay_by_rest())]
+    results = await run_concurrently(calls, at_once=2 * _CALLS_EACH)
+    rest_receipts = [receipts(one) for one in results[1::2] if one.status == 200]
+    a2a_receipts = [
+        _list_new_receipts(*pair) for pair in zip(tasks, results[::2], strict=True) if pair[1].state == "completed"
+    ]
+    if not rest_receipts + a2a_receipts:
+        last = await a2a.settle_task(case, (await _order_task(case, operation)).id or "", proof)
+        raise Inconclusive(f"none of {2 * _CALLS_EACH} calls with an honest proof was served; later: {last.describe()}")
+    _judge_race(case, operation, rest_receipts, a2a_receipts)
 
 
 def _judge_race(
-    case: Case, operation: Operation, rest: Sequence[frozenset[str]], messages: Sequence[frozenset[str]]
+    case: Case, operation: Operation, rest_receipts: Sequence[frozenset[str]], a2a_receipts: Sequence[frozenset[str]]
 ) -> None:
     """Judge that each transport returned one receipt, and both the same."""
-    alike = len(set(rest)) <= 1 and len(set(messages)) <= 1
-    shared = not (rest and messages) or _are_of_one_execution(rest[0], messages[0])
-    found = f"{len(rest)} by REST with {len(set(rest))} receipts, {len(messages)} over A2A with {len(set(messages))}"
+    is_one_each = len(set(rest_receipts)) <= 1 and len(set(a2a_receipts)) <= 1
+    is_common = not (rest_receipts and a2a_receipts) or _are_of_one_execution(rest_receipts[0], a2a_receipts[0])
+    finding = f"{len(rest_receipts)} by REST with {len(set(rest_receipts))} receipts, {len(a2a_receipts)} over A2A with {len(set(a2a_receipts))}"
     case.expect(
         _RACE,
-        alike and shared,
+        is_one_each and is_common,
         "one receipt by REST and over A2A",
-        found + ("" if shared else ", none of them the same"),
+        finding + ("" if is_common else ", none of them the same"),
         where={"operation": operation.path, "door": "REST and A2A at once"},
     )
 
 
-def _are_of_one_execution(rest: frozenset[str], message: frozenset[str]) -> bool:
+def _are_of_one_execution(rest_receipts: frozenset[str], message: frozenset[str]) -> bool:
     """Return whether the receipts of a call by REST and of one over A2A can come from the same execution.
 
     Payable receipts decide if both have one. Two executions in the same millisecond may have the same attestation and
     the same compliance receipt. Their payable receipts still differ in the response that they name.
     """
-    payable = [frozenset(filter(looks_payable, tokens)) for tokens in (rest, message)]
-    first, second = payable if all(payable) else (rest, message)
+    payable = [frozenset(filter(looks_payable, tokens)) for tokens in (rest_receipts, message)]
+    first, second = payable if all(payable) else (rest_receipts, message)
     return bool(first & second)
 
 
@@ -133,23 +135,25 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
     further tasks a transfer of the right amount to the right recipient without a note, and an invented transaction id.
     Expects that neither completes its task or yields a receipt.
     """
-    if _has_no_door(case):
+    if _lacks_a2a(case):
         return
     operation = case.session.catalog.operations[0]
     payer = await algorand_payer(case)
-    task, quote = await quoted_task(case, operation)
-    honest = await pay_welded(payer, quote)
-    became = await submitted(case, task, honest)
-    if became.state != "completed":
-        raise Inconclusive(f"the control, an honest payment over A2A, became {became.describe()}: its form is open")
-    task, quote = await quoted_task(case, operation)
-    stray = await pay_welded(payer, quote, note=b"")
-    _judge(case, _STRAY, task, await submitted(case, task, stray), "a transfer without a note")
-    task, quote = await quoted_task(case, operation)
+    task, quote = await order_quoted_task(case, operation)
+    honest_proof = await pay_welded(payer, quote)
+    paid_task = await submit_payment(case, task, honest_proof)
+    if paid_task.state != "completed":
+        raise Inconclusive(f"the control, an honest payment over A2A, became {paid_task.describe()}: its form is open")
+    task, quote = await order_quoted_task(case, operation)
+    stray_proof = await pay_welded(payer, quote, note=b"")
+    _judge_unpaid(case, _STRAY, task, await submit_payment(case, task, stray_proof), "a transfer without a note")
+    task, quote = await order_quoted_task(case, operation)
     tx_id = invented_id()
-    unknown = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
-    name_live_values(case, unknown)
-    _judge(case, _UNKNOWN, task, await a2a.pay_task(case, task.id or "", unknown), "an id that was never sent")
+    unknown_proof = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
+    name_live_values(case, unknown_proof)
+    _judge_unpaid(
+        case, _UNKNOWN, task, await a2a.pay_task(case, task.id or "", unknown_proof), "an id that was never sent"
+    )
 
 
 @check(
@@ -166,53 +170,64 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     encoders write differently, if REST accepts any. Expects that no receipt binds them by another encoding than RFC
     8785.
     """
-    if _has_no_door(case):
+    if _lacks_a2a(case):
         return
     bindings = case.profile.rail_bindings
-    chosen = next((one for one in case.session.catalog.operations if one.other_bodies and not one.is_guess), None)
-    if chosen is None or bindings.request_hash is None or "{body}" not in json.dumps(bindings.a2a_request):
+    operation = next((one for one in case.session.catalog.operations if one.other_bodies and not one.is_guess), None)
+    if operation is None or bindings.request_hash is None or "{body}" not in json.dumps(bindings.a2a_request):
         case.mark_not_applicable(_BOUND, "what an order holds, and how a receipt binds it, is not bound in the profile")
         return
-    ordered = replace(chosen, body=chosen.other_bodies[0])
-    task, quote = await quoted_task(case, ordered)
-    became = await submitted(case, task, await pay(case, quote, case.lane))
-    if became.state != "completed":
-        raise Inconclusive(f"an honest payment over A2A became {became.describe()}: its form is open")
-    brought = [claims_of(token) for token in _brought(task, became) if looks_payable(token)]
-    usual, own = (hashes_of(one, quote, bindings.request_hash) for one in (chosen, ordered))
-    bound = next((claims for claims in brought if find_claim(claims, usual) and not find_claim(claims, own)), None)
-    found = "the usual request" if bound else "no other request"
-    where = {"operation": chosen.path, "door": "A2A"}
-    case.expect(_BOUND, bound is None, "the request that was ordered", found, exchange=became.answer, where=where)
-    for body in (await unusual_bodies(case.client, chosen))[:1]:
-        # The interface leaves open which values an order may contain, so a refusal decides nothing.
-        with suppress(Inconclusive):
-            await _judge_encoding(case, replace(chosen, body=body), bindings.request_hash)
-
-
-async def _judge_encoding(case: Case, ordered: Operation, recipe: str) -> None:
-    """Judge that the receipt of an order with unusual values binds its RFC 8785 form, by the profile's recipe."""
-    task, quote = await quoted_task(case, ordered)
-    became = await submitted(case, task, await pay(case, quote, case.lane))
-    brought = [claims_of(token) for token in _brought(task, became) if looks_payable(token)]
-    canonical = hashes_of(ordered, quote, recipe)
-    unbound = [claims for claims in brought if not find_claim(claims, canonical)]
-    found = next(
+    changed_operation = replace(operation, body=operation.other_bodies[0])
+    task, quote = await order_quoted_task(case, changed_operation)
+    paid_task = await submit_payment(case, task, await pay(case, quote, case.lane))
+    if paid_task.state != "completed":
+        raise Inconclusive(f"an honest payment over A2A became {paid_task.describe()}: its form is open")
+    receipt_claims = [claims_of(token) for token in _list_new_receipts(task, paid_task) if looks_payable(token)]
+    usual_hashes, ordered_hashes = (
+        hash_request(one, quote, bindings.request_hash) for one in (operation, changed_operation)
+    )
+    wrong_claims = next(
         (
-            what
-            for what, encode in OTHER_ENCODINGS.items()
-            for claims in unbound
-            if find_claim(claims, hashes_of(ordered, quote, recipe, encode))
+            claims
+            for claims in receipt_claims
+            if find_claim(claims, usual_hashes) and not find_claim(claims, ordered_hashes)
         ),
         None,
     )
-    if brought and (found is not None or not unbound):
-        expected, where = f"recipe {recipe} over RFC 8785", {"operation": ordered.path, "door": "A2A"}
-        seen = "so" if found is None else f"over JSON that {found}"
-        case.expect(_BOUND, found is None, expected, seen, exchange=became.answer, where=where)
+    finding = "the usual request" if wrong_claims else "no other request"
+    where = {"operation": operation.path, "door": "A2A"}
+    case.expect(
+        _BOUND, wrong_claims is None, "the request that was ordered", finding, exchange=paid_task.answer, where=where
+    )
+    for body in (await unusual_bodies(case.client, operation))[:1]:
+        # The interface leaves open which values an order may contain, so a refusal decides nothing.
+        with suppress(Inconclusive):
+            await _judge_encoding(case, replace(operation, body=body), bindings.request_hash)
 
 
-def hashes_of(operation: Operation, quote: Challenge, recipe: str, encode: Encoder = jcs_bytes) -> set[str]:
+async def _judge_encoding(case: Case, operation: Operation, recipe: str) -> None:
+    """Judge that the receipt of an order with unusual values binds its RFC 8785 form, by the profile's recipe."""
+    task, quote = await order_quoted_task(case, operation)
+    paid_task = await submit_payment(case, task, await pay(case, quote, case.lane))
+    receipt_claims = [claims_of(token) for token in _list_new_receipts(task, paid_task) if looks_payable(token)]
+    canonical = hash_request(operation, quote, recipe)
+    unbound_claims = [claims for claims in receipt_claims if not find_claim(claims, canonical)]
+    encoding = next(
+        (
+            description
+            for description, encode in OTHER_ENCODINGS.items()
+            for claims in unbound_claims
+            if find_claim(claims, hash_request(operation, quote, recipe, encode))
+        ),
+        None,
+    )
+    if receipt_claims and (encoding is not None or not unbound_claims):
+        expectation, where = f"recipe {recipe} over RFC 8785", {"operation": operation.path, "door": "A2A"}
+        finding = "so" if encoding is None else f"over JSON that {encoding}"
+        case.expect(_BOUND, encoding is None, expectation, finding, exchange=paid_task.answer, where=where)
+
+
+def hash_request(operation: Operation, quote: Challenge, recipe: str, encode: Encoder = jcs_bytes) -> set[str]:
     """Return the digests of a recipe that may bind an operation's request.
 
     Args:
@@ -224,20 +239,20 @@ def hashes_of(operation: Operation, quote: Challenge, recipe: str, encode: Encod
     return request_hashes(operation, operation.body, quote.accepts, encode).get(recipe, set())
 
 
-async def quoted_task(case: Case, operation: Operation) -> tuple[Task, Challenge]:
+async def order_quoted_task(case: Case, operation: Operation) -> tuple[Task, Challenge]:
     """Return a task that asks for payment, and its terms as a challenge."""
-    task = await _ordered(case, operation)
+    task = await _order_task(case, operation)
     return task, Challenge(operation, operation.body, task.answer, tuple(dict(one) for one in task.entries))
 
 
-async def submitted(case: Case, task: Task, proof: Mapping[str, Any]) -> Task:
+async def submit_payment(case: Case, task: Task, proof: Mapping[str, Any]) -> Task:
     """Pay a task with a proof and return the task in its final state."""
     name_live_values(case, proof)
     return await a2a.settle_task(case, task.id or "", proof)
 
 
-def _judge(case: Case, row: str, asked: Task, became: Task, what: str) -> None:
-    brought = _brought(asked, became)
-    holds = became.state != "completed" and not brought
-    where = {"door": "A2A", "payment": what}
-    case.expect(row, holds, "no completed task", became.describe(), exchange=became.answer, where=where)
+def _judge_unpaid(case: Case, row: str, unpaid_task: Task, paid_task: Task, payment: str) -> None:
+    new_receipts = _list_new_receipts(unpaid_task, paid_task)
+    holds = paid_task.state != "completed" and not new_receipts
+    where = {"door": "A2A", "payment": payment}
+    case.expect(row, holds, "no completed task", paid_task.describe(), exchange=paid_task.answer, where=where)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from conformance.attacks.engine import receipts
-from conformance.checks.rail.a2a_payments import quoted_task, submitted
-from conformance.checks.rail.receipt_verification import member_for
+from conformance.checks.rail.a2a_payments import order_quoted_task, submit_payment
+from conformance.checks.rail.receipt_verification import find_receipt_member
 from conformance.checks.shared.agent_rail_agreement import FAMILY_MEMBERS
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
@@ -24,14 +24,14 @@ from conformance.surfaces.rail.paid_answers import looks_payable
 from conformance.surfaces.rail.purchase import pay
 from conformance.target import REFERENCE_AGENT
 
-_RECEIPTS: Final = "RAIL-SVC-01"
-_MESSAGES: Final = "RAIL-SVC-02"
-_UNREAD: Final = "the task over A2A does not readably pass the sound one"
+_RECEIPT_ROW: Final = "RAIL-SVC-01"
+_MESSAGE_ROW: Final = "RAIL-SVC-02"
+_UNREADABLE_PASS: Final = "the task over A2A does not readably pass the sound one"
 
 
 @check(
-    _RECEIPTS,
-    _MESSAGES,
+    _RECEIPT_ROW,
+    _MESSAGE_ROW,
     surface="rail",
     fix="Run the same verification for an order over A2A as for a call by REST.",
 )
@@ -43,16 +43,18 @@ async def verification_over_a2a_verifies(case: Case) -> None:
     If the sound one passes, expects that the forged one does not. Nothing is judged if the profile lacks the option or
     does not bind how an order contains its request.
     """
-    absent = _absent(case)
-    if absent is not None:
-        for row in (_RECEIPTS, _MESSAGES):
-            case.mark_not_applicable(row, absent)
+    reason = _find_obstacle(case)
+    if reason is not None:
+        for row in (_RECEIPT_ROW, _MESSAGE_ROW):
+            case.mark_not_applicable(row, reason)
         return
-    became = await _messages(case)
-    await _receipts(case, [] if became is None else [one for one in receipts(became.answer) if looks_payable(one)])
+    message_task = await _judge_messages(case)
+    await _judge_receipts(
+        case, [] if message_task is None else [one for one in receipts(message_task.answer) if looks_payable(one)]
+    )
 
 
-def _absent(case: Case) -> str | None:
+def _find_obstacle(case: Case) -> str | None:
     """Return why nothing can be ordered over A2A here, or None."""
     if "rail.a2a" not in case.profile.claims.options:
         return "the profile does not claim the option rail.a2a"
@@ -61,7 +63,7 @@ def _absent(case: Case) -> str | None:
     return None
 
 
-async def _messages(case: Case) -> Task | None:
+async def _judge_messages(case: Case) -> Task | None:
     """Judge the verification of messages; return the sound one's task, or None if the service's form is unknown."""
     operation = case.session.catalog.find_service("rfc9421-verify")
     if (
@@ -70,62 +72,62 @@ async def _messages(case: Case) -> Task | None:
         or not operation.is_accepted
     ):
         case.mark_not_applicable(
-            _MESSAGES, "how this service takes a message is not known, and so not what it verifies"
+            _MESSAGE_ROW, "how this service takes a message is not known, and so not what it verifies"
         )
         return None
-    agent, one = Agent(case, "", REFERENCE_AGENT, is_reference=True), signed(case)
-    forged = one.with_expected_key(raw_public(signer(case)))
-    sound, became = await _verified(case, operation, agent.verify_body(one))
+    agent, subject = Agent(case, "", REFERENCE_AGENT, is_reference=True), signed(case)
+    forged_subject = subject.with_expected_key(raw_public(signer(case)))
+    sound, sound_task = await _order_verification(case, operation, agent.verify_body(subject))
     if sound is True:
-        await _judge_forged(case, _MESSAGES, operation, agent.verify_body(forged), "signed by another key")
+        await _judge_forged(case, _MESSAGE_ROW, operation, agent.verify_body(forged_subject), "signed by another key")
     else:
-        case.mark_not_applicable(_MESSAGES, _UNREAD)
-    return became
+        case.mark_not_applicable(_MESSAGE_ROW, _UNREADABLE_PASS)
+    return sound_task
 
 
-async def _receipts(case: Case, tokens: list[str]) -> None:
+async def _judge_receipts(case: Case, tokens: list[str]) -> None:
     """Judge the verification of receipts. The first of the tokens is the sound one."""
     operation = case.session.catalog.find_service("receipt-verify")
-    member = member_for(operation.body)
+    member = find_receipt_member(operation.body)
     if member is None or not operation.is_accepted or not tokens:
-        case.mark_not_applicable(_RECEIPTS, "how this service takes a receipt is not known, or no order brought one")
+        case.mark_not_applicable(_RECEIPT_ROW, "how this service takes a receipt is not known, or no order brought one")
         return
     token = tokens[0]
     case.client.names.name(token, "RECEIPT")
     first = parse(token)
-    forged = compact({**first.header, "alg": "none"}, first.payload, bytes(64))
-    case.client.names.name(forged, "RECEIPT_WITH_ALG_NONE")
-    sound, _ = await _verified(case, operation, {**operation.body, member: token})
+    forged_token = compact({**first.header, "alg": "none"}, first.payload, bytes(64))
+    case.client.names.name(forged_token, "RECEIPT_WITH_ALG_NONE")
+    sound, _ = await _order_verification(case, operation, {**operation.body, member: token})
     if sound is not True:
-        case.mark_not_applicable(_RECEIPTS, _UNREAD)
+        case.mark_not_applicable(_RECEIPT_ROW, _UNREADABLE_PASS)
         return
-    await _judge_forged(case, _RECEIPTS, operation, {**operation.body, member: forged}, "alg none")
+    await _judge_forged(case, _RECEIPT_ROW, operation, {**operation.body, member: forged_token}, "alg none")
 
 
-async def _judge_forged(case: Case, row: str, operation: Operation, body: Any, what: str) -> None:
-    said, became = await _verified(case, operation, body)
-    where = {"operation": operation.path, "door": "A2A", "verified": what}
-    case.expect(row, said is not True, "no pass", f"{said}", exchange=became.answer, where=where)
+async def _judge_forged(case: Case, row: str, operation: Operation, body: Any, description: str) -> None:
+    validity, forged_task = await _order_verification(case, operation, body)
+    where = {"operation": operation.path, "door": "A2A", "verified": description}
+    case.expect(row, validity is not True, "no pass", f"{validity}", exchange=forged_task.answer, where=where)
 
 
-async def _verified(case: Case, operation: Operation, body: Any) -> tuple[bool | None, Task]:
+async def _order_verification(case: Case, operation: Operation, body: Any) -> tuple[bool | None, Task]:
     """Order a verification and pay it; return the validity that its artifacts state, and the task.
 
     Raises:
         Inconclusive: An honest payment did not complete the task.
     """
-    task, quote = await quoted_task(case, replace(operation, body=body))
-    became = await submitted(case, task, await pay(case, quote, case.profile.claims.lanes[0]))
-    if became.state != "completed":
-        raise Inconclusive(f"an honest payment over A2A became {became.describe()}: its form is open")
-    said = (answers.validity(one, None) for one in _brought(became))
-    return next((one for one in said if one is not None), None), became
+    task, quote = await order_quoted_task(case, replace(operation, body=body))
+    paid_task = await submit_payment(case, task, await pay(case, quote, case.profile.claims.lanes[0]))
+    if paid_task.state != "completed":
+        raise Inconclusive(f"an honest payment over A2A became {paid_task.describe()}: its form is open")
+    validities = (answers.validity(one, None) for one in _list_artifact_data(paid_task))
+    return next((one for one in validities if one is not None), None), paid_task
 
 
-def _brought(became: Task) -> list[Any]:
+def _list_artifact_data(task: Task) -> list[Any]:
     """Return the data of a task's artifacts."""
     # The rest of the task may repeat the request, whose members must not be read as the result.
-    held = became.members.get("artifacts")
-    parts = [one.get("parts") for one in held if isinstance(one, Mapping)] if isinstance(held, list) else []
-    listed = [part for some in parts if isinstance(some, list) for part in some if isinstance(part, Mapping)]
-    return [part["data"] for part in listed if "data" in part]
+    artifacts = task.members.get("artifacts")
+    parts = [one.get("parts") for one in artifacts if isinstance(one, Mapping)] if isinstance(artifacts, list) else []
+    data_parts = [part for some in parts if isinstance(some, list) for part in some if isinstance(part, Mapping)]
+    return [part["data"] for part in data_parts if "data" in part]

@@ -32,7 +32,7 @@ ACCOUNT_CREDENTIALS: Mapping[str, Mapping[str, str]] = {
 }
 # Offers are compared this many times, with a credential and without. A price may change, and a lane may become
 # unavailable, for other reasons.
-_AGAIN: Final = 3
+_COMPARISONS: Final = 3
 # The price of a call: network, asset and amount of each lane.
 _Offer = frozenset[tuple[str, str, str]]
 
@@ -49,36 +49,38 @@ async def account_credentials_change_nothing(case: Case) -> None:
     with accepts each time, with the same lanes and prices as without a credential.
     """
 
-    async def attempt(operation: Operation, plain: Answer, what: str) -> None:
-        headers, where = ACCOUNT_CREDENTIALS[what], {"operation": operation.path, "credential": what}
+    async def attempt(operation: Operation, plain: Answer, name: str) -> None:
+        headers, where = ACCOUNT_CREDENTIALS[name], {"operation": operation.path, "credential": name}
         answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
         holds = answer.status == 402 and bool(entries(answer))
-        expected = "402 with accepts, as without a credential"
-        found = f"{answer.status} with {len(entries(answer))} accepts entries"
-        case.expect("RAIL-402-13", holds, expected, found, exchange=answer, where=where)
-        if holds and _offer(answer) != _offer(plain) and await _differs(case, operation, headers):
-            others = sorted(_offer(answer) ^ _offer(plain))
-            expected = "the same prices as without a credential"
-            case.expect("RAIL-402-13", False, expected, others, exchange=answer, where=where)
+        expectation = "402 with accepts, as without a credential"
+        finding = f"{answer.status} with {len(entries(answer))} accepts entries"
+        case.expect("RAIL-402-13", holds, expectation, finding, exchange=answer, where=where)
+        if holds and _read_offer(answer) != _read_offer(plain) and await _always_differs(case, operation, headers):
+            differences = sorted(_read_offer(answer) ^ _read_offer(plain))
+            expectation = "the same prices as without a credential"
+            case.expect("RAIL-402-13", False, expectation, differences, exchange=answer, where=where)
 
     for operation in case.session.catalog.operations:
         plain = await case.client.call("POST", operation.url, json_body=operation.body)
-        await run_concurrently(attempt(operation, plain, what) for what in ACCOUNT_CREDENTIALS)
+        await run_concurrently(attempt(operation, plain, name) for name in ACCOUNT_CREDENTIALS)
 
 
-def _offer(answer: Answer) -> _Offer:
+def _read_offer(answer: Answer) -> _Offer:
     members = ("network", "asset", "maxAmountRequired")
     return frozenset(
         (str(one.get(members[0])), str(one.get(members[1])), str(one.get(members[2]))) for one in entries(answer)
     )
 
 
-async def _differs(case: Case, operation: Operation, headers: Mapping[str, str]) -> bool:
+async def _always_differs(case: Case, operation: Operation, headers: Mapping[str, str]) -> bool:
     """Return whether the offers with a credential differ each time from those without one, which are all equal."""
 
-    async def offers(**what: Any) -> _Offer:
-        return _offer(await case.client.call("POST", operation.url, json_body=operation.body, retry=True, **what))
+    async def fetch_offer(**options: Any) -> _Offer:
+        return _read_offer(
+            await case.client.call("POST", operation.url, json_body=operation.body, retry=True, **options)
+        )
 
-    pairs = [(await offers(), await offers(headers=headers)) for _ in range(_AGAIN)]
+    pairs = [(await fetch_offer(), await fetch_offer(headers=headers)) for _ in range(_COMPARISONS)]
     without = {plain for plain, _ in pairs}
     return len(without) == 1 and without.isdisjoint(other for _, other in pairs)

@@ -34,29 +34,32 @@ async def the_card_points_to_a2a(case: Case) -> None:
     card = answer.object()
     transport = card.get("preferredTransport")
     case.expect("RAIL-DISC-02", transport == _TRANSPORT, _TRANSPORT, transport, exchange=answer)
-    urls = list(_endpoints(card))
+    urls = list(_list_endpoints(card))
     # A client sends its payments to the address on the card, so a second address may receive them.
-    wrong = [url for url in urls if not _is_door(case, url)]
-    found = f"{wrong} among {urls}" if wrong else urls or "no address"
-    told = "the rail's own address and /a2a"
-    case.expect("RAIL-DISC-03", bool(urls) and not wrong, told, found, exchange=answer)
+    wrong_urls = [url for url in urls if not _is_a2a_address(case, url)]
+    finding = f"{wrong_urls} among {urls}" if wrong_urls else urls or "no address"
+    expectation = "the rail's own address and /a2a"
+    case.expect("RAIL-DISC-03", bool(urls) and not wrong_urls, expectation, finding, exchange=answer)
     uri = case.profile.rail_bindings.a2a_uri
     if ours and fault is None and "rail.a2a" in case.profile.claims.options and uri is not None:
         uris = extension_uris(card)
-        declared = uri in uris or not await is_extension_activated(case, uri)
-        case.expect("RAIL-DISC-01", declared, f"the extension {uri}, which is activated", uris, exchange=answer)
+        is_declared = uri in uris or not await is_extension_activated(case, uri)
+        case.expect("RAIL-DISC-01", is_declared, f"the extension {uri}, which is activated", uris, exchange=answer)
 
 
-def _endpoints(card: Mapping[str, Any]) -> Iterator[str]:
+def _list_endpoints(card: Mapping[str, Any]) -> Iterator[str]:
     """Yield the addresses that a card names for JSON-RPC."""
     if isinstance(card.get("url"), str):
         yield card["url"]
     for name in ("additionalInterfaces", "supportedInterfaces"):
-        for one in card[name] if isinstance(card.get(name), list) else ():
-            if isinstance(one, dict) and one.get("transport", one.get("protocolBinding")) == _TRANSPORT:
-                yield str(one.get("url"))
+        for interface in card[name] if isinstance(card.get(name), list) else ():
+            if (
+                isinstance(interface, dict)
+                and interface.get("transport", interface.get("protocolBinding")) == _TRANSPORT
+            ):
+                yield str(interface.get("url"))
 
 
-def _is_door(case: Case, url: str) -> bool:
+def _is_a2a_address(case: Case, url: str) -> bool:
     """Return whether an address has the path /a2a below the rail's. Its host may be another name of the rail."""
     return rail.path_of(case.session.rail, url) == A2A

@@ -32,15 +32,15 @@ from conformance.surfaces.rail.paid_answers import find_goods
 from conformance.surfaces.rail.purchase import challenge, lane_of, pay, redeem
 from conformance.vocabulary.lanes.registry import FACTS
 
-_DOTS = 2
+_JWS_DOTS = 2
 # The shortest lifetime in seconds whose last twentieth is long enough to pay in.
-_LONG_ENOUGH = 600
+_LONG_LIFETIME_SECONDS = 600
 _METHODS = ("get", "post", "put", "patch", "delete")
 _BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-_FROM_HOME = "one that says to come from the machine itself"
+_SPOOFED_LOOPBACK = "one that says to come from the machine itself"
 # Bodies that no service accepts, by description. A rail that validates the body before it asks for payment answers 400
 # or 422, and a client never learns the price.
-_NO_ORDERS: Mapping[str, bytes] = {
+_INVALID_BODIES: Mapping[str, bytes] = {
     "no body": b"",
     "an object without its end": b'{"a":',
     "an integer that RFC 8785 has no form for": b'{"a":9007199254740993}',
@@ -88,13 +88,13 @@ async def unpaid_call_is_challenged(case: Case) -> None:
             "RAIL-402-03", version == 2 and version is not True, "x402Version 2", version, exchange=first, where=where
         )
         accepts = body.get("accepts")
-        some = isinstance(accepts, list) and len(accepts) > 0
-        case.expect("RAIL-402-04", some, "accepts is a non-empty array", accepts, exchange=first, where=where)
+        has_entries = isinstance(accepts, list) and len(accepts) > 0
+        case.expect("RAIL-402-04", has_entries, "accepts is a non-empty array", accepts, exchange=first, where=where)
         _judge_entries(case, first, where)
         # A token that two challenges share lets two payers bind to one challenge, so one of them pays for nothing.
-        fresh = not references(first) & references(second) and bool(references(second))
-        told, found = "other tokens in another challenge", "others" if fresh else "the same, or none"
-        case.expect("RAIL-402-11", fresh, told, found, exchange=second, where=where)
+        is_fresh = not references(first) & references(second) and bool(references(second))
+        expectation, finding = "other tokens in another challenge", "others" if is_fresh else "the same, or none"
+        case.expect("RAIL-402-11", is_fresh, expectation, finding, exchange=second, where=where)
         _judge_secrecy(case, first, where)
         faults = faults_of_challenge(body)
         case.expect(
@@ -103,36 +103,43 @@ async def unpaid_call_is_challenged(case: Case) -> None:
 
 
 def _judge_entries(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
-    found = entries(answer)
-    networks = [entry.get("network") for entry in found]
-    lanes = [lane_of(entry) for entry in found]
-    missing = [lane for lane in case.profile.claims.lanes if lane not in lanes]
-    once = len(set(map(str, networks))) == len(networks) and None not in networks
+    accepts = entries(answer)
+    networks = [entry.get("network") for entry in accepts]
+    lanes = [lane_of(entry) for entry in accepts]
+    missing_lanes = [lane for lane in case.profile.claims.lanes if lane not in lanes]
+    is_unique = len(set(map(str, networks))) == len(networks) and None not in networks
     case.expect(
-        "RAIL-402-05", once and not missing and bool(found), "one entry a lane", networks, exchange=answer, where=where
+        "RAIL-402-05",
+        is_unique and not missing_lanes and bool(accepts),
+        "one entry a lane",
+        networks,
+        exchange=answer,
+        where=where,
     )
     amounts = []
-    for entry in found:
-        here = {**where, "network": str(entry.get("network"))}
+    for entry in accepts:
+        entry_where = {**where, "network": str(entry.get("network"))}
         pay_to, amount = entry.get("payTo"), entry.get("maxAmountRequired")
-        named = isinstance(pay_to, str) and pay_to != ""
-        case.expect("RAIL-402-06", named, "a non-empty payTo", pay_to, exchange=answer, where=here)
+        has_payee = isinstance(pay_to, str) and pay_to != ""
+        case.expect("RAIL-402-06", has_payee, "a non-empty payTo", pay_to, exchange=answer, where=entry_where)
         lane = lane_of(entry)
         if lane is not None:
-            sound = named and is_address(FACTS[lane].namespace, str(pay_to))
-            case.expect("RAIL-402-07", sound, f"an address on {lane}", pay_to, exchange=answer, where=here)
+            is_address_there = has_payee and is_address(FACTS[lane].namespace, str(pay_to))
+            case.expect(
+                "RAIL-402-07", is_address_there, f"an address on {lane}", pay_to, exchange=answer, where=entry_where
+            )
         digits = atomic_amount(amount)
         amounts.append(amount if digits is None else digits)
-        case.expect("RAIL-402-08", is_positive(amount), "a positive amount", amount, exchange=answer, where=here)
+        case.expect("RAIL-402-08", is_positive(amount), "a positive amount", amount, exchange=answer, where=entry_where)
         case.expect(
-            "RAIL-402-09", digits is not None, "decimal digits in a string", amount, exchange=answer, where=here
+            "RAIL-402-09", digits is not None, "decimal digits in a string", amount, exchange=answer, where=entry_where
         )
         extra = entry.get("extra")
         token = extra.get("payment_reference") if isinstance(extra, dict) else None
-        held = isinstance(token, str) and token != ""
-        case.expect("RAIL-402-10", held, "extra.payment_reference", token, exchange=answer, where=here)
-    same = bool(amounts) and all(amount == amounts[0] for amount in amounts)
-    case.expect("RAIL-402-12", same, "one price on all lanes", amounts, exchange=answer, where=where)
+        has_token = isinstance(token, str) and token != ""
+        case.expect("RAIL-402-10", has_token, "extra.payment_reference", token, exchange=answer, where=entry_where)
+    is_one_price = bool(amounts) and all(amount == amounts[0] for amount in amounts)
+    case.expect("RAIL-402-12", is_one_price, "one price on all lanes", amounts, exchange=answer, where=where)
 
 
 def is_positive(amount: Any) -> bool:
@@ -144,34 +151,40 @@ def is_positive(amount: Any) -> bool:
 
 
 def _judge_secrecy(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
-    bound = case.profile.rail_bindings.result_at
-    leaked = find_leaks(answer, bound)
-    beyond = None if is_goods(answer, leaked, bound) else "it looks like what is paid for, and may be something else"
-    expected = "nothing of the service's result"
-    case.expect("RAIL-402-17", not leaked, expected, leaked, exchange=answer, where=where, beyond=beyond)
-    kept = not is_shareable(answer)
+    result_at = case.profile.rail_bindings.result_at
+    leaks_found = find_leaks(answer, result_at)
+    beyond = (
+        None
+        if is_goods(answer, leaks_found, result_at)
+        else "it looks like what is paid for, and may be something else"
+    )
+    expectation = "nothing of the service's result"
+    case.expect("RAIL-402-17", not leaks_found, expectation, leaks_found, exchange=answer, where=where, beyond=beyond)
+    is_private = not is_shareable(answer)
     # A cached challenge hands one payer's token to another client.
-    case.expect("RAIL-402-18", kept, "Cache-Control: no-store", cache_control(answer), exchange=answer, where=where)
-
-
-def is_goods(answer: Answer, leaked: Sequence[str], result_at: str | None = None) -> bool:
-    """Return whether the leaked places surely contain sold content: the bound place, a receipt, or a typical result."""
-    body = answer.object()
-    if (result_at or "").removeprefix("body:") in leaked:
-        return True
-    receipts = {"receipt", "payable_receipt"}.intersection(leaked)
-    if any(isinstance(body[name], str) and body[name].count(".") == _DOTS for name in receipts):
-        return True
-    examples = [one for _, one in objects(example_of(answer), "") if len(one) >= FEWEST]
-    return any(
-        _is_like(one, example) for place, one in objects(body, "body") for example in examples if place in leaked
+    case.expect(
+        "RAIL-402-18", is_private, "Cache-Control: no-store", cache_control(answer), exchange=answer, where=where
     )
 
 
-def _is_like(one: Mapping[str, Any], example: Mapping[str, Any]) -> bool:
+def is_goods(answer: Answer, places: Sequence[str], result_at: str | None = None) -> bool:
+    """Return whether the leaked places surely contain sold content: the bound place, a receipt, or a typical result."""
+    body = answer.object()
+    if (result_at or "").removeprefix("body:") in places:
+        return True
+    receipts = {"receipt", "payable_receipt"}.intersection(places)
+    if any(isinstance(body[name], str) and body[name].count(".") == _JWS_DOTS for name in receipts):
+        return True
+    examples = [one for _, one in objects(example_of(answer), "") if len(one) >= FEWEST]
+    return any(
+        _is_like(one, example) for place, one in objects(body, "body") for example in examples if place in places
+    )
+
+
+def _is_like(value: Mapping[str, Any], example: Mapping[str, Any]) -> bool:
     """Return whether an object has an example's members with the same types, and is not the example itself."""
-    alike = all(type(one.get(name)) is type(member) for name, member in example.items())
-    return alike and dict(one) != dict(example)
+    has_same_types = all(type(value.get(name)) is type(member) for name, member in example.items())
+    return has_same_types and dict(value) != dict(example)
 
 
 @check(
@@ -193,40 +206,43 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
     ours = case.profile.is_reference
     for operation in case.session.catalog.operations:
         calls: dict[str, dict[str, Any]] = {
-            what: {"body": body, "headers": {"Content-Type": "application/json"}} for what, body in _NO_ORDERS.items()
+            description: {"body": body, "headers": {"Content-Type": "application/json"}}
+            for description, body in _INVALID_BODIES.items()
         }
         calls["a browser's"] = {"json_body": operation.body, "headers": {"Accept": _BROWSER}}
         # A server that trusts the header may exempt calls from its own machine, which any client can claim to be.
-        calls[_FROM_HOME] = {"json_body": operation.body, "headers": {"X-Forwarded-For": "127.0.0.1"}}
-        for what, sent in calls.items():
-            answer = await case.client.call("POST", operation.url, **sent)
-            where = {"operation": operation.path, "call": what}
-            served = answer.status < 300 and bool(find_goods(case, answer))
-            beyond = None if ours or served else "the interface says nothing about such a call"
-            unpaid = answer.status == 402
-            case.expect("RAIL-402-01", unpaid, "402", answer.status, exchange=answer, where=where, beyond=beyond)
-            if unpaid:
+        calls[_SPOOFED_LOOPBACK] = {"json_body": operation.body, "headers": {"X-Forwarded-For": "127.0.0.1"}}
+        for description, arguments in calls.items():
+            answer = await case.client.call("POST", operation.url, **arguments)
+            where = {"operation": operation.path, "call": description}
+            is_served = answer.status < 300 and bool(find_goods(case, answer))
+            beyond = None if ours or is_served else "the interface says nothing about such a call"
+            is_challenged = answer.status == 402
+            case.expect("RAIL-402-01", is_challenged, "402", answer.status, exchange=answer, where=where, beyond=beyond)
+            if is_challenged:
                 _judge_form(case, answer, where, beyond)
-        await _by_other_paths(case, operation)
+        await _judge_other_paths(case, operation)
 
 
-async def _by_other_paths(case: Case, operation: Operation) -> None:
+async def _judge_other_paths(case: Case, operation: Operation) -> None:
     """Judge that no result is returned at paths that a careless router takes for a paid one."""
     head, _, last = operation.path.rpartition("/")
     for path in (f"{operation.path}/", f"{head}//{last}", f"{head}/{last.upper()}", f"{head}/./{last}"):
         answer = await case.client.call("POST", case.session.rail + path, json_body=operation.body)
-        handed = find_goods(case, answer) if answer.status < 300 else []
-        told, where = "402, or no result", {"operation": path}
-        case.expect("RAIL-402-01", not handed, told, handed or answer.status, exchange=answer, where=where)
+        results = find_goods(case, answer) if answer.status < 300 else []
+        expectation, where = "402, or no result", {"operation": path}
+        case.expect("RAIL-402-01", not results, expectation, results or answer.status, exchange=answer, where=where)
 
 
 def _judge_form(case: Case, answer: Answer, where: Mapping[str, str], beyond: str | None) -> None:
     body = answer.object()
-    told = "a JSON object"
-    case.expect("RAIL-402-02", bool(body), told, answer.body[:80], exchange=answer, where=where, beyond=beyond)
-    told = "accepts is a non-empty array"
+    expectation = "a JSON object"
+    case.expect("RAIL-402-02", bool(body), expectation, answer.body[:80], exchange=answer, where=where, beyond=beyond)
+    expectation = "accepts is a non-empty array"
     if body:
-        case.expect("RAIL-402-04", bool(entries(answer)), told, body, exchange=answer, where=where, beyond=beyond)
+        case.expect(
+            "RAIL-402-04", bool(entries(answer)), expectation, body, exchange=answer, where=where, beyond=beyond
+        )
 
 
 @check(
@@ -244,13 +260,13 @@ async def every_listed_operation_costs_something(case: Case) -> None:
     rail = case.session.rail
     openapi = apply_server_paths((await case.client.call("GET", rail + "/openapi.json")).object(), rail)
     catalog = (await case.client.call("GET", rail + "/.well-known/x402")).object()
-    listing = (await case.client.call("GET", rail + "/discovery/resources?limit=100")).object()
+    resource_page = (await case.client.call("GET", rail + "/discovery/resources?limit=100")).object()
     index = (await case.client.call("GET", rail + INDEX)).object()
-    urls = [*catalog_urls(catalog), *listing_urls(listing), *index_urls(index)]
+    urls = [*catalog_urls(catalog), *listing_urls(resource_page), *index_urls(index)]
     await _judge_hosts(case, urls)
-    calls = {(path, method) for path, method in paid_methods(openapi) if "{" not in path}
-    declared = {path for path, _ in calls}
-    calls |= {(path, "POST") for url in urls if (path := path_of(rail, url)) not in declared}
+    calls = {(path, method) for path, method in list_paid_methods(openapi) if "{" not in path}
+    declared_paths = {path for path, _ in calls}
+    calls |= {(path, "POST") for url in urls if (path := path_of(rail, url)) not in declared_paths}
     if not calls:
         raise Inconclusive("no address of a paid operation was found in the catalogs, the index or OpenAPI")
     bodies = {operation.path: operation.body for operation in case.session.catalog.listed_operations}
@@ -258,8 +274,8 @@ async def every_listed_operation_costs_something(case: Case) -> None:
         body = None if method == "GET" else bodies.get(path, {})
         answer = await case.client.call(method, rail + path, json_body=body)
         where = {"operation": path, "method": method}
-        if (unsure := case.session.catalog.find_refusal(path)) is not None and answer.status in {400, 422}:
-            case.mark_inconclusive("RAIL-402-19", unsure, exchange=answer)
+        if (body_doubt := case.session.catalog.find_refusal(path)) is not None and answer.status in {400, 422}:
+            case.mark_inconclusive("RAIL-402-19", body_doubt, exchange=answer)
             continue
         case.expect("RAIL-402-19", answer.status == 402, "402", answer.status, exchange=answer, where=where)
 
@@ -273,13 +289,13 @@ async def _judge_hosts(case: Case, urls: Sequence[str]) -> None:
     identifier = did.get("id") if isinstance(did, dict) else None
     if not names_host(identifier, did_web_of(case.session.rail)):
         return
-    own = host_of(case.session.rail)
-    others = sorted({host for url in urls if (host := host_of(url)) is not None and host != own})
-    told, beyond = f"addresses at {own}", "the interface says nothing about the host that a catalog names"
-    case.expect("RAIL-402-19", not others, told, others or told, beyond=beyond)
+    own_host = find_host(case.session.rail)
+    other_hosts = sorted({host for url in urls if (host := find_host(url)) is not None and host != own_host})
+    expectation, beyond = f"addresses at {own_host}", "the interface says nothing about the host that a catalog names"
+    case.expect("RAIL-402-19", not other_hosts, expectation, other_hosts or expectation, beyond=beyond)
 
 
-def host_of(url: str) -> str | None:
+def find_host(url: str) -> str | None:
     """Return host and port of an absolute http address, or None. A loopback address becomes `localhost`."""
     try:
         parts = urlsplit(url)
@@ -293,12 +309,12 @@ def host_of(url: str) -> str | None:
     return f"{host}:{port}"
 
 
-def paid_methods(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def list_paid_methods(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (path, method) of every operation that an OpenAPI document declares as paid."""
     paths = openapi.get("paths")
-    for path, item in paths.items() if isinstance(paths, dict) else ():
+    for path, path_object in paths.items() if isinstance(paths, dict) else ():
         for method in _METHODS:
-            operation = item.get(method) if isinstance(item, dict) else None
+            operation = path_object.get(method) if isinstance(path_object, dict) else None
             if isinstance(operation, dict) and is_paid(operation):
                 yield path, method.upper()
 
@@ -319,28 +335,28 @@ async def challenge_is_short_lived(case: Case) -> None:
     that.
     """
     operation = case.session.catalog.operations[0]
-    bound = case.profile.rail_bindings.challenge_ttl
-    kept = await challenge(case, operation)
-    lifetime = bound or kept.entry(case.lane).get("maxTimeoutSeconds")
+    bound_lifetime = case.profile.rail_bindings.challenge_ttl
+    late_quote = await challenge(case, operation)
+    lifetime = bound_lifetime or late_quote.entry(case.lane).get("maxTimeoutSeconds")
     if not isinstance(lifetime, int) or isinstance(lifetime, bool):
         raise Inconclusive("unbound: [rail] challenge_ttl is not known")
-    in_time = await challenge(case, operation)
-    waited = 0
-    if case.profile.clock.offset_file is not None and lifetime >= _LONG_ENOUGH:
-        waited = lifetime - lifetime // 20
-        await clock.pass_time(case, waited)
-    control = await redeem(case, operation, await pay(case, in_time, case.lane))
+    timely_quote = await challenge(case, operation)
+    waited_seconds = 0
+    if case.profile.clock.offset_file is not None and lifetime >= _LONG_LIFETIME_SECONDS:
+        waited_seconds = lifetime - lifetime // 20
+        await clock.pass_time(case, waited_seconds)
+    control = await redeem(case, operation, await pay(case, timely_quote, case.lane))
     if control.status != 200:
-        if waited and bound is not None:
-            await _judge_late(case, control, f"{waited} of {lifetime} s after its challenge")
-        when = f"{waited} of its {lifetime} s old" if waited else "in time"
+        if waited_seconds and bound_lifetime is not None:
+            await _judge_late(case, control, f"{waited_seconds} of {lifetime} s after its challenge")
+        when = f"{waited_seconds} of its {lifetime} s old" if waited_seconds else "in time"
         raise Inconclusive(f"the control, a payment of a challenge {when}, was answered {control.status}, not 200")
     # One second more than the 60 s by which the clocks of payer and rail may differ.
-    await clock.pass_time(case, lifetime + 61 - waited)
-    answer = await redeem(case, operation, await pay(case, kept, case.lane))
+    await clock.pass_time(case, lifetime + 61 - waited_seconds)
+    answer = await redeem(case, operation, await pay(case, late_quote, case.lane))
     if answer.status >= 500 and answer.status != 503:
         raise Inconclusive(f"the lapsed challenge was answered {answer.status}: a server error is not a refusal")
-    if answer.status < 300 and bound is None:
+    if answer.status < 300 and bound_lifetime is None:
         raise Inconclusive(f"unbound: served after {lifetime} s; bind [rail] challenge_ttl")
     case.expect("RAIL-402-20", answer.status >= 300, "not served after its lifetime", answer.status, exchange=answer)
 
@@ -348,7 +364,7 @@ async def challenge_is_short_lived(case: Case) -> None:
 async def _judge_late(case: Case, answer: Answer, when: str) -> None:
     """Judge a payment late in the lifetime that was not served. It is a breach if an immediate payment is served."""
     operation = case.session.catalog.operations[0]
-    at_once = await redeem(case, operation, await pay(case, await challenge(case, operation), case.lane))
-    if at_once.status == 200:
-        told = f"a payment {when} served, as an immediate one is"
-        case.expect("RAIL-402-20", False, told, answer.status, exchange=answer)
+    immediate_answer = await redeem(case, operation, await pay(case, await challenge(case, operation), case.lane))
+    if immediate_answer.status == 200:
+        expectation = f"a payment {when} served, as an immediate one is"
+        case.expect("RAIL-402-20", False, expectation, answer.status, exchange=answer)

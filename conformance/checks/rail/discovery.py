@@ -17,21 +17,23 @@ CARD = "/.well-known/agent-card.json"
 _DEPTH = 6
 
 
-def paths(case: Case, urls: tuple[str, ...]) -> set[str]:
+def relative_paths(case: Case, urls: tuple[str, ...]) -> set[str]:
     """Return the paths of addresses, relative to the rail's address."""
     return {rail.path_of(case.session.rail, url) for url in urls}
 
 
-def listed_in(case: Case, value: Any, members: Sequence[str], urls: tuple[str, ...]) -> set[str] | None:
+def list_paths(case: Case, value: Any, members: Sequence[str], urls: tuple[str, ...]) -> set[str] | None:
     """Return the paths that a catalog lists, or None if the suite can read no list in it.
 
     The interface leaves a catalog's shape open. If none of the known `members` is a list, every address with the paid
     prefix counts, wherever it is.
     """
     if any(isinstance(_object(value).get(name), list) for name in members):
-        return paths(case, urls)
-    found = {path for path in paths(case, tuple(texts(value, _DEPTH))) if path.startswith(rail.PAID_PREFIX)}
-    return (found - {INDEX}) or None
+        return relative_paths(case, urls)
+    paid_paths = {
+        path for path in relative_paths(case, tuple(texts(value, _DEPTH))) if path.startswith(rail.PAID_PREFIX)
+    }
+    return (paid_paths - {INDEX}) or None
 
 
 @check(
@@ -55,45 +57,49 @@ async def catalogs_agree(case: Case) -> None:
     bare_answer, _ = await document(case, RESOURCES.partition("?")[0])
     listing_answer, listing = await document(case, RESOURCES)
     index_answer, index = await document(case, INDEX)
-    in_catalog = listed_in(case, catalog, ("resources",), rail.catalog_urls(_object(catalog)))
-    in_listing = listed_in(case, listing, ("items", "resources"), rail.listing_urls(_object(listing)))
-    in_index = listed_in(case, index, ("services",), rail.index_urls(_object(index)))
-    for row, answer, found in (
+    in_catalog = list_paths(case, catalog, ("resources",), rail.catalog_urls(_object(catalog)))
+    in_listing = list_paths(case, listing, ("items", "resources"), rail.listing_urls(_object(listing)))
+    in_index = list_paths(case, index, ("services",), rail.index_urls(_object(index)))
+    for row, answer, listed_paths in (
         ("RAIL-DISC-04", catalog_answer, in_catalog),
         ("RAIL-DISC-05", listing_answer, in_listing),
     ):
-        if answer.status == 200 and found is None and answer.object():
+        if answer.status == 200 and listed_paths is None and answer.object():
             case.mark_inconclusive(row, "unbound: no list of operations can be read in the catalog", exchange=answer)
         else:
-            told = f"{answer.status}, {len(found or ())} operations"
-            case.expect(row, answer.status == 200 and bool(found), "200 with operations", told, exchange=answer)
+            finding = f"{answer.status}, {len(listed_paths or ())} operations"
+            case.expect(
+                row, answer.status == 200 and bool(listed_paths), "200 with operations", finding, exchange=answer
+            )
     case.expect("RAIL-DISC-05", bare_answer.status == 200, "200", bare_answer.status, exchange=bare_answer)
     if in_catalog is None or in_listing is None:
         case.mark_inconclusive(
             "RAIL-DISC-06", "unbound: one of the catalogs has no list of operations that can be read"
         )
     else:
-        differ = sorted(in_catalog ^ in_listing)
-        same = "the same operations in both catalogs"
-        case.expect("RAIL-DISC-06", not differ, same, differ, exchange=listing_answer)
+        differences = sorted(in_catalog ^ in_listing)
+        expectation = "the same operations in both catalogs"
+        case.expect("RAIL-DISC-06", not differences, expectation, differences, exchange=listing_answer)
     case.expect("RAIL-DISC-07", index_answer.status == 200, "200", index_answer.status, exchange=index_answer)
     await _judge_sets(case, (in_catalog or set()) | (in_listing or set()), in_index)
 
 
-async def _judge_sets(case: Case, cataloged: set[str], in_index: set[str] | None) -> None:
+async def _judge_sets(case: Case, catalog_paths: set[str], in_index: set[str] | None) -> None:
     answer, openapi = await document(case, OPENAPI)
-    declared = {path for path, _ in rail.paid_operations(apply_server_paths(_object(openapi), case.session.rail))}
-    if not cataloged | declared:
+    declared_paths = {path for path, _ in rail.paid_operations(apply_server_paths(_object(openapi), case.session.rail))}
+    if not catalog_paths | declared_paths:
         raise Inconclusive("no catalog and no OpenAPI document lists a paid operation")
-    everywhere = cataloged | declared | (in_index or set())
-    outside = sorted(path for path in everywhere if not path.startswith(rail.PAID_PREFIX))
-    case.expect("RAIL-DISC-12", not outside, "every paid path under /pay/v1/", outside, exchange=answer)
-    differ = sorted(cataloged ^ declared)
-    case.expect("RAIL-DISC-13", not differ, "the same operations as OpenAPI", differ, exchange=answer)
+    all_paths = catalog_paths | declared_paths | (in_index or set())
+    outside_paths = sorted(path for path in all_paths if not path.startswith(rail.PAID_PREFIX))
+    case.expect("RAIL-DISC-12", not outside_paths, "every paid path under /pay/v1/", outside_paths, exchange=answer)
+    differences = sorted(catalog_paths ^ declared_paths)
+    case.expect("RAIL-DISC-13", not differences, "the same operations as OpenAPI", differences, exchange=answer)
     if in_index is not None:
-        differ = sorted(in_index ^ declared)
+        differences = sorted(in_index ^ declared_paths)
         where = {"document": INDEX}
-        case.expect("RAIL-DISC-13", not differ, "the same operations as OpenAPI", differ, exchange=answer, where=where)
+        case.expect(
+            "RAIL-DISC-13", not differences, "the same operations as OpenAPI", differences, exchange=answer, where=where
+        )
 
 
 @check(
@@ -116,15 +122,19 @@ async def openapi_says_what_costs(case: Case) -> None:
     # A document may refer to other addresses. The suite does not fetch them, so it cannot judge the whole document.
     except LeadsElsewhere as reason:
         case.mark_inconclusive("RAIL-DISC-08", str(reason), exchange=answer)
-    declared = _object(apply_server_paths(_object(openapi), case.session.rail).get("paths"))
+    path_objects = _object(apply_server_paths(_object(openapi), case.session.rail).get("paths"))
     for path in (operation.path for operation in case.session.catalog.listed_operations):
-        operations = [one for one in _object(declared.get(path)).values() if isinstance(one, dict)]
-        paid = [one for one in operations if rail.is_paid(one)]
+        operations = [one for one in _object(path_objects.get(path)).values() if isinstance(one, dict)]
+        paid_operations = [one for one in operations if rail.is_paid(one)]
         where = {"operation": path}
-        priced = bool(paid) and all("x-payment-info" in one for one in paid)
-        case.expect("RAIL-DISC-09", priced, "x-payment-info", f"{len(paid)} paid", exchange=answer, where=where)
-        refused = bool(paid) and all("402" in _object(one.get("responses")) for one in paid)
-        case.expect("RAIL-DISC-10", refused, "a 402 response", f"{len(paid)} paid", exchange=answer, where=where)
+        has_price = bool(paid_operations) and all("x-payment-info" in one for one in paid_operations)
+        case.expect(
+            "RAIL-DISC-09", has_price, "x-payment-info", f"{len(paid_operations)} paid", exchange=answer, where=where
+        )
+        has_402 = bool(paid_operations) and all("402" in _object(one.get("responses")) for one in paid_operations)
+        case.expect(
+            "RAIL-DISC-10", has_402, "a 402 response", f"{len(paid_operations)} paid", exchange=answer, where=where
+        )
 
 
 @check(

@@ -33,47 +33,51 @@ async def keys_are_published(case: Case) -> None:
     and fails the reference.
     """
     first, did = await document(case, DID)
-    formed = first.status == 200 and isinstance(did, dict) and isinstance(did.get("id"), str) and holds_methods(did)
-    case.expect("RAIL-KEY-01", formed, "200 with a DID document", first.status, exchange=first)
-    lacking = [*faults_of_methods(did), *faults_of_services(did)] if formed else []
+    is_document = (
+        first.status == 200 and isinstance(did, dict) and isinstance(did.get("id"), str) and holds_methods(did)
+    )
+    case.expect("RAIL-KEY-01", is_document, "200 with a DID document", first.status, exchange=first)
+    faults = [*find_method_faults(did), *find_service_faults(did)] if is_document else []
     beyond = None if case.profile.is_reference else _BY_DID_CORE
-    told = "methods and services by DID Core"
-    case.expect("RAIL-KEY-01", not lacking, told, lacking, exchange=first, beyond=beyond)
+    core_rule = "methods and services by DID Core"
+    case.expect("RAIL-KEY-01", not faults, core_rule, faults, exchange=first, beyond=beyond)
     identifier = did.get("id") if isinstance(did, dict) else None
-    expected = did_web_of(case.session.rail)
-    case.expect("RAIL-KEY-02", names_host(identifier, expected), expected, identifier, exchange=first)
+    own_did = did_web_of(case.session.rail)
+    case.expect("RAIL-KEY-02", names_host(identifier, own_did), own_did, identifier, exchange=first)
     second, jwks = await document(case, JWKS)
-    in_set = keys_of_jwks(jwks)
+    set_keys = keys_of_jwks(jwks)
     # A key of small order would accept forged signatures, so the point itself is checked, not only the form of the
     # key.
-    held = second.status == 200 and any(is_sound_point(key.raw) for key in in_set)
-    case.expect("RAIL-KEY-03", held, "200 with an OKP Ed25519 key", second.status, exchange=second)
-    shared = {key.raw for key in in_set} & {key.raw for key in keys_of_did(did)}
-    case.expect("RAIL-KEY-04", bool(shared), "one key in both documents", f"{len(shared)} shared", exchange=second)
+    has_sound_key = second.status == 200 and any(is_sound_point(key.raw) for key in set_keys)
+    case.expect("RAIL-KEY-03", has_sound_key, "200 with an OKP Ed25519 key", second.status, exchange=second)
+    common_keys = {key.raw for key in set_keys} & {key.raw for key in keys_of_did(did)}
+    case.expect(
+        "RAIL-KEY-04", bool(common_keys), "one key in both documents", f"{len(common_keys)} shared", exchange=second
+    )
     leaks = [*private_members(did), *private_members(jwks)]
     case.expect("RAIL-KEY-05", not leaks, "no private members", leaks, exchange=second)
 
 
 def holds_methods(did: Mapping[str, Any]) -> bool:
     """Return whether a DID document has verification methods, listed or embedded in an assertionMethod."""
-    return bool(_methods(did))
+    return bool(_list_methods(did))
 
 
-def _methods(did: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    listed = [did.get("verificationMethod"), did.get("assertionMethod")]
-    return [one for methods in listed if isinstance(methods, list) for one in methods if isinstance(one, dict)]
+def _list_methods(did: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    method_lists = [did.get("verificationMethod"), did.get("assertionMethod")]
+    return [one for methods in method_lists if isinstance(methods, list) for one in methods if isinstance(one, dict)]
 
 
-def faults_of_methods(did: Mapping[str, Any]) -> list[str]:
+def find_method_faults(did: Mapping[str, Any]) -> list[str]:
     """Return the members that methods lack although DID Core demands them (5.2), and ids that are not unique."""
-    methods = _methods(did)
-    lacking = [
+    methods = _list_methods(did)
+    faults = [
         f"{one.get('id')}: {name}" for one in methods for name in _OF_A_METHOD if not isinstance(one.get(name), str)
     ]
-    return lacking + _twice(methods)
+    return faults + _find_repeated_ids(methods)
 
 
-def faults_of_services(did: Mapping[str, Any]) -> list[str]:
+def find_service_faults(did: Mapping[str, Any]) -> list[str]:
     """Return the members that services lack although DID Core demands them (5.4), and ids that are not unique.
 
     A document needs no services, and an id may be relative.
@@ -81,34 +85,34 @@ def faults_of_services(did: Mapping[str, Any]) -> list[str]:
     services = did.get("service", [])
     if not isinstance(services, list):
         return ["service: no list"]
-    texts = [one for one in services if isinstance(one, dict)]
-    lacking = ["service: no object"] * (len(services) - len(texts))
-    for one in texts:
-        name = one.get("id")
-        lacking += [] if isinstance(name, str) and name else ["service: no id"]
-        lacking += [] if _is_type(one.get("type")) else [f"service {name}: type"]
-        endpoint = one.get("serviceEndpoint")
-        lacking += [] if isinstance(endpoint, str | dict | list) and endpoint else [f"service {name}: serviceEndpoint"]
-    return lacking + _twice(texts)
+    service_objects = [service for service in services if isinstance(service, dict)]
+    faults = ["service: no object"] * (len(services) - len(service_objects))
+    for service in service_objects:
+        name = service.get("id")
+        faults += [] if isinstance(name, str) and name else ["service: no id"]
+        faults += [] if _is_type(service.get("type")) else [f"service {name}: type"]
+        endpoint = service.get("serviceEndpoint")
+        faults += [] if isinstance(endpoint, str | dict | list) and endpoint else [f"service {name}: serviceEndpoint"]
+    return faults + _find_repeated_ids(service_objects)
 
 
-def _twice(members: Sequence[Mapping[str, Any]]) -> list[str]:
+def _find_repeated_ids(members: Sequence[Mapping[str, Any]]) -> list[str]:
     ids = [one["id"] for one in members if isinstance(one.get("id"), str)]
     return sorted(f"{one}: twice" for one in set(ids) if ids.count(one) > 1)
 
 
 def _is_type(value: Any) -> bool:
     """Return whether a value is the type of a service: a text or a list of texts."""
-    listed = value if isinstance(value, list) else [value]
-    return bool(listed) and all(isinstance(one, str) and one for one in listed)
+    types = value if isinstance(value, list) else [value]
+    return bool(types) and all(isinstance(one, str) and one for one in types)
 
 
-def names_host(identifier: Any, expected: str) -> bool:
+def names_host(identifier: Any, host_did: str) -> bool:
     """Return whether a did:web identifier names the expected host.
 
     The method forbids IP addresses, so a rail at a loopback address may name itself localhost.
     """
     if not isinstance(identifier, str):
         return False
-    given, wanted = identifier.replace("%3a", "%3A"), expected.replace("%3a", "%3A")
-    return given == wanted or given == _LOOPBACK.sub("did:web:localhost", wanted)
+    identifier_text, expected_text = identifier.replace("%3a", "%3A"), host_did.replace("%3a", "%3A")
+    return identifier_text == expected_text or identifier_text == _LOOPBACK.sub("did:web:localhost", expected_text)

@@ -55,78 +55,84 @@ async def listed_prices_are_those_of_the_402(case: Case) -> None:
             live[operation.path] = entries(answer)
     for row, path in ((_CATALOG, CATALOG), (_LISTING, RESOURCES), (_INDEX, INDEX), (_OPENAPI, OPENAPI)):
         answer, content = await document(case, path)
-        found = list(_differences(case, row, content, live)) if isinstance(content, Mapping) else []
-        if not found:
+        differences = list(_list_differences(case, row, content, live)) if isinstance(content, Mapping) else []
+        if not differences:
             case.mark_not_applicable(row, "the document lists no readable price, or no operation asks one")
-        _judge(case, row, found, answer)
+        _judge(case, row, differences, answer)
 
 
-def _differences(
+def _list_differences(
     case: Case, row: str, content: Mapping[str, Any], live: Mapping[str, Entries]
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each operation whose terms a document lists, with the terms that differ from its 402."""
     rail = case.session.rail
     if row == _OPENAPI:
-        yield from _in_openapi(apply_server_paths(dict(content), rail).get("paths"), live)
+        yield from _compare_openapi(apply_server_paths(dict(content), rail).get("paths"), live)
         return
     if row == _CATALOG:
-        path = path_of(rail, next((one for one in _list(content, "resources") if isinstance(one, str)), ""))
+        path = path_of(
+            rail, next((row_object for row_object in _list(content, "resources") if isinstance(row_object, str)), "")
+        )
         if path in live and _objects(content, "accepts"):
-            yield path, _of_entries(_objects(content, "accepts"), live[path])
-    for one in [*_objects(content, "items"), *_objects(content, "resources"), *_objects(content, "services")]:
-        address = next((one[name] for name in ("resource", "url", "path") if isinstance(one.get(name), str)), "")
+            yield path, _compare_entries(_objects(content, "accepts"), live[path])
+    for row_object in [*_objects(content, "items"), *_objects(content, "resources"), *_objects(content, "services")]:
+        address = next(
+            (row_object[name] for name in ("resource", "url", "path") if isinstance(row_object.get(name), str)), ""
+        )
         path = path_of(rail, address)
         if path not in live:
             continue
-        if _objects(one, "accepts"):
-            yield path, _of_entries(_objects(one, "accepts"), live[path])
-        if row == _INDEX and "price_microusdc" in one:
-            yield path, _of_price("price_microusdc", one["price_microusdc"], live[path])
+        if _objects(row_object, "accepts"):
+            yield path, _compare_entries(_objects(row_object, "accepts"), live[path])
+        if row == _INDEX and "price_microusdc" in row_object:
+            yield path, _compare_price("price_microusdc", row_object["price_microusdc"], live[path])
 
 
-def _in_openapi(items: Any, live: Mapping[str, Entries]) -> Iterator[tuple[str, list[str]]]:
+def _compare_openapi(path_objects: Any, live: Mapping[str, Entries]) -> Iterator[tuple[str, list[str]]]:
     """Yield each paid operation of an OpenAPI document's paths, with the differences of its price."""
-    for path, item in items.items() if isinstance(items, Mapping) else ():
-        for one in item.values() if path in live and isinstance(item, Mapping) else ():
-            info = one.get("x-payment-info") if isinstance(one, Mapping) and is_paid(one) else None
+    for path, path_object in path_objects.items() if isinstance(path_objects, Mapping) else ():
+        for operation in path_object.values() if path in live and isinstance(path_object, Mapping) else ():
+            info = operation.get("x-payment-info") if isinstance(operation, Mapping) and is_paid(operation) else None
             if isinstance(info, Mapping) and (isinstance(info.get("price"), Mapping) or _objects(info, "offers")):
-                yield path, _of_payment_info(info, live[path])
+                yield path, _compare_payment_info(info, live[path])
 
 
-def _judge(case: Case, row: str, found: Sequence[tuple[str, list[str]]], answer: Answer) -> None:
+def _judge(case: Case, row: str, results: Sequence[tuple[str, list[str]]], answer: Answer) -> None:
     beyond = None if case.profile.is_reference else _IS_OPEN
-    for path, differences in found:
-        where, expected = {"operation": path}, "the terms of its 402"
-        found_terms = "; ".join(differences) or "the same"
-        case.expect(row, not differences, expected, found_terms, exchange=answer, where=where, beyond=beyond)
+    for path, differences in results:
+        where, expectation = {"operation": path}, "the terms of its 402"
+        finding = "; ".join(differences) or "the same"
+        case.expect(row, not differences, expectation, finding, exchange=answer, where=where, beyond=beyond)
 
 
-def _of_entries(listed: Entries, live: Entries) -> list[str]:
+def _compare_entries(listed_entries: Entries, live: Entries) -> list[str]:
     """Return the differences between listed entries and those of a 402. A member that either lacks is not compared."""
-    by_network = {str(one.get("network")): one for one in live}
-    differ = sorted({str(one.get("network")) for one in listed} ^ by_network.keys())
-    faults = [f"network {name}" for name in differ]
-    for one in listed:
-        asked = by_network.get(str(one.get("network")), {})
-        faults += [f"{name} {one[name]!r}, asked {asked[name]!r}" for name in _TERMS if _differ(one, asked, name)]
-        extra = one.get("extra")
+    by_network = {str(entry.get("network")): entry for entry in live}
+    different_networks = sorted({str(entry.get("network")) for entry in listed_entries} ^ by_network.keys())
+    faults = [f"network {name}" for name in different_networks]
+    for entry in listed_entries:
+        live_entry = by_network.get(str(entry.get("network")), {})
+        faults += [
+            f"{name} {entry[name]!r}, asked {live_entry[name]!r}" for name in _TERMS if _differ(entry, live_entry, name)
+        ]
+        extra = entry.get("extra")
         if isinstance(extra, Mapping) and "payment_reference" in extra:
             # A token in a public document would be shared by all payers who read it.
             faults.append("a live token")
     return faults
 
 
-def _differ(listed: Mapping[str, Any], asked: Mapping[str, Any], name: str) -> bool:
-    return name in listed and name in asked and listed[name] != asked[name]
+def _differ(listed_entry: Mapping[str, Any], live_entry: Mapping[str, Any], name: str) -> bool:
+    return name in listed_entry and name in live_entry and listed_entry[name] != live_entry[name]
 
 
-def _of_price(name: str, price: Any, live: Entries) -> list[str]:
+def _compare_price(name: str, price: Any, live: Entries) -> list[str]:
     """Return the fault of a price in atomic units that no entry of a 402 asks, or an empty list."""
-    asked = {str(one.get("maxAmountRequired")) for one in live}
-    return [] if str(price) in asked else [f"{name} {price!r}, asked {sorted(asked)}"]
+    live_prices = {str(one.get("maxAmountRequired")) for one in live}
+    return [] if str(price) in live_prices else [f"{name} {price!r}, asked {sorted(live_prices)}"]
 
 
-def _of_payment_info(info: Mapping[str, Any], live: Entries) -> list[str]:
+def _compare_payment_info(info: Mapping[str, Any], live: Entries) -> list[str]:
     """Return the differences between an x-payment-info and a 402, in dollars or in atomic units."""
     faults = []
     price = info.get("price")
@@ -135,16 +141,16 @@ def _of_payment_info(info: Mapping[str, Any], live: Entries) -> list[str]:
             atomic = f"{(Decimal(price['amount']) * _MICRO).normalize():f}"
         except InvalidOperation:
             atomic = "no number"
-        faults += _of_price("price", atomic, live)
+        faults += _compare_price("price", atomic, live)
     for offer in _objects(info, "offers"):
         if offer.get("method") == "x402" and "amount" in offer:
-            faults += _of_price("offer", offer["amount"], live)
+            faults += _compare_price("offer", offer["amount"], live)
     return faults
 
 
 def _list(holder: Mapping[str, Any], name: str) -> list[Any]:
-    found = holder.get(name)
-    return found if isinstance(found, list) else []
+    value = holder.get(name)
+    return value if isinstance(value, list) else []
 
 
 def _objects(holder: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:

@@ -25,7 +25,7 @@ from conformance.vocabulary.lanes.registry import FACTS
 Corpus = Callable[[Answer], Mapping[str, tuple[str, ...]]]
 
 # It has the form of an Algorand transaction id: 52 characters of base32. No such transaction exists.
-_TX = "CAPTURED" * 6 + "CAPA"
+_INVENTED_TX_ID = "CAPTURED" * 6 + "CAPA"
 _STALE_TOKEN = "1795240615:047652b0a2d99b35:" + "0" * 64
 # The header stays below the 8 KiB that common servers accept. The depth is beyond Python's default recursion limit of
 # 1000, and the digits are beyond its limit of 4300 for an integer.
@@ -33,37 +33,37 @@ _LONG, _DEEP, _DIGITS = 5600, 1500, 4500
 _PAYMENT_REQUIRED = 402
 
 
-def not_base64(token: str) -> Mapping[str, tuple[str, ...]]:
+def make_non_base64(token: str) -> Mapping[str, tuple[str, ...]]:
     """Return values that are not standard padded base64, by description. Two texts are two header fields."""
-    text = json.dumps({"tx_id": _TX, "payment_reference": token}).encode()
-    good = encode_base64(text)
+    text = json.dumps({"tx_id": _INVENTED_TX_ID, "payment_reference": token}).encode()
+    right_value = encode_base64(text)
     texts = {
         "plain text": "please",
         "the JSON itself": text.decode(),
         "the token itself": token,
         "percent-encoding": "%7B%22tx_id%22%3A%22A%22%7D",
         "one character": "e",
-        "cut after five characters": good[:5],
-        "cut in the middle": good[: len(good) // 8 * 4 + 1],
+        "cut after five characters": right_value[:5],
+        "cut in the middle": right_value[: len(right_value) // 8 * 4 + 1],
         "no padding": encode_base64(text + b" " * (len(text) % 3 == 0)).rstrip("="),
         "the URL-safe alphabet": base64.urlsafe_b64encode(b'{"tx_id":"\xc3\xbf\xc3\xbf~~~~???"}').decode(),
-        "padding in front": "==" + good,
-        "padding inside": f"{good[:8]}={good[8:]}",
-        "too much padding": good.rstrip("=") + "====",
+        "padding in front": "==" + right_value,
+        "padding inside": f"{right_value[:8]}={right_value[8:]}",
+        "too much padding": right_value.rstrip("=") + "====",
         "only padding": "====",
-        "twice with a comma": f"{good},{good}",
-        "a space inside": f"{good[:8]} {good[8:]}",
-        "a scheme word": f"Bearer {good}",
-        "quotes around": f'"{good}"',
-        "a character outside ASCII": f"é{good}",
+        "twice with a comma": f"{right_value},{right_value}",
+        "a space inside": f"{right_value[:8]} {right_value[8:]}",
+        "a scheme word": f"Bearer {right_value}",
+        "quotes around": f'"{right_value}"',
+        "a character outside ASCII": f"é{right_value}",
         "very long": "!" + "A" * _LONG,
     }
-    return {**{what: (value,) for what, value in texts.items()}, "two headers": (good, good)}
+    return {**{what: (value,) for what, value in texts.items()}, "two headers": (right_value, right_value)}
 
 
-def not_json(token: str) -> Mapping[str, tuple[str, ...]]:
+def make_non_json(token: str) -> Mapping[str, tuple[str, ...]]:
     """Return base64 of bytes that are not a JSON text, by description."""
-    text = json.dumps({"tx_id": _TX, "payment_reference": token}).encode()
+    text = json.dumps({"tx_id": _INVENTED_TX_ID, "payment_reference": token}).encode()
     bodies = {
         "nothing": b"",
         "a space": b" ",
@@ -81,17 +81,17 @@ def not_json(token: str) -> Mapping[str, tuple[str, ...]]:
         "UTF-16": text.decode().encode("utf-16"),
         "base64 once more": base64.b64encode(text),
         "a compressed body": b"\x1f\x8b\x08\x00\x00\x00\x00\x00",
-        "a form": b"tx_id=" + _TX.encode() + b"&payment_reference=" + token.encode(),
+        "a form": b"tx_id=" + _INVENTED_TX_ID.encode() + b"&payment_reference=" + token.encode(),
         "brackets without end": b"[" * (_LONG * 3 // 4),
     }
     return {what: (encode_base64(body),) for what, body in bodies.items()}
 
 
-def wrong_fields(token: str, base_token: str | None = None) -> Mapping[str, tuple[str, ...]]:
+def make_wrong_fields(token: str, base_token: str | None = None) -> Mapping[str, tuple[str, ...]]:
     """Return base64 of JSON that is not a proof of any lane, by description. Those of Base have a separate token."""
-    right = {"tx_id": _TX, "payment_reference": token}
+    right = {"tx_id": _INVENTED_TX_ID, "payment_reference": token}
     base = {"authorization": {}, "signature": "0x" + "11" * 65, "challenge_token": base_token or token}
-    return {what: (encode_json(value),) for what, value in _wrong_values(right, base).items()} | {
+    return {what: (encode_json(value),) for what, value in _make_wrong_values(right, base).items()} | {
         "duplicate members": (encode_base64(b'{"tx_id":"A",' + json.dumps(right).encode()[1:]),),
         "deep nesting": (encode_base64(b'{"tx_id":' + b"[" * _DEEP + b"]" * _DEEP + b"}"),),
         "a huge integer": (encode_base64(b'{"tx_id":' + b"9" * _DIGITS + b',"payment_reference":"x"}'),),
@@ -100,9 +100,9 @@ def wrong_fields(token: str, base_token: str | None = None) -> Mapping[str, tupl
     }
 
 
-def _wrong_values(right: Mapping[str, str], base: Mapping[str, Any]) -> Mapping[str, Any]:
+def _make_wrong_values(right: Mapping[str, str], base: Mapping[str, Any]) -> Mapping[str, Any]:
     tx_id, token = right["tx_id"], right["payment_reference"]
-    odd: Mapping[str, Any] = {
+    odd_values: Mapping[str, Any] = {
         "null": None,
         "true": True,
         "a number": 5,
@@ -114,9 +114,9 @@ def _wrong_values(right: Mapping[str, str], base: Mapping[str, Any]) -> Mapping[
     members = {
         f"{name}: {what}": {**right, name: value}
         for name in ("tx_id", "payment_reference")
-        for what, value in odd.items()
+        for what, value in odd_values.items()
     }
-    shapes = {f"the whole proof: {what}": value for what, value in odd.items()}
+    shapes = {f"the whole proof: {what}": value for what, value in odd_values.items()}
     return {
         **members,
         **shapes,
@@ -162,27 +162,27 @@ def _ordinary_payloads(tx_id: str, token: str) -> Mapping[str, Any]:
     }
 
 
-async def _judge(case: Case, row: str, corpus: Corpus) -> None:
+async def _judge_corpus(case: Case, row: str, corpus: Corpus) -> None:
     for operation in case.sample(case.session.catalog.operations):
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
-        for token in (_token(unpaid), _token(unpaid, base=True)):
+        for token in (_choose_token(unpaid), _choose_token(unpaid, base=True)):
             case.client.names.name(token, "PAYMENT_REFERENCE")
         await run_concurrently(challenged_again(case, row, operation, unpaid, *one) for one in corpus(unpaid).items())
 
 
-def _token(unpaid: Answer, *, base: bool = False) -> str:
+def _choose_token(unpaid: Answer, *, base: bool = False) -> str:
     """Return a live token of Base, or of a lane whose proofs have a tx_id.
 
     A token of the other kind would make the proof wrong by its lane as well. Without a live token, which other rows
     judge, it is a token of the usual form.
     """
-    extras = [one.get("extra") for one in entries(unpaid) if (_family_of(one) == "base") == base]
-    told = [extra.get("payment_reference") for extra in extras if isinstance(extra, dict)]
-    live = references(unpaid)
-    return min((token for token in live if token in told), default=min(live, default=_STALE_TOKEN))
+    extras = [one.get("extra") for one in entries(unpaid) if (_find_family(one) == "base") == base]
+    lane_tokens = [extra.get("payment_reference") for extra in extras if isinstance(extra, dict)]
+    live_tokens = references(unpaid)
+    return min((token for token in live_tokens if token in lane_tokens), default=min(live_tokens, default=_STALE_TOKEN))
 
 
-def _family_of(entry: Mapping[str, Any]) -> str | None:
+def _find_family(entry: Mapping[str, Any]) -> str | None:
     lane = lane_of(entry)
     return None if lane is None else FACTS[lane].family
 
@@ -199,7 +199,7 @@ async def payment_that_is_not_base64(case: Case) -> None:
     Sends cut, unpadded, URL-safe, doubled and quoted texts around a live token to every operation. Expects 402 with
     accepts each time.
     """
-    await _judge(case, "RAIL-402-14", lambda unpaid: not_base64(_token(unpaid)))
+    await _judge_corpus(case, "RAIL-402-14", lambda unpaid: make_non_base64(_choose_token(unpaid)))
 
 
 @check(
@@ -213,7 +213,7 @@ async def payment_that_is_not_json(case: Case) -> None:
 
     Sends base64 of bytes that are not a JSON text to every operation. Expects 402 with accepts each time.
     """
-    await _judge(case, "RAIL-402-15", lambda unpaid: not_json(_token(unpaid)))
+    await _judge_corpus(case, "RAIL-402-15", lambda unpaid: make_non_json(_choose_token(unpaid)))
 
 
 @check(
@@ -228,7 +228,9 @@ async def payment_with_wrong_fields(case: Case) -> None:
     Sends JSON of every wrong shape around a live token, and the payloads of ordinary x402 clients, to every operation.
     Expects 402 with accepts each time.
     """
-    await _judge(case, "RAIL-402-16", lambda unpaid: wrong_fields(_token(unpaid), _token(unpaid, base=True)))
+    await _judge_corpus(
+        case, "RAIL-402-16", lambda unpaid: make_wrong_fields(_choose_token(unpaid), _choose_token(unpaid, base=True))
+    )
 
 
 @check(
@@ -248,17 +250,17 @@ async def a_refusal_is_a_whole_challenge(case: Case) -> None:
     """
     for operation in case.session.catalog.operations:
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
-        token = _token(unpaid)
+        token = _choose_token(unpaid)
         case.client.names.name(token, "PAYMENT_REFERENCE")
-        proof = {"tx_id": _TX, "payment_reference": token}
-        for what, value in {"no proof": "please", "an invented transaction": encode_json(proof)}.items():
+        proof = {"tx_id": _INVENTED_TX_ID, "payment_reference": token}
+        for description, value in {"no proof": "please", "an invented transaction": encode_json(proof)}.items():
             case.client.names.name(value, "X_PAYMENT")
             headers = {"X-PAYMENT": value}
             answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
             # A lane may become unavailable at any moment. The refusal must list the lanes of the challenge before it
             # or after it.
             later = await case.client.call("POST", operation.url, json_body=operation.body)
-            where = {"operation": operation.path, "X-PAYMENT": what}
+            where = {"operation": operation.path, "X-PAYMENT": description}
             if answer.status == later.status == unpaid.status == _PAYMENT_REQUIRED:
                 _judge_form(case, answer, (unpaid, later), where)
     for row in case.check.rows:
@@ -266,20 +268,20 @@ async def a_refusal_is_a_whole_challenge(case: Case) -> None:
             case.mark_not_applicable(row, "no proof was refused with 402, which other checks judge")
 
 
-def _judge_form(case: Case, answer: Answer, beside: Sequence[Answer], where: Mapping[str, str]) -> None:
+def _judge_form(case: Case, answer: Answer, challenges: Sequence[Answer], where: Mapping[str, str]) -> None:
     version, faults = answer.object().get("x402Version"), faults_of_challenge(answer.object())
     is_two = version == 2 and version is not True
     case.expect("RAIL-402-03", is_two, "x402Version 2", version, exchange=answer, where=where)
-    told, kept = "Cache-Control: no-store", not is_shareable(answer)
-    case.expect("RAIL-402-18", kept, told, cache_control(answer), exchange=answer, where=where)
-    told, found = "a body that keeps the schema", "; ".join(faults)
-    case.expect("RAIL-402-21", not faults, told, found, exchange=answer, where=where)
+    expectation, is_private = "Cache-Control: no-store", not is_shareable(answer)
+    case.expect("RAIL-402-18", is_private, expectation, cache_control(answer), exchange=answer, where=where)
+    expectation, finding = "a body that keeps the schema", "; ".join(faults)
+    case.expect("RAIL-402-21", not faults, expectation, finding, exchange=answer, where=where)
     ours = case.profile.is_reference
     beyond = None if ours else "the interface demands it only of the 402 that asks for a payment"
-    lanes, told = _lanes(answer), "an entry for each lane of the other 402s"
-    whole = lanes in [_lanes(one) for one in beside]
-    case.expect("RAIL-402-05", whole, told, lanes, exchange=answer, where=where, beyond=beyond)
+    lanes, expectation = _list_networks(answer), "an entry for each lane of the other 402s"
+    has_all_lanes = lanes in [_list_networks(one) for one in challenges]
+    case.expect("RAIL-402-05", has_all_lanes, expectation, lanes, exchange=answer, where=where, beyond=beyond)
 
 
-def _lanes(answer: Answer) -> list[str]:
+def _list_networks(answer: Answer) -> list[str]:
     return sorted(str(entry.get("network")) for entry in entries(answer))

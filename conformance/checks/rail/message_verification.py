@@ -24,12 +24,14 @@ from conformance.surfaces.rail.purchase import purchase
 from conformance.target import REFERENCE_AGENT
 
 _ROW: Final = "RAIL-SVC-02"
-_OPEN: Final = "the result states validity in words that the interface leaves open, and the suite cannot read them"
-_CONTENT: Final = "body_b64"
+_UNREADABLE_VALIDITY: Final = (
+    "the result states validity in words that the interface leaves open, and the suite cannot read them"
+)
+_CONTENT_MEMBER: Final = "body_b64"
 _OTHER_BODY: Final = BODY.replace(b"7", b"8")
-_A_DAY: Final = 86_400
+_DAY_SECONDS: Final = 86_400
 # Forgeries that the interface does not surely forbid, with what it leaves open. They only warn.
-_LEFT_OPEN: Final[Mapping[str, str]] = {
+_OPEN_POINTS: Final[Mapping[str, str]] = {
     "expired a day ago": "how far the clocks of two servers may differ is left open"
 }
 
@@ -53,27 +55,27 @@ async def sold_messages_are_verified(case: Case) -> None:
     sound message that is not valid only warns, and one that is refused is not judged.
     """
     operation, lanes = case.session.catalog.find_service("rfc9421-verify"), case.profile.claims.lanes
-    if not dict(_members(operation)).keys() >= FAMILY_MEMBERS or not operation.is_accepted or not lanes:
+    if not dict(_list_members(operation)).keys() >= FAMILY_MEMBERS or not operation.is_accepted or not lanes:
         case.mark_not_applicable(_ROW, "how this service takes a message is not known, and so not what it verifies")
         return
     owner = signer(case)
     sound = signed(case, owner)
     spellings = {"its key in hex": sound, "its key as did:key": sound.with_expected_key(sound.key, "did")}
-    told = await run_concurrently(_sound(case, operation, *spelling) for spelling in spellings.items())
-    if True not in told:
-        case.mark_not_applicable(_ROW, _OPEN)
+    validities = await run_concurrently(_judge_sound(case, operation, *spelling) for spelling in spellings.items())
+    if True not in validities:
+        case.mark_not_applicable(_ROW, _UNREADABLE_VALIDITY)
         return
-    form = sound if told[0] is True else spellings["its key as did:key"]
-    trials = dict(forged(case, owner, form))
+    form = sound if validities[0] is True else spellings["its key as did:key"]
+    trials = dict(list_forgeries(case, owner, form))
     if not await _takes_content(case, operation):
         del trials["another content"]
-        reason = f"no document says that {operation.path} accepts the content of a message as {_CONTENT}"
+        reason = f"no document says that {operation.path} accepts the content of a message as {_CONTENT_MEMBER}"
         case.mark_documented(_ROW, f"{reason}; bind [rail.bodies] {operation.role} with it")
-    tried = case.sample(list(trials.items()), few=2)
-    await run_concurrently(_refused(case, operation, *trial) for trial in tried)
+    trial_sample = case.sample(list(trials.items()), few=2)
+    await run_concurrently(_judge_forged(case, operation, *trial) for trial in trial_sample)
 
 
-def forged(case: Case, owner: Any, sound: Subject) -> Iterator[tuple[str, Subject]]:
+def list_forgeries(case: Case, owner: Any, sound: Subject) -> Iterator[tuple[str, Subject]]:
     """Yield messages that must not be valid, with a description of the fault.
 
     Args:
@@ -82,57 +84,59 @@ def forged(case: Case, owner: Any, sound: Subject) -> Iterator[tuple[str, Subjec
         sound: A message that this key signed.
     """
 
-    def again(key: Any, **parameters: Any) -> Subject:
+    def sign_again(key: Any, **parameters: Any) -> Subject:
         return signed(case, key, parameters=parameters).with_expected_key(sound.key, sound.form)
 
     stranger = signer(case)
-    expired = int(time.time()) - _A_DAY
-    case.client.names.name(str(expired), "EXPIRES")
+    expiry_time = int(time.time()) - _DAY_SECONDS
+    case.client.names.name(str(expiry_time), "EXPIRES")
     yield "another path", sound.with_changes(target="/elsewhere")
     yield "another content", sound.with_changes(body=_OTHER_BODY)
     digest = digest_value(_OTHER_BODY, "sha-256")
     yield "another content and its digest", sound.with_field("Content-Digest", digest).with_changes(body=_OTHER_BODY)
     # The attack on a verifier that takes the key from the message itself: an attacker names any key there.
-    yield "another signer, whom keyid names", again(stranger, keyid=keys.did_key(raw_public(stranger)))
-    yield "an alg that is not the key's", again(owner, alg="rsa-v1_5-sha256")
-    yield "expired a day ago", again(owner, expires=expired)
+    yield "another signer, whom keyid names", sign_again(stranger, keyid=keys.did_key(raw_public(stranger)))
+    yield "an alg that is not the key's", sign_again(owner, alg="rsa-v1_5-sha256")
+    yield "expired a day ago", sign_again(owner, expires=expiry_time)
 
 
 async def _takes_content(case: Case, operation: Operation) -> bool:
     """Return whether the service is known to accept a message's content as `body_b64`."""
-    if case.profile.is_reference or _CONTENT in dict(_members(operation)):
+    if case.profile.is_reference or _CONTENT_MEMBER in dict(_list_members(operation)):
         return True
-    return _CONTENT in await described_members(case, operation)
+    return _CONTENT_MEMBER in await described_members(case, operation)
 
 
-async def _sound(case: Case, operation: Operation, what: str, subject: Subject) -> bool | None:
+async def _judge_sound(case: Case, operation: Operation, description: str, subject: Subject) -> bool | None:
     """Judge that a sound message is valid; return the stated validity, or None if none is stated."""
     beyond = None if case.profile.is_reference else "the interface leaves open the form of the request"
     try:
-        answer, said = await _verified(case, operation, subject)
+        answer, validity = await _buy_verification(case, operation, subject)
     except Inconclusive as refusal:
         if beyond is None:
             raise
-        case.note(f"{operation.path}, {what}: {refusal}; {beyond}")
+        case.note(f"{operation.path}, {description}: {refusal}; {beyond}")
         return None
-    found, where = f"{brief(answer)}, valid: {said}", {"message": what}
-    case.expect(_ROW, said is True, "valid", found, exchange=answer, where=where, beyond=beyond)
-    return said
+    finding, where = f"{brief(answer)}, valid: {validity}", {"message": description}
+    case.expect(_ROW, validity is True, "valid", finding, exchange=answer, where=where, beyond=beyond)
+    return validity
 
 
-async def _refused(case: Case, operation: Operation, what: str, subject: Subject) -> None:
+async def _judge_forged(case: Case, operation: Operation, description: str, subject: Subject) -> None:
     """Judge that a forged message is not valid. A service that refuses the request does not certify it either."""
     try:
-        answer, said = await _verified(case, operation, subject)
+        answer, validity = await _buy_verification(case, operation, subject)
     except Inconclusive as reason:
-        case.note(f"{operation.path}, {what}: {reason}")
+        case.note(f"{operation.path}, {description}: {reason}")
         return
-    where = {"operation": operation.path, "message": what}
-    beyond = None if case.profile.is_reference else _LEFT_OPEN.get(what)
-    case.expect(_ROW, said is not True, "not valid", f"valid: {said}", exchange=answer, where=where, beyond=beyond)
+    where = {"operation": operation.path, "message": description}
+    beyond = None if case.profile.is_reference else _OPEN_POINTS.get(description)
+    case.expect(
+        _ROW, validity is not True, "not valid", f"valid: {validity}", exchange=answer, where=where, beyond=beyond
+    )
 
 
-async def _verified(case: Case, operation: Operation, subject: Subject) -> tuple[Answer, bool | None]:
+async def _buy_verification(case: Case, operation: Operation, subject: Subject) -> tuple[Answer, bool | None]:
     """Buy the verification of a message; return the answer and the validity that it states.
 
     Raises:
@@ -144,5 +148,5 @@ async def _verified(case: Case, operation: Operation, subject: Subject) -> tuple
     return answer, None if result is ABSENT else answers.validity(result, None)
 
 
-def _members(operation: Operation) -> list[tuple[str, Any]]:
+def _list_members(operation: Operation) -> list[tuple[str, Any]]:
     return list(operation.body.items()) if isinstance(operation.body, Mapping) else []

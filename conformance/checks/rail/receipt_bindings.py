@@ -16,9 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conformance.discovery.rail import Operation
-from conformance.discovery.body_probe import probe_body
 from conformance.discovery.accepted_unusual_bodies import repeated_body, unusual_bodies
+from conformance.discovery.body_probe import probe_body
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
@@ -39,12 +39,12 @@ from conformance.surfaces.rail.purchase import Purchase
 from conformance.surfaces.rail.receipts import buy_receipt, claims_of, request_hashes, service_id_of
 
 _REQUEST_HASH = "request_hash"
-_NOTHING: Mapping[str, str] = {}
+_NO_MARKS: Mapping[str, str] = {}
 # Encoders for web pages escape the ampersand. A server that writes the query again keeps this text as it is, including
 # the encoded delimiters, which are data by RFC 3986 (2.2).
 _QUERY = "a=1&b=2%26c%3D3"
 # If this many other operations share a recipe, it is taken for the recipe of all.
-_ENOUGH = 2
+_DECISIVE_COUNT = 2
 # The keys of the profile that an operator binds if no usual recipe is found.
 _KEYS = {
     "RAIL-RCPT-04": "[rail] request_hash",
@@ -77,10 +77,12 @@ async def receipt_binds_request_response_and_payment(case: Case) -> None:
     any. Buys the first operation with a query, if it quotes a price for that, and the verifiers with such texts if
     their results repeat them. Expects that the recipe of the plain request holds for these requests.
     """
-    seen = _Seen(case, await case.session.payers.for_rail(case.lane))
-    await run_concurrently(_bindings(seen, operation) for operation in case.sample(case.session.catalog.operations))
-    seen.references.judge(case)
-    seen.judge_unknown()
+    survey = _BindingSurvey(case, await case.session.payers.for_rail(case.lane))
+    await run_concurrently(
+        _judge_operation(survey, operation) for operation in case.sample(case.session.catalog.operations)
+    )
+    survey.references.judge(case)
+    survey.judge_unmatched()
 
 
 # The profile's key of each binding's recipe.
@@ -92,15 +94,15 @@ _RECIPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Hashed:
+class _PossibleDigests:
     """Digests that one receipt may contain, by recipe, and the same recipes over another JSON encoding."""
 
     recipes: Mapping[str, set[str]]
-    encoded: Callable[[Encoder], Mapping[str, set[str]]] | None = None
+    by_encoding: Callable[[Encoder], Mapping[str, set[str]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Unknown:
+class _UnmatchedReceipt:
     """A receipt in which no recipe was found.
 
     Attributes:
@@ -113,15 +115,15 @@ class _Unknown:
     """
 
     row: str
-    served: Purchase
-    hashed: _Hashed
+    sale: Purchase
+    digests: _PossibleDigests
     claims: Mapping[str, Any]
-    own: str | None
+    usual_claim: str | None
     reason: str
 
 
 @dataclass(slots=True)
-class _Seen:
+class _BindingSurvey:
     """The recipes that were found in the receipts of one check.
 
     Attributes:
@@ -136,78 +138,83 @@ class _Seen:
 
     case: Case
     payer: Payer
-    found: dict[str, dict[str, set[str]]] = field(default_factory=dict)
-    fitting: dict[tuple[str, str], set[str]] = field(default_factory=dict)
-    tried: dict[str, list[Mapping[str, set[str]]]] = field(default_factory=dict)
-    unknown: list[_Unknown] = field(default_factory=list)
+    recipes: dict[str, dict[str, set[str]]] = field(default_factory=dict)
+    fitting_recipes: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    possible_digests: dict[str, list[Mapping[str, set[str]]]] = field(default_factory=dict)
+    unmatched_receipts: list[_UnmatchedReceipt] = field(default_factory=list)
     references: References = field(default_factory=References)
 
-    def judge_unknown(self) -> None:
+    def judge_unmatched(self) -> None:
         """Judge the receipts in which no recipe was found, by the recipes of the others.
 
         A claim that fits another call is a breach. So is a recipe that fits other operations and not this one. If only
         one other operation has it, the claim must also fit another encoding of the same recipe.
         """
-        for one in self.unknown:
-            usual = self._usual(one)
+        for receipt in self.unmatched_receipts:
+            common_recipes = self._find_common_recipes(receipt)
             fits = [
                 name
-                for tried in self.tried[one.row]
-                for name, values in tried.items()
-                if one.own in values and one.hashed.recipes.get(name)
+                for digests in self.possible_digests[receipt.row]
+                for name, values in digests.items()
+                if receipt.usual_claim in values and receipt.digests.recipes.get(name)
             ]
-            encoding = _encoding(one.hashed, one.claims, usual or one.hashed.recipes)
-            elsewhere = set().union(*usual.values())
-            if fits or (usual and (one.row == "RAIL-RCPT-06" or encoding is not None or len(elsewhere) >= _ENOUGH)):
-                where = {"operation": one.served.operation.path}
-                expected = f"recipe {', '.join(usual or fits)} of this call"
-                found = f"{_RECIPES[one.row]} is that of another call" if fits else encoding or one.reason
-                self.case.expect(one.row, False, expected, found, exchange=one.served.answer, where=where)
+            encoding = _describe_encoding(receipt.digests, receipt.claims, common_recipes or receipt.digests.recipes)
+            other_paths = set().union(*common_recipes.values())
+            if fits or (
+                common_recipes
+                and (receipt.row == "RAIL-RCPT-06" or encoding is not None or len(other_paths) >= _DECISIVE_COUNT)
+            ):
+                where = {"operation": receipt.sale.operation.path}
+                expectation = f"recipe {', '.join(common_recipes or fits)} of this call"
+                finding = f"{_RECIPES[receipt.row]} is that of another call" if fits else encoding or receipt.reason
+                self.case.expect(receipt.row, False, expectation, finding, exchange=receipt.sale.answer, where=where)
             else:
-                others = "; ".join(f"{name} is found at {', '.join(sorted(paths))}" for name, paths in usual.items())
-                also = "".join(f" ({text})" for text in (others, encoding) if text)
-                reason = f"unbound: {one.reason}{also}; bind {_KEYS[one.row]}"
-                self.case.mark_inconclusive(one.row, reason, exchange=one.served.answer)
+                other_findings = "; ".join(
+                    f"{name} is found at {', '.join(sorted(paths))}" for name, paths in common_recipes.items()
+                )
+                remarks = "".join(f" ({text})" for text in (other_findings, encoding) if text)
+                reason = f"unbound: {receipt.reason}{remarks}; bind {_KEYS[receipt.row]}"
+                self.case.mark_inconclusive(receipt.row, reason, exchange=receipt.sale.answer)
 
-    def _usual(self, unknown: _Unknown) -> dict[str, set[str]]:
+    def _find_common_recipes(self, receipt: _UnmatchedReceipt) -> dict[str, set[str]]:
         """Return the recipes of other receipts that this one could contain, with the paths of their operations.
 
         A recipe over the service's id is left out if the challenge does not name the service. A recipe over the result
         is left out if the answer has no result at the usual place, which the interface does not prescribe.
         """
-        recipes = {name for name, values in unknown.hashed.recipes.items() if values}
-        if unknown.row == "RAIL-RCPT-04" and service_id_of(unknown.served.challenge.accepts) is None:
+        recipes = {name for name, values in receipt.digests.recipes.items() if values}
+        if receipt.row == "RAIL-RCPT-04" and service_id_of(receipt.sale.challenge.accepts) is None:
             recipes.discard("jcs-envelope")
-        return {name: paths for name, paths in self.found.get(unknown.row, {}).items() if name in recipes}
+        return {name: paths for name, paths in self.recipes.get(receipt.row, {}).items() if name in recipes}
 
 
-def _encoding(hashed: _Hashed, claims: Mapping[str, Any], names: Iterable[str]) -> str | None:
+def _describe_encoding(digests: _PossibleDigests, claims: Mapping[str, Any], names: Iterable[str]) -> str | None:
     """Describe the JSON encoding, mistaken for RFC 8785, with which a named recipe fits; None if there is none."""
-    if hashed.encoded is None:
+    if digests.by_encoding is None:
         return None
-    for what, encode in OTHER_ENCODINGS.items():
-        for name, values in hashed.encoded(encode).items():
+    for description, encode in OTHER_ENCODINGS.items():
+        for name, values in digests.by_encoding(encode).items():
             if name in names and hashing.find_claim(claims, values) is not None:
-                return f"recipe {name} over JSON that {what}"
+                return f"recipe {name} over JSON that {description}"
     return None
 
 
-async def _bindings(seen: _Seen, operation: Operation) -> None:
-    case, where = seen.case, {"operation": operation.path}
-    first = await _bound(seen, *await buy_receipt(case, operation))
+async def _judge_operation(survey: _BindingSurvey, operation: Operation) -> None:
+    case, where = survey.case, {"operation": operation.path}
+    first = await _judge_receipt(survey, *await buy_receipt(case, operation))
     hashes = [first.value]
     for body in operation.other_bodies:
         try:
-            another = await buy_receipt(case, operation, body=body)
+            other_sale = await buy_receipt(case, operation, body=body)
         except Inconclusive:
             if not operation.is_guess:
                 raise
             continue
-        hashes.append((await _bound(seen, *another)).value)
+        hashes.append((await _judge_receipt(survey, *other_sale)).value)
         break
     if operation == case.session.catalog.operations[0]:
-        await _with_query(seen, operation, first.recipe)
-    await _with_unusual_values(seen, operation)
+        await _judge_with_query(survey, operation, first.recipe)
+    await _judge_unusual_values(survey, operation)
     if len(hashes) < 2:
         case.mark_inconclusive("RAIL-RCPT-07", "unbound: no second request is known; bind [rail.other_bodies]")
     elif None in hashes:
@@ -218,25 +225,25 @@ async def _bindings(seen: _Seen, operation: Operation) -> None:
         case.expect("RAIL-RCPT-07", hashes[0] != hashes[1], "another hash for another request", hashes[0], where=where)
 
 
-async def _with_query(seen: _Seen, operation: Operation, recipe: str | None) -> None:
+async def _judge_with_query(survey: _BindingSurvey, operation: Operation, recipe: str | None) -> None:
     """Judge the receipt of the same request with a query, if the service accepts one."""
-    case = seen.case
+    case = survey.case
     if recipe is None:
         return
     if recipe in hashing.OF_THE_BODY:
         reason = f"recipe {recipe} hashes only the body, so the receipt of {operation.path} does not bind a query"
         case.mark_documented("RAIL-RCPT-04", reason)
-    asked = operation.with_query(_QUERY)
+    queried_operation = operation.with_query(_QUERY)
     # If the call is not served with a query, other checks judge that.
     with suppress(Inconclusive):
-        if await probe_body(case.client, asked) is None:
-            await _bound(seen, *await buy_receipt(case, replace(asked, is_accepted=True)))
+        if await probe_body(case.client, queried_operation) is None:
+            await _judge_receipt(survey, *await buy_receipt(case, replace(queried_operation, is_accepted=True)))
 
 
-async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
+async def _judge_unusual_values(survey: _BindingSurvey, operation: Operation) -> None:
     """Judge the receipt of a request whose JSON form encoders write differently, if the operation serves one."""
-    case = seen.case
-    if not any(seen.fitting.get((row, operation.path)) for row in ("RAIL-RCPT-04", "RAIL-RCPT-05")):
+    case = survey.case
+    if not any(survey.fitting_recipes.get((row, operation.path)) for row in ("RAIL-RCPT-04", "RAIL-RCPT-05")):
         return
     # Unpaid calls show which bodies an operation refuses. That does not depend on the lane, so it is found out once.
     session, name = case.session, f"unusual bodies of {operation.path}"
@@ -244,149 +251,172 @@ async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
     for body in await session.find_once(name, lambda: unusual_bodies(session.client, operation)):
         # The operation may refuse the body only after the payment.
         with suppress(Inconclusive):
-            await _bound(seen, *await buy_receipt(case, sure, body=body))
+            await _judge_receipt(survey, *await buy_receipt(case, sure, body=body))
             break
     # Most unusual texts are only in the request. The hash of a result shows its encoding if the result repeats such a
     # text.
     name = f"repeated body of {operation.path}"
-    repeated = await session.find_once(name, lambda: repeated_body(session.client, operation))
-    if repeated is not None:
+    repeated_text_body = await session.find_once(name, lambda: repeated_body(session.client, operation))
+    if repeated_text_body is not None:
         with suppress(Inconclusive):
-            await _bound(seen, *await buy_receipt(case, sure, body=repeated))
+            await _judge_receipt(survey, *await buy_receipt(case, sure, body=repeated_text_body))
 
 
 @dataclass(frozen=True, slots=True)
-class _Bound:
+class _RequestHash:
     """The hash of a request in a receipt, and the recipe that found it; None for each that is unknown."""
 
     value: str | None
     recipe: str | None
 
 
-async def _bound(seen: _Seen, served: Purchase, token: str) -> _Bound:
+async def _judge_receipt(survey: _BindingSurvey, sale: Purchase, token: str) -> _RequestHash:
     """Judge the three bindings of one receipt and return its request hash."""
-    case = seen.case
+    case = survey.case
     claims, bindings = claims_of(token), case.profile.rail_bindings
-    quote, result, raw = served.challenge, result_of(case, served.answer), served.answer.body
+    quote, result, raw = sale.challenge, result_of(case, sale.answer), sale.answer.body
 
-    def of_request(encode: Encoder) -> dict[str, set[str]]:
-        return request_hashes(served.operation, quote.body, quote.accepts, encode)
+    def hash_request(encode: Encoder) -> dict[str, set[str]]:
+        return request_hashes(sale.operation, quote.body, quote.accepts, encode)
 
-    def of_response(encode: Encoder) -> dict[str, set[str]]:
+    def hash_response(encode: Encoder) -> dict[str, set[str]]:
         hashes = hashing.response_hashes(raw, result, token, encode)
         # Without a result there is nothing that a claim could bind.
         if result is ABSENT:
             del hashes["jcs-result"]
         return hashes
 
-    requested = _Hashed(of_request(hashing.jcs_bytes), of_request)
-    name, place = _judge(seen, "RAIL-RCPT-04", claims, requested, bindings.request_hash, served)
-    answered = _Hashed({"jcs-result": set(), **of_response(hashing.jcs_bytes)}, of_response)
-    _judge(seen, "RAIL-RCPT-05", claims, answered, bindings.response_hash, served)
-    await _judge_payment(seen, claims, served)
-    value = claim_at(claims, place or _REQUEST_HASH)
-    return _Bound(value if isinstance(value, str) else None, name)
+    request_digests = _PossibleDigests(hash_request(hashing.jcs_bytes), hash_request)
+    name, place = _judge_binding(survey, "RAIL-RCPT-04", claims, request_digests, bindings.request_hash, sale)
+    response_digests = _PossibleDigests({"jcs-result": set(), **hash_response(hashing.jcs_bytes)}, hash_response)
+    _judge_binding(survey, "RAIL-RCPT-05", claims, response_digests, bindings.response_hash, sale)
+    await _judge_payment(survey, claims, sale)
+    value = find_claim_at(claims, place or _REQUEST_HASH)
+    return _RequestHash(value if isinstance(value, str) else None, name)
 
 
-async def _judge_payment(seen: _Seen, claims: Mapping[str, Any], served: Purchase) -> None:
+async def _judge_payment(survey: _BindingSurvey, claims: Mapping[str, Any], sale: Purchase) -> None:
     """Judge the reference of the payment in one receipt, and its other claims about the payment."""
-    case, row, bound = seen.case, "RAIL-RCPT-06", seen.case.profile.rail_bindings.settled_payment_ref
-    word, network = case.profile.service_word, getattr(seen.payer, "network_key", "")
-    token, settled = served.challenge.reference(case.lane), await settlement_of(served, seen.payer)
-    paid, another = settled.references(word, network, token), settled.another
-    recipe = None if another is None else names_another(claims, hashing.settled_refs(word, another, network, token))
+    case, row, bound_recipe = survey.case, "RAIL-RCPT-06", survey.case.profile.rail_bindings.settled_payment_ref
+    word, network = case.profile.service_word, getattr(survey.payer, "network_key", "")
+    token, settlement = sale.challenge.reference(case.lane), await settlement_of(sale, survey.payer)
+    references, other_tx_id = settlement.references(word, network, token), settlement.another
+    recipe = (
+        None if other_tx_id is None else names_another(claims, hashing.settled_refs(word, other_tx_id, network, token))
+    )
     # A receipt that names another transaction proves a payment that was never made for this call.
     if recipe is not None:
-        expected, found = f"a reference of {settled.tx_id}, which used the authorization", f"{recipe} of {another}"
-        where = {"operation": served.operation.path}
-        case.expect(row, False, expected, found, exchange=served.answer, where=where)
-    elif settled.tx_id is None and (bound or "") not in {"", *paid}:
+        expectation, finding = (
+            f"a reference of {settlement.tx_id}, which used the authorization",
+            f"{recipe} of {other_tx_id}",
+        )
+        where = {"operation": sale.operation.path}
+        case.expect(row, False, expectation, finding, exchange=sale.answer, where=where)
+    elif settlement.tx_id is None and (bound_recipe or "") not in {"", *references}:
         case.mark_inconclusive(row, "no transaction on the chain uses the authorization, and no header names one")
     else:
-        _judge(seen, row, claims, _Hashed(paid), bound, served, {} if settled.by_chain else {ON_WORD: ON_ITS_WORD})
-    seen.references.add(served, settled, claims)
-    judge_header(case, served, settled)
-    judge_claims(case, served, seen.payer, claims)
+        _judge_binding(
+            survey,
+            row,
+            claims,
+            _PossibleDigests(references),
+            bound_recipe,
+            sale,
+            {} if settlement.by_chain else {ON_WORD: ON_ITS_WORD},
+        )
+    survey.references.add(sale, settlement, claims)
+    judge_header(case, sale, settlement)
+    judge_claims(case, sale, survey.payer, claims)
 
 
-def _judge(
-    seen: _Seen,
+def _judge_binding(
+    survey: _BindingSurvey,
     row: str,
     claims: Mapping[str, Any],
-    hashed: _Hashed,
-    bound: str | None,
-    served: Purchase,
-    said: Mapping[str, str] = _NOTHING,
+    digests: _PossibleDigests,
+    bound_recipe: str | None,
+    sale: Purchase,
+    marks: Mapping[str, str] = _NOTHING,
 ) -> tuple[str | None, str | None]:
     """Judge one binding and return the recipe and the place of the claim that contains it.
 
     A claim with the binding's usual name is that binding, and no other claim is. A recipe that fits the operation's
     receipts so far must fit this one.
     """
-    case, path, recipes = seen.case, served.operation.path, hashed.recipes
-    where = {"operation": path, **({"query": served.operation.query} if served.operation.query else {}), **said}
-    if bound is not None and bound not in recipes:
-        case.mark_inconclusive(row, f"unbound: the suite knows no recipe {bound}; it knows {', '.join(recipes)}")
+    case, path, recipes = survey.case, sale.operation.path, digests.recipes
+    where = {"operation": path, **({"query": sale.operation.query} if sale.operation.query else {}), **marks}
+    if bound_recipe is not None and bound_recipe not in recipes:
+        case.mark_inconclusive(row, f"unbound: the suite knows no recipe {bound_recipe}; it knows {', '.join(recipes)}")
         return None, None
-    held = seen.fitting.get((row, path), set()).intersection(name for name, values in recipes.items() if values)
-    tried = {name: recipes[name] for name in recipes if (name in held if held else bound in {None, name})}
-    seen.tried.setdefault(row, []).append(recipes)
-    own = {name: value for name, value in claims.items() if name == _RECIPES[row] and isinstance(value, str)}
-    places = {name: hashing.find_claim(own or claims, values) for name, values in tried.items()}
-    fitting = {name: place for name, place in places.items() if place is not None}
-    if fitting:
-        name, place = next(iter(fitting.items()))
-        seen.found.setdefault(row, {}).setdefault(name, set()).add(path)
-        seen.fitting[row, path] = set(fitting)
-        case.expect(row, True, f"recipe {name} in claim {place}", None, exchange=served.answer, where=where)
+    required_recipes = survey.fitting_recipes.get((row, path), set()).intersection(
+        name for name, values in recipes.items() if values
+    )
+    candidates = {
+        name: recipes[name]
+        for name in recipes
+        if (name in required_recipes if required_recipes else bound_recipe in {None, name})
+    }
+    survey.possible_digests.setdefault(row, []).append(recipes)
+    usual_claims = {name: value for name, value in claims.items() if name == _RECIPES[row] and isinstance(value, str)}
+    places = {name: hashing.find_claim(usual_claims or claims, values) for name, values in candidates.items()}
+    matches = {name: place for name, place in places.items() if place is not None}
+    if matches:
+        name, place = next(iter(matches.items()))
+        survey.recipes.setdefault(row, {}).setdefault(name, set()).add(path)
+        survey.fitting_recipes[row, path] = set(matches)
+        case.expect(row, True, f"recipe {name} in claim {place}", None, exchange=sale.answer, where=where)
         return name, place
-    if bound is None and not held:
-        elsewhere = hashing.find_claim(claims, {value for values in recipes.values() for value in values})
-        also = f" in claim {_RECIPES[row]}, although {elsewhere} contains one" if elsewhere is not None else ""
-        reason = f"none of the recipes {', '.join(tried)} is found among the claims of {path}{also}"
-        unknown = _Unknown(row, served, hashed, own or claims, own.get(_RECIPES[row]), reason)
-        seen.unknown.append(unknown)
+    if bound_recipe is None and not required_recipes:
+        other_claim = hashing.find_claim(claims, {value for values in recipes.values() for value in values})
+        remark = f" in claim {_RECIPES[row]}, although {other_claim} contains one" if other_claim is not None else ""
+        reason = f"none of the recipes {', '.join(candidates)} is found among the claims of {path}{remark}"
+        unmatched = _UnmatchedReceipt(
+            row, sale, digests, usual_claims or claims, usual_claims.get(_RECIPES[row]), reason
+        )
+        survey.unmatched_receipts.append(unmatched)
         return None, None
-    _judge_unfitting(seen, row, own or claims, hashed, tried, served, where)
+    _judge_unfitting(survey, row, usual_claims or claims, digests, candidates, sale, where)
     return None, None
 
 
 def _judge_unfitting(
-    seen: _Seen,
+    survey: _BindingSurvey,
     row: str,
     claims: Mapping[str, Any],
-    hashed: _Hashed,
-    tried: Mapping[str, set[str]],
-    served: Purchase,
+    digests: _PossibleDigests,
+    candidates: Mapping[str, set[str]],
+    sale: Purchase,
     where: Mapping[str, str],
 ) -> None:
     """Judge a receipt that contains none of the recipes that the profile or the other receipts demand."""
-    case, declared = seen.case, getattr(seen.case.profile.rail_bindings, _RECIPES[row])
-    as_sent = {} if hashed.encoded is None else hashed.encoded(AS_SENT)
-    if declared is None and any(hashing.find_claim(claims, as_sent.get(name, set())) is not None for name in tried):
+    case, declared_recipe = survey.case, getattr(survey.case.profile.rail_bindings, _RECIPES[row])
+    as_sent = {} if digests.by_encoding is None else digests.by_encoding(AS_SENT)
+    if declared_recipe is None and any(
+        hashing.find_claim(claims, as_sent.get(name, set())) is not None for name in candidates
+    ):
         reason = f"unbound: the claim fits JSON in the order that was sent, which is not a recipe; bind {_KEYS[row]}"
-        case.mark_inconclusive(row, reason, exchange=served.answer)
+        case.mark_inconclusive(row, reason, exchange=sale.answer)
         return
-    encoding = _encoding(hashed, claims, tried)
-    others = "" if declared is not None else ", as for other requests of the operation"
-    expected = f"a claim that equals recipe {' or '.join(tried)}{others}"
-    hint = _bind(row, claims, hashed.recipes)
+    encoding = _describe_encoding(digests, claims, candidates)
+    origin = "" if declared_recipe is not None else ", as for other requests of the operation"
+    expectation = f"a claim that equals recipe {' or '.join(candidates)}{origin}"
+    hint = _advise_binding(row, claims, digests.recipes)
     if encoding is not None:
         hint = f"The receipt has {encoding}. Hash the RFC 8785 form, which escapes quotes, backslashes and controls."
-    found = encoding or sorted(claims)
-    case.expect(row, False, expected, found, exchange=served.answer, where=where, hint=hint)
+    finding = encoding or sorted(claims)
+    case.expect(row, False, expectation, finding, exchange=sale.answer, where=where, hint=hint)
 
 
-def _bind(row: str, claims: Mapping[str, Any], recipes: Mapping[str, set[str]]) -> str | None:
+def _advise_binding(row: str, claims: Mapping[str, Any], recipes: Mapping[str, set[str]]) -> str | None:
     """Return which key to bind if another usual recipe fits. The profile is then more likely wrong than the hash."""
-    fitting = next((name for name, values in recipes.items() if hashing.find_claim(claims, values) is not None), None)
-    if fitting is None:
+    recipe = next((name for name, values in recipes.items() if hashing.find_claim(claims, values) is not None), None)
+    if recipe is None:
         return None
-    key = f'[rail] {_RECIPES[row]} = "{fitting}"'
-    return f"The receipt contains the recipe {fitting}. If you mean that recipe, bind {key}; else hash as you declare."
+    key = f'[rail] {_RECIPES[row]} = "{recipe}"'
+    return f"The receipt contains the recipe {recipe}. If you mean that recipe, bind {key}; else hash as you declare."
 
 
-def claim_at(claims: Mapping[str, Any], place: str) -> Any:
+def find_claim_at(claims: Mapping[str, Any], place: str) -> Any:
     """Return the claim at a dotted place; `[n]` is the n-th element of a list."""
     value: Any = claims
     for name in place.replace("[", ".[").split("."):

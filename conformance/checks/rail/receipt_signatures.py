@@ -16,7 +16,7 @@ from conformance.surfaces.rail.purchase import Purchase
 from conformance.surfaces.rail.receipts import buy_receipt
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-_SAMPLED = 24
+_SAMPLE_SIZE = 24
 
 
 @check(
@@ -39,40 +39,40 @@ async def receipt_verifies_offline(case: Case) -> None:
     receipt verifies, and that no changed one does.
     """
     # The keys are fetched before any receipt exists. A receipt must not need a key that appears only afterwards.
-    in_set, in_did = await published_keys(case)
+    set_keys, did_keys = await published_keys(case)
     # Drawn before the operations run concurrently, so that the changes depend on the seed and not on their order.
-    changes = [case.rng.getrandbits(64) for _ in case.session.catalog.operations]
+    seeds = [case.rng.getrandbits(64) for _ in case.session.catalog.operations]
 
-    async def for_operation(operation: Operation, seed: int) -> None:
-        served, token = await buy_receipt(case, operation)
-        _judge_signature(case, served, token, in_set, in_did)
-        keys = in_set or in_did
+    async def judge_operation(operation: Operation, seed: int) -> None:
+        sale, token = await buy_receipt(case, operation)
+        _judge_signature(case, sale, token, set_keys, did_keys)
+        keys = set_keys or did_keys
         if jose.fault_of(token, keys) is None:
             rng = random.Random(seed)  # noqa: S311 - repeatable on purpose
-            survivors = [place for place, text in changed_once(token, rng) if jose.fault_of(text, keys) is None]
+            survivors = [place for place, text in change_each_once(token, rng) if jose.fault_of(text, keys) is None]
             where = {"operation": operation.path}
             case.expect("RAIL-RCPT-09", not survivors, "no changed receipt verifies", survivors, where=where)
 
-    await run_concurrently(map(for_operation, case.session.catalog.operations, changes))
+    await run_concurrently(map(judge_operation, case.session.catalog.operations, seeds))
 
 
 def _judge_signature(
-    case: Case, served: Purchase, token: str, in_set: list[Ed25519Key], in_did: list[Ed25519Key]
+    case: Case, sale: Purchase, token: str, set_keys: list[Ed25519Key], did_keys: list[Ed25519Key]
 ) -> None:
-    where = {"operation": served.operation.path}
-    header = _header(token)
-    signed = header.get("alg") in jose.ALGORITHMS
-    case.expect("RAIL-RCPT-01", signed, "alg EdDSA", header.get("alg"), exchange=served.answer, where=where)
-    for row, keys, expected in (
-        ("RAIL-RCPT-02", in_set, "verifies under jwks.json"),
-        ("RAIL-RCPT-03", in_did, "verifies under did.json"),
-        ("RAIL-RCPT-08", in_set or in_did, "verifies with saved keys"),
+    where = {"operation": sale.operation.path}
+    header = _read_header(token)
+    is_eddsa = header.get("alg") in jose.ALGORITHMS
+    case.expect("RAIL-RCPT-01", is_eddsa, "alg EdDSA", header.get("alg"), exchange=sale.answer, where=where)
+    for row, keys, expectation in (
+        ("RAIL-RCPT-02", set_keys, "verifies under jwks.json"),
+        ("RAIL-RCPT-03", did_keys, "verifies under did.json"),
+        ("RAIL-RCPT-08", set_keys or did_keys, "verifies with saved keys"),
     ):
         fault = jose.fault_of(token, keys)
-        case.expect(row, fault is None, expected, fault, exchange=served.answer, where=where)
+        case.expect(row, fault is None, expectation, fault, exchange=sale.answer, where=where)
     kid = header.get("kid")
-    known = kid is None or is_published(kid, [*in_set, *in_did])
-    case.expect("RAIL-RCPT-10", known, "a kid of the published set", kid, exchange=served.answer, where=where)
+    is_known = kid is None or is_published(kid, [*set_keys, *did_keys])
+    case.expect("RAIL-RCPT-10", is_known, "a kid of the published set", kid, exchange=sale.answer, where=where)
 
 
 def is_published(kid: Any, keys: Sequence[Ed25519Key]) -> bool:
@@ -80,21 +80,21 @@ def is_published(kid: Any, keys: Sequence[Ed25519Key]) -> bool:
     return isinstance(kid, str) and not {kid, kid.rpartition("#")[2]}.isdisjoint(key.kid for key in keys if key.kid)
 
 
-def _header(token: str) -> Mapping[str, Any]:
+def _read_header(token: str) -> Mapping[str, Any]:
     try:
         return jose.parse(token).header
     except jose.JwsFault:
         return {}
 
 
-def changed_once(token: str, rng: random.Random) -> list[tuple[int, str]]:
+def change_each_once(token: str, rng: random.Random) -> list[tuple[int, str]]:
     """Return the token with one character changed, by place: all of the signature, samples of header and payload."""
     header, payload, _ = token.split(".")
     first, second = len(header) + 1, len(header) + len(payload) + 2
     parts = (range(first - 1), range(first, second - 1))
-    sampled = [place for part in parts for place in rng.sample(part, min(_SAMPLED, len(part)))]
-    changed = []
-    for place in [*sorted(sampled), *range(second, len(token))]:
-        other = rng.choice([one for one in _ALPHABET if one != token[place]])
-        changed.append((place, token[:place] + other + token[place + 1 :]))
-    return changed
+    places = [place for part in parts for place in rng.sample(part, min(_SAMPLE_SIZE, len(part)))]
+    changes = []
+    for place in [*sorted(places), *range(second, len(token))]:
+        other_character = rng.choice([one for one in _ALPHABET if one != token[place]])
+        changes.append((place, token[:place] + other_character + token[place + 1 :]))
+    return changes

@@ -27,7 +27,7 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _SEGMENTS = 3
 _BAD_REQUEST = frozenset({400, 422})
 # Statuses that say nothing about the receipt: the payment was refused or is in progress, or there were too many calls.
-_NO_WORD = frozenset({402, 409, 429})
+_UNRELATED_STATUSES = frozenset({402, 409, 429})
 KEY_SET: Final = "jwks"
 PAYMENT: Final = "expected_payment_hash"
 
@@ -45,13 +45,13 @@ class Trial:
     """
 
     row: str
-    what: str
+    description: str
     members: Mapping[str, Any]
-    sound: bool = False
+    is_sound: bool = False
     beyond: str | None = None
 
 
-def changed(token: str) -> Iterator[tuple[str, str]]:
+def list_changes(token: str) -> Iterator[tuple[str, str]]:
     """Yield a receipt with one character changed, added or removed, with a description of the change."""
     # The last character of an Ed25519 signature in base64url has four spare bits (RFC 4648, 3.5). A reader that
     # ignores them takes sixteen different texts for one receipt.
@@ -61,11 +61,16 @@ def changed(token: str) -> Iterator[tuple[str, str]]:
     yield "its last character left out", token[:-1]
     yield "padded", token + "="
     middle = len(payload) // 2
-    other = _ALPHABET[_ALPHABET.index(payload[middle]) ^ 1]
-    yield "a character of the payload changed", f"{header}.{payload[:middle]}{other}{payload[middle + 1 :]}.{signature}"
+    other_character = _ALPHABET[_ALPHABET.index(payload[middle]) ^ 1]
+    yield (
+        "a character of the payload changed",
+        f"{header}.{payload[:middle]}{other_character}{payload[middle + 1 :]}.{signature}",
+    )
 
 
-def forged(token: str, published: Sequence[Ed25519Key], stranger: Signer) -> Iterator[tuple[str, str]]:
+def list_forgeries(
+    token: str, published_keys_list: Sequence[Ed25519Key], stranger: Signer
+) -> Iterator[tuple[str, str]]:
     """Yield forgeries of a receipt, with a description of each.
 
     Args:
@@ -79,14 +84,14 @@ def forged(token: str, published: Sequence[Ed25519Key], stranger: Signer) -> Ite
     claims = {**claims_of(token), "service_id": "another"}
     yield "another claim", f"{token.partition('.')[0]}.{encode_base64url(jcs_bytes(claims))}.{signature}"
     yield "the signature of a stranger", stranger.sign(header, payload)
-    unknown = {**header, "kid": stranger.kid, "jwk": stranger.jwk}
+    header_with_key = {**header, "kid": stranger.kid, "jwk": stranger.jwk}
     # The attack on a verifier that takes the key from the header of the token itself (RFC 7515, 4.1.3).
-    yield "a kid that is not published and its key in the header", stranger.sign(unknown, payload)
+    yield "a kid that is not published and its key in the header", stranger.sign(header_with_key, payload)
     yield "alg none without a signature", compact({**header, "alg": "none"}, payload)
     yield "alg none with a signature of noughts", compact({**header, "alg": "none"}, payload, bytes(64))
-    own = [key for key in published if key.kid == header.get("kid")] or published
+    own_keys = [key for key in published_keys_list if key.kid == header.get("kid")] or published_keys_list
     # The attack on a verifier that takes the algorithm from the token: the public key becomes an HMAC secret.
-    for key in own[:1]:
+    for key in own_keys[:1]:
         yield "HS256 keyed with the public key", mac({**header, "alg": "HS256"}, payload, key.raw)
 
 
@@ -114,54 +119,58 @@ async def receipts_are_verified(case: Case) -> None:
     reference must verify its receipts.
     """
     operation = case.session.catalog.find_service("receipt-verify")
-    member = member_for(operation.body)
+    member = find_receipt_member(operation.body)
     if member is None or not operation.is_accepted or not case.profile.claims.lanes:
         _leave_open(case, "it is unknown how this service accepts a receipt, and so what it verifies")
         return
     token = receipt_of(case, await purchase(case, operation, case.profile.claims.lanes[0]))[1]
     case.client.names.name(token, "RECEIPT")
-    answer, sound = await _verified(case, operation, {**operation.body, member: token})
-    if sound is None:
+    answer, is_verified = await _buy_verification(case, operation, {**operation.body, member: token})
+    if is_verified is None:
         _leave_open(case, f"it is unknown what the paid verification says about a receipt: {brief(answer)}")
         return
-    if not sound and not case.profile.is_reference:
+    if not is_verified and not case.profile.is_reference:
         _leave_open(case, "the interface leaves open which receipts a rail verifies, and this one rejects its own")
         return
-    told = "the rail's own receipt verified"
-    case.expect("RAIL-SVC-01", sound, told, "verified" if sound else "not verified", exchange=answer)
-    if sound:
-        await _try_others(case, operation, member, token)
+    expectation = "the rail's own receipt verified"
+    case.expect("RAIL-SVC-01", is_verified, expectation, "verified" if is_verified else "not verified", exchange=answer)
+    if is_verified:
+        await _judge_other_receipts(case, operation, member, token)
 
 
-async def _try_others(case: Case, operation: Operation, member: str, token: str) -> None:
+async def _judge_other_receipts(case: Case, operation: Operation, member: str, token: str) -> None:
     """Judge the verification of receipts that differ from a sound one."""
     stranger = Signer(case.rng.randbytes(32), "stranger")
     keys = [key for listed in await published_keys(case) for key in listed]
-    trials = [Trial("RAIL-SVC-01", what, {member: one}) for what, one in forged(token, keys, stranger)]
-    trials += [Trial("RAIL-RCPT-09", what, {member: one}) for what, one in changed(token)]
-    named = await _members(case, operation)
+    trials = [
+        Trial("RAIL-SVC-01", description, {member: one}) for description, one in list_forgeries(token, keys, stranger)
+    ]
+    trials += [Trial("RAIL-RCPT-09", description, {member: one}) for description, one in list_changes(token)]
+    member_names = await _list_members(case, operation)
     ours = case.profile.is_reference
-    if KEY_SET in named:
+    if KEY_SET in member_names:
         first = parse(token)
-        theirs = stranger.sign({**first.header, "kid": stranger.kid}, first.payload)
+        stranger_token = stranger.sign({**first.header, "kid": stranger.kid}, first.payload)
         key_set = {KEY_SET: {"keys": [stranger.jwk]}}
         beyond = None if ours else "the interface leaves open which other receipts a rail verifies"
-        what = "a stranger's with its key set"
-        trials.append(Trial("RAIL-SVC-01", what, {member: theirs, **key_set}, sound=True, beyond=beyond))
+        description = "a stranger's with its key set"
+        trials.append(
+            Trial("RAIL-SVC-01", description, {member: stranger_token, **key_set}, is_sound=True, beyond=beyond)
+        )
         trials.append(Trial("RAIL-SVC-01", "the rail's with the key set of a stranger", {member: token, **key_set}))
-    if PAYMENT in named:
+    if PAYMENT in member_names:
         beyond = None if ours else "the interface leaves open what a receipt is compared with besides its signature"
-        bound = {member: token, PAYMENT: "sha256:" + "dd" * 32}
-        trials.append(Trial("RAIL-SVC-01", "bound to another payment", bound, beyond=beyond))
+        bound_members = {member: token, PAYMENT: "sha256:" + "dd" * 32}
+        trials.append(Trial("RAIL-SVC-01", "bound to another payment", bound_members, beyond=beyond))
     for trial in trials:
         if trial.members[member] != token:
-            name = re.sub(r"\W+", "_", f"RECEIPT {trial.what}").upper()
+            name = re.sub(r"\W+", "_", f"RECEIPT {trial.description}").upper()
             case.client.names.name(trial.members[member], name)
-    tried = case.sample(trials, lambda one: (one.row, one.sound), few=2)
-    await run_concurrently(_judge(case, operation, trial) for trial in tried)
+    trial_sample = case.sample(trials, lambda one: (one.row, one.is_sound), few=2)
+    await run_concurrently(_judge(case, operation, trial) for trial in trial_sample)
 
 
-async def _members(case: Case, operation: Operation) -> frozenset[str]:
+async def _list_members(case: Case, operation: Operation) -> frozenset[str]:
     """Return the known members of the request: by the profile, the target's document or the reference."""
     ours = case.profile.is_reference
     return frozenset({*operation.body, *((KEY_SET, PAYMENT) if ours else await described_members(case, operation))})
@@ -175,22 +184,25 @@ def _leave_open(case: Case, reason: str) -> None:
 
 async def _judge(case: Case, operation: Operation, trial: Trial) -> None:
     """Judge the verification of one receipt. An answer that says nothing about the receipt decides nothing."""
-    answer, verified = await _verified(case, operation, {**operation.body, **trial.members})
-    if answer.status in _NO_WORD:
+    answer, is_verified = await _buy_verification(case, operation, {**operation.body, **trial.members})
+    if answer.status in _UNRELATED_STATUSES:
         case.mark_inconclusive(
-            trial.row, f"{trial.what}: a paid verification was answered {brief(answer)}", exchange=answer
+            trial.row, f"{trial.description}: a paid verification was answered {brief(answer)}", exchange=answer
         )
         return
-    if trial.sound and trial.beyond is not None and answer.status in _BAD_REQUEST:
-        case.note(f"{operation.path} refuses {trial.what}: {brief(answer)}; {trial.beyond}")
+    if trial.is_sound and trial.beyond is not None and answer.status in _BAD_REQUEST:
+        case.note(f"{operation.path} refuses {trial.description}: {brief(answer)}; {trial.beyond}")
         return
-    holds = verified is True if trial.sound else verified is not True and answer.status < 500
-    expected, found = "verified" if trial.sound else "not verified", "verified" if verified else brief(answer)
-    where = {"receipt": trial.what}
-    case.expect(trial.row, holds, expected, found, exchange=answer, where=where, beyond=trial.beyond)
+    holds = is_verified is True if trial.is_sound else is_verified is not True and answer.status < 500
+    expectation, finding = (
+        "verified" if trial.is_sound else "not verified",
+        "verified" if is_verified else brief(answer),
+    )
+    where = {"receipt": trial.description}
+    case.expect(trial.row, holds, expectation, finding, exchange=answer, where=where, beyond=trial.beyond)
 
 
-async def _verified(case: Case, operation: Operation, body: Mapping[str, Any]) -> tuple[Answer, bool | None]:
+async def _buy_verification(case: Case, operation: Operation, body: Mapping[str, Any]) -> tuple[Answer, bool | None]:
     """Buy one verification; return the answer and the validity that it states, or None."""
     unpaid = await case.client.call("POST", operation.url, json_body=body)
     # A service may reject a malformed receipt before it asks for a payment.
@@ -201,9 +213,9 @@ async def _verified(case: Case, operation: Operation, body: Mapping[str, Any]) -
     return answer, answers.validity(result_of(case, answer), None) if answer.status == 200 else None
 
 
-def member_for(body: Any) -> str | None:
+def find_receipt_member(body: Any) -> str | None:
     """Return the only member of a known request that is a compact JWS; None if there is none or more than one."""
     if not isinstance(body, Mapping):
         return None
-    found = [name for name, value in body.items() if isinstance(value, str) and value.count(".") == _SEGMENTS - 1]
-    return found[0] if len(found) == 1 else None
+    names = [name for name, value in body.items() if isinstance(value, str) and value.count(".") == _SEGMENTS - 1]
+    return names[0] if len(names) == 1 else None

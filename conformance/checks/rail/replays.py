@@ -18,8 +18,8 @@ from conformance.attacks.engine import Engine, receipts, send
 from conformance.attacks.fine_replays import present_fine_changes
 from conformance.attacks.full_request import full_request
 from conformance.attacks.replay import Material, Replay, changes
-from conformance.discovery.rail import Operation, variations
 from conformance.discovery.body_probe import probe_body
+from conformance.discovery.rail import Operation, variations
 from conformance.engine import clock
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -35,14 +35,14 @@ _FIX = (
     "Answer the identical request with the stored answer or a refusal."
 )
 _ROWS = ("RAIL-WELD-08", "RAIL-WELD-09", "RAIL-WELD-10", "RAIL-WELD-11", "RAIL-WELD-15")
-_KEPT = ("RAIL-PAY-16", "RAIL-402-18")
+_CACHE_ROWS = ("RAIL-PAY-16", "RAIL-402-18")
 _REQUEST_AXES = frozenset({"target", "body", "method", "query"})
 _AT_ONCE = 50
 
 
 @check(
     *_ROWS,
-    *_KEPT,
+    *_CACHE_ROWS,
     surface="rail",
     lane="each",
     fix=_FIX,
@@ -56,8 +56,8 @@ async def captured_proof_buys_nothing_else(case: Case) -> None:
     store neither a refusal nor the stored answer.
     """
     # Drawn before the operations run concurrently, so that only the seed decides which replays are sent.
-    seeded = [(one, case.rng.getrandbits(64)) for one in case.session.catalog.operations]
-    await run_concurrently(_replay(case, operation, seed) for operation, seed in case.sample(seeded))
+    seeds = [(one, case.rng.getrandbits(64)) for one in case.session.catalog.operations]
+    await run_concurrently(_replay(case, operation, seed) for operation, seed in case.sample(seeds))
 
 
 async def _replay(case: Case, operation: Operation, seed: int) -> None:
@@ -78,40 +78,40 @@ async def one_of_many_is_executed(case: Case) -> None:
         quote = await challenge(case, operation)
         proof = await pay(case, quote, case.lane)
         answers = await run_concurrently((present(case, operation, proof) for _ in range(_AT_ONCE)), at_once=_AT_ONCE)
-        served = [answer for answer in answers if answer.status == 200]
-        if not served:
-            served = [one for one in (await redeem(case, operation, proof),) if one.status == 200]
-        if not served:
+        served_answers = [answer for answer in answers if answer.status == 200]
+        if not served_answers:
+            served_answers = [one for one in (await redeem(case, operation, proof),) if one.status == 200]
+        if not served_answers:
             raise Inconclusive("none of 50 identical calls was served")
-        different = {receipts(answer) for answer in served}
+        receipt_sets = {receipts(answer) for answer in served_answers}
         case.expect(
             "RAIL-WELD-12",
-            len(different) == 1,
+            len(receipt_sets) == 1,
             "one receipt in all served answers",
-            f"{len(served)} served with {len(different)} receipts",
-            exchange=served[-1],
+            f"{len(served_answers)} served with {len(receipt_sets)} receipts",
+            exchange=served_answers[-1],
             where={"operation": operation.path},
         )
-    await _split(case)
+    await _judge_two_operations(case)
 
 
-async def _split(case: Case) -> None:
+async def _judge_two_operations(case: Case) -> None:
     operations = case.session.catalog.operations
     if len(operations) < 2:
         return
-    first, other = operations[0], operations[1]
+    first, second = operations[0], operations[1]
     proof = await pay(case, await challenge(case, first), case.lane)
     half = _AT_ONCE // 2
     answers = await run_concurrently(
-        (present(case, one, proof) for one in (first, other) for _ in range(half)), at_once=_AT_ONCE
+        (present(case, one, proof) for one in (first, second) for _ in range(half)), at_once=_AT_ONCE
     )
-    different = {receipts(answer) for answer in answers if answer.status == 200}
+    receipt_sets = {receipts(answer) for answer in answers if answer.status == 200}
     case.expect(
         "RAIL-WELD-12",
-        len(different) <= 1,
+        len(receipt_sets) <= 1,
         "one receipt over two operations",
-        f"{len(different)} receipts",
-        where={"operation": f"{first.path} and {other.path}"},
+        f"{len(receipt_sets)} receipts",
+        where={"operation": f"{first.path} and {second.path}"},
     )
 
 
@@ -124,8 +124,8 @@ async def late_replay_buys_nothing(case: Case) -> None:
     """
     # A rail that deletes lapsed tokens may forget that they were spent.
     operation = case.session.catalog.operations[0]
-    bought = await purchase(case, operation, case.lane)
-    ttl = case.profile.rail_bindings.challenge_ttl or bought.challenge.entry(case.lane).get("maxTimeoutSeconds")
+    sale = await purchase(case, operation, case.lane)
+    ttl = case.profile.rail_bindings.challenge_ttl or sale.challenge.entry(case.lane).get("maxTimeoutSeconds")
     if not isinstance(ttl, int):
         raise Inconclusive("unbound: [rail] challenge_ttl is not known")
     try:
@@ -134,12 +134,14 @@ async def late_replay_buys_nothing(case: Case) -> None:
         for row in case.check.rows:
             case.mark_documented(row, f"the late axis was left out: {reason}")
         return
-    again = await present(case, operation, dict(bought.proof))
-    same = again.status != 200 or receipts(again) == receipts(bought.answer)
-    case.expect("RAIL-WELD-11", same, "the stored answer or a refusal", again.status, exchange=again)
-    for other in case.session.catalog.operations[1:]:
-        answer = await present(case, other, dict(bought.proof))
-        where = {"operation": other.path}
+    repetition = await present(case, operation, dict(sale.proof))
+    is_stored_or_refused = repetition.status != 200 or receipts(repetition) == receipts(sale.answer)
+    case.expect(
+        "RAIL-WELD-11", is_stored_or_refused, "the stored answer or a refusal", repetition.status, exchange=repetition
+    )
+    for other_operation in case.session.catalog.operations[1:]:
+        answer = await present(case, other_operation, dict(sale.proof))
+        where = {"operation": other_operation.path}
         case.expect("RAIL-WELD-08", answer.status != 200, "not served", answer.status, exchange=answer, where=where)
 
 
@@ -164,54 +166,62 @@ async def unspent_proof_buys_only_its_request(case: Case) -> None:
     Expects that only its own request is served. If a target may read two requests as the same, its receipts decide, or
     the breach only warns.
     """
-    await run_concurrently(map(partial(_unspent, case), case.sample(case.session.catalog.operations)))
+    await run_concurrently(map(partial(_judge_unspent, case), case.sample(case.session.catalog.operations)))
 
 
-async def _unspent(case: Case, operation: Operation) -> None:
+async def _judge_unspent(case: Case, operation: Operation) -> None:
     full = await full_request(case, operation)
-    status = await _redeemed_last(case, operation, full)
+    status = await _redeem_last(case, operation, full)
     if status != 200 and full != operation:
         # A service may quote a price for a full request and refuse it after the payment. Then the usual request
         # decides.
-        status = await _redeemed_last(case, operation, operation)
+        status = await _redeem_last(case, operation, operation)
     if status != 200:
         raise Inconclusive(f"on its own request the proof was answered {status}, not 200")
 
 
-async def _redeemed_last(case: Case, operation: Operation, asked: Operation) -> int:
+async def _redeem_last(case: Case, operation: Operation, quoted_operation: Operation) -> int:
     """Present a proof on every other request, on its own, and on others again; return its own request's status."""
-    quote = await challenge(case, asked)
+    quote = await challenge(case, quoted_operation)
     proof = await pay(case, quote, case.lane)
-    await _on_other_requests(case, operation, asked, proof)
-    await present_fine_changes(case, asked, proof, operation.body)
-    answer = await redeem(case, asked, proof)
+    await _present_elsewhere(case, operation, quoted_operation, proof)
+    await present_fine_changes(case, quoted_operation, proof, operation.body)
+    answer = await redeem(case, quoted_operation, proof)
     if answer.status == 200:
-        await present_fine_changes(case, asked, proof, operation.body, answer)
+        await present_fine_changes(case, quoted_operation, proof, operation.body, answer)
     return answer.status
 
 
-async def _on_other_requests(case: Case, operation: Operation, asked: Operation, proof: Mapping[str, Any]) -> None:
-    captured = Replay(operation.url, "POST", asked.query, asked.body, proof)
-    others = [one for one in case.session.catalog.operations if one.path != operation.path]
+async def _present_elsewhere(
+    case: Case, operation: Operation, quoted_operation: Operation, proof: Mapping[str, Any]
+) -> None:
+    original = Replay(operation.url, "POST", quoted_operation.query, quoted_operation.body, proof)
+    other_operations = [one for one in case.session.catalog.operations if one.path != operation.path]
     # The full request may equal one of these bodies. That body is then the proof's own request.
-    known = [body for body in (*operation.other_bodies, *variations(asked.body)) if body != asked.body]
-    drawn = [body for body in operation.varied_bodies or () if body not in (*known, asked.body)]
-    taken = [body for body in drawn if await probe_body(case.client, replace(operation, body=body)) is None]
-    material = Material(operation, others, [*known, *taken], [], proof, [])
-    where, understood = {"operation": operation.path}, False
+    known_bodies = [
+        body for body in (*operation.other_bodies, *variations(quoted_operation.body)) if body != quoted_operation.body
+    ]
+    drawn_bodies = [
+        body for body in operation.varied_bodies or () if body not in (*known_bodies, quoted_operation.body)
+    ]
+    accepted_bodies = [
+        body for body in drawn_bodies if await probe_body(case.client, replace(operation, body=body)) is None
+    ]
+    material = Material(operation, other_operations, [*known_bodies, *accepted_bodies], [], proof, [])
+    where, is_body_accepted = {"operation": operation.path}, False
     for change in changes(material):
         if change.axis not in _REQUEST_AXES:
             continue
-        answer = await send(case, change.apply(captured))
-        understood |= change.axis == "body" and refused_body(answer) is None
-        here = {**where, "axis": change.name}
-        held = not (answer.status == 200 and receipts(answer))
-        case.expect(change.row, held, "not served", answer.status, exchange=answer, where=here)
+        answer = await send(case, change.apply(original))
+        is_body_accepted |= change.axis == "body" and refused_body(answer) is None
+        change_where = {**where, "axis": change.name}
+        is_unserved = not (answer.status == 200 and receipts(answer))
+        case.expect(change.row, is_unserved, "not served", answer.status, exchange=answer, where=change_where)
     key = f"[rail.other_bodies] {operation.role}" if operation.role else "[rail.other_bodies]"
     if operation.is_guess and operation.varied_bodies is None:
-        told = f"no document describes the members of {operation.path}, so no optional one was added"
-        case.mark_documented("RAIL-WELD-09", f"{told}; bind {key}")
-    if operation.is_guess and not understood:
+        reason = f"no document describes the members of {operation.path}, so no optional one was added"
+        case.mark_documented("RAIL-WELD-09", f"{reason}; bind {key}")
+    if operation.is_guess and not is_body_accepted:
         # A body that the service rejects as invalid does not show whether the payment would have bought it.
         case.mark_inconclusive(
             "RAIL-WELD-09", f"unbound: {operation.path} refused every other body as invalid; bind {key}"

@@ -22,10 +22,10 @@ from conformance.surfaces.rail.paid_answers import ABSENT, find_goods, result_of
 from conformance.surfaces.rail.purchase import purchase
 
 _ROW: Final = "RAIL-402-01"
-_EXPECTED: Final = "402, or nothing there"
-_OPEN: Final = "the answer is neither a receipt nor a known result of the service"
-_NO_SERVICE: Final = "no-such-service-of-this-rail"
-_SECONDS: Final = 10.0
+_EXPECTATION: Final = "402, or nothing there"
+_OPEN_POINT: Final = "the answer is neither a receipt nor a known result of the service"
+_UNKNOWN_SERVICE: Final = "no-such-service-of-this-rail"
+_ANSWER_SECONDS: Final = 10.0
 _AT_ONCE: Final = 6
 # Spellings per further operation if the target's pace is bounded: usually one router serves all operations.
 _FEW: Final = 12
@@ -49,58 +49,62 @@ async def no_spelling_of_a_paid_call_is_free(case: Case) -> None:
     that the server also shows at an unknown path. An answer that may be the service's result, but is not known to be,
     only warns.
     """
-    origin = origin_of(case.session.rail)
+    origin = strip_to_origin(case.session.rail)
     pace, tls = case.profile.pace.requests_per_second, context_of(case.profile.tls)
     # An HTTP library normalises paths and refuses odd methods, so these spellings would never reach the server.
-    transport = RawTransport(origin, seconds=_SECONDS, requests_per_second=pace, tls=tls, has_whole_requests=True)
+    transport = RawTransport(
+        origin, seconds=_ANSWER_SECONDS, requests_per_second=pace, tls=tls, has_whole_requests=True
+    )
     raw = case.client.over(transport)
     for number, operation in enumerate(case.sample(case.session.catalog.operations)):
-        judged = _Spelled(case, raw, origin, operation)
+        trial = _SpellingTrial(case, raw, origin, operation)
         spellings = list(call_spellings("POST", urlsplit(operation.url).path, origin))
         if number and pace > 0:
-            what = "spellings of further operations, since the pace is bounded"
-            spellings = case.draw_part(spellings, _FEW, what)
-        await run_concurrently(map(judged.judge, spellings), at_once=_AT_ONCE)
+            reason = "spellings of further operations, since the pace is bounded"
+            spellings = case.draw_part(spellings, _FEW, reason)
+        await run_concurrently(map(trial.judge, spellings), at_once=_AT_ONCE)
 
 
-def origin_of(url: str) -> str:
+def strip_to_origin(url: str) -> str:
     """Return scheme and host of a URL."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 @dataclass(slots=True)
-class _Spelled:
+class _SpellingTrial:
     """Other spellings of one operation."""
 
     case: Case
     raw: Client
     origin: str
     operation: Operation
-    buying: asyncio.Lock = field(default_factory=asyncio.Lock)
+    purchase_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     result: Any = None
 
     async def judge(self, spelling: Spelling) -> None:
         """Send one spelling and judge its answer. A spelling without an answer is not judged."""
-        answer = await self._sent(spelling)
+        answer = await self._send(spelling)
         if answer is None:
             return
         case, where = self.case, {"operation": self.operation.path, "spelling": spelling.description}
-        handed = find_goods(case, answer) if _is_served(answer) else []
+        results = find_goods(case, answer) if _is_served(answer) else []
         beyond = None
-        if handed == ["the result"]:
+        if results == ["the result"]:
             if not answer.object() or await self._is_elsewhere(spelling, answer):
-                handed = []
-            elif await self._may_be_described(spelling, answer) and not await self._is_bought(result_of(case, answer)):
-                beyond = _OPEN
-        elif not handed and await self._may_be_served(spelling, answer):
-            is_known = await self._is_bought(answer.object())
-            handed = sorted(answer.object()) if is_known or spelling.method == "POST" else []
-            beyond = None if is_known else _OPEN
-        found = handed or answer.status
-        case.expect(_ROW, not handed, _EXPECTED, found, exchange=answer, where=where, beyond=beyond)
+                results = []
+            elif await self._may_be_described(spelling, answer) and not await self._is_like_result(
+                result_of(case, answer)
+            ):
+                beyond = _OPEN_POINT
+        elif not results and await self._may_be_served(spelling, answer):
+            is_known = await self._is_like_result(answer.object())
+            results = sorted(answer.object()) if is_known or spelling.method == "POST" else []
+            beyond = None if is_known else _OPEN_POINT
+        finding = results or answer.status
+        case.expect(_ROW, not results, _EXPECTATION, finding, exchange=answer, where=where, beyond=beyond)
 
-    async def _sent(self, spelling: Spelling) -> Answer | None:
+    async def _send(self, spelling: Spelling) -> Answer | None:
         body = None if spelling.method in {"GET", "HEAD", "TRACE"} and not spelling.headers else self.operation.body
         try:
             return await self.raw.call(
@@ -118,11 +122,11 @@ class _Spelled:
         """Return whether an unknown path in the same spelling is answered with the same members."""
         # A server may show an index or an error page with 200 at every path. That is not the paid service.
         path = urlsplit(self.operation.url).path
-        sibling = f"{path.rpartition('/')[0]}/{_NO_SERVICE}"
-        there = next(
+        sibling = f"{path.rpartition('/')[0]}/{_UNKNOWN_SERVICE}"
+        sibling_spelling = next(
             one for one in call_spellings("POST", sibling, self.origin) if one.description == spelling.description
         )
-        control = await self._sent(there)
+        control = await self._send(sibling_spelling)
         return control is not None and _is_served(control) and control.object().keys() == answer.object().keys()
 
     async def _may_be_described(self, spelling: Spelling, answer: Answer) -> bool:
@@ -132,19 +136,19 @@ class _Spelled:
         """
         if spelling.method.upper() == "POST" or not spelling.headers:
             return spelling.method.upper() != "POST"
-        plain = await self._sent(replace(spelling, headers=()))
+        plain = await self._send(replace(spelling, headers=()))
         return plain is not None and _is_served(plain) and plain.object().keys() == answer.object().keys()
 
-    async def _is_bought(self, value: Any) -> bool:
+    async def _is_like_result(self, value: Any) -> bool:
         """Return whether a value has the form of a bought result. Without a lane to pay on, no value has it."""
-        async with self.buying:
+        async with self.purchase_lock:
             if self.result is None:
-                self.result = await self._bought()
+                self.result = await self._buy_result()
         if isinstance(self.result, Mapping):
             return isinstance(value, Mapping) and bool(self.result) and self.result.keys() <= value.keys()
         return type(value) is type(self.result)
 
-    async def _bought(self) -> Any:
+    async def _buy_result(self) -> Any:
         """Return the result of a purchase, or the answer without its tokens; an empty object if nothing is sold."""
         lanes = self.case.profile.claims.lanes
         try:

@@ -27,28 +27,28 @@ from conformance.surfaces.rail.receipts import receipt_of
 from conformance.surfaces.restarts import leave_without_restart, restart_command, start_again
 from conformance.vocabulary.lanes.families import decided_on
 
-_ONCE, _CHARGED = "RAIL-WELD-11", "RAIL-PAY-07"
+_ONCE_ROW, _CHARGE_ROW = "RAIL-WELD-11", "RAIL-PAY-07"
 # The row of the lane whose payments the rail itself settles.
-_SETTLED: Final = "RAIL-PAY-04"
+_SETTLEMENT_ROW: Final = "RAIL-PAY-04"
 _IN_SET, _IN_DID = "RAIL-RCPT-02", "RAIL-RCPT-03"
 # The rows that a payment is served, one for each family of lanes.
-_SERVED: Final = ("RAIL-PAY-02", "RAIL-PAY-03", "RAIL-PAY-04")
+_SERVICE_ROWS: Final = ("RAIL-PAY-02", "RAIL-PAY-03", "RAIL-PAY-04")
 
 
 @dataclass(frozen=True, slots=True)
-class _Before:
+class _LaneState:
     """A lane's state before the restart: a bought call, and a paid challenge whose proof was not presented yet."""
 
     lane: str
-    bought: Purchase
+    sale: Purchase
     quote: Challenge
     proof: Mapping[str, Any]
 
 
 @check(
-    _ONCE,
-    *_SERVED,
-    _CHARGED,
+    _ONCE_ROW,
+    *_SERVICE_ROWS,
+    _CHARGE_ROW,
     _IN_SET,
     _IN_DID,
     surface="rail",
@@ -73,87 +73,103 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
     if words is None:
         leave_without_restart(case, "rail")
         return
-    lanes = [lane for row in _SERVED for lane in _claimed(case, row)]
-    for row in _SERVED:
-        if not _claimed(case, row):
+    lanes = [lane for row in _SERVICE_ROWS for lane in _list_claimed_lanes(case, row)]
+    for row in _SERVICE_ROWS:
+        if not _list_claimed_lanes(case, row):
             case.mark_not_applicable(row, f"the profile does not claim the lane {load()[row].lane}")
-    before = await run_concurrently(_paid(case, lane) for lane in lanes)
-    settled = await _started_again(case, words)
-    in_set, in_did = await published_keys(case)
-    keys = {_IN_SET: in_set, _IN_DID: in_did}
-    await run_concurrently([*(_judged(case, one, keys) for one in before), *([] if settled is None else [settled()])])
+    states = await run_concurrently(_buy_and_pay(case, lane) for lane in lanes)
+    judge_settlement = await _restart_rail(case, words)
+    set_keys, did_keys = await published_keys(case)
+    keys = {_IN_SET: set_keys, _IN_DID: did_keys}
+    await run_concurrently(
+        [*(_judge_lane(case, one, keys) for one in states), *([] if judge_settlement is None else [judge_settlement()])]
+    )
 
 
-def _claimed(case: Case, row: str) -> list[str]:
+def _list_claimed_lanes(case: Case, row: str) -> list[str]:
     """Return the claimed lanes on which a row is decided."""
     return [lane for lane in case.profile.claims.lanes if decided_on(load()[row], lane)]
 
 
-async def _started_again(case: Case, words: Sequence[str]) -> Callable[[], Awaitable[None]] | None:
+async def _restart_rail(case: Case, words: Sequence[str]) -> Callable[[], Awaitable[None]] | None:
     """Restart the rail, with a settlement in progress if it settles; return the function that judges it, or None."""
-    url, settling = case.session.rail + INDEX, _claimed(case, _SETTLED)
-    if not settling:
-        case.mark_not_applicable(_CHARGED, f"the profile does not claim the lane {load()[_SETTLED].lane}")
+    url, settling_lanes = case.session.rail + INDEX, _list_claimed_lanes(case, _SETTLEMENT_ROW)
+    if not settling_lanes:
+        case.mark_not_applicable(_CHARGE_ROW, f"the profile does not claim the lane {load()[_SETTLEMENT_ROW].lane}")
         await start_again(case, words, url)
         return None
     # Imported here, because its dependencies are installed only with that lane's extra.
     from conformance.judging.rail.base.settlements import settlement_on_its_way  # noqa: PLC0415
 
-    async with settlement_on_its_way(case, settling[0]) as judge:
+    async with settlement_on_its_way(case, settling_lanes[0]) as judge:
         await start_again(case, words, url)
     return judge
 
 
-async def _paid(case: Case, lane: str) -> _Before:
+async def _buy_and_pay(case: Case, lane: str) -> _LaneState:
     operation = case.session.catalog.operations[0]
-    bought = await purchase(case, operation, lane)
+    sale = await purchase(case, operation, lane)
     quote = await challenge(case, operation)
-    return _Before(lane, bought, quote, await pay(case, quote, lane))
+    return _LaneState(lane, sale, quote, await pay(case, quote, lane))
 
 
-async def _judged(case: Case, before: _Before, keys: Mapping[str, list[Ed25519Key]]) -> None:
+async def _judge_lane(case: Case, state: _LaneState, keys: Mapping[str, list[Ed25519Key]]) -> None:
     # A DID document may drop a key that no longer signs. Receipts name the key set, so an old receipt is checked with
     # that.
-    _verified(case, before.bought, {_IN_SET: keys[_IN_SET]}, {"lane": before.lane, "receipt": "from before a restart"})
-    operation, where = before.quote.operation, {"lane": before.lane, "restart": "after the payment"}
-    again = await present(case, operation, dict(before.bought.proof), body=before.bought.challenge.body)
-    same = again.status != 200 or receipts(again) == receipts(before.bought.answer)
-    expected = "the stored answer or a refusal"
-    case.expect(_ONCE, same, expected, _describe(again, same), exchange=again, where=where)
-    bound = case.profile.rail_bindings.replay
-    if bound == "stored-answer" and same:
+    _judge_receipt(case, state.sale, {_IN_SET: keys[_IN_SET]}, {"lane": state.lane, "receipt": "from before a restart"})
+    operation, where = state.quote.operation, {"lane": state.lane, "restart": "after the payment"}
+    repetition = await present(case, operation, dict(state.sale.proof), body=state.sale.challenge.body)
+    is_stored_or_refused = repetition.status != 200 or receipts(repetition) == receipts(state.sale.answer)
+    expectation = "the stored answer or a refusal"
+    case.expect(
+        _ONCE_ROW,
+        is_stored_or_refused,
+        expectation,
+        _describe(repetition, is_stored_or_refused),
+        exchange=repetition,
+        where=where,
+    )
+    bound_replay = case.profile.rail_bindings.replay
+    if bound_replay == "stored-answer" and is_stored_or_refused:
         case.expect(
-            _ONCE,
-            again.status == 200,
+            _ONCE_ROW,
+            repetition.status == 200,
             "the stored answer",
-            brief(again),
-            exchange=again,
+            brief(repetition),
+            exchange=repetition,
             where=where,
             beyond="no second purchase happened, but the profile promises the stored answer to the identical request",
         )
-    served = await redeem(case, operation, dict(before.proof), body=before.quote.body)
-    row = next(row for row in _SERVED if decided_on(load()[row], before.lane))
-    case.expect(row, served.status == 200, "200", brief(served), exchange=served, where=where)
-    if served.status != 200:
-        case.mark_inconclusive(_IN_DID, "no call was served after the restart", exchange=served)
+    service = await redeem(case, operation, dict(state.proof), body=state.quote.body)
+    row = next(row for row in _SERVICE_ROWS if decided_on(load()[row], state.lane))
+    case.expect(row, service.status == 200, "200", brief(service), exchange=service, where=where)
+    if service.status != 200:
+        case.mark_inconclusive(_IN_DID, "no call was served after the restart", exchange=service)
     else:
-        last = await present(case, operation, dict(before.proof), body=before.quote.body)
-        same = last.status != 200 or receipts(last) == receipts(served)
-        case.expect(_ONCE, same, expected, _describe(last, same), exchange=last, where=where)
-        sold = Purchase(before.quote, before.lane, before.proof, served)
-        _verified(case, sold, keys, {"lane": before.lane, "receipt": "from after a restart"})
+        second_repetition = await present(case, operation, dict(state.proof), body=state.quote.body)
+        is_stored_or_refused = second_repetition.status != 200 or receipts(second_repetition) == receipts(service)
+        case.expect(
+            _ONCE_ROW,
+            is_stored_or_refused,
+            expectation,
+            _describe(second_repetition, is_stored_or_refused),
+            exchange=second_repetition,
+            where=where,
+        )
+        later_sale = Purchase(state.quote, state.lane, state.proof, service)
+        _judge_receipt(case, later_sale, keys, {"lane": state.lane, "receipt": "from after a restart"})
 
 
-def _verified(case: Case, served: Purchase, keys: Mapping[str, list[Ed25519Key]], where: Mapping[str, str]) -> None:
+def _judge_receipt(case: Case, sale: Purchase, keys: Mapping[str, list[Ed25519Key]], where: Mapping[str, str]) -> None:
     """Judge that a receipt verifies with the keys that are published after the restart."""
-    for row, published in keys.items():
+    for row, published_row_keys in keys.items():
         try:
-            fault = jose.fault_of(receipt_of(case, served)[1], published)
+            fault = jose.fault_of(receipt_of(case, sale)[1], published_row_keys)
         except Inconclusive as reason:
-            case.mark_inconclusive(row, str(reason), exchange=served.answer)
+            case.mark_inconclusive(row, str(reason), exchange=sale.answer)
             continue
-        expected = "verifies with the keys published after the restart"
-        case.expect(row, fault is None, expected, fault, exchange=served.answer, where=where)
+        expectation = "verifies with the keys published after the restart"
+        case.expect(row, fault is None, expectation, fault, exchange=sale.answer, where=where)
 
 
 def _describe(answer: Answer, same: bool) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from conformance.discovery.body_probe import probe_body
 from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, Operation, screen_other_addresses, texts
-from conformance.discovery.body_probe import probe_body
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
@@ -24,14 +24,14 @@ from conformance.surfaces.rail.purchase import purchase
 from conformance.vocabulary.networks import EXAMPLE, HEXADECIMAL
 
 VERDICTS = frozenset({"ALLOW", "REFER", "DENY"})
-_NAMES = ("screen_result", "verdict")
+_VERDICT_NAMES = ("screen_result", "verdict")
 # One address for each verdict of the reference's screening. The discovered bodies show two of the three.
-_FLAGGED = {"recipient_address": "screen-flag", "network": EXAMPLE.key}
-_BY_BYTES = {"recipient_address": "0x000000000000000000000000000000000000f1a9", "network": HEXADECIMAL.key}
+_FLAGGED_BODY = {"recipient_address": "screen-flag", "network": EXAMPLE.key}
+_FLAGGED_HEX_BODY = {"recipient_address": "0x000000000000000000000000000000000000f1a9", "network": HEXADECIMAL.key}
 _DEPTH = 4
 _SECOND_PAGE = RESOURCES.partition("?")[0] + "?limit=1&offset=1"
-_NOT_THERE = frozenset({404, 410})
-_SIGN_IN = ("login", "signin", "sign-in", "register", "signup", "sign-up", "oauth", "auth")
+_MISSING_STATUSES = frozenset({404, 410})
+_SIGN_IN_WORDS = ("login", "signin", "sign-in", "register", "signup", "sign-up", "oauth", "auth")
 
 
 @check(
@@ -47,15 +47,22 @@ async def receipt_verification_is_sold(case: Case) -> None:
     """
     operation = case.session.catalog.find_service("receipt-verify")
     answer = await case.client.call("POST", operation.url, json_body=operation.body)
-    offered = answer.status == 402 and bool(entries(answer))
-    case.expect("RAIL-SVC-01", offered, "402 with accepts", answer.status, exchange=answer)
-    if not offered:
+    is_offered = answer.status == 402 and bool(entries(answer))
+    case.expect("RAIL-SVC-01", is_offered, "402 with accepts", answer.status, exchange=answer)
+    if not is_offered:
         return
-    declared = atomic_amount(case.profile.rail_bindings.price_receipt_verify)
+    declared_price = atomic_amount(case.profile.rail_bindings.price_receipt_verify)
     prices = [entry.get("maxAmountRequired") for entry in entries(answer)]
-    same = all(atomic_amount(price) == declared for price in prices) and declared is not None
+    is_declared_price = all(atomic_amount(price) == declared_price for price in prices) and declared_price is not None
     hint = binding_hints.of_price("price_receipt_verify" in case.profile.rail.model_fields_set)
-    case.expect("RAIL-SVC-05", same, f"{declared} atomic units on every lane", prices, exchange=answer, hint=hint)
+    case.expect(
+        "RAIL-SVC-05",
+        is_declared_price,
+        f"{declared_price} atomic units on every lane",
+        prices,
+        exchange=answer,
+        hint=hint,
+    )
 
 
 @check(
@@ -70,16 +77,16 @@ async def message_verification_is_sold(case: Case) -> None:
     Buys one verification. Expects a result and a signed token in the answer.
     """
     operation = case.session.catalog.find_service("rfc9421-verify")
-    if not await _is_there(case, "RAIL-SVC-02", operation):
+    if not await _judge_offer(case, "RAIL-SVC-02", operation):
         return
-    served = await purchase(case, operation, case.lane)
-    result = result_of(case, served.answer)
+    sale = await purchase(case, operation, case.lane)
+    result = result_of(case, sale.answer)
     if result is ABSENT and case.profile.rail_bindings.result_at is None:
         raise Inconclusive("unbound: the place of the result in a paid answer is unknown; bind [rail] result_at")
-    found = [place for place, _ in receipts_in(served.answer, case.profile.rail_bindings.receipt_at)]
-    holds = result is not ABSENT and bool(result) and bool(found)
-    told = f"{'no result' if result is ABSENT else 'a result'}, tokens at {found or 'no place'}"
-    case.expect("RAIL-SVC-02", holds, "a result and a receipt", told, exchange=served.answer)
+    places = [place for place, _ in receipts_in(sale.answer, case.profile.rail_bindings.receipt_at)]
+    holds = result is not ABSENT and bool(result) and bool(places)
+    finding = f"{'no result' if result is ABSENT else 'a result'}, tokens at {places or 'no place'}"
+    case.expect("RAIL-SVC-02", holds, "a result and a receipt", finding, exchange=sale.answer)
 
 
 @check(
@@ -97,16 +104,16 @@ async def screening_is_sold(case: Case) -> None:
     token with a verdict in each answer. Expects no verdict outside the set, in a token or in the result.
     """
     operation = case.session.catalog.find_service("compliance-receipt")
-    if not await _is_there(case, "RAIL-SVC-03", operation):
+    if not await _judge_offer(case, "RAIL-SVC-03", operation):
         return
-    await run_concurrently(_screened(case, operation, body) for body in screening_bodies(case, operation))
+    await run_concurrently(_judge_screening(case, operation, body) for body in list_screening_bodies(case, operation))
     if not case.profile.is_reference:
-        tried = await run_concurrently(
-            _screened_too(case, operation, body) for body in screen_other_addresses(operation)
+        outcomes = await run_concurrently(
+            _screen_uncertain(case, operation, body) for body in screen_other_addresses(operation)
         )
-        if operation.is_guess and not any(tried):
-            told = f"no address is known that {operation.path} flags or blocks, so its other verdicts were not seen"
-            case.mark_documented("RAIL-SVC-04", f"{told}; bind [rail.other_bodies] {operation.role}")
+        if operation.is_guess and not any(outcomes):
+            reason = f"no address is known that {operation.path} flags or blocks, so its other verdicts were not seen"
+            case.mark_documented("RAIL-SVC-04", f"{reason}; bind [rail.other_bodies] {operation.role}")
 
 
 @check(
@@ -123,24 +130,30 @@ async def letters_of_an_address_change_no_verdict(case: Case) -> None:
     """
     operation, lanes = case.session.catalog.find_service("compliance-receipt"), case.profile.claims.lanes
     ours = case.profile.is_reference
-    known = [operation.body, *(() if operation.is_guess else operation.other_bodies), *((_BY_BYTES,) if ours else ())]
-    body = next((one for one in known if respelled(one, str.lower) != respelled(one, str.upper)), None)
+    known_bodies = [
+        operation.body,
+        *(() if operation.is_guess else operation.other_bodies),
+        *((_FLAGGED_HEX_BODY,) if ours else ()),
+    ]
+    body = next(
+        (one for one in known_bodies if respell_addresses(one, str.lower) != respell_addresses(one, str.upper)), None
+    )
     if body is None or not operation.is_accepted or not lanes:
         case.mark_not_applicable("RAIL-SVC-03", "no known request of the screening contains a hexadecimal address")
         return
-    bodies = [respelled(body, str.lower), respelled(body, str.upper)]
+    bodies = [respell_addresses(body, str.lower), respell_addresses(body, str.upper)]
     try:
-        served = await run_concurrently(purchase(case, operation, lanes[0], body=one) for one in bodies)
+        sales = await run_concurrently(purchase(case, operation, lanes[0], body=one) for one in bodies)
     except Inconclusive as refusal:
         case.mark_not_applicable("RAIL-SVC-03", f"not every spelling of an address is screened: {refusal}")
         return
-    told = [verdicts_of(one.answer, result_of(case, one.answer))[1] for one in served]
+    verdicts = [list_verdicts(one.answer, result_of(case, one.answer))[1] for one in sales]
     beyond = None if ours else "that addresses are compared by their bytes is this suite's default"
-    same, found = told[0] == told[1], " and ".join(map(str, told))
-    case.expect("RAIL-SVC-03", same, "one verdict", found, exchange=served[1].answer, beyond=beyond)
+    is_same, finding = verdicts[0] == verdicts[1], " and ".join(map(str, verdicts))
+    case.expect("RAIL-SVC-03", is_same, "one verdict", finding, exchange=sales[1].answer, beyond=beyond)
 
 
-def respelled(body: Any, spell: Callable[[str], str]) -> Any:
+def respell_addresses(body: Any, spell: Callable[[str], str]) -> Any:
     """Return a request with the digits of every hexadecimal address in it respelled."""
     if not isinstance(body, Mapping):
         return body
@@ -148,61 +161,63 @@ def respelled(body: Any, spell: Callable[[str], str]) -> Any:
     return {**body, **{name: "0x" + spell(text[2:]) for name, text in addresses.items()}}
 
 
-async def _is_there(case: Case, row: str, operation: Operation) -> bool:
+async def _judge_offer(case: Case, row: str, operation: Operation) -> bool:
     """Judge that a service exists at the path that the profile binds for it, if any; return whether it does."""
     if operation.role not in (case.profile.rail_bindings.services or {}):
         return True
     answer = await case.client.call("POST", operation.url, json_body=operation.body)
-    if answer.status not in _NOT_THERE:
+    if answer.status not in _MISSING_STATUSES:
         return True
     hint = f"Offer it there, or bind [rail.services] {operation.role} to where you do."
     where = {"operation": operation.path}
     return case.expect(row, False, "402 with accepts", answer.status, exchange=answer, where=where, hint=hint)
 
 
-def screening_bodies(case: Case, operation: Operation) -> list[Any]:
+def list_screening_bodies(case: Case, operation: Operation) -> list[Any]:
     """Return the bodies to screen: those that the service is known to accept, and on the reference one per verdict."""
     bodies = [operation.body, *(() if operation.is_guess else operation.other_bodies)]
     if case.profile.is_reference and not case.profile.rail_bindings.bodies:
-        bodies.append(_FLAGGED)
+        bodies.append(_FLAGGED_BODY)
     return bodies
 
 
-async def _screened_too(case: Case, operation: Operation, body: Any) -> bool:
+async def _screen_uncertain(case: Case, operation: Operation, body: Any) -> bool:
     """Screen an address that the service may refuse; return whether it was screened."""
     if await probe_body(case.client, replace(operation, body=body)) is not None:
         return False
     try:
-        await _screened(case, replace(operation, is_accepted=True), body)
+        await _judge_screening(case, replace(operation, is_accepted=True), body)
     except Inconclusive:
         return False
     return True
 
 
-async def _screened(case: Case, operation: Operation, body: Any) -> None:
-    served = await purchase(case, operation, case.lane, body=body)
-    carried, told = verdicts_of(served.answer, result_of(case, served.answer))
-    case.expect("RAIL-SVC-03", bool(carried), "a signed token with a verdict", told, exchange=served.answer)
-    if told:
-        inside = all(isinstance(verdict, str) and verdict in VERDICTS for verdict in told)
-        case.expect("RAIL-SVC-04", inside, "ALLOW, REFER or DENY", told, exchange=served.answer)
+async def _judge_screening(case: Case, operation: Operation, body: Any) -> None:
+    sale = await purchase(case, operation, case.lane, body=body)
+    token_verdicts, all_verdicts = list_verdicts(sale.answer, result_of(case, sale.answer))
+    case.expect(
+        "RAIL-SVC-03", bool(token_verdicts), "a signed token with a verdict", all_verdicts, exchange=sale.answer
+    )
+    if all_verdicts:
+        is_known = all(isinstance(verdict, str) and verdict in VERDICTS for verdict in all_verdicts)
+        case.expect("RAIL-SVC-04", is_known, "ALLOW, REFER or DENY", all_verdicts, exchange=sale.answer)
 
 
-def verdicts_of(answer: Answer, result: Any) -> tuple[list[Any], list[Any]]:
+def list_verdicts(answer: Answer, result: Any) -> tuple[list[Any], list[Any]]:
     """Return the verdicts in an answer's signed tokens, and all its verdicts including those of the result.
 
     A claim is a verdict by its name. If no claim has such a name, it is one by its value.
     """
-    carried: list[Any] = []
+    token_verdicts: list[Any] = []
     for _, token in jose.tokens_in(answer.object(), dict(answer.headers)):
         try:
             claims = jose.parse(token).claims()
         except jose.JwsFault:
             continue
-        named = [claims[name] for name in _NAMES if name in claims]
-        carried += named or [value for value in texts(claims, _DEPTH) if value in VERDICTS]
-    told = [result[name] for name in _NAMES if name in result] if isinstance(result, Mapping) else []
-    return carried, carried + told
+        named_verdicts = [claims[name] for name in _VERDICT_NAMES if name in claims]
+        token_verdicts += named_verdicts or [value for value in texts(claims, _DEPTH) if value in VERDICTS]
+    result_verdicts = [result[name] for name in _VERDICT_NAMES if name in result] if isinstance(result, Mapping) else []
+    return token_verdicts, token_verdicts + result_verdicts
 
 
 @check(
@@ -222,7 +237,7 @@ async def nobody_signs_in(case: Case) -> None:
     bodies = {operation.path: operation.body for operation in case.session.catalog.operations}
     calls = {("GET", path) for path in (CATALOG, RESOURCES, _SECOND_PAGE, INDEX, OPENAPI, DID, JWKS)}
     calls |= {("POST", path) for path in bodies}
-    calls |= {(method, path) for path, method in open_calls(openapi)}
+    calls |= {(method, path) for path, method in list_open_calls(openapi)}
     for method, path in sorted(calls):
         body = None if method == "GET" else bodies.get(path, {})
         answer = await case.client.call(method, rail + path, json_body=body)
@@ -232,36 +247,36 @@ async def nobody_signs_in(case: Case) -> None:
         )
     if not openapi:
         raise Inconclusive("there is no OpenAPI document to read security requirements from")
-    wanted = security_requirements(openapi)
-    case.expect("RAIL-SVC-06", not wanted, "no security requirement", wanted)
+    requirements = list_security_requirements(openapi)
+    case.expect("RAIL-SVC-06", not requirements, "no security requirement", requirements)
 
 
 def asks_to_sign_in(answer: Answer) -> bool:
     """Return whether an answer demands an account, by its status or by a redirect to a sign-in page."""
     if 300 <= answer.status < 400:
-        return any(word in answer.headers.get("Location", "").lower() for word in _SIGN_IN)
+        return any(word in answer.headers.get("Location", "").lower() for word in _SIGN_IN_WORDS)
     return answer.status in {401, 403, 407, 511}
 
 
-def open_calls(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def list_open_calls(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (path, method) of every GET and POST of an OpenAPI document whose path has no parameter."""
     paths = openapi.get("paths")
-    for path, item in paths.items() if isinstance(paths, dict) else ():
+    for path, path_object in paths.items() if isinstance(paths, dict) else ():
         for method in ("get", "post"):
-            if isinstance(item, dict) and method in item and "{" not in path:
+            if isinstance(path_object, dict) and method in path_object and "{" not in path:
                 yield path, method.upper()
 
 
-def security_requirements(openapi: Mapping[str, Any]) -> list[str]:
+def list_security_requirements(openapi: Mapping[str, Any]) -> list[str]:
     """Return the operations that demand a credential, by their own `security` or that of the OpenAPI document."""
     paths = openapi.get("paths")
-    found = []
-    for path, item in paths.items() if isinstance(paths, dict) else ():
-        for method, operation in item.items() if isinstance(item, dict) else ():
+    operations = []
+    for path, path_object in paths.items() if isinstance(paths, dict) else ():
+        for method, operation in path_object.items() if isinstance(path_object, dict) else ():
             if not isinstance(operation, dict) or "responses" not in operation:
                 continue
-            listed = operation.get("security", openapi.get("security"))
+            requirements = operation.get("security", openapi.get("security"))
             # One empty requirement among them makes all the others optional.
-            if isinstance(listed, list) and listed and all(listed):
-                found.append(f"{method.upper()} {path}")
-    return found
+            if isinstance(requirements, list) and requirements and all(requirements):
+                operations.append(f"{method.upper()} {path}")
+    return operations

@@ -45,26 +45,26 @@ async def refused_payment_is_told_of(case: Case) -> None:
         accepts = unpaid.object().get("accepts")
         entry = accepts[0] if isinstance(accepts, list) and accepts and isinstance(accepts[0], dict) else {}
         payload = {"signature": "0x" + "00" * 65, "authorization": {}}
-        second = header_value({"x402Version": 2, "accepted": entry, "payload": payload})
-        first = header_value({"x402Version": 1, "scheme": "exact", "network": "avalanche", "payload": payload})
-        forged = header_value({"tx_id": "A" * 52, "payment_reference": _NEVER_ISSUED})
-        presented = {
-            "a payload of x402 version 2": {"X-PAYMENT": second},
-            "a payload of x402 version 1": {"X-PAYMENT": first},
-            "a payload of x402 version 2 in PAYMENT-SIGNATURE": {"PAYMENT-SIGNATURE": second},
+        version_2 = header_value({"x402Version": 2, "accepted": entry, "payload": payload})
+        version_1 = header_value({"x402Version": 1, "scheme": "exact", "network": "avalanche", "payload": payload})
+        forged_value = header_value({"tx_id": "A" * 52, "payment_reference": _NEVER_ISSUED})
+        payments = {
+            "a payload of x402 version 2": {"X-PAYMENT": version_2},
+            "a payload of x402 version 1": {"X-PAYMENT": version_1},
+            "a payload of x402 version 2 in PAYMENT-SIGNATURE": {"PAYMENT-SIGNATURE": version_2},
             "a header that is not base64": {"X-PAYMENT": "please"},
-            "a token that was never issued": {"X-PAYMENT": forged},
+            "a token that was never issued": {"X-PAYMENT": forged_value},
         }
-        for what, headers in presented.items():
+        for description, headers in payments.items():
             case.client.names.name(next(iter(headers.values())), "REFUSED_PAYMENT")
             answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
             if not is_challenged(answer):
-                case.mark_inconclusive(ROW, f"{what} is not answered 402 with accepts, which other rows judge")
+                case.mark_inconclusive(ROW, f"{description} is not answered 402 with accepts, which other rows judge")
                 continue
-            fault = _fault(answer)
-            where = {"operation": operation.path, "payment": what}
-            expected = f"{_HEADER} with success false, errorReason, transaction and a network of accepts"
-            case.expect(ROW, fault is None, expected, fault, exchange=answer, where=where)
+            fault = _find_fault(answer)
+            where = {"operation": operation.path, "payment": description}
+            expectation = f"{_HEADER} with success false, errorReason, transaction and a network of accepts"
+            case.expect(ROW, fault is None, expectation, fault, exchange=answer, where=where)
         await _judge_networks(case, operation, unpaid)
 
 
@@ -74,39 +74,39 @@ async def _judge_networks(case: Case, operation: Operation, unpaid: Answer) -> N
         network, extra = entry.get("network"), entry.get("extra")
         token = extra.get("payment_reference") if isinstance(extra, Mapping) else None
         payload = {"signature": "0x" + "00" * 65, "authorization": {}}
-        presented: dict[str, Any] = {
+        payments: dict[str, Any] = {
             "a payload of its network": {"x402Version": 2, "accepted": entry, "payload": payload},
             "its token in a proof of another lane": proof_of_another_family(network, token),
         }
-        for what, proof in presented.items():
+        for description, proof in payments.items():
             value = header_value(proof)
             case.client.names.name(value, "REFUSED_PAYMENT")
             headers = {"X-PAYMENT": value}
             answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
             if not is_challenged(answer):
-                case.mark_inconclusive(ROW, f"{what} is not answered 402 with accepts, which other rows judge")
+                case.mark_inconclusive(ROW, f"{description} is not answered 402 with accepts, which other rows judge")
                 continue
-            fault = _fault(answer, of=network)
-            where = {"operation": operation.path, "payment": what, "network": str(network)}
+            fault = _find_fault(answer, of=network)
+            where = {"operation": operation.path, "payment": description, "network": str(network)}
             case.expect(ROW, fault is None, f"{_HEADER} with network {network}", fault, exchange=answer, where=where)
 
 
-def _fault(answer: Answer, *, of: object = None) -> str | None:
+def _find_fault(answer: Answer, *, of: object = None) -> str | None:
     """Return the fault of a 402's settlement response, or None. `of` is the network of the payment, if it is known."""
     if _HEADER not in answer.headers:
         return f"no {_HEADER}"
     try:
-        told: Any = json.loads(base64.b64decode(answer.headers[_HEADER], validate=True))
+        response: Any = json.loads(base64.b64decode(answer.headers[_HEADER], validate=True))
     except (ValueError, RecursionError, binascii.Error):
         return "not base64 of JSON"
-    if not isinstance(told, dict):
+    if not isinstance(response, dict):
         return "not a JSON object"
-    if told.get("success") is not False:
-        return f"success {told.get('success')!r}"
-    missing = [name for name in ("errorReason", "transaction") if not isinstance(told.get(name), str)]
-    if missing or not told["errorReason"]:
-        return f"no text as {', '.join(missing) or 'errorReason'}"
+    if response.get("success") is not False:
+        return f"success {response.get('success')!r}"
+    missing_names = [name for name in ("errorReason", "transaction") if not isinstance(response.get(name), str)]
+    if missing_names or not response["errorReason"]:
+        return f"no text as {', '.join(missing_names) or 'errorReason'}"
     accepts = answer.object().get("accepts")
     networks = {one.get("network") for one in accepts if isinstance(one, dict)} if isinstance(accepts, list) else set()
-    expected = networks if of is None else {of}
-    return None if told.get("network") in expected else f"network {told.get('network')!r}"
+    allowed_networks = networks if of is None else {of}
+    return None if response.get("network") in allowed_networks else f"network {response.get('network')!r}"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.checks.rail.challenges import paid_methods
+from conformance.checks.rail.challenges import list_paid_methods
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.challenges import find_leaks, is_shareable
@@ -262,8 +262,8 @@ def test_paid_methods_are_those_that_say_so() -> None:
     openapi = {
         "paths": {"/a": {"get": {"responses": {"402": {}}}, "post": {"responses": {}}, "parameters": []}, "/b": 5}
     }
-    assert list(paid_methods(openapi)) == [("/a", "GET")]
-    assert list(paid_methods({"paths": []})) == []
+    assert list(list_paid_methods(openapi)) == [("/a", "GET")]
+    assert list(list_paid_methods({"paths": []})) == []
 
 
 def listing(base: str, did: str = "did:web:rail.test") -> Rail:

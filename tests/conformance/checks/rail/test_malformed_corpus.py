@@ -7,16 +7,16 @@ import json
 
 import pytest
 
-from conformance.checks.rail.malformed_payments import not_base64, not_json, wrong_fields
+from conformance.checks.rail.malformed_payments import make_non_base64, make_non_json, make_wrong_fields
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 
 TOKEN = "1795240615:047652b0a2d99b35:" + "ab" * 32
 CHECKS = {
-    "payment_that_is_not_base64": ("RAIL-402-14", not_base64),
-    "payment_that_is_not_json": ("RAIL-402-15", not_json),
-    "payment_with_wrong_fields": ("RAIL-402-16", wrong_fields),
+    "payment_that_is_not_base64": ("RAIL-402-14", make_non_base64),
+    "payment_that_is_not_json": ("RAIL-402-15", make_non_json),
+    "payment_with_wrong_fields": ("RAIL-402-16", make_wrong_fields),
 }
 _MOST = 8192
 
@@ -30,33 +30,33 @@ def strict_json(data: bytes) -> object:
     return json.loads(data.decode("utf-8"), parse_constant=refuse)
 
 
-@pytest.mark.parametrize("what", not_base64(TOKEN))
+@pytest.mark.parametrize("what", make_non_base64(TOKEN))
 def test_not_base64_is_none(what: str) -> None:
     """Either it is no standard padded base64, or there are two header fields."""
-    values = not_base64(TOKEN)[what]
+    values = make_non_base64(TOKEN)[what]
     if len(values) == 1:
         with pytest.raises(ValueError, match=r"."):
             base64.b64decode(values[0].encode(), validate=True)
 
 
-@pytest.mark.parametrize("what", not_json(TOKEN))
+@pytest.mark.parametrize("what", make_non_json(TOKEN))
 def test_not_json_is_base64_of_something_else(what: str) -> None:
     """The base64 is right, and what it holds is no JSON text."""
-    raw = base64.b64decode(not_json(TOKEN)[what][0], validate=True)
+    raw = base64.b64decode(make_non_json(TOKEN)[what][0], validate=True)
     with pytest.raises((ValueError, RecursionError)):
         strict_json(raw)
 
 
-@pytest.mark.parametrize("what", sorted(set(wrong_fields(TOKEN)) - {"deep nesting", "a huge integer"}))
+@pytest.mark.parametrize("what", sorted(set(make_wrong_fields(TOKEN)) - {"deep nesting", "a huge integer"}))
 def test_wrong_fields_are_json_and_no_proof(what: str) -> None:
     """The JSON can be read, and holds no transaction id of any chain together with the live token."""
-    proof = strict_json(base64.b64decode(wrong_fields(TOKEN)[what][0], validate=True))
+    proof = strict_json(base64.b64decode(make_wrong_fields(TOKEN)[what][0], validate=True))
     members = proof if isinstance(proof, dict) else {}
     whole = isinstance(members.get("tx_id"), str) and members.get("payment_reference") == TOKEN
     assert not whole or what == "duplicate members" or len(members["tx_id"]) != 52 or "\0" in members["tx_id"]
 
 
-@pytest.mark.parametrize("corpus", [not_base64, not_json, wrong_fields])
+@pytest.mark.parametrize("corpus", [make_non_base64, make_non_json, make_wrong_fields])
 def test_values_fit_into_one_header_line(corpus: object) -> None:
     """No server may blame the size of its header buffer, and no value breaks a line."""
     for values in corpus(TOKEN).values():  # type: ignore[operator]

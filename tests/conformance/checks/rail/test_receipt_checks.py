@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from conformance.checks.rail.keys import names_host
-from conformance.checks.rail.receipt_bindings import claim_at
-from conformance.checks.rail.receipt_signatures import changed_once, is_published
-from conformance.checks.rail.services import asks_to_sign_in, security_requirements, verdicts_of
+from conformance.checks.rail.receipt_bindings import find_claim_at
+from conformance.checks.rail.receipt_signatures import change_each_once, is_published
+from conformance.checks.rail.services import asks_to_sign_in, list_security_requirements, list_verdicts
 from conformance.log.events import EventLog
 from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key
@@ -46,7 +46,7 @@ def selling(change: Callable[[Rail, Call, dict[str, Any]], None]) -> Rail:
 def test_every_place_of_the_signature_and_samples_of_the_rest_are_changed() -> None:
     """Each change is one character, the signature is covered whole, and both other segments are sampled."""
     token = Rail().sign({"kind": "x" * 200})
-    changed = changed_once(token, random.Random(3))
+    changed = change_each_once(token, random.Random(3))
     first, second = token.index("."), token.rindex(".")
     places = [place for place, _ in changed]
     assert set(range(second + 1, len(token))) <= set(places)
@@ -55,7 +55,7 @@ def test_every_place_of_the_signature_and_samples_of_the_rest_are_changed() -> N
     assert len(set(places)) == len(places)
     for place, text in changed:
         assert [n for n, (a, b) in enumerate(zip(token, text, strict=True)) if a != b] == [place]
-    assert changed == changed_once(token, random.Random(3))
+    assert changed == change_each_once(token, random.Random(3))
 
 
 async def test_an_honest_receipt_breaks_no_row() -> None:
@@ -224,9 +224,9 @@ def test_a_kid_names_a_key_by_itself_or_as_a_fragment() -> None:
 def test_a_claim_is_found_by_its_place() -> None:
     """Dots go into objects and brackets into lists; a place that is not there holds nothing."""
     claims = {"a": {"b": [{"c": "x"}]}}
-    assert claim_at(claims, "a.b[0].c") == "x"
-    assert claim_at(claims, "a.c") is None
-    assert claim_at(claims, "a.b.c") is None
+    assert find_claim_at(claims, "a.b[0].c") == "x"
+    assert find_claim_at(claims, "a.c") is None
+    assert find_claim_at(claims, "a.b.c") is None
 
 
 def test_a_did_names_the_host_it_is_published_on() -> None:
@@ -402,7 +402,7 @@ async def test_a_screening_without_such_an_address_is_not_judged() -> None:
 def test_a_verdict_is_found_by_name_or_else_by_value() -> None:
     """A claim of another name counts when its value is one of the three."""
     token = Rail().sign({"outcome": {"word": "REFER"}})
-    carried, told = verdicts_of(answer(body=f'{{"r": "{token}"}}'.encode()), {"verdict": "REFER"})
+    carried, told = list_verdicts(answer(body=f'{{"r": "{token}"}}'.encode()), {"verdict": "REFER"})
     assert (carried, told) == (["REFER"], ["REFER", "REFER"])
 
 
@@ -459,9 +459,9 @@ def test_security_counts_where_no_empty_requirement_lifts_it() -> None:
     free, asked = {**held, "security": []}, {**held, "security": [{"key": []}]}
     either = {**held, "security": [{"key": []}, {}]}
     paths = {"/a": {"get": held, "post": free, "parameters": []}, "/b": {"get": asked, "post": either}}
-    assert security_requirements({"paths": paths}) == ["GET /b"]
-    assert security_requirements({"paths": paths, "security": [{"key": []}]}) == ["GET /a", "GET /b"]
-    assert security_requirements({"paths": []}) == []
+    assert list_security_requirements({"paths": paths}) == ["GET /b"]
+    assert list_security_requirements({"paths": paths, "security": [{"key": []}]}) == ["GET /a", "GET /b"]
+    assert list_security_requirements({"paths": []}) == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from conformance.checks.rail.receipt_verification import changed, member_for
+from conformance.checks.rail.receipt_verification import find_receipt_member, list_changes
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
@@ -193,7 +193,7 @@ async def test_what_is_refused_before_it_is_paid_for_is_refused() -> None:
 def test_each_change_is_another_text() -> None:
     """Four changes, each of which decodes to something else than it was, or to the same by another spelling."""
     token = Rail().sign({"kind": "x"})
-    texts = dict(changed(token))
+    texts = dict(list_changes(token))
     assert len(texts) == len({token, *texts.values()}) - 1
     spare = texts["spare bits set"].rpartition(".")[2]
     assert any_spare_bits(spare) == strict(token.rpartition(".")[2])
@@ -213,4 +213,4 @@ def test_each_change_is_another_text() -> None:
 )
 def test_the_member_that_takes_a_receipt_is_the_one_that_looks_like_one(member: str | None, body: Any) -> None:
     """One text of three segments is it; none or several are not."""
-    assert member_for(body) == member
+    assert find_receipt_member(body) == member
