@@ -50,8 +50,8 @@ class SearchResult:
 
     Attributes:
         candidates: Oldest first.
-        searched: The next search may begin after this block: nothing up to it will be found that was not found now.
-        complete: Whether it reached the head.
+        searched_to: The next search may begin after this block: nothing up to it will be found that was not found now.
+        is_complete: Whether it reached the head.
     """
 
     candidates: tuple[Candidate, ...]

@@ -109,9 +109,9 @@ class Use:
     """What became of an authorization on its chain.
 
     Attributes:
-        used: Whether it can never be used again.
+        is_used: Whether it can never be used again.
         tx_id: The transaction that used it; None while searches do not know it, or when it was cancelled.
-        cancelled: Whether the payer cancelled it.
+        is_cancelled: Whether the payer cancelled it.
     """
 
     is_used: bool
@@ -124,7 +124,7 @@ class Outlook:
     """What a settlement would meet now.
 
     Attributes:
-        used: Whether its authorization can never be used again.
+        is_used: Whether its authorization can never be used again.
         refusal: Why the contract would refuse it, in its own words; None when it would not.
         fees: What it costs to be mined soon.
         wei: Native coin of the settler's account.

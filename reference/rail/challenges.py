@@ -22,6 +22,7 @@ from reference.rail.services import Service
 from reference.records import record
 from reference.web.errors import Refused
 
+# The marks stand in the prepared document where a challenge differs. No value of a service contains an `@` mark.
 _ERROR, _HASH = "@error@", "@request_hash@"
 # A member that most challenges do not have.
 _FAULTS = '"error_detail":"@error_detail@",'
@@ -37,12 +38,12 @@ class Offer:
 
 @record
 class Call:
-    """What a challenge is bound to: one request, by its hash.
+    """One request, to which a challenge is bound by its hash.
 
     Attributes:
-        service: What is to be run.
+        service: The service that is called.
         request_hash: The request's hash.
-        kept: The request in its RFC 8785 form, as it is kept for as long as it is not served.
+        canonical_body: The request in its RFC 8785 form, as it is kept for as long as it is not served.
     """
 
     service: Service
@@ -61,7 +62,7 @@ class Call:
 
     @classmethod
     def example(cls, service: Service) -> Call:
-        """Return the call of a service's example request, which stands in for a malformed request (P-CH-11)."""
+        """Return the call of a service's example request, which replaces a malformed request (P-CH-11)."""
         return cls.of(service, dict(service.example), "")
 
 
@@ -91,7 +92,7 @@ class Challenges:
         ttl: int,
         available_lanes: Callable[[], Collection[str]] | None = None,
     ) -> None:
-        """Take what is offered; `available_lanes` names the lanes whose nodes are there now, all of them when it is left out."""
+        """Take the offers; `available_lanes` returns the lanes whose nodes answer now, without it all are offered."""
         self.service = service
         self.offers = tuple(offers)
         self._mint = mint
@@ -131,15 +132,17 @@ class Challenges:
             call: What it is bound to.
             error: Why it is issued.
             unix: When, in Unix seconds.
-            faults: Why `call` is the example and not what was asked; told as `error_detail`.
+            faults: Why `call` is the example and not the sent request; listed as `error_detail`.
 
         Raises:
-            Refused: 503 `no_lane_available`: whoever paid now could not be served.
+            Refused: 503 `no_lane_available`: no payment could be verified now, so none is asked for.
         """
         self._follow_lanes()
         detail = f'"error_detail":{orjson.dumps(faults).decode()},' if faults else ""
         values = [error, detail, call.request_hash]  # in the order of the marks
-        nonces = secrets.token_bytes(NONCE_BYTES * len(self._offered))  # at once: each draw is a call of the system
+        # One draw for all lanes: each draw is a system call, and a 402 is the most frequent answer of a rail (decision
+        # 0062).
+        nonces = secrets.token_bytes(NONCE_BYTES * len(self._offered))
         for place, offer in enumerate(self._offered):
             token = self._mint.token(
                 offer.terms,
@@ -150,18 +153,23 @@ class Challenges:
             )
             values.append(token)
             values += offer.lane.build_live_members(token).values()
+        # Only the values between the marks change, so the JSON is not serialised again for each challenge.
         parts = self._parts.copy()
         for index, number in self._holes:
             parts[index] = values[number]
         return Challenge("".join(parts).encode())
 
     def network_of(self, network: str) -> str:
-        """Return the network that a refusal tells: the one that a payment names if it is offered, else the first."""
+        """Return the network that a refusal names: that of the payment if it is offered, else the first offer's."""
+        # While no lane is available a refusal still needs a network, because x402 requires one in PAYMENT-RESPONSE
+        # (P-ER-01).
         networks = [offer.terms.caip2 for offer in self._offered or self.offers]
         return network if network in {offer.terms.caip2 for offer in self.offers} else networks[0]
 
     def _follow_lanes(self) -> None:
         """Offer the lanes that are there now."""
+        # LaneHealth returns the same object while nothing changes, so identity is enough to see whether to prepare
+        # again.
         if self._available_lanes is not None and (available := self._available_lanes()) is not self._last_available:
             self._last_available = available
             self._prepare(tuple(offer for offer in self.offers if offer.terms.network in available))
@@ -170,11 +178,13 @@ class Challenges:
                 "every chain that this service is paid on is away or trails the clock; do not pay, ask again later "
                 "(GET /health says why)"
             )
+            # No 402 without an offer: a payer who pays on a lane that is away could not be served (P-CH-03, decision
+            # 0044).
             raise Refused(503, "no_lane_available", message, {"Retry-After": "5"})
 
 
 def _split_at_marks(document: bytes, marks: Sequence[str]) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return a document cut at its marks, and where in that list the mark of which number stands."""
+    """Return the parts of a document between its marks, and the place of each mark with its number."""
     parts = re.split("(" + "|".join(map(re.escape, marks)) + ")", document.decode())
     return parts, [(index, marks.index(part)) for index, part in enumerate(parts) if index % 2]
 
@@ -189,6 +199,7 @@ def build_entry(offer: Offer, service: Service, *, scheme: str, ttl: int, place:
         "decimals": facts.network.decimals,
         **facts.extra,
     }
+    # A catalog has no token: only a 402 quotes a price for one request (5.4).
     if place is not None:
         extra = {"payment_reference": _token_mark(place), "request_hash": _HASH, **extra}
         extra |= {name: _extra_mark(place, name) for name in offer.lane.build_live_members("")}
@@ -196,6 +207,8 @@ def build_entry(offer: Offer, service: Service, *, scheme: str, ttl: int, place:
         "scheme": scheme,
         "network": offer.terms.caip2,
         "amount": offer.terms.amount,
+        # The interface names the amount `maxAmountRequired`, x402 version 2 names it `amount`; both are sent (P-CH-04,
+        # C-03).
         "maxAmountRequired": offer.terms.amount,
         "asset": offer.terms.asset,
         "payTo": offer.terms.pay_to,
@@ -212,7 +225,7 @@ def build_bazaar(service: Service) -> dict[str, Any]:
 
 
 def _build_bazaar_schema(service: Service) -> Mapping[str, Any]:
-    """Return the schema of `info`: of its input, and of its output, by which clients know what an answer holds."""
+    """Return the JSON Schema of `info`, from which clients learn the form of request and answer."""
     names = list(service.example)
     answer = {
         "type": "object",

@@ -1,4 +1,4 @@
-"""What a call is answered that is refused or went wrong, by whichever door it came (P-ER-04, P-CV-18)."""
+"""Answers to calls that are refused or fail, over REST and A2A (P-ER-04, P-CV-18)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = get_logger()
 
 
 def fault_reply(fault: Exception, request_id: str) -> Reply:
-    """Return the answer to a fault: its own, or nothing of what happened when nobody planned it."""
+    """Return the answer to a fault: its own answer, or one without details if the fault is unexpected."""
     if isinstance(fault, Refused):
         return json_reply(fault.status, fault.body(request_id), fault.headers)
     if isinstance(fault, Unprocessable):
@@ -25,6 +25,7 @@ def fault_reply(fault: Exception, request_id: str) -> Reply:
     if isinstance(fault, DatabaseUnavailable):
         _log.error("ledger_unavailable", request_id=request_id)
         return fault_reply(refusal(RAIL["store_unavailable"]), request_id)
+    # P-CV-18: the answer shows nothing of an unexpected fault; the request id leads from it to this line of the log.
     _log.error("unplanned_fault", request_id=request_id, kind=type(fault).__name__, exc_info=True)
     return fault_reply(internal_error(), request_id)
 

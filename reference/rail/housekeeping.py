@@ -1,4 +1,4 @@
-"""What is done for the ledger besides calls: forgetting what is past its time, and rechecks (P-ST-07)."""
+"""Housekeeping of the ledger between calls: deletion of outdated rows, and rechecks of payments (P-ST-07)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reference.web.clock import WpClock
 
 
 class Housekeeping:
-    """Looks after one rail's ledger, whenever it is asked to."""
+    """Cleans one rail's ledger each time that it is called."""
 
     def __init__(
         self,
@@ -39,18 +39,19 @@ class Housekeeping:
         self._refused_payments = refused_payments
 
     async def tend(self) -> None:
-        """Forget what is past its time, and look once more at payments that were served a while ago (P-ST-07).
-
-        Claims lapse after a last look (`KeptClaims`); here only those of a lane go that has no worker any more.
-        """
+        """Delete outdated rows, and check payments again that were served some minutes ago (P-ST-07)."""
+        # In doubt over the time this is 0, so that a wrong clock deletes nothing by age (P-ST-04, decision 0043).
         now = self._clock.lapsed_until()
         least = now - self._settings.skew_seconds
+        # Claims lapse after a last look (`UndecidedClaims`). Here only those are deleted whose lane no worker has any
+        # more. LISTED_SECONDS more keep them in the operator's list for a while.
         await self._ledger.forget(
             unpaid_before=least - self._settings.rail_settle_window - LISTED_SECONDS,
             answers_before=least - self._settings.rail_store_seconds,
         )
         await self._refused_payments.forget(now=now)
         for key, collector in self._collectors.items():
+            # A lane whose node is away must not hold up the other lanes; the next round asks again.
             with suppress(ChainUnavailable):
                 self._lane_health.refuse_unchecked(key)
                 await collector.tend()
@@ -65,7 +66,10 @@ class Housekeeping:
         self._lane_health.refuse_unchecked(row.network)
         transaction = await collector.lane.observe(row.tx_id)
         if transaction.status is TxStatus.ABSENT:
+            # A node that lags does not know recent transactions. Without this check it would have a good payment
+            # attested as reversed (P-ST-07).
             await refuse_behind(collector.lane, self._settings.rail_node_behind_seconds)
+        # Only ABSENT and FAILED say that a reorganisation removed the payment. PENDING may still be mined again.
         is_gone = transaction.status in {TxStatus.ABSENT, TxStatus.FAILED}
         attestation = self._signer.make_attestation(row, "REVERSED") if is_gone else None
         await self._ledger.record_recheck(row.id, attestation=attestation)

@@ -147,7 +147,7 @@ class PaidEndpoint:
         Args:
             service: What is to be run.
             proofs: The values of `X-PAYMENT`.
-            order: Gives what is asked; called when its turn comes (steps 7 and 8).
+            read_request: Gives what is asked; called when its turn comes (steps 7 and 8).
 
         Raises:
             PaymentRefused: The proof buys nothing.

@@ -1,4 +1,4 @@
-"""One running rail: what it holds open, and how its parts are put together."""
+"""One running rail: opens its database, keys and lanes, and assembles its parts."""
 
 from __future__ import annotations
 
@@ -85,8 +85,10 @@ async def open_rail(settings: RailSettings) -> AsyncIterator[AsgiApp]:
     Raises:
         Misconfigured: No lane can be offered, or a node is of another network (P-NW-06).
     """
+    # One pool for all nodes. The limit bounds open descriptors, not calls: further calls wait for a connection.
     connector = aiohttp.TCPConnector(limit=128)
     async with AsyncExitStack() as exits:
+        # No proxy from the environment: a proxy that answers for a node could report payments that do not exist.
         session = await exits.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
         lanes, unchecked_lanes = await _open_lanes(settings, session)
         yield await exits.enter_async_context(
@@ -101,10 +103,10 @@ async def open_rail_with_lanes(
     """Open a rail over lanes that are open already, by network key in the order in which they are offered.
 
     Args:
-        settings: What the process was told.
+        settings: Settings of the process.
         lanes: The lanes.
-        watched: Whether their nodes are looked at, and lanes are offered only while they are there.
-        unchecked: Lanes whose nodes did not answer yet.
+        watch_nodes: Whether nodes are checked regularly, and lanes offered only while theirs answer.
+        unchecked_lanes: Lanes whose nodes did not answer at the start.
     """
     async with AsyncExitStack() as exits:
         deps = await _open_dependencies(settings, lanes, exits)
@@ -115,6 +117,8 @@ async def open_rail_with_lanes(
         refused_payments = RefusedPayments(deps.database)
         notes = RefusalNotes(deps.collectors, deps.clock, refused_payments, lane_health)
         redeemer = _build_redeemer(deps, notes, lane_health, absences)
+        # Registered before the background tasks, so it runs after them: work that is interrupted can still write to the
+        # database.
         exits.push_async_callback(redeemer.finish)
         tasks = RailTasks(Tasks(deps.database), deps.clock)
         upkeep = Housekeeping(
@@ -138,8 +142,10 @@ async def open_rail_with_lanes(
         if watch_nodes:
             uptime = Uptime(settings, deps.clock, absences)
             await uptime.begin()
-            await lane_health.tend()  # no challenge is issued before the chains' newest blocks are known
+            # No challenge is issued before the chains' newest blocks are known (decision 0083).
+            await lane_health.tend()
             duties += [(lane_health.tend,), (uptime.tend,)]
+        # All duties share the beginning of their rounds: the process wakes once a second, and SQLite writes once.
         rounds = Rounds(_TEND_SECONDS)
         for sequence in duties:
             exits.push_async_callback(_cancel, asyncio.create_task(_repeat(rounds, *sequence)))
@@ -150,17 +156,19 @@ async def open_rail_with_lanes(
         app = cast("AsgiApp", build_app(paid_endpoint, a2a, _build_documents(deps, challenges, lane_health)))
         settlements = Settlements(deps.database)
         measures = RailMeasures(UnservedPayments(deps.database), settlements, lane_health, deps.clock, list(lanes))
+        # The fast path is inside the envelope: limits of size, request ids and CORS hold for every call (P-CV-10,
+        # P-CH-09).
         envelope = Envelope(PaidFastPath(app, paid_endpoint), settings.body_limit, CORS, PREFLIGHT)
         yield add_metrics(envelope, settings.metrics_token_file, measures)
 
 
 @dataclass(frozen=True, slots=True)
 class _Dependencies:
-    """What the parts of one rail stand on: its database, clock, keys and lanes.
+    """The database, clock, keys and lanes that the parts of one rail share.
 
     Attributes:
         offers: By service, what it is sold for on each lane.
-        collectors: By lane, how a payment is looked for, or made.
+        collectors: By lane, how a payment is verified, or settled.
         worker: The name of this process among those of one database.
     """
 
@@ -185,6 +193,7 @@ class _Dependencies:
 async def _open_dependencies(settings: RailSettings, lanes: Mapping[str, Lane], exits: AsyncExitStack) -> _Dependencies:
     """Open the database, and make the keys at a first start."""
     database = open_database(locate_ledger(settings))
+    # Opened first and so closed last: everything else may write until it has ended.
     exits.push_async_callback(database.close)
     clock = WpClock(settings.clock_offset_file)
     ledger, generations, known_keys = Redemptions(database), Generations(database), UsedKeyIds(database)
@@ -192,6 +201,8 @@ async def _open_dependencies(settings: RailSettings, lanes: Mapping[str, Lane], 
     offers = _build_offers(settings, lanes)
     terms = {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}
     issuing_permission = IssuingPermission(generations, terms, clock)
+    # In live mode a wrong clock costs payers money, so chains that give no evidence are waited for without end
+    # (decision 0043).
     chain_time = ChainTime(
         clock, lambda: build_newest_block_readers(lanes), shared_facts, strict=settings.mode == "live"
     )
@@ -199,10 +210,12 @@ async def _open_dependencies(settings: RailSettings, lanes: Mapping[str, Lane], 
         await ledger.prepare()
         mint = await _open_mint(settings, known_keys, shared_facts, clock)
         await chain_time.begin()
+        # The terms are put in force before the first challenge: a token is redeemed by the terms of its time (P-CH-13).
         await issuing_permission.tend()
     except DatabaseUnavailable as fault:
         raise Misconfigured(f"WP_RAIL_DB: the database cannot be asked ({fault})") from fault
     keys = await open_signing_keys(settings, known_keys, clock)
+    # A new name for each process: a lease of a worker that crashed is never taken for one of its successor.
     worker = str(uuid.uuid4())
     collectors = _build_collectors(settings, clock, lanes, ledger, Settlements(database), worker=worker)
     return _Dependencies(
@@ -231,6 +244,7 @@ def _build_collectors(
     worker: str,
 ) -> dict[str, Collector]:
     return {
+        # The payer sends the transaction on lanes that only observe. On lanes that settle the rail sends it (P-LN-03).
         key: MinedPaymentSource(settings, lane)
         if isinstance(lane, ObservingLane)
         else SettlingPaymentSource(
@@ -263,7 +277,7 @@ def _list_duties(
     undecided_claims: UndecidedClaims,
     tasks: RailTasks,
 ) -> list[Sequence[Duty]]:
-    """Return what is done again and again: what stands together is done one after the other."""
+    """Return the background duties; the duties of one entry run one after the other, entries run side by side."""
     return [
         (upkeep.tend,),
         (tasks.tend,),
@@ -308,6 +322,8 @@ async def _open_lanes(settings: RailSettings, session: aiohttp.ClientSession) ->
         network = NETWORKS[key]
         nodes = read_node_settings(network)
         lane = open_lane(session, network, nodes, rules) if nodes.node and settings.pay_to(network) else None
+        # A lane on which the rail must settle is useless without an account. It is left out with a warning, as a lane
+        # without a node is (P-CH-03).
         if lane is not None and not isinstance(lane, ObservingLane) and settings.rail_settler_key_file is None:
             _log.warning("lane_not_offered", network=key, reason="WP_RAIL_SETTLER_KEY_FILE is not set")
             lane = None
@@ -315,6 +331,8 @@ async def _open_lanes(settings: RailSettings, session: aiohttp.ClientSession) ->
             raise Misconfigured(f"WP_RAIL_PAYTO_{key.partition('_')[0].upper()}: not an address of {key}")
         if lane is not None:
             lanes[key] = lane
+            # P-NW-06: in live mode a node of another network must not start. Test mode runs against simulators with ids
+            # of their own.
             if settings.mode != "test" and not await _is_of_its_network(lane):
                 unchecked_lanes.append(key)
     if not lanes:
@@ -335,6 +353,8 @@ async def _is_of_its_network(lane: Lane) -> bool:
         if not await lane.check_node():
             raise Misconfigured(f"WP_NODE_{key.upper()}: the node is of another network")
     except ChainUnavailable:
+        # A node that is down at the start does not keep the rail from starting: LaneHealth offers its lane when it
+        # answers.
         _log.warning("lane_not_offered", network=key, reason="its node did not answer; it is offered when it does")
         return False
     return True
@@ -370,7 +390,7 @@ def _build_challenges(
 
 
 async def _open_mint(settings: RailSettings, known_keys: UsedKeyIds, shared_facts: SharedFacts, clock: WpClock) -> Mint:
-    """Return what makes tokens: of the secret of every worker, which is made at a first start only."""
+    """Return the maker of tokens. All workers share its secret, which is made at a first start only."""
     await known_keys.prepare()
     with name_setting("WP_RAIL_TOKEN_SECRET_FILE"):
         place, name = settings.token_secret_file, "rail token secret"
@@ -381,10 +401,10 @@ async def _open_mint(settings: RailSettings, known_keys: UsedKeyIds, shared_fact
 
 
 async def adopt_token_secret(settings: RailSettings) -> None:
-    """Make this rail's token secret and service word those of its database.
+    """Record this rail's token secret and service word as those of its database.
 
     Raises:
-        DatabaseUnavailable: They are not.
+        DatabaseUnavailable: They were not recorded.
         Misconfigured: There is no secret.
     """
     with name_setting("WP_RAIL_TOKEN_SECRET_FILE"):
@@ -418,7 +438,7 @@ def _build_paid_endpoint(
 
 
 async def _repeat(rounds: Rounds, *duties: Duty) -> None:
-    """Do what is due, round by round, for ever; a fault is logged and tried again."""
+    """Do the duties once in each round, for ever; a fault is logged, and the duty is tried again in the next round."""
     while True:
         for duty in duties:
             try:

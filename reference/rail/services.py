@@ -52,7 +52,7 @@ class Service:
         model: Its request model.
         example: Its published example request.
         example_result: What an answer to it looks like, in part.
-        run: From request and bench to `result`.
+        execute: From request and bench to `result`.
     """
 
     id: str

@@ -29,7 +29,7 @@ Prices = Annotated[dict[str, Annotated[int, Field(gt=0, le=10**15)]], NoDecode, 
 
 
 class RailSettings(CommonSettings):
-    """What one rail process is told."""
+    """The settings of one rail process."""
 
     rail_port: int = Field(default=8402, ge=0, le=65535)
     rail_fd: int | None = Field(default=None, ge=3)
@@ -44,17 +44,27 @@ class RailSettings(CommonSettings):
     rail_settler_key_file: Path | None = None
     rail_prices: Prices = Field(default_factory=lambda: dict(DEFAULT_PRICES))
     rail_scheme: str = Field(default="exact", min_length=1, max_length=64)
+    # Half an hour: a payer may have to fund a wallet first. The client's rule of 120 s left makes late payments rare
+    # (P-CH-12).
     challenge_ttl: int = Field(default=1800, ge=1)
+    # A claim made in time keeps its right for so long after the lifetime, since a chain may be slow (P-ST-01, 5.8).
     rail_settle_window: int = Field(default=900, ge=0)
     rail_store_seconds: int = Field(default=86400, ge=1)
+    # At most ten seconds for a caller that waits for the same proof (P-ST-05); most HTTP clients give up later than
+    # that.
     rail_join_wait: float = Field(default=10, ge=0)
     rail_confirm_wait: float = Field(default=5, ge=0)
+    # Ten minutes after serving the payment is looked up again, to find a reorganisation (P-ST-07).
     rail_recheck_seconds: int = Field(default=600, ge=0)
     rail_lease_seconds: float = Field(default=30, gt=0)
     rail_stuck_seconds: int = Field(default=30, ge=1)
+    # A settlement that fails costs the rail gas. These two bounds limit what strangers can make it spend (P-LN-08,
+    # decision 0069).
     rail_payer_failures: int = Field(default=3, ge=0)
     rail_failures: int = Field(default=50, ge=0)
     rail_node_look_seconds: float = Field(default=5, gt=0)
+    # A node further behind than this is away; 0 is for local chains that make a block only for a transaction (decision
+    # 0083).
     rail_node_behind_seconds: int = Field(default=300, ge=0)
     rail_rate: int = Field(default=120, ge=1)
     rail_disabled_services: CommaList = ()
@@ -98,7 +108,9 @@ class RailSettings(CommonSettings):
 
     @property
     def answer_within(self) -> float:
-        """Seconds in which whoever pays is answered: 9.5, or more where longer waits were set."""
+        """Seconds in which a paid call is answered: 9.5, or more if longer waits are set."""
+        # P-ST-05 promises an answer within ten seconds. Half a second is left for the way to the client; waits that an
+        # operator made longer are honoured.
         return max(9.5, self.rail_confirm_wait + 4.5, self.rail_join_wait - 0.5)
 
     def price(self, service_id: str) -> int:

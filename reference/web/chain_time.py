@@ -71,7 +71,7 @@ class ChainTime:
             chains: Returns the newest blocks to ask for, by network.
             marks: Where the time is kept.
             strict: Whether chains that say nothing are waited for without end, where there are any.
-            steady: Tells when the time is to be kept next.
+            monotonic: Tells when the time is to be kept next.
         """
         self._clock = clock
         self._chains = chains

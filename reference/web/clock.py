@@ -67,8 +67,8 @@ class WpClock:
 
         Args:
             offset_file: Holds seconds by which a test wants the service's time ahead of the machine's.
-            system: The wall, in unix seconds; the machine's unless given.
-            steady: What the wall is held against, in seconds; the machine's monotonic clock unless given. A wall that
+            wall_clock: The wall, in unix seconds; the machine's unless given.
+            monotonic: What the wall is held against, in seconds; the machine's monotonic clock unless given. A wall that
                 is given without it is taken at its word.
         """
         self._offset_file = offset_file

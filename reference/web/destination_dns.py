@@ -47,7 +47,7 @@ class AddressCheck:
 
         Args:
             allow_loopback: Whether http and loopback are allowed (test mode).
-            allowed: Networks that are allowed although they are not public.
+            allowed_networks: Networks that are allowed although they are not public.
             lookup: Asks for the addresses of a name.
             seconds: How long a lookup may take.
         """

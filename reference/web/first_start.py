@@ -35,7 +35,7 @@ async def open_secret(known_keys: KnownKeys, name: str, path: Path, *, now: int,
     """Return a 32-byte secret, made if this is the first start, and note its id.
 
     Args:
-        known: The keys that were used before.
+        known_keys: The keys that were used before.
         name: What the secret is for, with the surface.
         path: Its file.
         now: Unix seconds.

@@ -91,7 +91,7 @@ def refuse_lost(path: Path, known_ids: Sequence[str], name: str = "") -> None:
 
     Args:
         path: File of the key.
-        known: Ids of the keys that it held before, if any.
+        known_ids: Ids of the keys that it held before, if any.
         name: Name of those ids in the table `known_keys`, where they are kept there.
 
     Raises:

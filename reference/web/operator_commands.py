@@ -66,7 +66,7 @@ def show_payments(
     """Print payments, and whether there are more than `most`.
 
     Args:
-        found: The payments, one more than `most` where there are so many.
+        payments: The payments, one more than `most` where there are so many.
         most: How many are shown.
         as_json: Print one JSON object, `payments` and `more`, instead of lines.
         members: Returns a payment as JSON.

@@ -69,7 +69,9 @@ class BaseFinder:
             if last >= head.position:
                 return SearchResult(tuple(dict.fromkeys(candidates)), max(after, last_settled), is_complete=True)
             first, parts = last + 1, parts + 1
-        return SearchResult(tuple(dict.fromkeys(candidates)), max(after, min(first - 1, last_settled)), is_complete=False)
+        return SearchResult(
+            tuple(dict.fromkeys(candidates)), max(after, min(first - 1, last_settled)), is_complete=False
+        )
 
     async def find_strays(self, address: str, after: int, head: Head) -> SearchResult:
         """Search the Transfer events of all contracts in the newest blocks, with one question.

@@ -39,7 +39,7 @@ class IssuingPermission:
             generations: Whose terms are in force.
             terms: This worker's.
             clock: Tells when they were put in force.
-            steady: Tells how old the last look is.
+            monotonic: Tells how old the last look is.
         """
         self._generations = generations
         self._terms = terms

@@ -40,7 +40,7 @@ class _NodeHealth:
 
     Attributes:
         lane: The lane.
-        here: Whether it is offered.
+        is_offered: Whether it is offered.
         in_a_row: Looks that spoke against that, one after the other.
         well_at: Unix seconds of the last look that found it well, by the rail's clock.
         due: When it is looked at next, in monotonic seconds.
@@ -95,7 +95,7 @@ class LaneHealth:
             lanes: The lanes, in the order in which they are offered.
             clock: Tells when absences began and ended.
             absences: Where they are written down.
-            unchecked: Lanes whose nodes did not answer yet; they are away until they were checked.
+            unchecked_lanes: Lanes whose nodes did not answer yet; they are away until they were checked.
             monotonic: Tells when the next look is due.
             wall: The machine's clock, in unix seconds. Block times are compared with it, not with the service's clock,
                 which tests move.

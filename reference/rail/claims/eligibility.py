@@ -51,8 +51,8 @@ class Eligibility:
         """Refuse a token past its lifetime, unless a claim or an absence still gives a right (step 11).
 
         Args:
-            presented: The proof.
-            mine: The claim that was made with it before.
+            proof: The proof.
+            claim: The claim that was made with it before.
 
         Raises:
             PaymentRefused: `challenge_expired`.

@@ -23,7 +23,7 @@ class Lease:
     """A lease that is held for a block: renewed from time to time, and given back at its end whatever happens.
 
     Attributes:
-        given_back: Whether the row is free again already, so that nobody has to give it back.
+        is_released: Whether the row is free again already, so that nobody has to give it back.
     """
 
     def __init__(self, ledger: Redemptions, row_id: int, worker: str, seconds: float) -> None:

@@ -97,7 +97,7 @@ class Redeemer:
         """Return the paid answer of `call`, running the service at most once for this payment.
 
         Args:
-            presented: The proof.
+            proof: The proof.
             call: The request it is presented with.
             request: The same, as the service's model.
 

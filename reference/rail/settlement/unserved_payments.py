@@ -84,7 +84,7 @@ class PaymentOperations:
             settings: The rail's.
             clock: Tells when something was done.
             ledger: Where payments are.
-            unserved: The list.
+            unserved_payments: The list.
             signer: Opens what answers are signed with, once it is needed.
             worker: Who takes leases.
         """

@@ -29,7 +29,7 @@ class Method:
 
     Attributes:
         params: The form of its params.
-        run: From params and HTTP request to what JSON can hold. It raises `RpcError`; headers for the answer it puts
+        call: From params and HTTP request to what JSON can hold. It raises `RpcError`; headers for the answer it puts
             into the request's `answer_headers`.
     """
 
@@ -63,7 +63,7 @@ class JsonRpcServer:
 
     Attributes:
         methods: What is served.
-        passing: Faults of methods that are answers of HTTP itself.
+        passed_faults: Faults of methods that are answers of HTTP itself.
     """
 
     methods: Mapping[str, Method]

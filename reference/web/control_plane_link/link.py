@@ -74,7 +74,7 @@ class KeySource:
 
     Attributes:
         path: Its path.
-        read: From the document to the key of each issuer; raises ValueError when it is malformed.
+        read_keys: From the document to the key of each issuer; raises ValueError when it is malformed.
     """
 
     path: str

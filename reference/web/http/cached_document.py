@@ -16,7 +16,7 @@ class Document:
 
     Attributes:
         body: The bytes.
-        caching: `Cache-Control`.
+        cache_control: `Cache-Control`.
         media_type: `Content-Type`.
     """
 
@@ -34,7 +34,7 @@ class Document:
         """Return the document, or 304 for a client that has it already.
 
         Args:
-            known: `If-None-Match`: tags, weak ones among them, or `*` (RFC 9110, 13.1.2).
+            if_none_match: `If-None-Match`: tags, weak ones among them, or `*` (RFC 9110, 13.1.2).
         """
         headers = self.headers
         if parse_etags(if_none_match).contains_weak(headers["ETag"].strip('"')):

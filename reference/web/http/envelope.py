@@ -58,7 +58,7 @@ class Envelope:
             content coding is refused here. Headers that it puts at `ANSWER_HEADERS` of the scope are sent along.
         context: Whether a refusal's body contains its context.
         render_refusal: Renders a refusal as a page for people.
-        ending: The end of the process, at which a call that is not answered yet gets 503 (P-CV-22).
+        shutdown: The end of the process, at which a call that is not answered yet gets 503 (P-CV-22).
     """
 
     app: AsgiApp

@@ -23,7 +23,7 @@ def client_address(peer: str, forwarded_hops: Sequence[str], proxies: Networks) 
 
     Args:
         peer: Address of the other end of the connection.
-        forwarded: Hops that the call names, the nearest last.
+        forwarded_hops: Hops that the call names, the nearest last.
         proxies: Networks whose word is believed.
     """
     address = peer

@@ -27,9 +27,9 @@ class Allowance:
     """What a limit says of one call; the headers are sent with every answer under it.
 
     Attributes:
-        allowed: Whether the call is let through.
+        is_allowed: Whether the call is let through.
         limit: Calls at once from rest; `calls_left` is counted down from it, and is it again at `reset`.
-        remaining: Calls left now.
+        calls_left: Calls left now.
         reset: Unix seconds.
         retry_after: Seconds, of a call that is one too many.
     """

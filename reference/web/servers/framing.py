@@ -50,7 +50,7 @@ def judge_head(method: bytes, target: bytes, version: bytes, fields: Iterable[tu
         method: As it was sent.
         target: As it was sent.
         version: Such as `1.1`.
-        given: Names in lower case, and values.
+        fields: Names in lower case, and values.
     """
     headers = list(fields)
     path, authority = _read_origin_form(target, method)
