@@ -1,1 +1,1 @@
-"""The replay engine: take a success apart, replay it along every axis."""
+"""The replay engine: take one paid call, and present its proof again along every axis of change."""

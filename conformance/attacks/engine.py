@@ -1,7 +1,7 @@
-"""The replay engine: one captured success against the target, along every axis.
+"""The replay engine: one captured success, replayed against the target along every axis.
 
-A breach is a 200 whose payable receipt is none that a payment bought, or that is served without one; the stored answer
-is none.
+A breach is a 200 whose payable receipt no payment bought, or a 200 without a receipt. The stored answer is not a
+breach.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from conformance.surfaces.rail.challenges import cache_control, is_shareable
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, header_value, lane_of, purchase
 
 _AT_ONCE = 16
-# Who says what caches may keep, by status: of the stored answer of a paid call, and of refusals.
+# By status, the row about shared caches: that of the stored answer of a paid call, and that of refusals.
 STORED: Final[Mapping[int, str]] = {200: "RAIL-PAY-16", 402: "RAIL-402-18", 409: "RAIL-402-18"}
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of the replays of one success."""
+    """The results of the replays of one success."""
 
     sent: int = 0
     refused: int = 0
@@ -55,7 +55,7 @@ def _tokens_of_other_lanes(quote: Challenge, lane: str) -> dict[str, str]:
 
 
 def receipts(answer: Answer) -> frozenset[str]:
-    """Return every compact JWS of an answer but challenge tokens, which may have that form, too."""
+    """Return every compact JWS of an answer, except challenge tokens, which may have that form as well."""
     found = jose.tokens_in(answer.object(), dict(answer.headers))
     return frozenset(token for place, token in found if not place.endswith("payment_reference"))
 
@@ -84,17 +84,19 @@ class Engine:
     async def capture(
         cls, case: Case, operation: Operation, spell: Callable[[str], Sequence[str]] | None = None
     ) -> Engine:
-        """Buy an operation twice and gather what changes are made of.
+        """Buy an operation twice and gather the material for the changes.
 
         Args:
             case: The check's case.
-            operation: What is bought.
-            spell: The other spellings of a transaction id that the lane's node takes, where it takes any.
+            operation: The operation to buy.
+            spell: Returns other spellings of a transaction id that the lane's node accepts, if there are any.
 
         Raises:
             Inconclusive: An honest payment is not served.
         """
         first = await purchase(case, operation, case.lane)
+        # A second purchase, whose proof supplies real but foreign members: an invented transaction would be refused too
+        # early.
         second = await purchase(case, operation, case.lane)
         others = [one for one in case.session.catalog.operations if one.path != operation.path]
         live = [(await challenge(case, one)).reference(case.lane) for one in (operation, operation, *others)]
@@ -105,7 +107,7 @@ class Engine:
         return cls(case, first, second, material)
 
     async def run(self, rng: random.Random) -> Outcome:
-        """Send every planned replay and return what came of them, each breach reduced; `rng` draws the pairs."""
+        """Send every planned replay and return the outcome, with each breach reduced; `rng` draws the pairs."""
         outcome = Outcome()
         whole = self._case.quick is None
         replays = self._case.sample(
@@ -114,13 +116,13 @@ class Engine:
         for start in range(0, len(replays), _AT_ONCE):
             part = replays[start : start + _AT_ONCE]
             await asyncio.gather(*(self._one(one, outcome) for one in part))
-        # All of them: a row whose breach were left out here would stand as a pass.
+        # All of them, because a row whose breach is left out here would be judged as a pass.
         places = unexplained([replay.changes for replay, _ in outcome.breaches])
         outcome.breaches = [await self._reduced(*outcome.breaches[place]) for place in places]
         return outcome
 
     def _kind(self, replay: Replay) -> object:
-        """Return what makes two replays alike to a quick look: their axes, and the rows they probe."""
+        """Return the axes of a replay and the rows that it probes. A quick look takes one replay of each kind."""
         axes = {one.name: one.axis for one in changes(self.material)}
         return tuple(axes[name] for name in replay.changes), rows_of(replay, self.material)
 
@@ -144,19 +146,20 @@ class Engine:
                     outcome.disclosed.append((replay, answer))
         else:
             outcome.refused += 1
+            # 503 is a regular refusal while the chain cannot be consulted, so only other server errors are noted.
             if answer.status >= 500 and answer.status != 503:
                 outcome.faults.append(f"{', '.join(replay.changes)}: answered {answer.status}")
 
     def _asks_something_else(self, replay: Replay) -> bool:
-        """Return whether its one change makes it another request, or names a payment that is none of this request.
+        """Return whether the replay's only change makes another request, or names a payment of another request.
 
-        Whatever a server makes of queries, methods and spellings.
+        Changes of query, method and spelling do not count, because a server may ignore them.
         """
         other = replay.url != self.captured.url or replay.body != self.captured.body
         return (other or self._pairs_another(replay)) and len(replay.changes) == 1
 
     def _pairs_another(self, replay: Replay) -> bool:
-        """Return whether a proof has the token of one live challenge and the payment of another."""
+        """Return whether a proof combines the token of one live challenge with the payment of another."""
         members, second = self.material.payment_members, self.material.second
         another = all(replay.proof.get(one) == second.get(one) for one in members)
         another |= self.material.invented is not None and replay.proof.get("tx_id") == self.material.invented
@@ -169,6 +172,7 @@ class Engine:
         if answer.status != 200:
             return False
         served = receipts(answer)
+        # Compared as whole sets: a known receipt next to a new one is a second sale all the same.
         return not any(served == bought for bought in self._bought)
 
     async def _reduced(self, replay: Replay, answer: Answer) -> tuple[Replay, Answer]:
@@ -209,12 +213,12 @@ class Engine:
             axis = ", ".join(replay.changes) or "the same bytes again"
             for row in rows_of(replay, self.material):
                 if row in rows:
-                    self._case.mark_inconclusive(row, f"{axis}: {reason}; no answer is no refusal")
+                    self._case.mark_inconclusive(row, f"{axis}: {reason}; without an answer it was not refused")
         for fault in outcome.faults:
             self._case.note(f"{where}: a replay should be refused, not break the server: {fault}")
 
     def _judge_same(self, answer: Answer | None, where: Mapping[str, str]) -> None:
-        """Judge that a spent proof on its own request gets what the profile says that it gets."""
+        """Judge that a spent proof on its own request gets the answer that the profile states."""
         bound = self._case.profile.rail_bindings.replay
         if bound is None or answer is None or answer.status >= 500 or self.is_breach(answer):
             return
@@ -225,19 +229,19 @@ class Engine:
             answer.status,
             exchange=answer,
             where={**where, "axis": "the same bytes again"},
-            hint=f'Answer as [rail] replay = "{bound}" says, or bind what you do.',
-            beyond="nothing is bought twice, but the profile says that the identical request gets something else",
+            hint=f'Answer as [rail] replay = "{bound}" says, or bind the real behaviour.',
+            beyond="nothing is bought twice, but the profile states another answer to the identical request",
         )
 
     def judge_kept(self, outcome: Outcome, where: Mapping[str, str]) -> None:
-        """Judge that no shared cache may keep what replays were answered, by the first answer that gives leave."""
+        """Judge that no shared cache may store the answers to replays, by the first answer that permits it."""
         for row in dict.fromkeys(STORED.values()):
             given = outcome.kept.get(row, [])
             if not given:
                 self._case.mark_not_applicable(row, "no replay got such an answer")
                 continue
             worst = next((one for one in given if is_shareable(one)), given[0])
-            told, here = "no leave for shared caches", {**where, "answer": f"{worst.status} to a replay"}
+            told, here = "must not be stored by shared caches", {**where, "answer": f"{worst.status} to a replay"}
             beyond = None if worst.status in {200, 402} else "the row speaks of a 402"
             kept = not is_shareable(worst)
             self._case.expect(row, kept, told, cache_control(worst), exchange=worst, where=here, beyond=beyond)
@@ -249,9 +253,9 @@ class Engine:
                     self._case.expect(
                         row,
                         False,
-                        "a refusal: this is another request or payment than those that belong together",
+                        "a refusal: this request and this payment do not belong together",
                         f"200 with the stored answer after: {replay.changes[0]}",
                         exchange=answer,
                         where={**where, "axis": replay.changes[0]},
-                        beyond="nothing is bought anew; but whoever sees the payment reads what its payer was answered",
+                        beyond="nothing is bought again, but any client that sees the payment gets its payer's answer",
                     )

@@ -1,7 +1,7 @@
 """Requests that differ from a paid one in very little: a letter's case, the end of a long text, a nested member.
 
-Whoever binds a payment to a digest of part of the request, or of a normalised form of it, takes some of them for the
-paid one.
+A target that binds a payment to a digest of part of the request, or of a normalised form, confuses some of them with
+the paid one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Place: TypeAlias = tuple[str | int, ...]
 _DEPTH: Final = 6
 _MOST_PLACES: Final = 8
 _LONG: Final = 512
-# A text of letters alone, which most forms of text take behind what they hold, longer than what is cut off anywhere.
+# A text of letters only, which most members accept at their end, and longer than any length at which servers cut texts.
 _LETTERS: Final = "weldProof" * 490
 _MEMBER: Final = "x-weldproof"
-# Members of the interface's requests whose letters are told apart by a standard: base64url, and a path of HTTP.
+# Members of the interface's requests for which a standard distinguishes letter case: base64url, and a path of HTTP.
 _CASED: Final = frozenset({"jws", "path"})
 
 
@@ -29,9 +29,9 @@ class FineChange:
     """One request that was not paid for.
 
     Attributes:
-        name: What is changed, and where.
+        name: The change, and its place.
         body: The changed body.
-        sure: Whether it is another request by any reading; else a target may read both as one.
+        sure: Whether it is another request by any reading. If not, a target may read both as the same.
     """
 
     name: str
@@ -40,7 +40,7 @@ class FineChange:
 
 
 def fine_changes(body: Any, known: Any) -> list[FineChange]:
-    """Return bodies that differ from `body` in little, each by a name of its own.
+    """Return bodies that differ from `body` in little, each with a unique name.
 
     Args:
         body: The body that was paid for.
@@ -55,7 +55,7 @@ def fine_changes(body: Any, known: Any) -> list[FineChange]:
 
 
 def fine_queries(query: str) -> dict[str, str]:
-    """Return queries that differ from `query` in little, by what is changed; as bytes they are others."""
+    """Return queries that differ from `query` in little, by the change; their bytes always differ."""
     pairs = query.split("&")
     changed = {
         "another last letter": query[:-1] + ("c" if query.endswith("b") else "b"),
@@ -74,7 +74,7 @@ def fine_queries(query: str) -> dict[str, str]:
 
 
 def equivalent_queries(query: str) -> dict[str, str]:
-    """Return queries that RFC 3986 (6.2.2) takes for equivalent to `query`, by what is changed; as bytes they differ.
+    """Return queries that are equivalent to `query` by RFC 3986 (6.2.2), by the change; their bytes differ.
 
     A target, or a proxy in front of it, may normalise a query before it is bound.
     """
@@ -84,26 +84,26 @@ def equivalent_queries(query: str) -> dict[str, str]:
     return {"a letter percent-encoded": f"{query[:last]}%{ord(query[last]):02X}{query[last + 1 :]}"}
 
 
-# With a delimiter that is data, so that a target which decodes the query reads other parts.
+# It contains an encoded delimiter as data: a target that decodes the query before it splits it reads other parts.
 LONG_QUERY: Final = f"trace={_LETTERS[:1530]}&both=a%26b&letter=a"
 
 
 def longer(body: Any) -> Iterator[Any]:
-    """Yield bodies with one text made some KiB long: one inside an object first, then one of the body's own members."""
+    """Yield bodies with one text made some KiB longer: first texts inside of objects, then the body's own members."""
     texts = [(place, leaf) for place, leaf in _leaves(body) if isinstance(leaf, str)]
     for place, leaf in sorted(texts, key=lambda one: -len(one[0])):
         yield _put(body, place, leaf + _LETTERS)
 
 
 def nested(body: Any) -> Iterator[Any]:
-    """Yield bodies with a further member in one of its objects."""
+    """Yield bodies with an additional member in one of their objects."""
     for name, value in body.items() if isinstance(body, dict) else ():
         if isinstance(value, dict):
             yield {**body, name: {**value, _MEMBER: "weldProof"}}
 
 
 def _leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """Yield every text, number and truth value with its place, what lies deepest last."""
+    """Yield every text, number and truth value with its place, the deepest last."""
     if isinstance(value, dict | list) and len(place) < _DEPTH:
         for name, one in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _leaves(one, (*place, name))
@@ -112,7 +112,7 @@ def _leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def _put(value: Any, place: Place, new: Any) -> Any:
-    """Return a value with another one at a place in it."""
+    """Return a copy of a value with the part at a place replaced."""
     if not place:
         return new
     first, rest = place[0], place[1:]
@@ -127,6 +127,7 @@ def _path(place: Place) -> str:
 
 def _texts(body: Any) -> Iterator[FineChange]:
     texts = [(place, leaf) for place, leaf in _leaves(body) if isinstance(leaf, str) and leaf]
+    # The longest texts first: a digest over a prefix of a text shows only at their ends.
     texts.sort(key=lambda one: -len(one[1]))
     for place, leaf in islice(texts, _MOST_PLACES):
         where = _path(place)
@@ -149,12 +150,12 @@ def _texts(body: Any) -> Iterator[FineChange]:
 
 
 def _letter(given: str) -> str:
-    """Return another letter, whatever its case; one that is a hexadecimal digit, too."""
+    """Return another letter, also without regard to case. It is a hexadecimal digit, so that ids keep their form."""
     return "c" if given in "bB" else "b"
 
 
 def _swapped(text: str) -> str:
-    """Return a text with its last letter in the other case, the text itself where no letter has one."""
+    """Return a text with its last letter in the other case, or unchanged if it has no letter with a case."""
     for at in range(len(text) - 1, -1, -1):
         if text[at].isascii() and text[at].isalpha():
             return text[:at] + text[at].swapcase() + text[at + 1 :]
@@ -162,7 +163,7 @@ def _swapped(text: str) -> str:
 
 
 def _members(body: Any) -> Iterator[FineChange]:
-    """Yield bodies with a member of an object inside renamed or left out, and one whose name differs in case alone."""
+    """Yield bodies with one nested member renamed or left out, and one with a name that differs only in case."""
     for name, value in body.items() if isinstance(body, dict) else ():
         if isinstance(value, dict) and value:
             last, held = list(value.items())[-1]
@@ -171,7 +172,7 @@ def _members(body: Any) -> Iterator[FineChange]:
             yield FineChange(f"{last} in {name} left out", {**body, name: rest}, sure=False)
     if isinstance(body, dict) and body:
         first = next(iter(body))
-        yield FineChange(f"{first} in another case beside it", {**body, first.swapcase(): body[first]}, sure=False)
+        yield FineChange(f"{first} also in another case", {**body, first.swapcase(): body[first]}, sure=False)
 
 
 def _left_out(body: Any, known: Any) -> Iterator[FineChange]:

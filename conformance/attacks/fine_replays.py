@@ -15,24 +15,24 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import Purchase, present, purchase
 from conformance.surfaces.rail.receipts import claims_of
 
-_ONE = "the target's own receipts do not tell the two requests apart, so that it may read both as one"
-_EQUIVALENT = "RFC 3986 takes the two queries for equivalent, so that the target may bind them in one normal form"
-_STORED = "nothing is bought anew; but whoever sees the payment reads what its payer was answered"
+_ONE = "the target's own receipts do not distinguish the two requests, so it may read both as the same"
+_EQUIVALENT = "the two queries are equivalent by RFC 3986, so the target may bind one normal form of them"
+_STORED = "nothing is bought again, but any client that sees the payment gets its payer's answer"
 
 
 async def present_fine_changes(
     case: Case, asked: Operation, proof: Mapping[str, Any], known: Any, bought: Answer | None = None
 ) -> None:
-    """Judge that a proof buys none of the requests that differ in little from the one it is for.
+    """Judge that a proof buys none of the requests that differ in little from its own.
 
-    What a target may read as the same request is a breach where its own receipts tell the two apart.
+    If a target may read the two requests as the same, it is a breach only if its own receipts distinguish them.
 
     Args:
         case: The check's case, of the rows RAIL-WELD-09 and -10.
-        asked: The request that was quoted, its query in its address.
+        asked: The request that was quoted, with its query in its address.
         proof: The proof that pays it.
         known: The operation's usual body.
-        bought: What its own request was answered, where it was redeemed already.
+        bought: The answer to its own request, if it was redeemed already.
     """
     state = "unspent" if bought is None else "spent"
     for change in fine_changes(asked.body, known):
@@ -64,6 +64,7 @@ async def _judge(
 ) -> None:
     served = receipts(answer) if answer.status == 200 else frozenset()
     stored = bool(served) and bought is not None and served == receipts(bought)
+    # The same receipts for both: the target reads the two requests as the same, and sold nothing a second time.
     if stored and either is not None:
         return
     beyond = _STORED if stored else beyond
@@ -73,7 +74,7 @@ async def _judge(
 
 
 async def _receipts_differ(case: Case, asked: Operation, other: Any) -> bool:
-    """Return whether receipts of the two requests, each paid for, name different requests."""
+    """Return whether the receipts of the two requests, each paid for, name different requests."""
     try:
         hashes = [_request_hash(await purchase(case, asked, case.lane, body=body)) for body in (asked.body, other)]
     except Inconclusive:

@@ -1,7 +1,7 @@
-"""A request of an operation that holds as much as it takes: a long text, objects with members, a query.
+"""The largest request that an operation accepts: a long text, objects with members, a query.
 
-Two faults in one request decide nothing. So what is added is kept only where an unpaid call is quoted a price for it
-and a proof of no payment is refused as a payment, not as a request.
+Two faults in one request decide nothing. So an addition is kept only if the unpaid call is still quoted a price, and a
+proof without a payment is refused for the payment, not for the request.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_TRIES = 6
 
 
 async def full_request(case: Case, operation: Operation) -> Operation:
-    """Return the operation asked with a full body and with a query, as far as it takes them; found once a run."""
+    """Return the operation with a full body and a query, as far as it accepts them; determined once in a run."""
     name = f"a full request of {operation.path}"
     found: Operation = await case.session.find_once(name, lambda: _found(case, operation))
     return found
@@ -40,7 +40,7 @@ async def _found(case: Case, operation: Operation) -> Operation:
 
 
 def _added(operation: Operation) -> Callable[[Any], Iterator[Any]]:
-    """Return what yields a body with every optional member that the operation describes, then with one alone."""
+    """Return a generator of bodies with every optional member that the operation describes, then with one each."""
 
     def bodies(body: Any) -> Iterator[Any]:
         if not isinstance(body, dict):
@@ -67,7 +67,7 @@ async def _first_taken(case: Case, full: Operation, bodies: Callable[[Any], Iter
 
 
 async def _is_taken(case: Case, asked: Operation) -> bool:
-    """Return whether a request is quoted a price, and refused for nothing but the lack of a payment."""
+    """Return whether a request is quoted a price, and refused only for the lack of a payment."""
     try:
         quote = await challenge(case, asked)
         if refused_body(quote.answer) is not None:
@@ -80,10 +80,10 @@ async def _is_taken(case: Case, asked: Operation) -> bool:
 
 
 async def _worthless(case: Case, quote: Challenge) -> dict[str, Any]:
-    """Return a proof of no payment for a challenge, on whichever lane it offers.
+    """Return a proof without a payment for a challenge, on any lane that it offers.
 
     Raises:
-        Inconclusive: There is none that costs nothing.
+        Inconclusive: Every such proof would cost money.
     """
     offered = {lane_of(entry) for entry in quote.accepts}
     for lane, facts in FACTS.items():
@@ -91,5 +91,5 @@ async def _worthless(case: Case, quote: Challenge) -> dict[str, Any]:
             return {"tx_id": facts.no_transaction, "payment_reference": quote.reference(lane)}
     payer = await case.session.payers.for_rail(case.lane)
     if not isinstance(payer, SignsUnfunded):
-        raise Inconclusive("no proof is known that names no payment")
+        raise Inconclusive("the suite knows no proof without a payment for these lanes")
     return await payer.unfunded(quote.entry(case.lane))

@@ -1,4 +1,4 @@
-"""Which replays are made of one success: every single change, and pairs of axes drawn from the seed."""
+"""The choice of the replays of one success: every single change, and pairs of axes drawn from the seed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ def plan(captured: Replay, material: Material, rng: random.Random, *, least: int
 
     Args:
         captured: The request that was served.
-        material: What changes are made of.
+        material: The material for the changes.
         rng: Draws the pairs; the same seed gives the same replays.
-        least: At least so many, as far as there are pairs.
+        least: The number of replays at least, as far as there are pairs.
     """
     singles = changes(material)
     chosen = [captured, *(one.apply(captured) for one in singles)]
+    # Two changes of one axis would overwrite each other, so pairs are of different axes.
     pairs = [(one, other) for one, other in combinations(singles, 2) if one.axis != other.axis]
     rng.shuffle(pairs)
     chosen += [other.apply(one.apply(captured)) for one, other in pairs[: max(0, least - len(chosen))]]
@@ -35,9 +36,9 @@ def rows_of(replay: Replay, material: Material) -> tuple[str, ...]:
 
 
 def unexplained(found: Sequence[tuple[str, ...]]) -> list[int]:
-    """Return which breaches no smaller breach explains, by their places in `found`.
+    """Return the breaches that no smaller breach explains, by their places in `found`.
 
-    Every single change is replayed, so a pair with a member that breaks something alone tells nothing more.
+    Every single change is replayed. So a pair with a member that is a breach alone adds no information.
 
     Args:
         found: The names of the changes of each breach.
@@ -49,7 +50,7 @@ def unexplained(found: Sequence[tuple[str, ...]]) -> list[int]:
 async def reduce(
     captured: Replay, breach: Replay, material: Material, is_breach: Callable[[Replay], Awaitable[bool]]
 ) -> Replay:
-    """Return the breach with the fewest changes: none, one, then as it was found."""
+    """Return the breach with the fewest changes: none, one, or all as it was found."""
     by_name = {one.name: one for one in changes(material)}
     for size in range(len(breach.changes)):
         for names in combinations(breach.changes, size):

@@ -1,7 +1,7 @@
 """A captured success as a value, and the axes along which it is changed.
 
-An axis is a small pure transformation; a replay names every change that was made to it, so that a breach can be
-reduced to the fewest.
+An axis is a small pure transformation. A replay names every change that was made to it, so that a breach can be reduced
+to the fewest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from conformance.discovery.rail import Operation
 
 
 def standard(proof: Mapping[str, Any]) -> str:
-    """Return standard base64 of compact JSON."""
+    """Return the usual text of the header: standard base64 of compact JSON."""
     return base64.b64encode(_json(proof)).decode()
 
 
@@ -71,14 +71,14 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What changes are made of.
+    """The material for the changes.
 
     Attributes:
         operation: The operation that was bought.
         others: The other paid operations.
-        bodies: Other bodies that the operation takes.
+        bodies: Other bodies that the operation accepts.
         live_tokens: Tokens of live challenges: of the same request, and of other operations.
-        second: The proof of another purchase of the same operation; its members tell which lane's it is.
+        second: The proof of another purchase of the same operation; its members show the form of the lane's proofs.
         spellings: Other spellings of the transaction's id.
         foreign_tokens: Live tokens of the same request on other lanes, by lane.
     """
@@ -103,13 +103,12 @@ class Material:
 
     @property
     def invented(self) -> str | None:
-        """A transaction id that was never sent; None if the proof has no transaction.
-
-        One letter of a true one is another, in the middle, where every letter is as good.
-        """
+        """A transaction id that was never sent; None if the proof has no transaction."""
         text = self.second.get("tx_id")
         if not isinstance(text, str):
             return None
+        # In the middle, where every character is free. The last one of an encoded id has unused bits, which a check may
+        # reject.
         place = len(text) // 2
         return text[:place] + ("B" if text[place] == "A" else "A") + text[place + 1 :]
 
@@ -119,10 +118,10 @@ class Change:
     """One way to change a replay.
 
     Attributes:
-        name: What it does.
-        axis: The axis it lies on; two changes of one axis are never combined.
+        name: The change, in words.
+        axis: The axis of the change; two changes of one axis are never combined.
         row: The requirement that a breach by it breaks.
-        apply: From a replay to the changed one.
+        apply: Returns the changed replay.
     """
 
     name: str
@@ -141,6 +140,8 @@ def _escaped(proof: Mapping[str, Any]) -> str:
     return _b64(text.replace(value, "".join(f"\\u{ord(one):04x}" for one in value)).encode())
 
 
+# The same proof in other bytes. A rail that records spent proofs by the header's text serves such a spelling again.
+# Some are invalid, and must be refused or read as the same proof.
 ENCODINGS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "base64url": lambda proof: base64.urlsafe_b64encode(_json({**proof, "memo": "?~>?~>"})).decode(),
     "without padding": lambda proof: standard(proof).rstrip("="),
@@ -167,7 +168,7 @@ ENCODINGS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def changes(material: Material) -> list[Change]:
-    """Return every single change of a captured success, in a fixed order."""
+    """Return every single change of a captured success, in a fixed order, because the seed draws pairs from it."""
     return [
         *_operations(material),
         *_bodies(material),
@@ -334,6 +335,7 @@ _AUTHORIZATION_EDITS: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, An
 }
 
 
+# Other texts for one member. A spent payment must not be accepted under another spelling of its id or token.
 _EDITS: Mapping[str, Callable[[str], str]] = {
     "cut by one": lambda text: text[:-1],
     "cut in half": lambda text: text[: len(text) // 2],

@@ -1,1 +1,1 @@
-"""Judgements that several checks share: each says of rows what was found, as a check does."""
+"""Assertions that several checks share: each judges an answer by the rows that its caller names."""

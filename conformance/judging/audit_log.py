@@ -1,4 +1,4 @@
-"""Whether an audit log is the chain that it must be."""
+"""Whether an audit log is a valid chain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENOUGH = 2
 
 
 async def may_be_missed(case: Case, hub: Hub, row: str, log: Entries) -> bool:
-    """Return whether an entry that is missing in a log could have been there; else the row is inconclusive."""
+    """Return whether a missing entry should be in a log; if the log's page may be full, the row is inconclusive."""
     try:
         await refuse_full_page(hub, log)
     except Inconclusive as reason:
@@ -35,7 +35,7 @@ async def judge_links(case: Case, hub: Hub, log: Entries) -> None:
     """Judge by CP-AUDIT-04 whether each entry of a log links to the one before it.
 
     Raises:
-        Inconclusive: Only the chain key could tell, and there is none, or nobody knows how the log is made.
+        Inconclusive: The chain key is needed and missing, or the log's recipe is unknown.
     """
     if len(log) < _ENOUGH:
         case.expect("CP-AUDIT-04", False, "entries of the trust changes", f"{len(log)} entries")
@@ -46,11 +46,14 @@ async def judge_links(case: Case, hub: Hub, log: Entries) -> None:
         expected, hint = "every entry linked to the one before it", binding_hints.of_chain(is_bound=True)
         case.expect("CP-AUDIT-04", found is None, expected, found or "all are", hint=hint)
         return
-    if audit_chain.find_links(log) or audit_chain.find_links(inner := [documents.flatten_entry(entry) for entry in log]):
+    # Unbound: any two members that link every entry are accepted, because the interface names none.
+    if audit_chain.find_links(log) or audit_chain.find_links(
+        inner := [documents.flatten_entry(entry) for entry in log]
+    ):
         case.expect("CP-AUDIT-04", True, "every entry linked to the one before it", "all are")
         return
     if not audit_chain.chain_values(inner):
-        found = "no value of an entry stands in the next, and none is like a MAC"
+        found = "no value of an entry is in the next one, and none looks like a MAC"
         hint = binding_hints.of_chain(is_bound=chain is not None)
         case.expect("CP-AUDIT-04", False, "a chain value in every entry", found, hint=hint)
         return
@@ -60,7 +63,7 @@ async def judge_links(case: Case, hub: Hub, log: Entries) -> None:
 
 
 def broken_link(log: Entries, chain: ChainNames) -> str | None:
-    """Return where a log is not linked as its names tell, None where it is."""
+    """Return the first broken link of a log by its bound names, or None."""
     before = chain.genesis
     for place, entry in enumerate(log):
         own = entry.get(chain.mac)
@@ -74,10 +77,10 @@ def broken_link(log: Entries, chain: ChainNames) -> str | None:
 
 
 async def form_by(case: Case, log: Entries) -> tuple[audit_chain.Form, str]:
-    """Return how the log is made, bound or found, and the text of its key.
+    """Return the recipe of the log, bound or discovered, and the text of its key.
 
     Raises:
-        Inconclusive: There is no key, or nobody knows how the log is made.
+        Inconclusive: There is no key, or the recipe is unknown.
     """
     secret = case.profile.hub.audit_key
     if secret is None:
@@ -91,10 +94,10 @@ async def form_by(case: Case, log: Entries) -> tuple[audit_chain.Form, str]:
 
 
 def form_of(case: Case, log: Entries, key: str) -> audit_chain.Form:
-    """Return how a log is made: as it is bound, else as it is found; only our own spells MACs in one way.
+    """Return the recipe of a log, bound or discovered; only the reference must spell MACs in one letter case.
 
     Raises:
-        Inconclusive: Nobody knows; or what is bound is no recipe, or the key is malformed.
+        Inconclusive: No recipe fits, the bound recipe is unknown, or the key is malformed.
     """
     bound, ours = case.profile.hub_bindings.audit_chain, case.profile.is_reference
     if bound is None:

@@ -1,4 +1,4 @@
-"""What a page is told of a run, from its event log: one small JSON object for whatever changes what is shown."""
+"""The messages about a run for its page: a small JSON object for each event that changes what the page shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST = 600
 
 
 def message_of(event: Event) -> Message | None:
-    """Return what a page is told of an event; None where it shows nothing of it. What a target said is cut."""
+    """Return the page's message about an event, or None if the page shows nothing of it. A target's texts are cut."""
     kind = event["event"]
     if kind == "run.started":
         rows = [{"id": one, "sentence": load()[one].sentence} for one in event["rows"] if one in load()]
@@ -37,20 +37,20 @@ def _cut(value: object) -> str | None:
 
 
 class Following:
-    """Hands what happens to everybody who follows; who comes later is told the round so far first."""
+    """Passes each message to all followers; a follower that comes later gets the current round's messages first."""
 
     def __init__(self) -> None:
         self._told: list[Message] = []
         self._followers: set[asyncio.Queue[Message]] = set()
 
     def take(self, event: Event) -> None:
-        """Take an event of a run in; see `EventLog.listen`."""
+        """Process an event of a run; see `EventLog.listen`."""
         message = message_of(event)
         if message is not None:
             self.tell(message)
 
     def tell(self, message: Message) -> None:
-        """Tell everybody something; the beginning of a round makes what was before it old."""
+        """Send a message to all followers. The first message of a round discards those of the previous round."""
         if message["kind"] == "round":
             self._told.clear()
         self._told.append(message)
@@ -58,7 +58,7 @@ class Following:
             one.put_nowait(message)
 
     async def follow(self) -> AsyncGenerator[Message, None]:
-        """Yield what was told of this round, and then whatever is, without an end."""
+        """Yield the messages of this round so far, and then each new one, without end."""
         queue: asyncio.Queue[Message] = asyncio.Queue()
         for message in self._told:
             queue.put_nowait(message)

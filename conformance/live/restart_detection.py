@@ -2,7 +2,7 @@
 
 A server on this machine is identified by the processes that hold its listening socket. They change with a restart, and
 with the reload of a development server that hands its socket on. Nothing is sent to the server for this. Any other
-server is only seen to give no answer, and to answer later.
+server counts as restarted if it gives no answer, and answers later.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ POLL_SECONDS: Final = 0.5
 _ANSWER_SECONDS: Final = 5.0
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _PORTS: Final = {"http": 80, "https": 443}
+# The state TCP_LISTEN in /proc/net/tcp.
 _LISTENING: Final = "0A"
 _PROC: Final = Path("/proc")
 
 # Process number and start time of each process that holds a socket.
 Holders = frozenset[tuple[int, str]]
-# By address: what identifies the server there, which is its holders, or else whether it answers.
+# By address: the identity of the server there, which is the holders of its socket, or else whether it answers.
 ServerStates = Mapping[str, Holders | bool]
 
 
 def holders(port: int, proc: Path = _PROC) -> Holders:
-    """Return the processes that hold the socket that listens at a port of this machine; empty where none is seen."""
+    """Return the processes that hold the socket that listens at a port of this machine; empty if none is visible."""
     inodes = {inode for table in ("tcp", "tcp6") for inode in _listening(proc / "net" / table, port)}
     sockets = {f"socket:[{inode}]" for inode in inodes}
     return frozenset(_holding(proc, sockets)) if sockets else frozenset()
@@ -47,7 +48,7 @@ def _listening(table: Path, port: int) -> Iterable[str]:
 
 def _holding(proc: Path, sockets: set[str]) -> Iterable[tuple[int, str]]:
     for process in proc.glob("[0-9]*"):
-        # Of others' processes, and of those that end meanwhile, nothing can be read.
+        # The files of other users' processes, and of processes that end meanwhile, cannot be read.
         with contextlib.suppress(OSError):
             if any(str(one.readlink()) in sockets for one in (process / "fd").iterdir()):
                 # After the name, which may hold spaces, the 20th field is the start time.
@@ -56,7 +57,7 @@ def _holding(proc: Path, sockets: set[str]) -> Iterable[tuple[int, str]]:
 
 
 async def server_states(urls: Iterable[str]) -> ServerStates:
-    """Return what identifies the servers at some addresses now."""
+    """Return the present identity of the servers at some addresses."""
     return {url: await _state(url) for url in urls}
 
 
@@ -64,8 +65,8 @@ async def until_restarted(states: ServerStates, *, poll: float = POLL_SECONDS) -
     """Wait until one of some servers was restarted and answers, and return its address.
 
     Args:
-        states: What identified the servers before.
-        poll: Seconds between two looks.
+        states: The identities of the servers before.
+        poll: Seconds between two readings.
     """
     while True:
         await asyncio.sleep(poll)
@@ -77,10 +78,11 @@ async def until_restarted(states: ServerStates, *, poll: float = POLL_SECONDS) -
 
 
 async def _until_ready(url: str, state: Holders | bool, poll: float) -> None:
-    """Wait until a server has the same state at two looks, and answers."""
+    """Wait until a server has the same identity in two readings, and answers."""
     while True:
         await asyncio.sleep(poll)
         before, state = state, await _state(url)
+        # A development server may replace its process several times while it reloads.
         if state == before and await _answers(url):
             return
 
@@ -99,6 +101,6 @@ async def _answers(url: str) -> bool:
         try:
             await transport.send("GET", url.rstrip("/") + "/", (), None)
         except Unreachable as fault:
-            # A server whose certificate is refused is there, too.
+            # A server whose certificate is refused is running as well.
             return "certificate" in str(fault)
     return True

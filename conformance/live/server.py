@@ -1,4 +1,4 @@
-"""The page's server: one page and one stream of events, for this machine alone."""
+"""The page's server: one page and one stream of events, for this machine only."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from conformance.live.following import Following
 
 _HOST: Final = "127.0.0.1"
 _NAMES: Final = frozenset({"127.0.0.1", "localhost"})
-# A stream on which nothing comes says so, or nobody would notice that a page was closed.
+# Seconds. An idle stream sends a comment, because only a failed write reveals that the page was closed.
 _BREATH_SECONDS: Final = 15.0
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @asynccontextmanager
 async def serving(following: Following, port: int) -> AsyncIterator[str]:
-    """Serve the page at a port of this machine, any free one for 0, and yield its address.
+    """Serve the page at a port of this machine (0: any free one), and yield its address.
 
     Raises:
         OSError: The port cannot be bound.
@@ -51,9 +51,11 @@ async def serving(following: Following, port: int) -> AsyncIterator[str]:
 
 @web.middleware
 async def _own_names(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer nobody who came by another name: a page of some other site might have led its reader here."""
+    """Refuse requests under another host name."""
+    # DNS rebinding: a page of another site resolves its own name to this machine, and could then read the run's
+    # results.
     if request.host.partition(":")[0] not in _NAMES:
-        raise web.HTTPForbidden(text="this page answers to 127.0.0.1 and localhost alone\n")
+        raise web.HTTPForbidden(text="this page answers only under 127.0.0.1 and localhost\n")
     return await handler(request)
 
 
@@ -65,7 +67,7 @@ async def _page(_: web.Request) -> web.StreamResponse:
 
 @cache
 def _shown() -> tuple[str, str]:
-    """Return the page, and the policy that lets run nothing but its own style and script."""
+    """Return the page, and the policy that allows only its own style and script."""
     text = files(__package__).joinpath("page.html").read_text("utf-8")
     style, script = (
         _digest(re.findall(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)[0]) for name in ("style", "script")
@@ -82,7 +84,7 @@ async def _events(request: web.Request, following: Following) -> web.StreamRespo
     await response.prepare(request)
     messages = following.follow()
     coming = asyncio.ensure_future(anext(messages))
-    # Who closed the page is no fault.
+    # A page that was closed is not an error.
     with contextlib.suppress(ConnectionError):
         try:
             while True:

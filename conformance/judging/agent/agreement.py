@@ -1,4 +1,4 @@
-"""Whether an agent's explanation agrees with a vector."""
+"""Whether an agent's verify and explain agree."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def judge_agreement(
     answer: Answer,
     where: Mapping[str, str],
 ) -> None:
-    """Judge that the verdicts of verify and explain agree; one that cannot be read decides nothing."""
+    """Judge that the verdicts of verify and explain agree. A verdict that cannot be read decides nothing."""
     row = "AGENT-EXPLAIN-11"
     if None in verdicts and not agent.is_reference:
-        case.mark_inconclusive(row, "one of the two verdicts cannot be told, which other rows judge", exchange=answer)
+        case.mark_inconclusive(row, "one of the two verdicts cannot be read, which other rows judge", exchange=answer)
         return
     case.expect(row, verdicts[0] is verdicts[1], "one verdict", found, exchange=answer, where=where)
 
@@ -32,5 +32,5 @@ def digests_of(body: bytes) -> list[str]:
 
 
 def is_readable(note: str) -> bool:
-    """Return whether a note is a sentence for people: several words."""
+    """Return whether a note is a sentence for people: at least three words."""
     return len([word for word in note.split() if any(letter.isalpha() for letter in word)]) > 2

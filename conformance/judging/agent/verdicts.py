@@ -1,4 +1,4 @@
-"""What an agent says of a signed message, and whether that is the verdict that it must give."""
+"""The agent's verdict on a signed message, and whether it is the right one."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import FIELDS
 
 FIX = (
-    "Rebuild the signature base from the message of the request, in the order of Signature-Input, and verify it with "
-    "the key of the request and no other; compare Content-Digest with the content."
+    "Rebuild the signature base from the message of the request, in the order of Signature-Input. Verify it with "
+    "the key of the request only, and compare Content-Digest with the content."
 )
 
 
 def verdict_of(agent: Agent, answer: Answer) -> str:
-    """Return status, verdict and errors of an answer, for a reader."""
+    """Return status, verdict and errors of an answer in words."""
     word = {True: "valid", False: "not valid", None: "nothing about validity"}[agent.validity(answer)]
     return f"{answer.status}, {word}, errors {agent.errors(answer)}"
 
 
 def is_positive(agent: Agent, answer: Answer) -> bool:
-    """Return whether an answer is 200 and says that the message is valid."""
+    """Return whether an answer is 200 with the verdict valid."""
     return answer.status == 200 and agent.validity(answer) is True
 
 
 def is_negative(agent: Agent, answer: Answer) -> bool:
-    """Return whether an answer is 200 and says that the message is not valid."""
+    """Return whether an answer is 200 with the verdict not valid."""
     return answer.status == 200 and agent.validity(answer) is False
 
 
@@ -41,7 +41,7 @@ async def judge_verdicts(
 ) -> list[Answer]:
     """Verify each subject and judge the verdict under a row; return the answers in order.
 
-    `beyond` is what the interface leaves open of them (`Case.expect`), for the reference's own profile closes it.
+    `beyond` is the point that the interface leaves open (`Case.expect`). The reference's own profile settles it.
     """
     answers = await run_concurrently(agent.verify(one) for one in subjects.values())
     for what, answer in zip(subjects, answers, strict=True):
@@ -55,20 +55,20 @@ async def judge_verdicts(
 
 
 def verdict_hint(agent: Agent, answer: Answer) -> str | None:
-    """Return what to look at first where a message that holds was not found valid; None on the reference."""
+    """Return the likely wrong binding if a valid message was not found valid; None on the reference."""
     return None if agent.is_reference else binding_hints.of_sound_message(answer.status, agent.validity(answer))
 
 
 def explanation_hint(agent: Agent, answer: Answer) -> str | None:
-    """Return the same where a message that holds was explained as one that does not."""
+    """Return the likely wrong binding if a valid message was explained as invalid; None on the reference."""
     if agent.is_reference or (answer.status == 200 and agent.verdict(answer) is not False):
         return None
     return binding_hints.of_sound_message(answer.status, False)
 
 
-# Messages that hold by the RFC, which a target may still refuse by a policy of its own, or for a component that it does
-# not know: those warn on anybody but the reference.
-MAY_DEMAND_MORE = "a verifier may demand more of a signature than that it holds, or know fewer components"
+# Messages that are valid by the RFC. A target may still refuse them by a stricter policy, or for a component that it
+# does not know, so a refusal only warns, except for the reference.
+MAY_DEMAND_MORE = "a verifier may require more of a signature than its validity, or know fewer components"
 
 
 UNUSUAL = frozenset(
@@ -77,7 +77,7 @@ UNUSUAL = frozenset(
 
 
 def sound_subjects(case: Case) -> dict[str, Subject]:
-    """Return messages that hold, each of another form, under keys of their own."""
+    """Return valid messages, each in another form, under separate keys."""
     plain = ("@method", "@authority", "@path")
     key = signer(case)
     long = {"keyid": "a", "alg": "ed25519", "nonce": "b64u-_", "tag": "weldproof-suite"}

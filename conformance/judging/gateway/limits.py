@@ -1,4 +1,4 @@
-"""Whether a limit held: what was refused, and whether the calls came fast enough to tell."""
+"""Whether a rate limit holds: which calls were refused, and whether they came fast enough for a verdict."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def throttled(answers: Sequence[Answer]) -> list[Answer]:
 
 
 def quick_enough(service: LimitedGateway, started: float, refused: Sequence[Answer], what: str) -> None:
-    """Go on where calls met a limit of a minute, or were made by the service's time so quickly that they had to.
+    """Continue if calls met a limit of a minute, or were fast enough by the service's clock that they had to.
 
     Raises:
-        Inconclusive: They took longer than a minute, and so may have kept the limit.
+        Inconclusive: They took longer than a minute, so they may not have reached the limit.
     """
     if not refused and service.now - started > MINUTE:
-        raise Inconclusive(f"{what} took more than a minute: the limit cannot be met from here")
+        raise Inconclusive(f"{what} took more than a minute: too slow from here to reach the limit")
 
 
 def judge_throttled(case: Case, service: LimitedGateway, answer: Answer) -> None:
-    """Judge what every answer 429 carries, whichever limit it is of: Retry-After, the error envelope, a request id."""
+    """Judge what every 429 must carry, under any limit: Retry-After, the error envelope, a request id."""
     value, wait = answer.headers.get("Retry-After", "none"), retry_after(answer, service.now)
     case.expect("GW-RATE-03", wait is not None, "seconds or an HTTP date", value, exchange=answer)
     fault = envelope_fault(answer)
@@ -41,12 +41,11 @@ def judge_throttled(case: Case, service: LimitedGateway, answer: Answer) -> None
 
 
 def retry_after(answer: Answer, at: float) -> float | None:
-    """Return the seconds to wait by an answer's Retry-After (RFC 9110, 10.2.3), None when it has none that is valid.
+    """Return the seconds to wait by an answer's Retry-After (RFC 9110, 10.2.3), None if it has no valid one.
 
     Args:
         answer: The answer.
-        at: The service's time in unix seconds. A date counts from it, or, where it lies before that, from the answer's
-            own Date: a service on a test clock may tell either time.
+        at: The service's time in unix seconds. A date counts from it.
     """
     value = answer.headers.get("Retry-After", "")
     if re.fullmatch(r"[0-9]{1,9}", value):
@@ -54,6 +53,8 @@ def retry_after(answer: Answer, at: float) -> float | None:
     again, sent = _date(value), _date(answer.headers.get("Date", ""))
     if again is None:
         return None
+    # A service on a test clock may state either time in its dates. If the date is in the past by the test clock, it
+    # counts from the answer's own Date.
     return max(0.0, again - (at if again >= at or sent is None else sent))
 
 

@@ -23,7 +23,7 @@ from conformance.surfaces.gateway.calls import (
 )
 from conformance.surfaces.gateway.unbound import explain_open_value
 
-# Amounts of an honest link and of one that is refused: what was made shows which of them was asked for.
+# Amounts of a valid and of a refused creation, which differ: the amount of a link shows which call created it.
 HONEST, REFUSED = 2.5, 1.25
 
 
@@ -41,7 +41,7 @@ async def nothing_created(
         **({"amount": payable(case.profile.gateway_bindings, HONEST)} if refused.path == LINKS else {}),
     }
     if refused.path == RESOURCES:
-        # The same body, without a key: a name that must be new still is.
+        # The same body without a key: if the refused call had created the resource, its name would be taken.
         name_live_values(case, free := await post(send, Creation(RESOURCES, body, refused.tenant)))
         found = brief(free)
         case.expect(row, is_created(case, free), "the name still free", found, exchange=free, where=where)
@@ -59,7 +59,7 @@ async def nothing_created(
 
 
 def _is_of(answer: Answer, body: Mapping[str, Any]) -> bool:
-    """Return whether a creation's answer is of this body: its amount, where the answer tells one."""
+    """Return whether a creation's answer is about this body, by its amount if it has one."""
     told = answer.object().get("amount_microunits")
     if "amount" not in body or not isinstance(told, int):
         return True

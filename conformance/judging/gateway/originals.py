@@ -1,4 +1,4 @@
-"""Whether one answer of a creating call is the same thing as another."""
+"""Whether two answers of a creating call are about the same link or resource."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def judge_original(
     *,
     beyond: str | None = None,
 ) -> None:
-    """Judge that an answer is the original creation; `beyond` says what the interface leaves open (`Case.expect`)."""
+    """Judge that an answer is the original creation; `beyond` is a point that the interface leaves open."""
     first, again = (whole(creation.path, one, creation.body) for one in (original, answer))
     apart = differences(first, again)
     holds = is_created(case, answer) and not apart
@@ -32,15 +32,15 @@ def judge_original(
 def judge_nothing_second(
     case: Case, row: str, creation: Creation, original: Answer, answer: Answer, where: Mapping[str, str]
 ) -> bool:
-    """Judge that another body under a creation's key made nothing, and return whether it was refused.
+    """Judge that another body under a creation's key created nothing, and return whether it was refused.
 
     Args:
         case: The check that judges.
         row: The row it judges.
         creation: The first call of the key.
-        original: What that was answered.
-        answer: What the other body was answered.
-        where: What is told of the trial.
+        original: The answer to it.
+        answer: The answer to the other body.
+        where: The labels of this trial.
     """
     first, again = (identity(creation.path, one, creation.body) for one in (original, answer))
     bound = case.profile.gateway_bindings.idempotency_conflict
@@ -57,6 +57,7 @@ _LINK = ("token", "checkout_url")
 _LINK_TERMS = ("amount_microunits", "expires_at", "chain")
 
 
+# Names that end like an identifier: `id`, `resource_id`, `resourceId`, `checkout_url`.
 _NAME_OF_ID = re.compile(r"(^|[._])(id|uuid|token|key|ref|reference|url|uri|slug)$|Id$")
 
 
@@ -64,18 +65,18 @@ _DEPTH = 4
 
 
 def whole(path: str, answer: Answer, sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a creation's answer that a repeat must bring again: its identity, and a link's terms."""
+    """Return the members that a repeated creation must return again: its identity, and a link's terms."""
     members = answer.object()
     terms = {name: members.get(name) for name in _LINK_TERMS} if path == LINKS else {}
     return {**identity(path, answer, sent), **terms}
 
 
 def identity(path: str, answer: Answer, sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a creation's answer that say which thing it is.
+    """Return the members of a creation's answer that identify what was created.
 
-    A link is known by its token and address. A resource has no known members: those count that are named like an
-    identifier or have the form of one, and that the request did not bring; where there are none, all that it did not
-    bring. The answer's own request id is no part of it.
+    A link is identified by its token and address. A resource has no fixed members. So those count that have the name or
+    form of an identifier and are not from the request. Without any, all members count that are not from the
+    request. The answer's own request id never counts.
     """
     members = dict(_leaves("", answer.object(), 0))
     if path == LINKS:

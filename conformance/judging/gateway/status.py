@@ -1,4 +1,4 @@
-"""The status of a link that is paid, where the target claims to follow specification 3.5."""
+"""The status of a paid or pending link, if the target claims to follow specification 3.5."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ ATTESTED: Final = ("settlement_attestation", "settlement_attestation_jws")
 _MEMBERS: Final = ("status", "tx_id", *ATTESTED)
 _ON_ITS_WAY: Final = b"tx_not_confirmed"
 REPLICA_SECONDS: Final = 3.0
-"""How long what is read may be behind: a replica, or an attestation that is signed a moment after the payment."""
+"""Seconds by which an answer may lag: it is from a replica, or the attestation is signed after the payment."""
 
 _LOOK_SECONDS = 0.2
 
 
 async def paid_status(case: Case, link: OpenedLink) -> Answer | None:
-    """Return the status of a link whose page says Paid, as soon as it is paid and attested, or as it is in the end.
+    """Return the status of a link whose page shows Paid, as soon as it is paid and attested, else the last one read.
 
     Returns:
-        None where the target does not claim to have such a call.
+        None if the target does not claim such a call.
     """
     if "gateway.checkout" not in case.profile.claims.options:
         return None
@@ -41,7 +41,7 @@ async def paid_status(case: Case, link: OpenedLink) -> Answer | None:
 
 
 async def status_at_end(case: Case, status: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Read a link's status until it is not active any more, or the budget is spent."""
+    """Read a link's status until it is no longer active, or the budget is spent."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + case.profile.budgets.paid
     while True:
@@ -52,7 +52,7 @@ async def status_at_end(case: Case, status: Callable[[], Awaitable[Answer]]) -> 
 
 
 async def judge_same_status(case: Case, link: OpenedLink, before: Answer | None, where: Mapping[str, str]) -> None:
-    """Judge that the status of a paid link is as it was: its transaction and attestation, too."""
+    """Judge that the status of a paid link is unchanged, with its transaction and attestation."""
     if before is None:
         case.mark_not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
         return
@@ -68,16 +68,17 @@ async def judge_same_status(case: Case, link: OpenedLink, before: Answer | None,
 
 
 async def judge_abandoned(case: Case, link: OpenedLink, tx_id: str) -> None:
-    """Judge that a payer's word calls no link off whose payment is on its way (P-CK-07).
+    """Judge that a link cannot be abandoned while its payment is pending (P-CK-07).
 
-    What a target sees of a node's pool is its own affair: it is judged where it says itself that it knows the payment,
-    and of a transaction that is nowhere something else.
+    Targets differ in how much of a node's pool they see. So it is judged only if the target itself says that it knows
+    the payment, and says something else about a transaction that does not exist.
     """
     if "gateway.checkout" not in case.profile.claims.options:
         case.mark_not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
         return
     case.client.names.name(tx_id, "TX_ID")
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
+    # A well-formed id that no transaction has: part of the real one, reversed.
     nowhere = tx_id[:10] + tx_id[30:9:-1] + tx_id[31:]
     case.client.names.name(nowhere, "TX_ID_OF_NOTHING")
     other, shown = [

@@ -1,4 +1,4 @@
-"""RAIL-WELD-13: nothing is served while the chain cannot be asked."""
+"""RAIL-WELD-13: nothing is served while the chain cannot be consulted."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _CALLS = 10_000
 
 
 async def faults_to_show(case: Case, node: Controlled) -> list[str]:
-    """Return the faults that a node can be made to show while payments are presented.
+    """Return the faults that a node can apply while payments are presented.
 
-    Where it can show none, or cannot be away, that is written down for the rows.
+    If it has none, or cannot be made unavailable, the rows are documented.
     """
     names = [name for name in await node.fault_names() if name not in SUBMISSION_FAULTS]
     if AWAY not in names:
-        case.mark_documented("RAIL-WELD-16", "this node has no control verb that takes it away")
+        case.mark_documented("RAIL-WELD-16", "this node has no control verb that makes it unavailable")
     if not names:
-        case.mark_documented("RAIL-WELD-13", "this node has no control verb that takes it away")
+        case.mark_documented("RAIL-WELD-13", "this node has no control verb that makes it unavailable")
     return names
 
 
 async def judge_under_fault(
     case: Case, node: Controlled, fault: str, payments: Mapping[str, Callable[[], Awaitable[Answer]]]
 ) -> None:
-    """Judge what is answered while a node shows a fault.
+    """Judge the answers to payments while a node has a fault.
 
     Args:
         case: The case.
         node: The node.
         fault: The fault.
-        payments: What presents each payment, by what it is.
+        payments: Presents each payment, by its description.
     """
     async with node.fault(fault, seed=case.rng.randrange(2**16), count=_CALLS):
         answers = await run_concurrently(presented() for presented in payments.values())
@@ -48,7 +48,7 @@ async def judge_under_fault(
 
 
 async def nothing_is_served(case: Case, lane: type[QuotedPayment], node: Controlled) -> None:
-    """Judge a real payment and an invented one under each fault, and note what the real one is answered afterwards.
+    """Judge a real payment and an invented one under each fault, and note the answer to the real one afterwards.
 
     Args:
         case: The case, of a lane whose payer sends the transaction.
@@ -60,7 +60,7 @@ async def nothing_is_served(case: Case, lane: type[QuotedPayment], node: Control
         return
     operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
-    # Each is presented with a challenge of its own: whichever is served, the other could be as well.
+    # A separate challenge for each: with a shared one the first that is served would spend it.
     quotes = [(await lane.ask(case, operation), await lane.ask(case, operation)) for _ in faults]
     paid = await run_concurrently(quoted.send() for quoted, _ in quotes)
     for fault, (quoted, unpaid), tx_id in zip(faults, quotes, paid, strict=True):

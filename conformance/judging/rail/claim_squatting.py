@@ -1,8 +1,8 @@
-"""Payments that strangers claim before their owner presents them.
+"""Strangers who claim a payment before its owner presents it.
 
-A transaction stands on a public chain before its owner presents it, and its note may show the token as well.
-Whoever reads them can present them first. That buys him nothing (RAIL-WELD), and it must cost the owner nothing. The
-rows are those of a valid proof that is served 200: a refusal would send him to pay again, whatever its status.
+A transaction is public on the chain before its owner presents it, and its note may contain the token as well. Any
+reader can present them first. The reader must get nothing for it (RAIL-WELD), and the owner must lose nothing. The rows
+judge that a valid proof is served 200, because any refusal, of whatever status, makes the owner pay again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
 
 FIX = (
-    "Let a claim bind only once the chain has shown that it pays: before that, hold nothing against others who name "
-    "the same transaction or the same token, however many they are."
+    "Let a claim bind only after the chain has shown that it pays. Until then do not refuse other claims on the same "
+    "transaction or the same token, however many there are."
 )
+# Wrong claims of each kind, a hundred in all: invented transactions, the tokens of other challenges, forged tokens, and
+# the right pair on other requests.
 _INVENTED, _FOREIGN, _FORGED, _ELSEWHERE = 50, 24, 16, 10
 
 
@@ -32,7 +34,7 @@ async def owner_is_served(case: Case, row: str, invent: Callable[[bytes], str], 
     Args:
         case: The case, of a lane whose payer sends the transaction.
         row: The row to judge.
-        invent: Spells a transaction id of so many bytes.
+        invent: Spells a transaction id from random bytes.
         size: Bytes of a transaction id.
     """
     operation = case.session.catalog.operations[0]
@@ -62,7 +64,7 @@ async def owner_is_served(case: Case, row: str, invent: Callable[[bytes], str], 
 
 
 def _taken(texts: list[str], number: int) -> list[str]:
-    """Return so many of the texts, one after the other, from the start again when they are used up."""
+    """Return `number` of the texts in their order, from the start again when they are used up."""
     return [texts[place % len(texts)] for place in range(number)]
 
 

@@ -10,14 +10,14 @@ from conformance.vocabulary.networks import network_named
 async def lane_is_offered(case: Case, row: str) -> None:
     """Judge a row by each operation's challenge: one entry on the check's lane, with USDC of its main network.
 
-    Of one lane the interface gives the asset's number; of the others it says "USDC", which on a main network is one
-    well-known token. So the row does not apply where the profile binds another network.
+    For one lane the interface gives the asset's number. For the others it says "USDC", which on a main network is one
+    well-known token. So the row does not apply if the profile binds another network.
     """
     main = network_named(f"{case.lane}_mainnet")
     assert main is not None  # noqa: S101 - every lane has one
     chain = case.profile.chains.of(case.lane)
     if chain is not None and chain.network != main.key:
-        case.mark_not_applicable(row, f"the profile binds {chain.network}, where that asset is none")
+        case.mark_not_applicable(row, f"the profile binds {chain.network}, which does not have that asset")
         return
     usdc = _spelled(main.asset_id)
     for operation in case.session.catalog.operations:
@@ -34,5 +34,5 @@ async def lane_is_offered(case: Case, row: str) -> None:
 
 
 def _spelled(asset: str) -> str:
-    """Return an asset id as it is shown: a contract's address in lower case."""
+    """Return an asset id as it is displayed: a contract's address in lower case."""
     return asset.lower() if asset.startswith("0x") else asset

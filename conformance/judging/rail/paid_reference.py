@@ -1,7 +1,7 @@
-"""What a receipt says of its payment, beside what was really paid: by the chain, not by the server's word.
+"""A receipt's claims about its payment, compared with the real payment on the chain and not with the server's word.
 
-A proof on a mined lane names its transaction. Where the rail settles, the chain is asked which transaction used the
-authorization; what the answer's header says is believed only where the chain shows none.
+A proof on a mined lane names its transaction. If the rail settles, the chain is queried for the transaction that used
+the authorization. The answer's header is believed only if the chain shows none.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ ON_ITS_WORD: Final = "the transaction of its own header is the one that settled"
 _HEADER_OPEN: Final = "no sentence of the interface promises the header or what it names"
 _CLAIMS_OPEN: Final = "the interface leaves a receipt's other claims open"
 _TX_ID: Final = re.compile(r"(?:0x)?[0-9a-fA-F]{64}")
-# Seconds for which a node is asked again that is behind the one that the rail asks, and between two questions.
+# Seconds. The suite's node may be behind the rail's, so it is queried again for four seconds, twice a second.
 _BEHIND, _AGAIN = 4.0, 0.5
-# Ways in which an asset or an address is written; what is written in another way is not compared.
+# The forms of assets and addresses: of EVM, a number, of Algorand, of Solana. Texts of different forms are not
+# compared.
 _FORMS: Final = tuple(
     map(re.compile, (r"0x[0-9a-fA-F]{40}", r"[0-9]{1,20}", r"[A-Z2-7]{58}", r"[1-9A-HJ-NP-Za-km-z]{32,44}"))
 )
 _AMOUNT: Final = re.compile(r"[0-9]{1,30}")
-# By the family's own names: what each payment has for itself alone.
+# Claims by the family's own names whose value must differ for each payment.
 _ITS_OWN: Final = ("settled_payment_ref", "payment_reference_hash")
 
 
@@ -40,9 +41,9 @@ class Settlement:
     """The transaction that paid.
 
     Attributes:
-        tx_id: Its id; None where neither the chain nor the answer tells it.
-        told: What the answer names as it.
-        by_chain: Whether it is the proof's or the chain shows it, and not the answer alone.
+        tx_id: Its id; None if neither the chain nor the answer has it.
+        told: The transaction that the answer names.
+        by_chain: Whether the id is from the proof or the chain, and not from the answer alone.
     """
 
     tx_id: str | None
@@ -51,13 +52,13 @@ class Settlement:
 
     @property
     def another(self) -> str | None:
-        """What the answer names where that is not the transaction; None where it is, or names nothing."""
+        """The transaction that the answer names if that is a wrong one, else None."""
         if not self.by_chain or self.told is None or self.tx_id is None:
             return None
         return None if _bare(self.told) == _bare(self.tx_id) else self.told
 
     def references(self, service_word: str | None, network_key: str, token: str) -> dict[str, set[str]]:
-        """Return what it may be bound by, for each recipe, in each spelling of its id that was told."""
+        """Return the references to which a receipt may be bound, by recipe, for each spelling of the id."""
         found = hashing.settled_refs(service_word, self.tx_id, network_key, token)
         if self.told is not None and self.tx_id is not None and _bare(self.told) == _bare(self.tx_id):
             for name, values in hashing.settled_refs(service_word, self.told, network_key, token).items():
@@ -82,7 +83,7 @@ async def settlement_of(served: Purchase, payer: Payer) -> Settlement:
 
 
 async def _on_the_chain(served: Purchase, payer: Settled) -> str | None:
-    """Return the transaction that used the authorization; None where the node shows none, or cannot be asked for it."""
+    """Return the transaction that used the authorization, or None if the node shows none or refuses the query."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + _BEHIND
     while True:
@@ -106,11 +107,11 @@ def judge_header(case: Case, served: Purchase, settlement: Settlement) -> None:
 
 
 def names_another(claims: Mapping[str, Any], another: Mapping[str, set[str]]) -> str | None:
-    """Return the recipe by which a receipt binds something that paid nothing, None where it does not.
+    """Return the recipe by which a receipt is bound to a transaction that paid nothing, or None.
 
     Args:
-        claims: The receipt's.
-        another: The recipes over what the answer names in place of the transaction.
+        claims: The receipt's claims.
+        another: The recipes over the transaction that the answer names wrongly.
     """
     own = {name: value for name, value in claims.items() if name == _ITS_OWN[0]} or claims
     over_it = {name: values for name, values in another.items() if not name.endswith("-token")}
@@ -118,9 +119,9 @@ def names_another(claims: Mapping[str, Any], another: Mapping[str, set[str]]) ->
 
 
 def judge_claims(case: Case, served: Purchase, payer: Payer, claims: Mapping[str, Any]) -> None:
-    """Warn of claims by the family's own names that tell of another payment than was made.
+    """Warn of claims by the family's own names that describe another payment than the real one.
 
-    What is written in another way than the offer writes it, or names nothing that is known, is not compared.
+    Claims in another form than the offer's, or of unknown meaning, are not compared.
     """
     for name, right, paid in _compared(served, payer, claims):
         where = {"operation": served.operation.path, "claim": name}
@@ -129,7 +130,7 @@ def judge_claims(case: Case, served: Purchase, payer: Payer, claims: Mapping[str
 
 
 def _compared(served: Purchase, payer: Payer, claims: Mapping[str, Any]) -> Iterator[tuple[str, bool, str]]:
-    """Yield each claim that can be compared: its name, whether it is right, and what was paid."""
+    """Yield each claim that can be compared: its name, whether it is right, and the real value."""
     entry, terms = served.challenge.entry(served.lane), served.proof.get("authorization")
     sender = terms.get("from") if isinstance(terms, Mapping) else payer.address
     lane = lane_of(claims)
@@ -155,22 +156,23 @@ def _form(text: str) -> re.Pattern[str] | None:
 
 @dataclass(slots=True)
 class References:
-    """What receipts of several payments have by the names of what each payment has for itself."""
+    """The references in the receipts of several payments, by the claims that must differ for each payment."""
 
     _of: dict[tuple[str, str], dict[str, Purchase]] = field(default_factory=lambda: defaultdict(dict))
 
     def add(self, served: Purchase, settlement: Settlement, claims: Mapping[str, Any]) -> None:
-        """Note those of a receipt; two payments in one transaction may share its reference."""
+        """Record the references of a receipt. Two payments in one transaction may share the transaction's."""
         payments = {_ITS_OWN[0]: settlement.tx_id, _ITS_OWN[1]: served.challenge.reference(served.lane)}
         for name, payment in payments.items():
             if isinstance(claims.get(name), str) and payment is not None:
                 self._of[name, claims[name]][payment] = served
 
     def judge(self, case: Case) -> None:
-        """Judge that no two payments share one; the second name is the suite's own, and only warns."""
+        """Judge that no two payments share a reference."""
         for (name, value), payments in self._of.items():
             if len(payments) > 1:
                 served = list(payments.values())[-1]
+                # The second name is this suite's own, so a breach of it only warns.
                 beyond = None if name == _ITS_OWN[0] else _CLAIMS_OPEN
                 found, where = f"{value} for {len(payments)} payments", {"claim": name}
                 expected = f"another {name} for another payment"

@@ -1,4 +1,4 @@
-"""A challenge on a lane whose payer sends the transaction: the payment it asks for, and what presenting one brings."""
+"""A challenge on a lane whose payer sends the transaction, the payment that it requests, and its presentation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.surfaces.rail.purchase import Challenge, name_live_values, pres
 
 @dataclass(frozen=True, slots=True)
 class QuotedPayment(ABC):
-    """A live challenge, and payments for it; each such lane has its own."""
+    """A live challenge, and payments for it. Each such lane has a subclass."""
 
     case: Case
     quote: Challenge
@@ -23,7 +23,7 @@ class QuotedPayment(ABC):
     @classmethod
     @abstractmethod
     async def ask(cls, case: Case, operation: Operation) -> Self:
-        """Ask for a challenge."""
+        """Request a challenge."""
 
     @property
     @abstractmethod
@@ -32,7 +32,7 @@ class QuotedPayment(ABC):
 
     @abstractmethod
     async def send(self, **changes: Any) -> str:
-        """Send the payment that is asked for, with `changes`, and return the transaction's id."""
+        """Send the requested payment, with `changes`, and return the transaction's id."""
 
     @abstractmethod
     async def send_unwelded(self) -> str:
@@ -47,11 +47,11 @@ class QuotedPayment(ABC):
         return {"tx_id": tx_id, "payment_reference": self.token if text is None else text}
 
     async def present(self, tx_id: str, text: str | None = None) -> Answer:
-        """Present a transaction and return whatever comes back."""
+        """Present a transaction and return the answer."""
         proof = self.proof(tx_id, text)
         name_live_values(self.case, proof)
         return await present(self.case, self.quote.operation, proof, body=self.quote.body)
 
     async def buys_nothing(self, row: str, tx_id: str, what: str, *, text: str | None = None) -> Answer:
-        """Present a transaction that must buy nothing."""
+        """Present a transaction and judge that it buys nothing."""
         return await refused(self.case, row, self.quote, self.proof(tx_id, text), what)

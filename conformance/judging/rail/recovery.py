@@ -1,4 +1,4 @@
-"""What a rail must do after a fault of its node: serve who has paid, once."""
+"""Recovery of a rail after a refusal or a fault of its node: a client that paid is served, once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conformance.surfaces.rail.challenges import entries, references
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, pay, present, redeem
 
-# Base64 of an empty object: a proof that proves nothing.
+# Base64 of an empty object: a readable proof without a payment.
 _NO_PROOF = "e30="
 SUBMISSION_FAULTS = frozenset({"withhold", "reject_late", "early_finality"})
 
@@ -34,10 +34,10 @@ def judge_recovery(case: Case, answer: Answer, seen: set[str], allowed: tuple[in
 
 
 async def judge_fresh_terms(case: Case, operation: Operation) -> None:
-    """Judge that a client recovers from a refusal: it pays what the refusal asks for, and is served (RAIL-WELD-16).
+    """Judge that a client recovers from a refusal: it pays what the refusal requests, and is served (RAIL-WELD-16).
 
-    What is ordered is another request than the usual one where one is known, for that may be the server's own example.
-    A refusal of another status than 402 asks for nothing, and is judged elsewhere.
+    If another request than the usual one is known, that is used, because the usual one may be the server's own example.
+    A refusal of another status than 402 requests nothing, and is judged elsewhere.
     """
     others = () if operation.is_guess else operation.other_bodies
     body = others[0] if others else operation.body
@@ -47,5 +47,5 @@ async def judge_fresh_terms(case: Case, operation: Operation) -> None:
         return
     quote = Challenge(operation, body, refusal, asked)
     answer = await redeem(case, operation, await pay(case, quote, case.lane), body=body)
-    where = {"payment": "of what a refusal asks for"}
+    where = {"payment": "as a refusal requests it"}
     case.expect("RAIL-WELD-16", answer.status == 200, "200", brief(answer), exchange=answer, where=where)

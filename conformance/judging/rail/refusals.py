@@ -1,4 +1,4 @@
-"""Calls that must not be served: each first beside an honest payment that is."""
+"""Calls that must be refused, and the honest payment that serves as their control."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from conformance.surfaces.rail.challenges import entries, find_leaks
 from conformance.surfaces.rail.paid_answers import brief, find_goods
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present, redeem
 
-# The fault of a node that is plainly away.
+# The fault of a node that does not answer at all.
 AWAY = "unavailable"
 
 
 async def challenged_again(
     case: Case, row: str, operation: Operation, unpaid: Answer, what: str, values: tuple[str, ...]
 ) -> None:
-    """Send the values as X-PAYMENT headers and judge that the answer is 402 with accepts and hands nothing over."""
+    """Send the values as X-PAYMENT headers; judge that the answer is 402 with accepts and hands nothing over."""
     for value in values:
         case.client.names.name(value, "X_PAYMENT")
     headers = [("X-PAYMENT", value) for value in values]
@@ -44,7 +44,7 @@ def is_challenged(answer: Answer) -> bool:
 
 
 async def honest_payment_is_served(case: Case, operation: Operation) -> Mapping[str, Any]:
-    """Show that an honest payment is served, so that a rail which refuses everything gets no pass; return its proof.
+    """Require that an honest payment is served, and return its proof: a rail that refuses everything must not pass.
 
     Raises:
         Inconclusive: It is not served.
@@ -65,9 +65,9 @@ async def refused(
     patient: bool = False,
     beyond: str | None = None,
 ) -> Answer:
-    """Present a proof and judge by each row that it buys nothing; `patient`, when the rail says "not yet" no more.
+    """Present a proof and judge by each row that it buys nothing; `patient`: after the rail stops saying "not yet".
 
-    `beyond` is what the interface leaves open of it (`Case.expect`).
+    `beyond` is a point that the interface leaves open (`Case.expect`).
     """
     name_live_values(case, proof)
     target, send = operation or quote.operation, redeem if patient else present
@@ -86,7 +86,7 @@ def judge_refusal(
     operation: Operation | None = None,
     beyond: str | None = None,
 ) -> None:
-    """Judge by each row that an answer to a proof hands nothing over that the challenge did not hold."""
+    """Judge by each row that the answer to a proof hands over nothing that the challenge did not contain."""
     target = operation or quote.operation
     given = [place for place in find_goods(case, answer) if place not in find_goods(case, quote.answer)]
     for one in (row,) if isinstance(row, str) else row:
@@ -96,30 +96,30 @@ def judge_refusal(
 def _judge_refusal(
     case: Case, row: str, answer: Answer, given: Sequence[str], where: Mapping[str, str], beyond: str | None = None
 ) -> None:
-    """Judge that an answer hands nothing over, whatever its status; a server error decides nothing.
+    """Judge that an answer hands nothing over, whatever its status. A server error decides nothing.
 
-    `given` are the places of the answer that hold what only a payment buys. What the target's profile names for a chain
-    that cannot be asked is no server error.
+    `given` are the places of the answer with goods that only a payment buys. The profile may name statuses for a chain
+    that cannot be consulted; these do not count as server errors.
     """
     if answer.status >= 500 and answer.status not in case.profile.rail_bindings.chain_down_status and not given:
         what = ", ".join(where.values())
-        case.mark_inconclusive(row, f"{what}: answered {answer.status}; a server error is no refusal", exchange=answer)
+        case.mark_inconclusive(
+            row, f"{what}: answered {answer.status}; a server error does not count as a refusal", exchange=answer
+        )
         return
     if row == "RAIL-PAY-06" and answer.status >= 500 and not given:
         what = where.get("payment", "it")
-        case.note(f"{row}: {what} was answered {answer.status}, as if its node were away, which nobody made so")
+        case.note(f"{row}: {what} was answered {answer.status}, although its node is available")
     found = brief(answer) + (f" with {', '.join(given)}" if given else "")
     holds = answer.status >= 300 and not given
     case.expect(row, holds, "not served", found, exchange=answer, where=where, beyond=beyond)
 
 
 def judge_outage(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
-    """Judge that a call buys nothing while a node shows the fault of `where`; the row is RAIL-WELD-13.
+    """Judge that a call buys nothing while a node has the fault of `where` (RAIL-WELD-13).
 
-    Of a refusal while the node is plainly away RAIL-WELD-16 names the statuses.
-
-    Where the node is plainly away, a status that the target's profile does not name for it warns: who is told to pay
-    again by mistake pays twice. 409 is for a payment that is at work.
+    If the node does not answer at all, RAIL-WELD-16 names the statuses, and another status than the profile's only
+    warns. A payer that is asked to pay again by mistake pays twice. 409 is for a payment in progress.
     """
     _judge_refusal(case, "RAIL-WELD-13", answer, (), where)
     named = case.profile.rail_bindings.chain_down_status
@@ -139,15 +139,15 @@ def judge_outage(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
         )
 
 
-# A hundred claims each; a quick look makes them on one lane.
+# Each of these checks makes a hundred claims, so a quick look runs them on one lane only.
 QUICK = one_of_several("claims that lock a payer out")
 
 
 def assert_control_is_served(answer: Answer, what: str = "an honest payment") -> None:
-    """Hold the answer to what must be served, beside what is refused.
+    """Require that the control was served.
 
     Raises:
-        Inconclusive: It was not served, so that refusals say nothing.
+        Inconclusive: It was not served, so refusals prove nothing.
     """
     if answer.status != 200:
         raise Inconclusive(f"the control, {what}, was answered {brief(answer)}, not 200")

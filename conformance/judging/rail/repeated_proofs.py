@@ -1,4 +1,4 @@
-"""Whether a rail repeats a proof that pays: when it is served, when it comes again, and for another request."""
+"""Whether a rail echoes a proof that pays: when it is served, when it is repeated, and on another request."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from conformance.surfaces.rail.purchase import header_value, present, purchase
 
 
 async def judge_paid_proofs(case: Case, row: str) -> None:
-    """Judge the answers to a proof that pays, that was redeemed, and that is for another request."""
+    """Judge that no answer contains the proof: when it pays, after it was redeemed, and on another request."""
     lanes, operations = case.profile.claims.lanes, case.session.catalog.operations
     try:
         if not lanes or not operations:
-            raise Inconclusive("nothing can be bought by this profile")
+            raise Inconclusive("nothing can be bought with this profile")
         served = await purchase(case, operations[0], lanes[0])
     except Inconclusive as reason:
         case.mark_documented(row, f"no answer to a proof that pays was seen: {reason}")
         return
     body, other = served.challenge.body, operations[-1]
-    # A request of its own that is in order, for a fault in it would be told before what is wrong with the proof.
+    # A valid other request: a fault in it would be reported before the proof is looked at.
     changed = other.body if other != served.operation else next(iter(other.other_bodies), {"another": "request"})
     again = await present(case, served.operation, dict(served.proof), body=body)
     refused = await present(case, other, dict(served.proof), body=changed)

@@ -1,4 +1,4 @@
-"""A paid call that must be served, with everything a paid answer holds."""
+"""A paid call that must be served, and the contents of its answer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief, receipts_in
 from conformance.surfaces.rail.purchase import challenge, pay, redeem
 
-# A query that no service reads, unusual and honest: with a delimiter that is data.
+# A query that no service reads, unusual but valid: it contains an encoded delimiter as data.
 QUERY: Final = "asked=with%26a-query"
 
 
 async def operations_are_served(case: Case, rows: tuple[str, ...]) -> None:
-    """Pay every operation, of a quick look some, and judge the answers as `served` does."""
+    """Pay every operation, or some in a quick look, and judge the answers as `served` does."""
     keys = [key for published in await published_keys(case) for key in published]
     await run_concurrently(
         served(case, operation, keys, rows) for operation in case.sample(case.session.catalog.operations)
@@ -31,9 +31,9 @@ async def operations_are_served(case: Case, rows: tuple[str, ...]) -> None:
 async def served(case: Case, operation: Operation, keys: list[Ed25519Key], rows: tuple[str, ...]) -> None:
     """Pay calls on the check's lane and judge the answers: `rows` by their status, RAIL-PAY-05 and -16 by the rest.
 
-    Every operation is bought with its usual body, and with another where somebody vouches for one: a rail that quotes
-    something else than it is asked for sells nothing but its usual request. The first operation is bought with a query
-    as well, where it is quoted so.
+    Every operation is bought with its usual body, and with another body if one is documented. A rail that quotes
+    another request than the one sent can sell only its usual request. The first operation is also bought with a query,
+    if it is quoted with it.
     """
     others = () if operation.is_guess else operation.other_bodies[:1]
     for body in (operation.body, *others):
@@ -45,7 +45,7 @@ async def served(case: Case, operation: Operation, keys: list[Ed25519Key], rows:
 async def _served_with_query(case: Case, operation: Operation, rows: tuple[str, ...]) -> None:
     try:
         quote = await challenge(case, operation)
-    except Inconclusive:  # who quotes no price for it sells it not so
+    except Inconclusive:  # a rail that quotes no price for it does not sell it
         return
     answer = await redeem(case, operation, await pay(case, quote, case.lane))
     beyond = None if case.profile.is_reference else "whether a call may have a query is left open"

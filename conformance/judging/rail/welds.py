@@ -1,4 +1,4 @@
-"""RAIL-WELD where the payer sends the transaction: what a check does on every such lane, whatever its weld is."""
+"""RAIL-WELD on every lane whose payer sends the transaction, independent of the form of its weld."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from conformance.surfaces.rail.purchase import Challenge, header_value, pay, pre
 
 Q = TypeVar("Q", bound=QuotedPayment)
 _UNKNOWN = "an unknown transaction"
-# Base64 of what is no JSON.
+# Base64 of a text that is not JSON.
 _NO_JSON = "cGxlYXNl"
 
 
 async def near_misses_buy_nothing(
     case: Case, lane: type[Q], row: str, misses: Mapping[str, Callable[[Q], Awaitable[str]]]
 ) -> None:
-    """Judge that payments whose weld is nearly right buy nothing, each for a challenge of its own.
+    """Judge that payments whose weld is nearly right buy nothing, each with a separate challenge.
 
     Args:
         case: The case.
         lane: The lane's challenges.
         row: The row to judge.
-        misses: What sends each payment, by what is wrong with it.
+        misses: Sends each payment, by its fault.
     """
     operation = case.session.catalog.operations[0]
     quotes = [await lane.ask(case, operation) for _ in misses]
@@ -47,8 +47,8 @@ async def mixed_pairs_buy_nothing(case: Case, lane: type[QuotedPayment], row: st
     Args:
         case: The case.
         lane: The lane's challenges.
-        row: The row that says so for this lane's weld, beside RAIL-WELD-15.
-        what: What stands in the payment instead of its own weld.
+        row: The row of this lane's weld, judged together with RAIL-WELD-15.
+        what: The description of a payment with another challenge's weld.
     """
 
     async def for_operation(operation: Operation) -> None:
@@ -81,7 +81,7 @@ async def stray_transfers_buy_nothing(case: Case, lane: type[QuotedPayment]) -> 
 async def ordinary_client_buys_nothing(
     case: Case, quote: Challenge, payloads: Sequence[Mapping[str, Any]], **where: str
 ) -> None:
-    """Judge what an ordinary x402 client sends, in both headers (RAIL-WELD-14)."""
+    """Judge that the payments of an ordinary x402 client, in both headers, buy nothing (RAIL-WELD-14)."""
     for header in ("X-PAYMENT", "PAYMENT-SIGNATURE"):
         for payload in payloads:
             value = header_value(payload)
@@ -99,7 +99,7 @@ async def refusals_let_the_client_recover(
     Args:
         case: The case.
         lane: The lane's challenges.
-        wrong: Sends payments that buy nothing, and returns their transactions by what is wrong with them.
+        wrong: Sends payments that buy nothing, and returns their transactions by their faults.
 
     Raises:
         Inconclusive: An honest payment is not served.
@@ -115,7 +115,7 @@ async def refusals_let_the_client_recover(
         _UNKNOWN: quoted.proof(quoted.invented_id()),
         **{what: quoted.proof(tx_id) for what, tx_id in sent.items()},
         "an unreadable proof": _NO_JSON,
-        # Of a payment that bought nothing yet, or 409 would be right as well.
+        # With a payment that is still unspent: for a spent one 409 would be right as well.
         "a token that was never issued": quoted.proof(await quoted.send(), forge_tokens(case, quoted.quote)[0][1]),
     }
     for what, proof in refused.items():

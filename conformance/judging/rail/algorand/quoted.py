@@ -1,4 +1,4 @@
-"""What the checks of the Algorand lane share: a challenge, and the payments that are sent for it."""
+"""A challenge on Algorand, and the payments for it, as the lane's checks share them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded
 from conformance.surfaces.rail.purchase import challenge
 
-if TYPE_CHECKING:  # a check of every lane comes by here, and the SDK only with its extra
+if TYPE_CHECKING:  # checks of every lane import this module, but the SDK comes with an extra
     from conformance.lanes.algorand.payer import AlgorandPayer
 
 
@@ -24,7 +24,7 @@ class AlgorandQuote(QuotedPayment):
 
     @classmethod
     async def ask(cls, case: Case, operation: Operation) -> Self:
-        """Ask for a challenge."""
+        """Request a challenge."""
         return cls(case, await challenge(case, operation), await algorand_payer(case))
 
     @property
@@ -33,7 +33,7 @@ class AlgorandQuote(QuotedPayment):
         return self.quote.reference(self.payer.lane)
 
     async def send(self, **changes: Any) -> str:
-        """Send the transfer that is asked for, with `changes`, and return the transaction's id."""
+        """Send the requested transfer, with `changes`, and return the transaction's id."""
         return str((await pay_welded(self.payer, self.quote, **changes))["tx_id"])
 
     async def send_unwelded(self) -> str:
@@ -41,5 +41,5 @@ class AlgorandQuote(QuotedPayment):
         return await self.send(note=b"")
 
     def invented_id(self) -> str:
-        """Return an id that nobody sent."""
+        """Return the id of a transaction that was never sent."""
         return invented_id()

@@ -1,7 +1,7 @@
-"""What an attack on the Base lane risks: accounts of its own, whose money nobody else moves.
+"""Challenges on the Base lane with separate funded accounts, whose money only the check itself moves.
 
-On Base an authorization is redeemed by serving the call or by cashing it, so each refused proof is judged twice: by the
-answer, and at the end by what its account still holds.
+On Base an authorization is redeemed by serving the call or by cashing it. So each refused proof is judged twice: by the
+answer, and at the end by the balance of its account.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from conformance.surfaces.rail.algorand.payments import price_of
 from conformance.surfaces.rail.paid_answers import brief, find_goods
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present, redeem
 
+# Blocks before a balance is read, so that a settlement which was sent together with the answer is included.
 _BLOCKS_LATER = 2
 
 
 async def base_payer(case: Case, lane: str | None = None) -> BasePayer:
-    """Return a lane's payer with a Base lane's own powers: by default the check's, Base's where it is of no lane."""
+    """Return the Base payer of a lane: by default the check's lane, or Base if the check has none."""
     payer = await case.session.payers.for_rail(lane or case.check.lane or "base")
     if not isinstance(payer, BasePayer):
         raise Inconclusive("the Base lane has no payer")
@@ -35,13 +36,13 @@ async def base_payer(case: Case, lane: str | None = None) -> BasePayer:
 
 @dataclass(slots=True)
 class FundedChallenge:
-    """One challenge, and one account with a known sum for it.
+    """One challenge, and one account with a known balance for it.
 
     Attributes:
         quote: The challenge.
-        account: Who pays; fresh, and nobody else's.
-        token: The asset that the challenge wants.
-        held: What the account must still hold when nothing was cashed, in atomic units.
+        account: The paying account; new, and used for nothing else.
+        token: The asset of the challenge.
+        held: The balance that the account must keep if nothing is cashed, in atomic units.
     """
 
     payer: BasePayer
@@ -68,32 +69,32 @@ class FundedChallenge:
         return str(self.entry["payTo"])
 
     async def sign(self, **changes: Any) -> Authorization:
-        """Return the authorization that the challenge asks for, with `changes` made before it was signed."""
+        """Return the requested authorization, with `changes` made before it is signed."""
         return await self.payer.authorize(self.entry, self.account, **changes)
 
     async def present(self, case: Case, given: Authorization | Mapping[str, Any]) -> Answer:
-        """Present a proof for the request that was quoted and return whatever comes back."""
+        """Present a proof for the quoted request and return the answer."""
         proof = dict(_proof(given))
         name_live_values(case, proof)
         return await present(case, self.quote.operation, proof, body=self.quote.body)
 
     async def redeem(self, case: Case, given: Authorization | Mapping[str, Any]) -> Answer:
-        """Present a proof, again as often as the rail says "not yet", and return the last word."""
+        """Present a proof, again as long as the rail says "not yet", and return the last answer."""
         proof = dict(_proof(given))
         name_live_values(case, proof)
         return await redeem(case, self.quote.operation, proof, body=self.quote.body)
 
     async def moved(self) -> int:
-        """Return how much less the account holds than it should, in atomic units."""
+        """Return how much less the account has than it should, in atomic units."""
         return self.held - await self.token.balance(self.account.address)
 
     async def recount(self) -> None:
-        """Take what is held now for what must stay: the attack itself has moved money."""
+        """Accept the present balance as the expected one, because the attack itself has moved money."""
         self.held = await self.token.balance(self.account.address)
 
 
 class FundedChallenges:
-    """The stakes of one check: `audit` at its end judges that no refused proof was cashed."""
+    """The funded challenges of one check. `audit` judges at its end that no refused proof was cashed."""
 
     def __init__(self, case: Case, payer: BasePayer) -> None:
         self._case = case
@@ -115,7 +116,7 @@ class FundedChallenges:
     async def on(
         self, quote: Challenge, prices: int = 1, *, short: int = 0, coin: bool = False, account: Account | None = None
     ) -> FundedChallenge:
-        """Return a stake on a challenge; with `account`, on money that is there already."""
+        """Return a funded challenge; with `account`, on money that is already there."""
         entry = quote.entry(self.payer.lane)
         token, sum_ = self.payer.token(entry), max(0, prices * price_of(entry) - short)
         if account is None:
@@ -135,7 +136,7 @@ class FundedChallenges:
         *,
         beyond: str | None = None,
     ) -> Answer:
-        """Present a proof that must buy nothing, and let the audit look at the account; `beyond`: see `Case.expect`."""
+        """Present a proof that must buy nothing, and audit its account later; `beyond`: see `Case.expect`."""
         proof = _proof(given)
         stake.beyond = beyond
         stake.judged.extend((one, what) for one in ((row,) if isinstance(row, str) else row))
@@ -150,19 +151,20 @@ class FundedChallenges:
         *,
         due: str | None = None,
     ) -> Answer:
-        """Present a proof that a target may take or refuse: what counts is that it is served for its price only.
+        """Present a proof that a target may accept or refuse: if it is served, then only for its price.
 
-        `due` says why an honest reader takes it, where one does: who refuses it then gets a warning. What says nothing
-        of the spelling, such as a server error or a limit, is no refusal.
+        `due` is the reason why a correct reader accepts it, if there is one. A target that refuses it then gets a
+        warning. An answer that is not about the spelling, such as a server error or a limit, is not a refusal.
         """
         case = self._case
         answer = await stake.redeem(case, given)
+        # An answer of any status that hands out goods which the challenge did not contain counts as served.
         taken = answer.status < 300 or bool(
             [one for one in find_goods(case, answer) if one not in find_goods(case, stake.quote.answer)]
         )
         moved = await stake.moved()
         if taken and moved != stake.price:
-            # Whether it was served before its settlement stood is for RAIL-PAY-07 to say.
+            # RAIL-PAY-07 judges whether it was served before its settlement was final. Here only the sum counts.
             await self.payer.blocks_later(_BLOCKS_LATER)
             moved = await stake.moved()
         case.expect(
@@ -181,7 +183,7 @@ class FundedChallenges:
         return answer
 
     async def audit(self) -> None:
-        """Judge, some blocks later, that nothing was taken from the accounts of refused proofs."""
+        """Judge, some blocks later, that no money left the accounts of refused proofs."""
         watched = [stake for stake in self._all if stake.judged]
         if not watched:
             return

@@ -1,4 +1,4 @@
-"""What the checks of the Solana lane share: a challenge, the payment it asks for, and payments that differ from it."""
+"""A challenge on Solana, the payment that it requests, and payments that differ from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Around = Callable[[TokenTransfer], Sequence[Instruction]]
 
 
 async def solana_payer(case: Case) -> SolanaPayer:
-    """Return the payer of the check's lane with a Solana lane's own powers; Solana's, where it is of no lane."""
+    """Return the Solana payer of the check's lane, or of Solana if the check has no lane."""
     payer = await case.session.payers.for_rail(case.check.lane or "solana")
     if not isinstance(payer, SolanaPayer):
         raise Inconclusive("the Solana lane has no payer")
@@ -32,19 +32,19 @@ async def solana_payer(case: Case) -> SolanaPayer:
 
 @dataclass(frozen=True, slots=True)
 class Quoted(QuotedPayment):
-    """A live challenge and what it asks for on Solana."""
+    """A live challenge on Solana, and the order that it contains."""
 
     payer: SolanaPayer
     order: Order
 
     @classmethod
     async def ask(cls, case: Case, operation: Operation) -> Self:
-        """Ask for a challenge."""
+        """Request a challenge."""
         return await cls.of(case, await challenge(case, operation))
 
     @classmethod
     async def of(cls, case: Case, quote: Challenge) -> Self:
-        """Take a challenge that was asked for."""
+        """Wrap a challenge that was requested before."""
         payer = await solana_payer(case)
         return cls(case, quote, payer, Order.of(quote.entry(payer.lane)))
 
@@ -54,16 +54,16 @@ class Quoted(QuotedPayment):
         return self.order.text
 
     async def transfer(self, **changes: Any) -> TokenTransfer:
-        """Return the transfer that is asked for, with `changes`."""
+        """Return the requested transfer, with `changes`."""
         return await self.payer.transfer(self.order, **changes)
 
     async def send(self, around: Around | None = None, /, *, how: dict[str, Any] | None = None, **changes: Any) -> str:
-        """Send the transfer that is asked for, with `changes`, and return the transaction's id.
+        """Send the requested transfer, with `changes`, and return the transaction's id.
 
         Args:
-            around: Makes the transaction's instructions of the transfer; it alone when None.
+            around: Returns the transaction's instructions for the transfer; None for the transfer alone.
             how: Arguments of `SolanaPayer.send`.
-            changes: Of the transfer.
+            changes: Changes of the transfer.
         """
         made = await self.transfer(**changes)
         return await self.payer.send([made.instruction()] if around is None else around(made), **(how or {}))
@@ -73,15 +73,12 @@ class Quoted(QuotedPayment):
         return await self.send(references=())
 
     def invented_id(self) -> str:
-        """Return an id that nobody sent."""
+        """Return the id of a transaction that was never sent."""
         return invented_id()
 
 
 def derived_reference(case: Case, quoted: Quoted, text: str) -> Pubkey | None:
-    """Return the reference account that the target would derive from a token, where its derivation is known.
-
-    How it is derived is the target's own matter; the one of the reference is tried on a live token first.
-    """
+    """Return the reference account that the target would derive from a token, if its derivation is known."""
     word = case.profile.service_word
     if word is None:
         return None
@@ -89,4 +86,6 @@ def derived_reference(case: Case, quoted: Quoted, text: str) -> Pubkey | None:
     def derive(token: str) -> Pubkey:
         return Pubkey.from_string(solana_reference(token, word))
 
+    # The derivation is the target's choice. The reference's is tried on a live token first, whose account the challenge
+    # shows.
     return derive(text) if derive(quoted.order.text) == quoted.order.reference else None
