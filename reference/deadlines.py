@@ -50,7 +50,7 @@ class Deadlines:
 class Deadline:
     """A block that its task leaves with `TimeoutError` when its time is over."""
 
-    __slots__ = ("_among", "_cancelling", "_passed", "_task", "ends")
+    __slots__ = ("_cancelling", "_deadlines", "_is_over", "_task", "ends")
 
     def __init__(self, deadlines: Deadlines, task: asyncio.Task[object], ends: float) -> None:
         self._deadlines = deadlines

@@ -68,8 +68,8 @@ class WpClock:
         Args:
             offset_file: Holds seconds by which a test wants the service's time ahead of the machine's.
             wall_clock: The wall, in unix seconds; the machine's unless given.
-            monotonic: What the wall is held against, in seconds; the machine's monotonic clock unless given. A wall that
-                is given without it is taken at its word.
+            monotonic: The clock with which the wall is compared, in seconds; the machine's unless given. A wall that is
+                given without it is never doubted.
         """
         self._offset_file = offset_file
         self._wall_clock = wall_clock or time.time

@@ -40,7 +40,7 @@ class AddressCheck:
         *,
         allow_loopback: bool,
         allowed_networks: tuple[Network, ...] = (),
-        lookup: Lookup = system_lookup,
+        lookup: Lookup = look_up_host,
         seconds: float = _SECONDS,
     ) -> None:
         """Take the rules.

@@ -101,8 +101,8 @@ def refuse_lost(path: Path, known_ids: Sequence[str], name: str = "") -> None:
         return
     begin = f"delete the rows of {name!r} from known_keys" if name else f"delete {_retired_file(path)}"
     raise KeyLost(
-        f"{path} is gone, and this installation used a key from it before ({known_ids[-1]}). Put the file back; a new one "
-        f"would be another identity. If it is lost for good, {begin} and start again"
+        f"{path} is gone, and this installation used a key from it before ({known_ids[-1]}). Put the file back; a "
+        f"new one would be another identity. If it is lost for good, {begin} and start again"
     )
 
 

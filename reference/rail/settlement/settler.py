@@ -342,7 +342,7 @@ class SettlingPaymentSource:
 
     async def _send_again(self, settlement: Settlement) -> None:
         """Send what is in no block and no pool, unless its nonce went to something else meanwhile."""
-        if await self.lane.read_nonce(settlement.settler, pending=False) <= settlement.nonce:
+        if await self.lane.read_nonce(settlement.settler, include_pending=False) <= settlement.nonce:
             await self._send(settlement)
         elif (await self._find_newest(settlement))[1].status is TxStatus.ABSENT:
             await self._settlements.close(settlement, Fate.VOID, now=self._clock.now())
@@ -364,7 +364,7 @@ class SettlingPaymentSource:
 
         That is on its way again: should its fee be too low by now, it is replaced like any other.
         """
-        count = await self.lane.read_nonce(settlement.settler, pending=True)
+        count = await self.lane.read_nonce(settlement.settler, include_pending=True)
         for earlier in await self._settlements.between(
             settlement.caip2, settlement.settler, count, settlement.nonce - 1
         ):

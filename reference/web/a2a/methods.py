@@ -114,7 +114,8 @@ class A2aServer:
             clock: The service's clock.
             converse: Handles a message: takes the message, the task that it continues (None: it opens one) and the HTTP
                 request, and returns the outcome. If it raises `RpcError`, nothing is stored.
-            passed_faults: Further faults of store and `converse` that, as `Refused`, are answers of HTTP and not of JSON-RPC.
+            passed_faults: Further faults of store and `converse` that are answers of HTTP, as `Refused` is, and not of
+                JSON-RPC.
         """
         self._tasks = tasks
         self._clock = clock

@@ -184,7 +184,7 @@ class ControlPlaneLink:
             tag_sent = self._tag if was_connected else ""
             status, tag, body = await self._get(session, self.source.path, tag_sent)
             if status == 200:
-                self._keys, self._tag = self.source.read(orjson.loads(body)), tag
+                self._keys, self._tag = self.source.read_keys(orjson.loads(body)), tag
             elif status != 304 or not tag_sent:
                 raise ValueError(f"status {status}")
         except Exception as fault:  # noqa: BLE001 - whatever a hub answers, the link continues
@@ -253,7 +253,7 @@ async def keep_linked(link: ControlPlaneLink) -> AsyncIterator[ControlPlaneLink]
     if not link.settings.url:
         yield link
         return
-    task = asyncio.create_task(link.run())
+    task = asyncio.create_task(link.stay_joined())
     try:
         yield link
     finally:

@@ -91,5 +91,5 @@ async def _open_joined(
 ) -> AsyncIterator[AsgiApp]:
     async with keep_linked(link), build(link) as app:
         # The trust set should be present at the first call; a hub that is down delays the start only briefly.
-        await link.asked(FIRST_ANSWER_SECONDS)
+        await link.wait_until_asked(FIRST_ANSWER_SECONDS)
         yield app

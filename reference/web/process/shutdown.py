@@ -87,7 +87,7 @@ class Shutdown:
 class Interruptible:
     """A block of the current task that raises `CutShort` when it is not left in time after the signal."""
 
-    __slots__ = ("_cancelling", "_ending", "_is_interrupted", "_task")
+    __slots__ = ("_cancelling", "_is_interrupted", "_shutdown", "_task")
 
     def __init__(self, shutdown: Shutdown) -> None:
         """Take what interrupts the block; enter it in the task that runs it."""

@@ -197,7 +197,9 @@ async def test_a_chain_that_went_back_is_read_anew(
     finder: AlgorandFinder, chain: SimulatedChain, payer: Payer, payee: str, grown: int
 ) -> None:
     """Rounds of another state of the chain are not remembered, however far it grew before the next search."""
-    after = (await finder.read_head()).position  # before the snapshot: a block made in between would not be searched again
+    after = (
+        await finder.read_head()
+    ).position  # before the snapshot: a block made in between would not be searched again
     kept = chain.control("snapshot")["id"]
     gone = payer.transfer(receiver=payee, amount=1, note=MEMO)
     chain.control("advance", blocks=12)

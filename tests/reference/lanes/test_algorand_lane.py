@@ -284,7 +284,7 @@ JSON = st.recursive(
 def test_no_shape_of_a_transaction_is_a_crash(transaction: dict[str, Any]) -> None:
     """Whatever stands in a transaction, the outcome is facts of the right types or `ChainUnavailable`."""
     try:
-        seen = lane._read_version(TxStatus.CONFIRMED, 1, transaction)
+        seen = lane._read_short_form(TxStatus.CONFIRMED, 1, transaction)
     except ChainUnavailable:
         return
     assert isinstance(seen.note, bytes)

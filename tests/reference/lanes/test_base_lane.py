@@ -253,7 +253,7 @@ async def test_what_a_node_refuses_is_not_sent(opened: tuple[BaseLane, RpcNode])
 async def test_counts_fees_and_network(opened: tuple[BaseLane, RpcNode]) -> None:
     """Quantities of the node, each by its own method."""
     lane, node = opened
-    assert [await lane.read_nonce(STRANGER, pending=pending) for pending in (True, False)] == [5, 5]
+    assert [await lane.read_nonce(STRANGER, include_pending=pending) for pending in (True, False)] == [5, 5]
     assert node.of("eth_getTransactionCount") == [[STRANGER, "pending"], [STRANGER, "latest"]]
     assert await lane.read_fees() == Fees(203, 3)
     assert await lane.check_node() is True
@@ -391,7 +391,7 @@ async def done(lane: BaseLane, step: str) -> Any:
         "observe": lambda: lane.observe(TX),
         "use_of": lambda: lane.find_use(AUTHORIZATION, 0),
         "fees": lane.read_fees,
-        "nonce": lambda: lane.read_nonce(STRANGER, pending=True),
+        "nonce": lambda: lane.read_nonce(STRANGER, include_pending=True),
         "outlook": lambda: lane.read_outlook(AUTHORIZATION, STRANGER),
         "check_node": lane.check_node,
         "send": lambda: lane.send(b"\x02"),
