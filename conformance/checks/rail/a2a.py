@@ -59,7 +59,7 @@ async def orders_ask_for_payment(case: Case) -> None:
         if task.id is None:
             case.expect("RAIL-A2A-05", False, "a task with an id", task.describe(), exchange=task.answer, where=where)
             case.mark_inconclusive(
-                "RAIL-A2A-04", "there is no task to ask for, which RAIL-A2A-03 judges", exchange=task.answer
+                "RAIL-A2A-04", "the order made no task, which RAIL-A2A-03 judges", exchange=task.answer
             )
             continue
         is_fresh = task.id not in tasks

@@ -99,7 +99,10 @@ def _judge_race(
     """Judge that each transport returned one receipt, and both the same."""
     is_one_each = len(set(rest_receipts)) <= 1 and len(set(a2a_receipts)) <= 1
     is_common = not (rest_receipts and a2a_receipts) or _are_of_one_execution(rest_receipts[0], a2a_receipts[0])
-    finding = f"{len(rest_receipts)} by REST with {len(set(rest_receipts))} receipts, {len(a2a_receipts)} over A2A with {len(set(a2a_receipts))}"
+    finding = (
+        f"{len(rest_receipts)} by REST with {len(set(rest_receipts))} receipts, "
+        f"{len(a2a_receipts)} over A2A with {len(set(a2a_receipts))}"
+    )
     case.expect(
         _RACE,
         is_one_each and is_common,
@@ -125,7 +128,7 @@ def _are_of_one_execution(rest_receipts: frozenset[str], message: frozenset[str]
     _UNKNOWN,
     surface="rail",
     lane="algorand",
-    fix="Verify a payment over A2A as one by REST: find the transaction on the chain, and compare its note with the "
+    fix="Verify a payment over A2A in the same way as by REST: find the transaction on the chain, and compare its note with the "
     "token.",
 )
 async def what_is_no_payment_completes_no_task(case: Case) -> None:

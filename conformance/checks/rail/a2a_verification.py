@@ -1,4 +1,4 @@
-"""RAIL-SVC-01 and -02 over A2A: a verification that is ordered by message rejects forgeries as one by REST does."""
+"""RAIL-SVC-01 and -02 over A2A: a verification that is ordered by message rejects forgeries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from conformance.target import REFERENCE_AGENT
 
 _RECEIPT_ROW: Final = "RAIL-SVC-01"
 _MESSAGE_ROW: Final = "RAIL-SVC-02"
-_UNREADABLE_PASS: Final = "the task over A2A does not readably pass the sound one"
+_NO_READABLE_VERDICT: Final = "the task over A2A does not readably pass the sound one"
 
 
 @check(
@@ -81,7 +81,7 @@ async def _judge_messages(case: Case) -> Task | None:
     if sound is True:
         await _judge_forged(case, _MESSAGE_ROW, operation, agent.verify_body(forged_subject), "signed by another key")
     else:
-        case.mark_not_applicable(_MESSAGE_ROW, _UNREADABLE_PASS)
+        case.mark_not_applicable(_MESSAGE_ROW, _NO_READABLE_VERDICT)
     return sound_task
 
 
@@ -99,7 +99,7 @@ async def _judge_receipts(case: Case, tokens: list[str]) -> None:
     case.client.names.name(forged_token, "RECEIPT_WITH_ALG_NONE")
     sound, _ = await _order_verification(case, operation, {**operation.body, member: token})
     if sound is not True:
-        case.mark_not_applicable(_RECEIPT_ROW, _UNREADABLE_PASS)
+        case.mark_not_applicable(_RECEIPT_ROW, _NO_READABLE_VERDICT)
         return
     await _judge_forged(case, _RECEIPT_ROW, operation, {**operation.body, member: forged_token}, "alg none")
 

@@ -1,4 +1,4 @@
-"""RAIL-WELD-08 and -11: a proof that was spent by REST buys nothing over A2A, and the reverse.
+"""RAIL-WELD-08 and -11: a proof that was spent by REST is refused over A2A, and the reverse.
 
 Both transports must share one ledger. A rail with a table for each would execute one payment twice.
 """
@@ -24,7 +24,7 @@ _FIX = (
 
 @check(_OTHER_REQUEST_ROW, _SAME_REQUEST_ROW, surface="rail", lane="each", fix=_FIX)
 async def a_proof_spent_at_rest_is_dead_over_a2a(case: Case) -> None:
-    """A captured X-PAYMENT that bought a call by REST buys nothing over A2A.
+    """A captured X-PAYMENT that bought a call by REST is refused over A2A.
 
     Buys one operation by REST, orders another operation and the same one over A2A, and submits the captured proof for
     both tasks. Expects no completed task with a further receipt. The identical request may get the stored answer.
@@ -58,7 +58,7 @@ def _judge(case: Case, row: str, operation: Operation, sale: Purchase, later_tas
 
 @check(_OTHER_REQUEST_ROW, _SAME_REQUEST_ROW, surface="rail", lane="each", fix=_FIX)
 async def a_proof_spent_over_a2a_is_dead_at_rest(case: Case) -> None:
-    """A proof that bought a task over A2A buys nothing by REST.
+    """A proof that bought a task over A2A is refused by REST.
 
     Orders one operation over A2A, pays the task, and presents the proof by REST for another operation and for the same
     one. Expects no 200 with a further receipt. The identical request may get the stored answer.

@@ -6,7 +6,7 @@ profile may bind one for each row. Without that, the suite tries every usual rec
 * A recipe that fits is the target's recipe for this operation, and must then fit all its receipts.
 * If no recipe fits, the receipts of the other operations decide. A recipe that they share and this receipt lacks is a
   breach, and so is a claim that fits another call.
-* Otherwise the row is inconclusive, and its reason names the key to bind.
+* Else the row is inconclusive, and its reason names the key to bind.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class _BindingSurvey:
 
 
 def _describe_encoding(digests: _PossibleDigests, claims: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    """Describe the JSON encoding, mistaken for RFC 8785, with which a named recipe fits; None if there is none."""
+    """Describe the JSON encoding, mistaken for RFC 8785, with which a named recipe fits, or return None."""
     if digests.by_encoding is None:
         return None
     for description, encode in OTHER_ENCODINGS.items():
@@ -336,7 +336,7 @@ def _judge_binding(
     digests: _PossibleDigests,
     bound_recipe: str | None,
     sale: Purchase,
-    marks: Mapping[str, str] = _NOTHING,
+    marks: Mapping[str, str] = _NO_MARKS,
 ) -> tuple[str | None, str | None]:
     """Judge one binding and return the recipe and the place of the claim that contains it.
 

@@ -68,14 +68,12 @@ def list_changes(token: str) -> Iterator[tuple[str, str]]:
     )
 
 
-def list_forgeries(
-    token: str, published_keys_list: Sequence[Ed25519Key], stranger: Signer
-) -> Iterator[tuple[str, str]]:
+def list_forgeries(token: str, rail_keys: Sequence[Ed25519Key], stranger: Signer) -> Iterator[tuple[str, str]]:
     """Yield forgeries of a receipt, with a description of each.
 
     Args:
         token: A receipt that the rail signed.
-        published: The rail's keys.
+        rail_keys: The rail's keys.
         stranger: A key that the rail does not publish.
     """
     first = parse(token)
@@ -89,7 +87,7 @@ def list_forgeries(
     yield "a kid that is not published and its key in the header", stranger.sign(header_with_key, payload)
     yield "alg none without a signature", compact({**header, "alg": "none"}, payload)
     yield "alg none with a signature of noughts", compact({**header, "alg": "none"}, payload, bytes(64))
-    own_keys = [key for key in published_keys_list if key.kid == header.get("kid")] or published_keys_list
+    own_keys = [key for key in rail_keys if key.kid == header.get("kid")] or rail_keys
     # The attack on a verifier that takes the algorithm from the token: the public key becomes an HMAC secret.
     for key in own_keys[:1]:
         yield "HS256 keyed with the public key", mac({**header, "alg": "HS256"}, payload, key.raw)
@@ -214,7 +212,7 @@ async def _buy_verification(case: Case, operation: Operation, body: Mapping[str,
 
 
 def find_receipt_member(body: Any) -> str | None:
-    """Return the only member of a known request that is a compact JWS; None if there is none or more than one."""
+    """Return the only member of a known request that is a compact JWS; else None."""
     if not isinstance(body, Mapping):
         return None
     names = [name for name, value in body.items() if isinstance(value, str) and value.count(".") == _SEGMENTS - 1]

@@ -1,4 +1,4 @@
-"""RAIL-WELD: a captured proof buys nothing else.
+"""RAIL-WELD: a captured proof buys no other request and no second answer.
 
 A payment proof travels in a header, and everyone who sees it can send it again. The weld is the rule that stops that:
 the proof pays for exactly the request that it was quoted for, once. These checks capture an honest proof, change one
@@ -49,7 +49,7 @@ _AT_ONCE = 50
     quick=sample("operations and replays, one of each axis and row"),
 )
 async def captured_proof_buys_nothing_else(case: Case) -> None:
-    """A captured X-PAYMENT buys nothing on another operation, body, method, query or reference, and nothing twice.
+    """A captured X-PAYMENT buys no other operation, body, method, query or reference, and no second call.
 
     Buys each operation twice. Replays the first success with one and with two changes of the request, at least 200
     times. Expects refusals or the stored answer, and never a 200 with a further receipt. Expects that shared caches may
@@ -117,7 +117,7 @@ async def _judge_two_operations(case: Case) -> None:
 
 @check("RAIL-WELD-08", "RAIL-WELD-11", surface="rail", lane="each", exclusive=Exclusive.CLOCK, fix=_FIX)
 async def late_replay_buys_nothing(case: Case) -> None:
-    """A captured X-PAYMENT that is replayed after its challenge lapsed buys nothing more.
+    """A captured X-PAYMENT that is replayed after its challenge lapsed buys no further call.
 
     Buys one call, lets the challenge lapse, and presents the same proof on the same request and on another operation.
     Expects the stored answer or a refusal.

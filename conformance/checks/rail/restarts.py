@@ -58,7 +58,7 @@ class _LaneState:
     quick=OWN_PROCESSES,
 )
 async def a_restart_forgets_no_payment(case: Case) -> None:
-    """After a restart a spent payment buys nothing more, and one made before it for a live challenge is served.
+    """After a restart a spent payment buys no further call, and one made before it for a live challenge is served.
 
     Buys one call on every lane, and pays for another. Restarts the rail by the profile's command. Presents the first
     proof on the same request, and then the second one twice. Expects the stored answer or a refusal for the first, 200

@@ -246,7 +246,7 @@ async def nobody_signs_in(case: Case) -> None:
             "RAIL-SVC-06", not asks_to_sign_in(answer), "no sign-in", answer.status, exchange=answer, where=where
         )
     if not openapi:
-        raise Inconclusive("there is no OpenAPI document to read security requirements from")
+        raise Inconclusive("the rail publishes no OpenAPI document with security requirements")
     requirements = list_security_requirements(openapi)
     case.expect("RAIL-SVC-06", not requirements, "no security requirement", requirements)
 

@@ -26,7 +26,7 @@ _NEVER_ISSUED = "1795240615:047652b0a2d99b35:" + "0" * 64
     ROW,
     surface="rail",
     fix="Send PAYMENT-RESPONSE with each 402 that answers a presented payment. It is base64 of success false, "
-    "errorReason, transaction (empty if there is no transaction) and network, a CAIP-2 name of accepts.",
+    "errorReason, transaction (may be empty) and network, a CAIP-2 name of accepts.",
     quick=sample("operations"),
 )
 async def refused_payment_is_told_of(case: Case) -> None:

@@ -1,7 +1,7 @@
-"""RAIL-A2A-02 to -05 and X-ROB-02 after payments that buy nothing: the state of the task, its terms and its history.
+"""RAIL-A2A-02 to -05 and X-ROB-02 after a refused payment: state, terms and history of the task.
 
-The task is a state machine: ordered, refused or undecided, paid. The x402 extension says how a refusal is reported and
-leaves the state of the task to the seller (a2a-x402 0.2, section 9). So a breach warns, and fails the reference.
+The task is a state machine: ordered, refused or undecided, paid. The x402 extension says how a refusal is reported, and
+leaves the state of the task to the seller (a2a-x402 0.2, section 9). So a breach only warns, and fails the reference.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TERMS: Final = "RAIL-A2A-05"
 _SECRETS: Final = "X-ROB-02"
 _DEPTH: Final = 16
 _NEVER_ISSUED: Final = "1795240615:047652b0a2d99b35:" + "0" * 64
-# Names of the extension for the reason of a refusal (a2a-x402 0.2, section 9.1).
+# The extension's names for the reason of a refusal (a2a-x402 0.2, section 9.1).
 _ERRORS: Final = frozenset(
     {
         "INSUFFICIENT_FUNDS",
@@ -35,10 +35,8 @@ _ERRORS: Final = frozenset(
         "SETTLEMENT_FAILED",
     }
 )
-_STATE_IS_OPEN: Final = (
-    "the interface and the x402 extension leave open what becomes of a task whose payment is refused"
-)
-_HISTORY_IS_OPEN: Final = "the interface leaves open what the history of a task holds"
+_STATE_IS_OPEN: Final = "the interface and the x402 extension leave open the state of a task whose payment is refused"
+_HISTORY_IS_OPEN: Final = "the interface leaves open what the history of a task contains"
 
 
 @check(
@@ -48,16 +46,16 @@ _HISTORY_IS_OPEN: Final = "the interface leaves open what the history of a task 
     _TERMS,
     _SECRETS,
     surface="rail",
-    fix="Leave a task whose payment is refused input-required, with payment-failed, the reason and a fresh challenge. "
-    "Cut x402.payment.payload from each message that the history keeps, and honour historyLength.",
+    fix="After a refused payment, keep the task input-required, with payment-failed, the reason and a fresh challenge. "
+    "Remove x402.payment.payload from the messages in the history, and honour historyLength.",
 )
 async def a_refused_payment_leaves_the_task_unpaid(case: Case) -> None:
     """A task whose payment is refused still asks for payment, and its history does not repeat the payment.
 
     Orders an operation over A2A and submits a payment whose token was never issued. Expects the state input-required,
-    payment-failed with a reason, a receipt of the failure and fresh tokens, and the same from tasks/get. Submits an
-    invented transaction for the task's own token, if it can be paid on Algorand. Expects the payload nowhere in any
-    answer, and no more messages of the history than historyLength asks for.
+    payment-failed with a reason, a receipt of the failure and fresh tokens, and the same from tasks/get. If the task
+    can be paid on Algorand, also submits an invented transaction for its token. Expects the payload in no answer, and
+    at most historyLength messages of the history.
     """
     if "rail.a2a" not in case.profile.claims.options:
         _leave(case, "the profile does not claim the option rail.a2a")
@@ -93,7 +91,7 @@ def _drawn(case: Case) -> bytes:
 
 
 def _token(task: Task) -> str | None:
-    """Return the token of a task's Algorand entry, None if it has none."""
+    """Return the token of a task's Algorand entry, or None."""
     entry = next((one for one in task.entries if lane_of(one) == "algorand"), {})
     extra = entry.get("extra")
     token = extra.get("payment_reference") if isinstance(extra, Mapping) else None
@@ -106,12 +104,12 @@ async def _submitted(case: Case, task_id: str, proof: Mapping[str, Any]) -> Task
 
 
 def _beyond(case: Case, reason: str) -> str | None:
-    """Return why a breach only warns; None for our own target."""
+    """Return why a breach only warns; None for the reference."""
     return None if case.profile.is_reference else reason
 
 
 def _judge_refused(case: Case, task: Task, refused: Task, where: Mapping[str, str]) -> None:
-    """Judge each member of a task whose payment was refused by what the suite knows of the payment."""
+    """Judge state, report and terms of a task whose payment was refused."""
     beyond = _beyond(case, _STATE_IS_OPEN)
     found, expected = refused.describe(), "a task that still asks for payment"
     case.expect(_ASKS, refused.asks_for_payment, expected, found, exchange=refused.answer, where=where, beyond=beyond)
@@ -126,7 +124,7 @@ def _judge_refused(case: Case, task: Task, refused: Task, where: Mapping[str, st
 
 
 def _fault_of_report(refused: Task) -> str | None:
-    """Return what is wrong with how a task reports that its payment was refused, None if nothing is."""
+    """Return the fault of a task's report that its payment was refused, or None."""
     if refused.payment_status != "payment-failed":
         return f"payment status {refused.payment_status}"
     reason = refused.of_status(a2a.ERROR_KEY)
@@ -139,13 +137,13 @@ def _fault_of_report(refused: Task) -> str | None:
     if not last.get("errorReason") or not isinstance(last.get("transaction"), str):
         return "a receipt without errorReason or transaction"
     networks = {entry.get("network") for entry in refused.entries}
-    # Without entries, which have their own row, no network can be named.
+    # Entries have a separate row. Without them there is no network to compare.
     named = not networks or last.get("network") in networks
     return None if named else f"a receipt of network {last.get('network')!r}"
 
 
 def _judge_stored(case: Case, refused: Task, stored: Task, where: Mapping[str, str]) -> None:
-    """Judge that tasks/get reports a task as the refusal left it."""
+    """Judge that tasks/get reports a task as the refusal did."""
     same = (stored.id, stored.state, stored.payment_status) == (refused.id, refused.state, refused.payment_status)
     holds = same and stored.asks_for_payment == refused.asks_for_payment
     beyond = _beyond(case, _STATE_IS_OPEN)
@@ -154,10 +152,11 @@ def _judge_stored(case: Case, refused: Task, stored: Task, where: Mapping[str, s
 
 
 def _judge_secret(case: Case, proof: Mapping[str, Any], where: Mapping[str, str], *tasks: Task) -> None:
-    """Judge that no task repeats a payment, as the object that was sent or as the header it would be by REST."""
+    """Judge that no task repeats a payment, as the submitted object or in the form of the REST header."""
+    # A proof that can still pay must not be in a history that other agents may read.
     for task in tasks:
         places = [place for place, value in leaves(dict(task.members), depth=_DEPTH) if _is_payment(value, proof)]
-        expected, found = "the payment nowhere in the task", ", ".join(map(str, places)) or "nowhere"
+        expected, found = "no payment in the task", ", ".join(map(str, places)) or "nowhere"
         beyond = _beyond(case, _HISTORY_IS_OPEN)
         at = {**where, "door": "A2A"}
         case.expect(_SECRETS, not places, expected, found, exchange=task.answer, where=at, beyond=beyond)
@@ -170,9 +169,9 @@ def _is_payment(value: Any, proof: Mapping[str, Any]) -> bool:
 
 
 async def _judge_lengths(case: Case, task_id: str, path: str) -> None:
-    """Judge that a history is no longer than was asked for, from tasks/get and in the answer to a message.
+    """Judge that a history has at most the requested length, from tasks/get and in the answer to a message.
 
-    A2A 0.3 asks for that of positive numbers, so that 0 is asked of our own target alone.
+    A2A 0.3 demands that for positive numbers, so 0 is sent only to the reference.
     """
     beyond = _beyond(case, _HISTORY_IS_OPEN)
     for length in (1, 0) if beyond is None else (1,):

@@ -1,4 +1,8 @@
-"""Transfers on Algorand that credit something else than their plain amount says."""
+"""RAIL-PAY-09 on Algorand: transfers that move more than they credit to the payee.
+
+An Algorand asset transfer has a plain amount, and may also close the account out or claw an asset back. Only the plain
+amount of an ordinary transfer is credited to its receiver.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ async def close_out_whose_amount_is_too_small(case: Case) -> None:
     """A transfer whose plain amount is less than the price is not redeemed, whatever its close-out moves.
 
     Sends welded transfers of nothing and of one unit to the payee that close the account out to another account of the
-    payer, so that far more than the price moves and none of it to the payee. Expects that none is served.
+    payer. Far more than the price moves then, but not to the payee. Expects that none is served.
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
@@ -35,8 +39,9 @@ async def close_out_whose_amount_is_too_small(case: Case) -> None:
 async def clawback_that_brings_nothing(case: Case) -> None:
     """A clawback that moves what the payee holds already is not redeemed.
 
-    Has the asset's issuer claw the price back from the payee to the payee, with the challenge token as its note.
-    Expects that it is not served: nothing was gained. Only the issuer can do that, so the row needs a simulated node.
+    Makes the asset's issuer claw the price back from the payee to the payee, with the challenge token as its note.
+    Expects that it is not served, since the payee gained nothing. Only the issuer can do that, so the check needs a
+    simulated node.
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]

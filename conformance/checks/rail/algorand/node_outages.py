@@ -1,4 +1,8 @@
-"""RAIL-PAY: a payer who was told to come again, because the chain's node was away, is served when it is back."""
+"""RAIL-PAY-02: a payment that was presented during an outage of the chain's node is served afterwards.
+
+The rail must not serve without the node, and it must not forget the payer either: the money has moved. So it keeps a
+claim, answers that the proof may be presented again, and decides the claim when the node is back.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +21,9 @@ from conformance.surfaces.rail.purchase import challenge, present, redeem
 from conformance.target import clock_file
 
 _FAULT = "unavailable"
-# The reference's own: what a challenge lives for, what a claim has after that, what clocks may differ by, and a minute.
+# Seconds of the reference: a challenge's lifetime, the settle window after it, the skew of clocks, and a minute more.
 _PAST_EVERY_WINDOW = 1800 + 900 + 60 + 60
-# The reference's own: after so long it looks again at a claim whose look met no node, in a round of each second.
+# The reference looks again at an undecided claim after this many seconds, in rounds of one second.
 _NEXT_LOOK = 60
 _ROUNDS_SECONDS = 3.0
 
@@ -29,16 +33,16 @@ _ROUNDS_SECONDS = 3.0
     surface="rail",
     lane="algorand",
     exclusive=Exclusive.CHAIN_AND_CLOCK,
-    fix="Keep a claim that no node could be asked about, however long its node is away, and decide it when it is back.",
+    fix="Keep an undecided claim however long its node is unreachable, and decide it when the node is back.",
 )
 async def payment_that_outlives_an_outage(case: Case) -> None:
     """A payment made in time is served when the node is back, however long it was away.
 
-    Buys one call, which must be served. Pays for two more, takes the node away, presents both proofs, lets every
-    lifetime pass, presents the first again, brings the node back and presents the first once more. Then waits until the
-    rail has looked at the chain by itself, and presents the second. Expects that each is served. How long a proof is
-    good is open in the interface, so that only the reference goes through the outage, where its node and clock can be
-    moved.
+    Buys one call, and expects that it is served. Pays for two more, makes the node unreachable, presents both proofs,
+    lets every lifetime pass, and presents the first again. Brings the node back and presents the first once more. Then
+    waits until the rail looks at the chain by itself, and presents the second. Expects that each is served. The
+    interface leaves open how long a proof is valid, so only the reference is tested with an outage, if its node and
+    clock can be moved.
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
@@ -58,6 +62,7 @@ async def payment_that_outlives_an_outage(case: Case) -> None:
     await clock.pass_time(case, 0)
     told = [brief(answer) for answer in (*away, again)]
     if {answer.status for answer in away} - set(case.profile.rail_bindings.chain_down_status) or again.status == 200:
+        # Served during the outage, or refused for good: RAIL-WELD-13 judges that, and nothing is left to serve later.
         raise Inconclusive(f"without its node the rail answered {', then '.join(told)}")
     await _is_served(case, operation, proof, "made in time, presented while the node was away and after")
     await clock.pass_time(case, _NEXT_LOOK)

@@ -1,4 +1,4 @@
-"""RAIL-LANE: the Algorand lane is offered."""
+"""RAIL-LANE-01: the Algorand lane is offered with USDC."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.judging.rail.offered import lane_is_offered
 async def algorand_lane_is_offered(case: Case) -> None:
     """An Algorand lane is offered with USDC, ASA 31566704.
 
-    Asks each operation for its price. Expects an Algorand entry with that asset. The number names USDC on the main
-    network only, so the row does not apply where the profile binds another one.
+    Calls each operation unpaid. Expects an Algorand entry with that asset. The number means USDC on the main network
+    only, so the row does not apply if the profile binds another network.
     """
     await lane_is_offered(case, "RAIL-LANE-01")

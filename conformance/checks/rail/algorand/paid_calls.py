@@ -1,4 +1,4 @@
-"""RAIL-PAY: payments that buy a call, and what a paid answer holds."""
+"""RAIL-PAY on Algorand: valid payments are served with a receipt, in every form that a client may choose."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ SPELLINGS = ("other order", "white space", "escapes", "header in lower case")
     "RAIL-PAY-16",
     surface="rail",
     lane="algorand",
-    fix="Read X-PAYMENT as base64 of {tx_id, payment_reference}, find the transaction on the chain, and answer a "
-    "welded one with 200, the result and the signed payable receipt, Cache-Control: private, no-store.",
+    fix="Read X-PAYMENT as base64 of {tx_id, payment_reference}, and find the transaction on the chain. Answer a "
+    "welded one with 200, the result, the signed payable receipt and Cache-Control: private, no-store.",
     quick=sample("operations"),
 )
 async def welded_algorand_payment_is_served(case: Case) -> None:
     """On Algorand the proof is tx_id plus payment_reference, and a valid one is served 200 with the payable receipt.
 
     Pays each operation once, welded by the note, waits for the block, and presents the proof as base64 JSON. Expects
-    200, a signed compact JWS in the answer, and no leave for shared caches.
+    200, a signed compact JWS in the answer, and that shared caches must not store it.
     """
     await operations_are_served(case, ("RAIL-PAY-01", "RAIL-PAY-02"))
 
@@ -50,8 +50,8 @@ async def welded_algorand_payment_is_served(case: Case) -> None:
 async def algorand_payment_in_a_group_is_served(case: Case) -> None:
     """A welded payment that is in a group of transactions is served.
 
-    Pays in a group whose other transaction pays the fee of both, and in one after an opt-in. Expects 200. The interface
-    leaves open whether such a payment is valid, so a refusal is warned of.
+    Pays in a group whose other transaction pays both fees, and in a group after an opt-in. Expects 200. The interface
+    leaves open whether such a payment is valid, so a refusal only warns.
     """
     payer, operation = await algorand_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
@@ -66,6 +66,7 @@ async def algorand_payment_in_a_group_is_served(case: Case) -> None:
         name_live_values(case, proof)
         answer = await redeem(case, operation, proof, body=quote.body)
         where = {"operation": operation.path, "payment": what}
+        # Wallets and fee sponsors make such groups, and the payee has the money. So a refusal costs the payer a call.
         open_ = "the interface leaves open whether a transfer that is in a group of transactions pays a call"
         good = answer.status == 200
         case.expect("RAIL-PAY-02", good, "200", brief(answer), exchange=answer, where=where, beyond=open_)
@@ -77,12 +78,12 @@ async def algorand_payment_in_a_group_is_served(case: Case) -> None:
     "RAIL-PAY-01",
     surface="rail",
     lane="algorand",
-    fix="Parse the decoded proof with a JSON reader, and find the header whatever its case.",
+    fix="Parse the decoded proof with a JSON parser, and find the header in any case.",
 )
 async def proof_is_read_as_json(case: Case) -> None:
-    """X-PAYMENT is read as base64-encoded JSON, however a JSON writer spells it.
+    """X-PAYMENT is read as base64-encoded JSON, in every spelling that JSON allows.
 
-    Pays one call for each spelling: members in the other order, white space between them, letters as escapes, the
+    Pays one call for each spelling: members in the other order, white space between them, letters as escapes, and the
     header's name in lower case. Expects 200 each time.
     """
     operation = case.session.catalog.operations[0]

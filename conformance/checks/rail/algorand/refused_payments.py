@@ -1,4 +1,7 @@
-"""RAIL-PAY: payments that buy nothing. Each check first shows that an honest payment is served."""
+"""RAIL-PAY on Algorand: payments that must be refused. Each check first shows that an honest payment is served.
+
+That control matters: a rail that refuses everything, or whose node is unreachable, would pass every check of a refusal.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from conformance.surfaces.rail.base.unsigned import unsigned_proof
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, present, redeem
 
-# Payments that are presented at once until one is answered before its block, on a node without control.
+# The most payments that are presented at once, until one is answered before its block, on a node without control.
 _TRIES = 6
 
 
@@ -36,10 +39,11 @@ async def unknown_transaction(case: Case) -> None:
     Presents well-formed ids of transactions that were never sent, with live tokens: invented ones, and a paid one with
     one letter changed. Expects that none is served.
     """
+    # The paid id is almost right, so a rail that compares only a prefix, or looks in its own table, finds it.
 
     async def unknown(quote: Challenge, tx_id: str) -> None:
         proof = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
-        await refused(case, "RAIL-PAY-06", quote, proof, "an id that nobody sent")
+        await refused(case, "RAIL-PAY-06", quote, proof, "an id that was never sent")
 
     async def for_operation(operation: Operation, raw: Sequence[bytes]) -> None:
         paid = await honest_payment_is_served(case, operation)
@@ -63,9 +67,9 @@ async def unknown_transaction(case: Case) -> None:
 async def payment_of_something_else(case: Case) -> None:
     """A payment to another recipient, of less than the price, or in another asset is not redeemed.
 
-    Sends transfers with the right note that are otherwise wrong in one thing: receiver (also where what is left of the
-    account is closed out to payTo), amount (nothing, one unit short, half), asset (one of the same unit name, one that
-    is native coin). Expects that none is served.
+    Sends transfers with the right note and one fault. The receiver is another account or the payer, also with the rest
+    of the account closed out to payTo. The amount is nothing, one unit short, or half. The asset is one of the same
+    unit name, or native coin. Expects that none is served.
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
@@ -81,6 +85,7 @@ async def payment_of_something_else(case: Case) -> None:
         quote = await challenge(case, operation)
         payee = str(quote.entry(case.lane)["payTo"])
         proof = await pay_welded(payer, quote, receiver=stranger.address, close_to=payee)
+        # The transaction names payTo as its close-to address, which a rail may mistake for the receiver.
         await refused(case, "RAIL-PAY-08", quote, proof, "to another account, and nothing closed out to payTo")
 
     async def too_little(part: int) -> None:
@@ -122,14 +127,14 @@ async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -
     surface="rail",
     lane="algorand",
     exclusive=Exclusive.CHAIN,
-    fix="Wait for the block, or answer that the transaction is not confirmed yet; serve only after it is.",
+    fix="Wait for the block, or answer that the transaction is not confirmed yet. Serve only after it is confirmed.",
 )
 async def unconfirmed_transaction(case: Case) -> None:
     """A transaction that is not yet confirmed is not redeemed.
 
-    Keeps a welded payment in the node's pool by the node's own control, presents it, then lets it into a block and
-    presents it again. Expects that the first is not served and that the second is. A node without that control is
-    given payments that are presented at once: with ordinary rounds each waits two rounds for its block.
+    Makes the node hold a welded payment in its pool, presents it, then lets it into a block and presents it again.
+    Expects that it is not served before its block, and that it is served after it. On a node without that control,
+    presents payments at once, since an ordinary payment waits two rounds for its block.
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
@@ -154,11 +159,9 @@ async def unconfirmed_transaction(case: Case) -> None:
 
 
 async def _waiting_for_its_round(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
-    """Present payments at once, until one is answered while the node still has it in its pool.
-
-    A refusal counts if the payment's round is still to come once the answer is there. The rail may ask another node
-    than the suite, whose newest round is one ahead, so that a service counts only if two rounds are still to come.
-    """
+    """Present payments at once, until one is answered while the node still has it in its pool."""
+    # A refusal counts if the payment's round is still to come when the answer arrives. The rail may ask another node,
+    # which may be one round ahead of the suite's. So a served call counts only if two rounds are still to come.
     for _ in range(_TRIES):
         quote = await challenge(case, operation)
         await payer.hold(payer.asset_id(quote.entry(case.lane)))
@@ -185,7 +188,7 @@ async def _waiting_for_its_round(case: Case, payer: AlgorandPayer, operation: Op
     surface="rail",
     lane="algorand",
     exclusive=Exclusive.CHAIN,
-    fix="A transaction that left the pool with an error, or that the node refused, never paid anything.",
+    fix="Serve nothing for a transaction that left the pool with an error or that the node refused: it paid nothing.",
 )
 async def failed_transaction(case: Case) -> None:
     """A failed transaction is not redeemed.
@@ -204,7 +207,7 @@ async def failed_transaction(case: Case) -> None:
         proof = {"tx_id": refusal.tx_id, "payment_reference": quote.reference(case.lane)}
         await refused(case, "RAIL-PAY-11", quote, proof, "refused by the node")
     else:
-        raise Inconclusive("the node took a payment from an account that holds nothing")
+        raise Inconclusive("the node accepted a payment from an empty account")
     if "reject_late" not in await payer.fault_names():
         case.note("this node cannot be made to drop a transaction from its pool (no control verb `reject_late`)")
         return
@@ -220,14 +223,13 @@ async def failed_transaction(case: Case) -> None:
     "RAIL-PAY-15",
     surface="rail",
     lane="algorand",
-    fix="Take the lane from the token, and refuse a proof that is not of that lane's shape.",
+    fix="Take the lane from the token, and refuse a proof that does not have that lane's form.",
 )
 async def proof_of_another_lane(case: Case) -> None:
     """A Base-shaped proof for an Algorand challenge is not redeemed, nor an Algorand-shaped one for a Base challenge.
 
-    Pays an Algorand challenge and presents the payment in the shape of a Base proof, in both shapes at once, with ids
-    of other chains as tx_id, and with the tokens of the other lanes that the challenge offers. Expects that none is
-    served.
+    Pays an Algorand challenge. Presents the payment in the form of a Base proof, in a mixed form, with ids of other
+    chains as tx_id, and with the tokens of the other lanes that the challenge offers. Expects that none is served.
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
@@ -241,7 +243,7 @@ async def proof_of_another_lane(case: Case) -> None:
 def foreign_shapes(
     case: Case, payer: AlgorandPayer, quote: Challenge, proof: Mapping[str, Any]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return proofs of other lanes made from an Algorand payment, by what they are."""
+    """Return proofs of other lanes made from an Algorand payment, by description."""
     token, entry = proof["payment_reference"], quote.entry(case.lane)
     base = unsigned_proof(payer.address, entry, token, case.rng.randbytes(32))
     evm_id = "0x" + case.rng.randbytes(32).hex()

@@ -1,4 +1,7 @@
-"""RAIL-WELD on Algorand: a payment that is not welded to this live challenge buys nothing."""
+"""RAIL-WELD on Algorand: a payment that is not welded to this live challenge is refused.
+
+On Algorand the weld is the transaction's note: it must equal the challenge's token, byte for byte.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,13 @@ from conformance.surfaces.rail.forgeries import forge_tokens
 from conformance.surfaces.rail.purchase import Challenge, challenge, pay
 from conformance.vocabulary.lanes.registry import FACTS
 
-if TYPE_CHECKING:  # a check of every lane stands here, and the SDK comes with its extra
+# A check of every lane is in this module, and the Algorand SDK is installed only with its extra.
+if TYPE_CHECKING:
     from conformance.lanes.algorand.payer import AlgorandPayer
 
 
 def wrong_notes(token: str) -> dict[str, bytes]:
-    """Return notes that are not the token, by what they are."""
+    """Return notes that are not the token, by description."""
     raw = token.encode()
     return {
         "no note": b"",
@@ -60,13 +64,13 @@ def wrong_notes(token: str) -> dict[str, bytes]:
     "RAIL-WELD-01",
     surface="rail",
     lane="algorand",
-    fix="Compare the whole note with the token's bytes; not a prefix, not a search, no folding, no trimming.",
+    fix="Compare the whole note with the token's bytes. Do not compare a prefix, search, fold the case or trim.",
 )
 async def note_without_the_token(case: Case) -> None:
     """A payment whose note lacks the challenge token is not redeemed.
 
-    Sends right payments whose notes are empty, garbage, or the token with something around it, cut, folded or
-    re-encoded. Expects that none is served.
+    Sends right payments except that the note is empty, garbage, or the token with something around it, cut, in another
+    case or re-encoded. Expects that none is served.
     """
     payer, operation = await algorand_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
@@ -90,9 +94,8 @@ async def _send_with_note(quoted: AlgorandQuote, *, name: str) -> str:
 async def note_with_another_challenges_token(case: Case) -> None:
     """A note with another challenge's token is not redeemed for this one; transaction and reference belong together.
 
-    Asks for two challenges, pays the second, and presents that payment with the first one's token; then pays the
-    first, and presents each payment with the other's token. Expects that no mixed pair is served, and that the right
-    pair is.
+    Requests two challenges, pays the second, and presents that payment with the first one's token. Then pays the first,
+    and presents each payment with the other's token. Expects that no mixed pair is served, and that the right pair is.
     """
     what = "another live challenge's token in the note"
     await mixed_pairs_buy_nothing(case, AlgorandQuote, "RAIL-WELD-02", what)
@@ -108,8 +111,8 @@ async def note_with_another_challenges_token(case: Case) -> None:
 async def stray_transfer(case: Case) -> None:
     """A stray inbound transfer cannot be redeemed.
 
-    Sends the right amount to the right recipient without a note, once before a challenge is asked for and once after,
-    and presents both with live tokens, twice. Expects that none is served.
+    Sends the right amount to the right recipient without a note, once before a challenge is requested and once after.
+    Presents both with live tokens, twice. Expects that none is served.
     """
     await stray_transfers_buy_nothing(case, AlgorandQuote)
 
@@ -119,19 +122,20 @@ async def stray_transfer(case: Case) -> None:
     surface="rail",
     lane="each",
     exclusive=Exclusive.CLOCK,
-    fix="Compare the token's issue time with now when a proof is first presented, and with the payment's own time on "
-    "the chain as well: one that was named in time and sent late is late.",
+    fix="Compare the token's age with its lifetime when a proof is first presented. Also compare the payment's time on "
+    "the chain with the end of the lifetime: a payment that was named in time and sent late is late.",
 )
 async def expired_challenge(case: Case) -> None:
     """A payment welded to an expired challenge is not redeemed.
 
-    Pays one challenge in time and presents it only after its lifetime; pays another after its lifetime; and names a
-    third one's transaction in time, but sends it only after its lifetime. Expects that none is served, and that a
-    fresh one is.
+    Pays one challenge in time and presents it only after its lifetime. Pays another after its lifetime. Names the
+    transaction of a third in time, but sends it only after its lifetime. Expects that none is served, and that a fresh
+    one is.
     """
     operation = case.session.catalog.operations[0]
     in_time, late = await challenge(case, operation), await challenge(case, operation)
     proof = await pay(case, in_time, case.lane)
+    # On Algorand an id is known before the transaction is sent, so a client could reserve a price and decide later.
     named = await _named_in_time(case) if FACTS[case.lane].family == "algorand" else None
     await let_lapse(case)
     if named is not None:
@@ -144,7 +148,7 @@ async def expired_challenge(case: Case) -> None:
 
 
 async def _named_in_time(case: Case) -> tuple[Challenge, Any]:
-    """Present the id of a welded payment that is not sent yet, and return its challenge and the payment."""
+    """Present the id of a welded payment that was not sent yet; return its challenge and the payment."""
     payer, quote = await algorand_payer(case), await challenge(case, case.session.catalog.operations[0])
     entry, token = quote.entry(case.lane), quote.reference(case.lane)
     draft = await payer.draft(
@@ -159,12 +163,12 @@ async def _named_in_time(case: Case) -> tuple[Challenge, Any]:
     "RAIL-WELD-07",
     surface="rail",
     lane="algorand",
-    fix="Authenticate the token (a MAC over everything it means, or a stored row) before looking at the payment.",
+    fix="Authenticate the token before you look at the payment: by a MAC over all that it means, or by a stored row.",
 )
 async def token_the_rail_never_issued(case: Case) -> None:
     """A payment welded to a token that the rail never issued is not redeemed.
 
-    Pays with notes that hold invented tokens and real ones with one part changed, and presents each with that same
+    Pays with notes that are invented tokens, and real ones with one part changed. Presents each payment with that
     token. Expects that none is served.
     """
     payer = await algorand_payer(case)
@@ -192,14 +196,14 @@ async def token_the_rail_never_issued(case: Case) -> None:
 async def chain_that_cannot_be_asked(case: Case) -> None:
     """When the chain cannot be consulted the call is not served.
 
-    Pays a challenge for each fault that the node can be made to show, switches the fault on, presents the proof, and
-    an invented one; then switches it off. Expects that nothing is served meanwhile.
+    Pays a challenge for each fault that the node can simulate. Switches the fault on, presents the proof and an
+    invented one, and switches the fault off. Expects that nothing is served during the fault.
     """
     await nothing_is_served(case, AlgorandQuote, await algorand_payer(case))
 
 
 def stock_payload(quote: Challenge, payer: AlgorandPayer, tx_id: str) -> dict[str, Any]:
-    """Return what an ordinary x402 v2 client sends: it knows nothing of the weld."""
+    """Return the payload of an ordinary x402 v2 client, which does not know the weld."""
     entry = quote.entry(payer.lane)
     accepted = {name: value for name, value in entry.items() if name != "maxAmountRequired"}
     return {
@@ -219,8 +223,8 @@ def stock_payload(quote: Challenge, payer: AlgorandPayer, tx_id: str) -> dict[st
 async def ordinary_x402_client(case: Case) -> None:
     """A payment built by an ordinary x402 client is not redeemed.
 
-    Pays without the weld and presents the payment as an ordinary client does, in X-PAYMENT and in PAYMENT-SIGNATURE,
-    as version 2 and as version 1. Expects that none is served.
+    Pays without the weld and presents the payment as an ordinary client does: in X-PAYMENT and in PAYMENT-SIGNATURE, as
+    version 2 and as version 1. Expects that none is served.
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
@@ -236,16 +240,16 @@ async def ordinary_x402_client(case: Case) -> None:
     "RAIL-WELD-16",
     surface="rail",
     lane="algorand",
-    fix="Answer a refused payment with 402 and fresh accepts; 409 only for a payment that already bought something or "
-    "is in progress, 503 only while the chain is away.",
+    fix="Answer a refused payment with 402 and fresh accepts. Use 409 only for a payment that already bought something "
+    "or is in progress, and 503 only while the chain is unreachable.",
 )
 async def refusal_lets_the_client_recover(case: Case) -> None:
     """A refused payment answers 402 with a fresh accepts array, so that the client can recover.
 
     Provokes one refusal of each kind that needs no clock: unknown transaction, wrong note, no note, wrong amount,
-    another operation, an unreadable proof, a token that was never issued, a payment that already bought something; and
-    pays what a refusal asks for. Expects 402 with accepts whose tokens are new, and to be served for those; 409 also
-    passes for what already bought something.
+    another operation, an unreadable proof, a token that was never issued, and a payment that already bought something.
+    Then pays the terms of a refusal. Expects 402 with new tokens in accepts, and that the later payment is served. A
+    payment that already bought something may also be answered 409.
     """
     await refusals_let_the_client_recover(case, AlgorandQuote, _worthless)
 

@@ -1,4 +1,4 @@
-"""RAIL-PAY on Base while a settlement is on its way: it waits, it fails in its block, or its block is taken back."""
+"""RAIL-PAY on Base: settlements that wait in the pool, fail in their block, or are taken back by a reorganisation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from conformance.surfaces.rail.paid_answers import brief
 
 Act = Callable[[FundedChallenge, Authorization], Awaitable[None]]
 _LOOK_SECONDS, _LOOKS = 0.02, 500
-# Ends of windows, by how they are written: one bit more than a signed number of 64 bits holds, then one more, and all.
+# Ends of windows that overflow a signed and an unsigned number of 64 bits, and the largest one.
 _WIDE: Final[Mapping[str, int]] = {"2^63": 2**63, "2^64": 2**64, "2^256 - 1": 2**256 - 1}
 
 
@@ -39,18 +39,19 @@ _WIDE: Final[Mapping[str, int]] = {"2^63": 2**63, "2^64": 2**64, "2^256 - 1": 2*
     surface="rail",
     lane="base",
     exclusive=Exclusive.CHAIN,
-    fix="Serve only when the settlement's receipt shows success and the transfer; that a call would have succeeded "
-    "when it was tried means nothing. Read the numbers of an authorization with all their 256 bits.",
+    fix="Serve only when the settlement's receipt shows success and the transfer. A successful dry run proves nothing. "
+    "Read the numbers of an authorization with all 256 bits.",
 )
 async def settlement_that_waits_and_fails(case: Case) -> None:
     """A settlement that is in no block yet pays no call, and a settlement that fails in its block never pays one.
 
-    Keeps the rail's settlements in the node's pool by the node's own control and presents four authorizations; moves
-    one payer's money away, has one cancel and one use the nonce to pay itself, in blocks without them; then lets the
-    settlements in and presents all again. Expects that none is served while it waits, that the untouched one is
-    afterwards, where its money moved and a challenge of its age can still be paid, and the other three never. Beside
-    them wait authorizations whose window ends beyond what 64 bits hold: a rail may refuse them, but what it refuses
-    otherwise than the untouched one while they wait it must not cash.
+    Makes the node hold the rail's settlements in its pool, and presents four authorizations. Meanwhile one payer
+    empties the account, one cancels, and one uses the nonce to pay itself. Then lets the settlements into a block and
+    presents all again. Expects that none is served while it waits, and that those three are never served. Expects that
+    the fourth is served, if its money moved and a challenge of its age can still be paid.
+
+    Also presents authorizations whose window ends beyond 64 bits. A rail may refuse them. If it refuses them in another
+    way than it answers the waiting one, it must not cash them.
     """
     payer = await base_payer(case)
     if not await can_show(case, payer, "withhold"):
@@ -98,7 +99,7 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
 async def _wide_windows(
     stakes: FundedChallenges, operation: Operation
 ) -> dict[str, tuple[FundedChallenge, Authorization]]:
-    """Return authorizations of long windows, each on a challenge of its own, by when they end."""
+    """Return authorizations with long windows, each for a separate challenge, by the end of the window."""
 
     async def one(end: int) -> tuple[FundedChallenge, Authorization]:
         stake = await stakes.stake(operation)
@@ -118,15 +119,15 @@ def _judge(case: Case, row: str, answer: Answer, what: str) -> None:
     surface="rail",
     lane="base",
     exclusive=Exclusive.CHAIN,
-    fix="Wait for so many confirmations that a block is not taken back, look again after a wait, and send a lost "
-    "settlement again under the same nonce.",
+    fix="Wait for enough confirmations that the block stays, look again after a wait, and send a lost settlement again "
+    "with the same nonce.",
 )
 async def settlement_that_is_taken_back(case: Case) -> None:
     """A settlement that a reorganisation takes back, or that the pool loses, is served only when mined again.
 
-    Has the node drop a settlement from its pool; then replaces the blocks in which a settlement has just been mined;
-    then makes the node lie about finality until a call is served, and replaces those blocks. Expects that what is
-    served of the first two has moved one price, and that the third buys no second receipt.
+    Makes the node drop a settlement from its pool. Then replaces the blocks in which another was just mined. Then makes
+    the node lie about finality until a call is served, and replaces those blocks. Expects that the first two, if they
+    are served, moved one price, and that the third yields no second receipt.
     """
     payer = await base_payer(case)
     if not await can_show(case, payer, "reject_late", "early_finality"):
@@ -134,7 +135,7 @@ async def settlement_that_is_taken_back(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     stakes = FundedChallenges(case, payer)
-    # No reorganisation must take back what gave the accounts their money.
+    # The accounts are funded before any reorganisation, which would otherwise take their money back as well.
     lost, mined, served = await run_concurrently(stakes.stake(operation, prices=3) for _ in range(3))
     await _lost_from_the_pool(case, payer, lost)
     await _mined_and_taken_back(case, payer, mined)
@@ -168,7 +169,7 @@ async def _mined_and_taken_back(case: Case, payer: BasePayer, stake: FundedChall
     finally:
         answer = await asking
     if answer.status == 200 and await stake.moved() == 0:
-        # How many blocks make a payment final is the target's own matter; so is what it loses by that.
+        # The target chooses how many blocks make a payment final, and bears the loss.
         case.note(f"{what}: it was served before, and nothing has moved")
         await stake.redeem(case, given)
     else:
@@ -176,7 +177,7 @@ async def _mined_and_taken_back(case: Case, payer: BasePayer, stake: FundedChall
 
 
 async def _mined(stake: FundedChallenge, given: Authorization, asking: asyncio.Task[Answer]) -> bool:
-    """Look until the authorization is used; False when the answer comes first."""
+    """Wait until the authorization is used; return False if the answer arrives first."""
     for _ in range(_LOOKS):
         if await stake.token.is_used(given.sender, given.nonce):
             return not asking.done()

@@ -1,4 +1,4 @@
-"""RAIL-402-16 on Base: an authorization of which one member is missing or of a wrong type."""
+"""RAIL-402-16 on Base: an authorization with one member missing or of a wrong type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DIGITS = 3000
 
 
 def spoiled_members(right: Mapping[str, Any]) -> dict[str, Any]:
-    """Return proofs with one member spoiled, by what it is; `right` is a whole one."""
+    """Return proofs with one wrong member, by description; `right` is a complete proof."""
     terms = right["authorization"]
     odd: dict[str, Any] = {
         "null": None,
@@ -59,14 +59,15 @@ def _without(members: Mapping[str, Any], name: str) -> dict[str, Any]:
     "RAIL-402-16",
     surface="rail",
     lane="base",
-    fix="Check presence, type and range of every member of an authorization before using it; a fault is 402.",
+    fix="Check presence, type and range of every member of an authorization before you use it. A fault is 402.",
 )
 async def authorization_with_wrong_members(case: Case) -> None:
     """An authorization with a missing, wrongly typed or empty member answers 402 with accepts.
 
-    Signs one right authorization for a live token and presents it with one member spoiled at a time, each in every way,
-    and with a member twice and a number of thousands of digits. Expects 402 with accepts each time.
+    Signs one right authorization for a live token. Presents it with one member at a time wrong in every way, with a
+    member twice, and with a number of thousands of digits. Expects 402 with accepts each time.
     """
+    # The signature is over the right members, so a rail that fails to check one of them may still find the rest valid.
     payer = await base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     stake = await stakes.stake(operation, prices=0)

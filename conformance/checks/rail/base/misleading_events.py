@@ -1,7 +1,7 @@
-"""Attacks on the Base lane by what stands on the chain: events that look like a settlement and are not.
+"""RAIL-PAY and RAIL-WELD on Base: events on the chain that look like a settlement but did not pay.
 
-An authorization that is used already pays only by the Transfer that the token's contract told of directly after its
-AuthorizationUsed (P-LN-03, P-LN-10). Here other transfers, other tokens and other authorizations stand around it.
+An authorization that was used already pays only by the Transfer that the token's contract emitted directly after its
+AuthorizationUsed (P-LN-03, P-LN-10). The checks put other transfers, tokens and authorizations around it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Call = tuple[str, bytes]
 async def token_that_looks_like_the_asset(case: Case) -> None:
     """A token contract that looks like the asset and emits the same events pays nothing.
 
-    Deploys a contract with the asset's names, decimals, functions and events. It emits events which say that the welded
-    authorization was used and the price transferred: of a payer that holds nothing, of one that cancelled the
-    authorization, and in one transaction with a real use that moved the money to the payer itself; and signs for the
+    Deploys a contract with the asset's names, decimals, functions and events. It emits the events of a used
+    authorization and of a transfer of the price: for an empty account, for a payer that cancelled the authorization,
+    and in one transaction with a real use that moved the money to the payer itself. Also signs an authorization for the
     look-alike's own domain. Expects that none is served, and that none is cashed.
     """
     payer = await base_payer(case)
@@ -78,7 +78,7 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
 
 
 async def _signed_for(fake: str, payer: BasePayer, stakes: FundedChallenges, operation: Operation) -> None:
-    """Present an authorization in the look-alike's own domain, which was used there."""
+    """Present an authorization that was signed for the look-alike's domain and used there."""
     stake = await stakes.stake(operation)
     given = await payer.authorize({**stake.entry, "asset": fake}, stake.account)
     await payer.use(given)
@@ -93,11 +93,12 @@ async def _signed_for(fake: str, payer: BasePayer, stakes: FundedChallenges, ope
     fix="If an authorization is used already, read the transfer of its use. Refuse unless it moved the price to payTo.",
 )
 async def authorization_used_for_something_else(case: Case) -> None:
-    """An authorization that was used for another recipient or a smaller value is not redeemed by a right one beside it.
+    """A right authorization is not redeemed if its nonce was used for another recipient or a smaller value.
 
     Signs one nonce twice: once as the challenge asks, and once to another account, to the payer itself, or for less.
     Uses the second on the chain and presents the first. Expects that it is not served.
     """
+    # The contract reports only that the nonce was used. What moved is in the Transfer event of that use.
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
@@ -131,10 +132,9 @@ async def authorization_used_for_something_else(case: Case) -> None:
 async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None:
     """The transfer of one authorization is not counted for another in the same transaction.
 
-    Signs the welded nonce to the payer itself and uses it in one transaction that also holds a transfer of the price
-    from the payer to the payee: a plain one or that of an authorization with another nonce, before it, after it, or
-    after a use for nothing. Presents the welded authorization to the payee. Expects that it is not served
-    (`base-self-authorization`).
+    Signs the welded nonce to the payer itself. Uses it in one transaction that also contains a transfer of the price
+    from the payer to the payee: a plain one or one by another nonce, before it, after it, or after a use for nothing.
+    Presents the welded authorization to the payee. Expects that it is not served (`base-self-authorization`).
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -187,10 +187,10 @@ async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None
 async def one_transfer_for_many_nonces(case: Case) -> None:
     """Of several welded authorizations that one transaction used, no more are served than prices were moved.
 
-    Signs authorizations for several challenges, uses all in one transaction in which only one moves the price to the
-    payee and the others move it to the payer itself, and presents the welded proof of each, the one that paid last.
-    Expects that those which moved nothing are not served (`base-batched-authorizations`), nor any when the one
-    transfer is a plain one.
+    Signs authorizations for several challenges and uses all in one transaction. Only one moves the price to the payee,
+    the others move it to the payer itself. Presents the welded proof of each, and the one that paid last. Expects that
+    those which moved nothing are not served (`base-batched-authorizations`), and none if the only transfer is a plain
+    one.
     """
     payer = await base_payer(case)
     await honest_payment_is_served(case, case.session.catalog.operations[0])
@@ -223,7 +223,7 @@ async def _batched(case: Case, payer: BasePayer, paying: int | None) -> None:
 
 
 async def _paid_one(case: Case, stake: FundedChallenge, given: Authorization, what: str) -> None:
-    """Present the one that paid; whether a rail takes a settlement that it did not make itself is its own matter."""
+    """Present the authorization that paid. The interface leaves open whether a rail accepts a foreign settlement."""
     answer = await stake.redeem(case, given)
     if answer.status >= 500:
         raise Inconclusive(f"the authorization that did pay was answered {brief(answer)}")

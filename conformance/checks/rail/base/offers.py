@@ -1,4 +1,4 @@
-"""RAIL-LANE: the Base lane is offered."""
+"""RAIL-LANE-02 and -04: the Base lane is offered with USDC."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conformance.surfaces.rail.purchase import challenge, lane_of
 async def base_lane_is_offered(case: Case) -> None:
     """A Base lane is offered with USDC, the same contract in every challenge.
 
-    Asks each operation for its price twice. Expects a Base entry with the USDC contract each time.
+    Calls each operation unpaid, twice. Expects a Base entry with the USDC contract each time.
     """
     await lane_is_offered(case, "RAIL-LANE-02")
     seen: set[str] = set()

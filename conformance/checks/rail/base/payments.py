@@ -1,4 +1,9 @@
-"""RAIL-PAY on Base: authorizations that buy a call, and authorizations that buy nothing."""
+"""RAIL-PAY on Base: valid authorizations are served for one price, and wrong ones are refused.
+
+A Base proof is a signed authorization (EIP-3009), and the rail itself settles it. So a rail can do two kinds of harm:
+it serves without money, or it takes the money and does not serve. `FundedChallenges` follows both: each challenge has
+an account with a known balance, and `audit` compares the balances at the end.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +36,15 @@ Change = Callable[[Authorization], Authorization]
     "RAIL-PAY-16",
     surface="rail",
     lane="base",
-    fix="Read X-PAYMENT as base64 of {authorization, signature, challenge_token}, settle the authorization on the "
-    "chain, and answer 200 with the result and the signed payable receipt, Cache-Control: private, no-store.",
+    fix="Read X-PAYMENT as base64 of {authorization, signature, challenge_token}, and settle the authorization on the "
+    "chain. Answer 200 with the result, the signed payable receipt and Cache-Control: private, no-store.",
     quick=sample("operations"),
 )
 async def welded_base_payment_is_served(case: Case) -> None:
     """On Base the proof is authorization, signature and challenge_token, and a valid one is served 200.
 
-    Signs one authorization for each operation, its nonce keccak256 of the token, and presents it as base64 JSON.
-    Expects 200, a signed compact JWS in the answer, and no leave for shared caches.
+    Signs one authorization for each operation, with keccak256 of the token as its nonce, and presents it as base64
+    JSON. Expects 200, a signed compact JWS in the answer, and that shared caches must not store it.
     """
     await operations_are_served(case, ("RAIL-PAY-01", "RAIL-PAY-04"))
 
@@ -55,7 +60,7 @@ async def served_call_is_paid(case: Case) -> None:
     """When a call is served, its authorization is used on the chain and exactly one price has moved.
 
     Presents one welded authorization for each operation, from an account that holds three prices. Expects that at the
-    moment of the 200 the token's contract knows the authorization as used and the account holds two prices.
+    time of the 200 the token's contract reports the authorization as used, and the account holds two prices.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -82,15 +87,15 @@ async def served_call_is_paid(case: Case) -> None:
     "RAIL-PAY-04",
     surface="rail",
     lane="base",
-    fix="Read numbers and hexadecimal by their value, not by their spelling, and numbers with all their 256 bits.",
+    fix="Read numbers and hexadecimal by their value, not by their spelling, and numbers with all 256 bits.",
 )
 async def other_spellings_of_an_authorization(case: Case) -> None:
-    """An authorization that is spelled another way is served for one price, or refused and left alone.
+    """An authorization in another spelling is served for one price, or refused and not settled.
 
     Presents honest authorizations with the recovery byte 0 or 1, numbers as JSON integers, addresses in lower case,
-    hexadecimal in upper case, windows that end beyond 64 bits, and a member that names the network. All are the same
-    authorization; which spellings a target takes is its own matter, and is noted. Who refuses integers, or
-    hexadecimal in another case (5.5, P-NW-04), gets a warning.
+    hexadecimal in upper case, windows that end beyond 64 bits, and a member that names the network. All mean the same
+    authorization. A target may choose which spellings it accepts, and the report notes it. A target that refuses
+    integers, or hexadecimal in another case (5.5, P-NW-04), gets a warning.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -117,14 +122,15 @@ async def other_spellings_of_an_authorization(case: Case) -> None:
     "RAIL-PAY-14",
     surface="rail",
     lane="base",
-    fix="Compare the authorization's recipient with payTo and its value with the price before anything is submitted.",
+    fix="Compare the authorization's recipient with payTo and its value with the price before you submit anything.",
 )
 async def authorization_of_other_terms(case: Case) -> None:
     """An authorization to another recipient or of another value than the challenge's is not redeemed.
 
-    Signs authorizations with the right nonce that are wrong in one thing: recipient (a stranger, the payer itself, the
-    token), value (nothing, one unit short, half, one unit over, twice, a million times). Expects that none is served,
-    and that none is cashed. Of a value that is over, a breach warns: the interface says nothing of who pays more.
+    Signs authorizations with the right nonce and one fault: the recipient (another account, the payer itself, the
+    token), or the value (nothing, one unit short, half, one unit over, twice, a million times). Expects that none is
+    served, and that none is cashed. For a value above the price a breach only warns, since the interface does not
+    mention it.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -164,7 +170,7 @@ async def authorization_of_other_terms(case: Case) -> None:
             *(elsewhere(what, to) for what, to in recipients.items()),
             *(other_value(("RAIL-PAY-09", "RAIL-PAY-14"), what, of) for what, of in less.items()),
             *(
-                other_value(("RAIL-PAY-14",), what, of, "whether more than the price buys is open")
+                other_value(("RAIL-PAY-14",), what, of, "the interface leaves open whether more than the price pays")
                 for what, of in more.items()
             ),
         )
@@ -176,19 +182,21 @@ async def authorization_of_other_terms(case: Case) -> None:
     "RAIL-PAY-13",
     surface="rail",
     lane="base",
-    fix="Compare validAfter and validBefore with the time before anything is submitted, both strictly.",
+    fix="Compare validAfter and validBefore with the time, both strictly, before you submit anything.",
 )
 async def authorization_outside_its_window(case: Case) -> None:
     """An authorization outside its validity window is not redeemed.
 
-    Presents welded authorizations that expired (a second ago, an hour ago, in 1970), are not yet valid (in an hour, at
-    the end of time), or whose window is closed from both sides; and one that expires within seconds, which may be
-    refused, or served for its price. Expects that none of the others is served.
+    Presents welded authorizations that expired (a second ago, an hour ago, in 1970), that are not yet valid (in an
+    hour, at the end of time), or whose window ends before it begins. Expects that none is served. One that expires
+    within seconds may be refused, or served for its price.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
+    # The token's contract compares the window with the block's time, which differs from the clock on a simulated
+    # chain.
     now = await payer.block_time()
     windows = {
         "expired a second ago": {"valid_before": now - 1},
@@ -217,14 +225,13 @@ async def authorization_outside_its_window(case: Case) -> None:
     "RAIL-PAY-11",
     surface="rail",
     lane="base",
-    fix="Serve only after the settlement succeeded; an authorization that the token refuses has paid nothing.",
+    fix="Serve only after the settlement succeeded. An authorization that the token refuses has paid nothing.",
 )
 async def authorization_that_cannot_be_settled(case: Case) -> None:
     """An authorization whose settlement fails is not redeemed.
 
-    Presents welded authorizations of a payer that holds nothing, of one that holds a unit less than the price, and of
-    one that cancelled it; and one whose use by a stranger failed in a block, with nothing left to try again. Expects
-    that none is served.
+    Presents welded authorizations of an empty account, of an account that lacks one unit of the price, and of a payer
+    that cancelled it. Also presents one whose use by a third party failed in a block. Expects that none is served.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -246,7 +253,7 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
         given = await stake.sign()
         tx_id = await payer.use(given, gas=200_000, wait=False)
         if (await payer.node.mined(tx_id)).get("status") != 0:
-            raise Inconclusive("the chain took the payment of an account that holds nothing")
+            raise Inconclusive("the chain accepted the payment of an empty account")
         await stakes.buys_nothing("RAIL-PAY-11", stake, given, "its settlement failed in a block")
 
     await run_concurrently(
@@ -260,14 +267,14 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
     "RAIL-PAY-15",
     surface="rail",
     lane="base",
-    fix="Take the lane from the token, and refuse a proof that is not of that lane's shape.",
+    fix="Take the lane from the token, and refuse a proof that does not have that lane's form.",
 )
 async def base_proof_of_another_lane(case: Case) -> None:
     """An Algorand- or Solana-shaped proof for a Base challenge is not redeemed, nor a Base proof for their challenges.
 
-    Presents a Base token with ids of transactions that were never sent (of Base and of the other chains), and Base
-    authorizations whose token and nonce are those of the other lanes that the challenge offers. Expects that none is
-    served, and that none is cashed.
+    Presents a Base token with ids of transactions that were never sent, on Base and on the other chains. Presents Base
+    authorizations with the tokens of the other lanes that the challenge offers, and nonces from them. Expects that none
+    is served, and that none is cashed.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)

@@ -1,4 +1,4 @@
-"""RAIL-PAY and RAIL-WELD on Base: one authorization, settled by somebody else, many times at once, or once more."""
+"""RAIL-PAY and RAIL-WELD on Base: one authorization, settled by a third party, at once or repeatedly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from conformance.surfaces.rail.paid_answers import brief
 
 _AT_ONCE, _CLAIMS = 50, 100
 _LAG = 10
-# Seconds until an authorization's window closes. The longer ones are for a machine on which six pass before it is used.
+# Seconds until an authorization's window closes. On a busy machine six may pass before it is used, so longer ones
+# follow.
 _WINDOWS = (6, 20, 60)
 _LOOKS = 60
 
@@ -33,16 +34,17 @@ _LOOKS = 60
     "RAIL-PAY-07",
     surface="rail",
     lane="base",
-    fix="Find the transaction that used the authorization and the amount that it moved, by any sender. Never settle "
-    "or serve twice for one authorization.",
+    fix="Find the transaction that used the authorization, by any sender, and the amount that it moved. Never settle "
+    "or serve one authorization twice.",
 )
 async def settlement_by_a_third_party(case: Case) -> None:
-    """A welded authorization that a stranger settled first is served once, for the one price it moved.
+    """A welded authorization that a third party settled first is served once, for the one price it moved.
 
-    Has a stranger use welded authorizations on the chain before they are presented: by either overload, and two payers'
-    in one transaction. Presents each twice. Expects one price moved, and no second receipt. The money has reached the
-    payee, so the payment is expected to be served, or the answer to say that it may be presented again. A rail that
-    refuses it gets a warning, unless it has the reference's defaults, since the interface leaves open who submits.
+    A third party uses welded authorizations on the chain before they are presented: by either overload of the function,
+    and two payers' authorizations in one transaction. Presents each twice. Expects one price moved, and no second
+    receipt. The payee has the money, so expects that the payment is served, or that the answer allows to present it
+    again. A rail that refuses it gets a warning, since the interface leaves open who submits. With the reference's
+    defaults it fails.
     """
     payer = await base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
@@ -83,10 +85,9 @@ async def settlement_by_a_third_party(case: Case) -> None:
 async def settled_before_the_window_closed(case: Case) -> None:
     """A welded authorization that a third party settled within its window is served after the window, too.
 
-    Has a third party use an authorization that is valid for a few seconds more, and presents it when `validBefore` has
-    passed, while its challenge is live. Expects that it is served, or that the answer says to present it again; who
-    refuses it for good gets a warning, as the interface says only that an authorization outside its window buys
-    nothing.
+    A third party uses an authorization that is valid for a few more seconds. Presents it after `validBefore`, while its
+    challenge is live. Expects that it is served, or that the answer allows to present it again. A rail that refuses it
+    for good gets a warning, since the interface says that an authorization outside its window is not redeemed.
     """
     payer = await base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
@@ -104,23 +105,23 @@ async def settled_before_the_window_closed(case: Case) -> None:
     case.expect(
         "RAIL-PAY-04",
         answer.status == 200 or "retry-after" in answer.headers,
-        "served, or told to present it again",
+        "served, or 402 with Retry-After",
         f"{brief(answer)}, and {await stake.moved()} of {stake.price} moved",
         exchange=answer,
         where={"operation": operation.path, "payment": "used by a third party before its window closed"},
-        beyond="whether an authorization that was used within its window buys its call after it is open",
+        beyond="the interface leaves open whether an authorization that was used in its window pays after it",
     )
 
 
 async def _used_in_time(payer: BasePayer, stake: FundedChallenge, third_party: Account) -> tuple[Authorization, int]:
-    """Have a third party use an authorization before its window closes; return it and the seconds it was valid for.
+    """Let a third party use an authorization before its window closes; return it and its validity in seconds.
 
     Raises:
-        Inconclusive: The contract rejected each, or the node could not be asked.
+        Inconclusive: The contract rejected each authorization, or the node was unreachable.
     """
     for seconds in _WINDOWS:
         given = await stake.sign(valid_before=await payer.block_time() + seconds)
-        # An authorization whose window is closed moves nothing, so that another one may take its place.
+        # An authorization whose window has closed moves nothing, so another one may follow it.
         with suppress(Refused):
             await payer.use(given, sender=third_party)
             return given, seconds
@@ -146,7 +147,7 @@ async def _settled_elsewhere(case: Case, stake: FundedChallenge, given: Authoriz
         f"{brief(answers[0])}, although {moved} of {stake.price} moved",
         exchange=answers[-1],
         where={"payment": what},
-        beyond=None if case.profile.is_reference else "who submits a welded authorization is left open",
+        beyond=None if case.profile.is_reference else "the interface leaves open who submits an authorization",
     )
 
 
@@ -154,13 +155,13 @@ async def _settled_elsewhere(case: Case, stake: FundedChallenge, given: Authoriz
     "RAIL-WELD-12",
     surface="rail",
     lane="base",
-    fix="Make the settlement of one authorization one at a time over all workers, and its answer one for all callers.",
+    fix="Let only one worker at a time settle an authorization, and give all callers the same answer.",
 )
 async def fifty_at_once_move_one_price(case: Case) -> None:
     """Of 50 concurrent calls with one X-PAYMENT one is executed, and one price moves.
 
-    Presents one authorization of an account that holds many prices 50 times at once, on the last operation in all its
-    spellings. Expects one receipt among all that are served, and one price moved.
+    Presents one authorization of an account that holds many prices 50 times at once. On the last operation it is in all
+    its spellings. Expects one receipt in all served answers, and one price moved.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -180,7 +181,7 @@ async def fifty_at_once_move_one_price(case: Case) -> None:
         case.expect(
             "RAIL-WELD-12",
             len(different) == 1 and moved == stake.price,
-            "one receipt among all that were served, one price moved",
+            "one receipt in all served answers, one price moved",
             f"{len(served)} served with {len(different)} receipts, {moved} of {stake.price} moved",
             exchange=served[-1],
             where={"operation": operation.path},
@@ -191,14 +192,16 @@ async def fifty_at_once_move_one_price(case: Case) -> None:
     "RAIL-WELD-11",
     surface="rail",
     lane="base",
-    fix="Key a payment by payer and nonce, not by the text of the proof or its signature.",
+    fix="Identify a payment by payer and nonce, not by the text of the proof or its signature.",
 )
 async def spent_authorization_in_another_spelling(case: Case) -> None:
-    """A spent authorization that is spelled or signed another way buys nothing more.
+    """A spent authorization that is spelled or signed another way buys no further call.
 
-    Buys one call and presents the same authorization in every other spelling, with the signature's malleable twin, and
-    signed once more with another window. Expects the stored answer or a refusal: no second receipt and no second price.
+    Buys one call. Presents the same authorization in every other spelling, with the signature's malleable twin, and
+    signed again with another window. Expects the stored answer or a refusal, no second receipt and no second price.
     """
+    # Each of these has other bytes and the same payer and nonce. A ledger keyed by a hash of the proof sees a new
+    # payment.
     payer = await base_payer(case)
     operation = case.session.catalog.operations[0]
     stake = await FundedChallenges(case, payer).stake(operation, prices=3)
@@ -227,14 +230,15 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
     "RAIL-PAY-04",
     surface="rail",
     lane="base",
-    fix="Hold nothing against a payer that others did with the same token before a payment stood on the chain.",
+    fix="Do not let unpaid claims to a token block the payer. Only a payment on the chain may use up a token.",
     quick=QUICK,
 )
 async def payer_is_not_locked_out(case: Case) -> None:
-    """A valid proof is served, however many strangers have claimed its challenge before without paying.
+    """A valid proof is served, however many other clients claimed its challenge before without paying.
 
-    Presents a hundred authorizations for one live token by accounts that hold nothing, half of them rightly signed,
-    half in the payer's name with another's signature, at once; then the payer's own. Expects 200 for it.
+    Presents a hundred authorizations for one live token at once, from empty accounts. Half of them are signed
+    correctly, half name the payer and have another signature. Then presents the payer's authorization. Expects 200 for
+    it.
     """
     payer = await base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
@@ -258,15 +262,18 @@ async def payer_is_not_locked_out(case: Case) -> None:
     surface="rail",
     lane="base",
     exclusive=Exclusive.CHAIN,
-    fix="When the contract says used and the log is not found yet, wait; it is neither paid nor lost.",
+    fix="If the contract reports the authorization as used and its log is not found yet, wait. It is neither paid nor "
+    "lost.",
 )
 async def settlement_whose_log_comes_late(case: Case) -> None:
-    """While a node cannot find the log of a use, a foreign settlement is not taken for paid before it is found.
+    """A foreign settlement is not taken for paid before the node finds the log of its use.
 
-    Has a stranger use two welded authorizations while the node's searches trail by ten blocks: one for the payee, one
-    for the payer itself. Presents both at once, and again when the searches have caught up. Expects that the second is
-    never served, and that the first has one receipt at most.
+    A third party uses two authorizations while the node's searches are ten blocks behind: one pays the payee, one the
+    payer itself. Presents both at once, and again when the searches have caught up. Expects that the second is never
+    served, and that the first has at most one receipt.
     """
+    # Providers index logs later than they report state, so `used` without a log is common and says nothing about the
+    # payee.
     payer = await base_payer(case)
     if not payer.has_control:
         case.mark_documented("RAIL-PAY-07", "this node's searches cannot be made to trail (no control verb `lag`)")

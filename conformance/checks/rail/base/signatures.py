@@ -1,4 +1,4 @@
-"""RAIL-PAY-12: signatures on Base that are nobody's, somebody else's, or in a form of their own."""
+"""RAIL-PAY-12: signatures on Base that are invalid, by another key, over other content, or in another form."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ Spelling = Callable[[Authorization], Mapping[str, Any]]
 async def signature_of_somebody_else(case: Case) -> None:
     """A signature that does not recover to the payer of the authorization is not redeemed.
 
-    Presents welded authorizations with signatures that are noise, cut short, another key's, over another domain (name,
-    version, chain id, contract, or the whole of another network's), over another kind of message, or over other
-    members; and one of a stranger's money. Expects that none is served, and that none is cashed.
+    Presents welded authorizations whose signature is noise, cut short, by another key, over another domain (name,
+    version, chain id, contract, or another network's whole domain), over another kind of message, or over other
+    members. Also presents one by another payer with the payer's address put in. Expects that none is served, and that
+    none is cashed.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -64,13 +65,13 @@ async def signature_of_somebody_else(case: Case) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Forgeries:
-    """Welded authorizations that are presented with a signature over something else, or by somebody else.
+    """Welded authorizations that are presented with a signature over other content or by another key.
 
     Attributes:
-        payer: Makes them.
-        stakes: Keeps what each would buy.
-        operation: What they are presented for.
-        stranger: An address that has nothing to do with it.
+        payer: Makes the authorizations.
+        stakes: The challenges with funded accounts.
+        operation: The operation that they are presented for.
+        stranger: An unrelated address.
     """
 
     payer: BasePayer
@@ -113,7 +114,8 @@ class _Forgeries:
         await self.stakes.buys_nothing("RAIL-PAY-12", stake, given, "signed as ReceiveWithAuthorization")
 
 
-# USDC's whole EIP-712 domain on Base and on its test network, by whether the payer is on Base: the other one is used.
+# USDC's EIP-712 domains on the test network and on Base. The key is whether the payer is on Base: it signs for the
+# other.
 OTHER_NETWORK: Mapping[bool, Mapping[str, Any]] = {
     True: {"name": "USDC", "chain_id": 84532, "contract": "0x036CbD53842c5426634e7929541eC2318f3dCF7e"},
     False: {"name": "USD Coin", "chain_id": 8453, "contract": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"},
@@ -121,7 +123,7 @@ OTHER_NETWORK: Mapping[bool, Mapping[str, Any]] = {
 
 
 def broken_signatures(noise: bytes) -> dict[str, Change]:
-    """Return changes after which a signature is nobody's, or not the payer's."""
+    """Return changes after which a signature is invalid or recovers to another address."""
     return {
         "noise": lambda given: given.changed(signature=noise + given.signature[64:]),
         "zeros": lambda given: given.changed(signature=bytes(64) + b"\x1b"),
@@ -137,14 +139,14 @@ def broken_signatures(noise: bytes) -> dict[str, Change]:
     "RAIL-PAY-12",
     surface="rail",
     lane="base",
-    fix="Refuse a signature whose s is in the upper half, and any that is not 65 bytes with v 27, 28, 0 or 1.",
+    fix="Refuse a signature with s in the upper half, and one that is not 65 bytes with v 27, 28, 0 or 1.",
 )
 async def signature_of_another_form(case: Case) -> None:
-    """A signature in a form that the token's contract would not take is refused, or settled some other way.
+    """A signature in a form that the token's contract would not accept is refused, or settled in another form.
 
-    Presents welded authorizations whose signature is the malleable twin (s in the upper half, v turned), has 64 bytes
-    (EIP-2098), or another v (26, 29, 35). Depending on the reader they recover to the payer or to no address. Expects a
-    refusal, or the service for exactly one price.
+    Presents welded authorizations whose signature is the malleable twin (s in the upper half, the other v), has 64
+    bytes (EIP-2098), or has another v (26, 29, 35). Depending on the library they recover to the payer or to no
+    address. Expects a refusal, or the service for exactly one price.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -175,9 +177,9 @@ async def signature_of_another_form(case: Case) -> None:
 async def payer_that_is_a_contract(case: Case) -> None:
     """A contract wallet's authorization (ERC-1271) is refused, or served for exactly one price.
 
-    Deploys a wallet that stands by its owner's signatures, gives it the price, and presents its authorization: signed
-    by the owner, signed by a stranger, and by the owner after the wallet was set to reject every signature. The first
-    may be served for its price; expects that the others are not.
+    Deploys a wallet that accepts its owner's signatures, and gives it the price. Presents its authorization: signed by
+    the owner, signed by another key, and signed by the owner after the wallet was set to reject every signature. The
+    first may be served for its price. Expects that the others are not served.
     """
     payer = await base_payer(case)
     if not payer.has_control:

@@ -1,4 +1,8 @@
-"""RAIL-WELD on Base: an authorization whose nonce is not keccak256 of this live challenge's token buys nothing."""
+"""RAIL-WELD on Base: an authorization whose nonce is not keccak256 of this live challenge's token is refused.
+
+On Base the weld is the nonce: it must be keccak256 of the challenge's token. The payer signs it with the amount and the
+recipient, so no other client can move the payment to another challenge.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ from conformance.surfaces.rail.purchase import challenge, header_value, pay, pre
 
 
 def wrong_nonces(token: str, drawn: bytes) -> dict[str, bytes]:
-    """Return 32-byte nonces that are not keccak256 of the token, by what they are; `drawn` is 32 bytes of noise."""
+    """Return 32-byte nonces that are not keccak256 of the token, by description; `drawn` is 32 random bytes."""
     raw = token.encode()
     right = nonce_of(token)
     return {
@@ -58,8 +62,8 @@ def wrong_nonces(token: str, drawn: bytes) -> dict[str, bytes]:
 async def nonce_that_is_not_the_tokens(case: Case) -> None:
     """A nonce other than keccak256 of the challenge token is not redeemed.
 
-    Signs right authorizations whose nonces are random (as stock x402 clients make them), other digests of the token,
-    digests of the token altered, or the right nonce altered. Expects that none is served, and that none is cashed.
+    Signs right authorizations except that the nonce is random (as stock x402 clients make it), another digest of the
+    token, a digest of a changed token, or a changed right nonce. Expects that none is served, and that none is cashed.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -87,7 +91,7 @@ async def nonce_that_is_not_the_tokens(case: Case) -> None:
 async def nonce_of_another_challenges_token(case: Case) -> None:
     """An authorization and the challenge token that is presented with it must belong together.
 
-    Signs authorizations for two challenges of one payer and presents each with the other's token, and with the other's
+    Signs authorizations for two challenges of one payer. Presents each with the other's token and with the other's
     signature. Expects that no mixed pair is served or cashed, and that a right pair is served.
     """
     payer = await base_payer(case)
@@ -120,9 +124,9 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
 async def stray_base_transfer(case: Case) -> None:
     """A stray inbound transfer cannot be redeemed.
 
-    Sends one price to the payee by a plain transfer, once before a challenge is asked for and once after. Presents the
-    transfer's id with the live token, and the welded authorization of the account, which holds nothing any more.
-    Expects that none is served.
+    Sends one price to the payee by a plain transfer, once before a challenge is requested and once after. Presents the
+    transfer's id with the live token, and the welded authorization of the account, which is empty then. Expects that
+    none is served.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -137,7 +141,7 @@ async def stray_base_transfer(case: Case) -> None:
         token = stake.quote.reference(case.lane)
         for what, proof in (
             (f"the id of a stray transfer made {when} the challenge", {"tx_id": tx_id, "payment_reference": token}),
-            (f"an authorization beside a stray transfer made {when} the challenge", (await stake.sign()).proof()),
+            (f"an authorization with a stray transfer made {when} the challenge", (await stake.sign()).proof()),
         ):
             await stakes.buys_nothing("RAIL-WELD-05", stake, proof, what)
 
@@ -154,7 +158,7 @@ async def stray_base_transfer(case: Case) -> None:
     "RAIL-WELD-07",
     surface="rail",
     lane="base",
-    fix="Authenticate the token (a MAC over everything it means, or a stored row) before looking at the payment.",
+    fix="Authenticate the token before you look at the payment: by a MAC over all that it means, or by a stored row.",
 )
 async def base_token_the_rail_never_issued(case: Case) -> None:
     """An authorization welded to a token that the rail never issued is not redeemed.
@@ -178,7 +182,7 @@ async def base_token_the_rail_never_issued(case: Case) -> None:
 
 
 def stock_payloads(stake: FundedChallenge, given: Authorization) -> list[dict[str, Any]]:
-    """Return what ordinary x402 clients send, versions 2 and 1: they know nothing of the weld."""
+    """Return the payloads of ordinary x402 clients, versions 2 and 1, which do not know the weld."""
     proof = given.proof()
     payload = {"signature": proof["signature"], "authorization": proof["authorization"]}
     accepted = {name: value for name, value in stake.entry.items() if name != "maxAmountRequired"}
@@ -193,14 +197,15 @@ def stock_payloads(stake: FundedChallenge, given: Authorization) -> list[dict[st
     "RAIL-WELD-14",
     surface="rail",
     lane="base",
-    fix="Answer an ordinary x402 payload with 402 and leave its authorization alone: it carries no weld.",
+    fix="Answer an ordinary x402 payload with 402, and do not settle its authorization: it has no weld.",
 )
 async def ordinary_x402_client_on_base(case: Case) -> None:
     """A payment built by an ordinary x402 client is not redeemed: not served, and not settled either.
 
-    Signs a real authorization with a random nonce, as the stock client does, and presents it in X-PAYMENT and in
+    Signs a real authorization with a random nonce, as the stock client does. Presents it in X-PAYMENT and in
     PAYMENT-SIGNATURE, as version 2 and as version 1. Expects that none is served, and that none is cashed.
     """
+    # A rail that settles it takes the money of a client that it will never serve.
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
@@ -227,16 +232,16 @@ async def ordinary_x402_client_on_base(case: Case) -> None:
     "RAIL-WELD-16",
     surface="rail",
     lane="base",
-    fix="Answer a refused payment with 402 and fresh accepts; 409 only for a payment that already bought something or "
-    "is in progress, 503 only while the chain is away.",
+    fix="Answer a refused payment with 402 and fresh accepts. Use 409 only for a payment that already bought something "
+    "or is in progress, and 503 only while the chain is unreachable.",
 )
 async def base_refusal_lets_the_client_recover(case: Case) -> None:
     """A refused authorization answers 402 with a fresh accepts array, so that the client can recover.
 
     Provokes one refusal of each kind that needs no clock: wrong nonce, value, recipient and signature, expired, no
-    money, a forged token, an authorization without members; and one that already bought something, again with another
-    token and on another operation; and pays what a refusal asks for. Expects 402 with accepts whose tokens are new, and
-    to be served for those; 409 also passes for what already bought something.
+    money, a forged token, and an authorization without members. Presents a payment that already bought something with
+    another token and on another operation. Then pays the terms of a refusal. Expects 402 with new tokens in accepts,
+    and that the later payment is served. A payment that already bought something may also be answered 409.
     """
     payer = await base_payer(case)
     operation = case.session.catalog.operations[0]
@@ -259,7 +264,7 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
 
 
 async def _refusals(case: Case, stakes: FundedChallenges, operation: Operation) -> Mapping[str, dict[str, Any]]:
-    """Return one proof of each kind that is refused, by what it is; each has a challenge and an account of its own."""
+    """Return one refused proof of each kind, by description; each has a separate challenge and account."""
     stranger, forged = (
         (await stakes.payer.new_account()).address,
         forge_tokens(case, await challenge(case, operation))[0][1],
@@ -295,9 +300,9 @@ async def _refusals(case: Case, stakes: FundedChallenges, operation: Operation) 
 async def base_chain_that_cannot_be_asked(case: Case) -> None:
     """When the chain cannot be consulted the call is not served.
 
-    Signs an authorization for each fault that the node can be made to show, switches the fault on, presents it, and one
-    of a payer that holds nothing; then switches it off. Expects that nothing is served meanwhile, and that afterwards
-    the honest one has not paid more than one price.
+    Signs an authorization for each fault that the node can simulate. Switches the fault on, presents the authorization
+    and one of an empty account, and switches the fault off. Expects that nothing is served during the fault, and that
+    the honest one has paid at most one price afterwards.
     """
     payer = await base_payer(case)
     names = await faults_to_show(case, payer)

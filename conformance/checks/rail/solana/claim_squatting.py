@@ -1,4 +1,4 @@
-"""RAIL-PAY on Solana: what strangers do with somebody's transaction does not take it from its owner."""
+"""RAIL-PAY-03 on Solana: other clients' claims to a transaction do not lock out its payer."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from conformance.lanes.solana.transaction_ids import invented_id
 
 @check("RAIL-PAY-03", surface="rail", lane="solana", fix=FIX, quick=QUICK)
 async def owner_of_a_solana_payment_is_not_locked_out(case: Case) -> None:
-    """A valid payment is served, however often strangers have claimed its transaction and its token before.
+    """A valid payment is served, however often other clients claimed its transaction and its token before.
 
-    Pays a challenge, and before the payment is presented makes a hundred wrong claims: invented transactions with its
-    token; its transaction with tokens of strangers, live and forged; and the right pair on other requests. Then
-    presents the payment. Expects 200.
+    Pays a challenge. Before it presents the payment, makes a hundred wrong claims: invented transactions with its
+    token, its transaction with other live and forged tokens, and the right pair on other requests. Then presents the
+    payment. Expects 200.
     """
+    # Transactions are public as soon as they are sent, so any observer can make such claims (P-ST-08).
     await owner_is_served(case, "RAIL-PAY-03", invented_id, 64)

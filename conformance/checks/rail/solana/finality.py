@@ -1,4 +1,7 @@
-"""RAIL-PAY-07 and RAIL-WELD-11 on Solana: payments that the chain has not settled on, or takes back."""
+"""RAIL-PAY-07 and RAIL-WELD-11 on Solana: payments that are not final yet, or that a reorganisation takes back.
+
+A Solana transaction is processed, confirmed and then finalized. Before the last step its slot may still be replaced.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _WHILE_CONFIRMED_SECONDS = 0.1
 
 
 async def taken_back(payer: SolanaPayer, tx_id: str) -> None:
-    """Have the node replace the slots since a transaction's own.
+    """Make the node replace all slots since a transaction's slot.
 
     Raises:
         Inconclusive: The node still knows the transaction.
@@ -32,9 +35,9 @@ async def taken_back(payer: SolanaPayer, tx_id: str) -> None:
         await payer.control("reorg", depth=depth + more)
         if await payer.node.status(tx_id) is None:
             return
-        # So many slots came before the node was at it.
+        # New slots arrive while the node handles the call, so the next attempt goes deeper.
         more *= 4
-    raise Inconclusive("the node still knows a transaction whose slot it was to replace")
+    raise Inconclusive("the node still knows a transaction whose slot it should have replaced")
 
 
 @check(
@@ -42,13 +45,13 @@ async def taken_back(payer: SolanaPayer, tx_id: str) -> None:
     surface="rail",
     lane="solana",
     exclusive=Exclusive.CHAIN,
-    fix="Wait until the transaction is in a slot and final, or answer that it is not confirmed yet; serve only after.",
+    fix="Wait until the transaction is in a slot and final, or answer that it is not confirmed yet. Serve only then.",
 )
 async def unconfirmed_solana_transaction(case: Case) -> None:
     """A transaction that is not yet confirmed is not redeemed.
 
-    Has the node hold a welded payment back, presents it, then lets it into a slot and presents it again. Expects that
-    the first is not served and that the second is.
+    Makes the node hold a welded payment back, presents it, then lets it into a slot and presents it again. Expects that
+    it is not served before its slot, and that it is served after it.
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     if "withhold" not in await payer.fault_names():
@@ -76,15 +79,14 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
     surface="rail",
     lane="solana",
     exclusive=Exclusive.CHAIN,
-    fix="Ask the node at the moment of the redemption. Its answers from before a reorganisation are not valid any "
-    "more.",
+    fix="Ask the node at the time of the redemption. Its answers from before a reorganisation are no longer valid.",
 )
 async def solana_payment_that_is_taken_back(case: Case) -> None:
     """A payment that a reorganisation has taken off the chain is not redeemed.
 
-    Sends a welded payment, has the node replace its slot once it is confirmed, and presents it. Then presents another
-    while it is confirmed and not final, and has it taken back meanwhile. Expects that the first is not served. When a
-    target serves what is confirmed is its own matter, so the answer to the second is noted only.
+    Sends a welded payment, makes the node replace its slot after the confirmation, and presents it. Expects that it is
+    not served. Then presents another payment that is confirmed and not final, and takes it back meanwhile. A target may
+    serve a confirmed payment, so the answer to the second is only noted.
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     if not payer.has_control:
@@ -112,12 +114,12 @@ async def solana_payment_that_is_taken_back(case: Case) -> None:
     surface="rail",
     lane="solana",
     exclusive=Exclusive.CHAIN,
-    fix="Keep a call paid after its token or transaction bought it, even if the chain changes afterwards.",
+    fix="Keep token and transaction spent after they bought a call, even if the chain changes afterwards.",
 )
 async def solana_chain_that_lies_about_finality(case: Case) -> None:
     """A payment that the chain called final and took back buys no second execution.
 
-    Has the node call everything final that is in a slot, pays and presents a challenge, and has the payment taken back.
+    Makes the node call every transaction in a slot final. Pays and presents a challenge, and takes the payment back.
     Then presents it again, and a new payment for the same challenge. Expects the stored answer or a refusal.
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]

@@ -1,4 +1,4 @@
-"""RAIL-LANE: the Solana lane is offered."""
+"""RAIL-LANE-03 and -05: the Solana lane is offered with USDC and a reference account."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from conformance.surfaces.rail.purchase import challenge
 async def solana_lane_is_offered(case: Case) -> None:
     """A Solana lane is offered with USDC.
 
-    Asks each operation for its price. Expects a Solana entry with the USDC mint.
+    Calls each operation unpaid. Expects a Solana entry with the USDC mint.
     """
     await lane_is_offered(case, "RAIL-LANE-03")
 
@@ -34,8 +34,7 @@ async def solana_lane_is_offered(case: Case) -> None:
 async def reference_account_is_told(case: Case) -> None:
     """The Solana entry names the server-derived reference account that the client must include.
 
-    Asks each operation for its price twice. Expects an account address in each Solana entry, another one for each
-    token.
+    Calls each operation unpaid, twice. Expects an account address in each Solana entry, and another one for each token.
     """
     told: dict[str, str] = {}
     for operation in (*case.session.catalog.operations, *case.session.catalog.operations):
@@ -51,11 +50,11 @@ async def reference_account_is_told(case: Case) -> None:
         case.expect("RAIL-LANE-05", bool(found), expected, found or "none", exchange=quote.answer, where=where)
         told.update(dict.fromkeys(found, operation.path))
     fresh = len(told) == 2 * len(case.session.catalog.operations)
-    case.expect("RAIL-LANE-05", fresh, "a reference account of its own for each token", f"{len(told)} different ones")
+    case.expect("RAIL-LANE-05", fresh, "another reference account for each token", f"{len(told)} different ones")
 
 
 def accounts(entry: Mapping[str, Any]) -> list[str]:
-    """Return the names of an entry's `extra` that hold an account which may be the reference."""
+    """Return the names of the members of an entry's `extra` whose account may be the reference."""
     extra = entry.get("extra")
     known = {str(entry.get("payTo")), str(entry.get("asset"))}
     members = extra.items() if isinstance(extra, Mapping) else ()
@@ -63,7 +62,7 @@ def accounts(entry: Mapping[str, Any]) -> list[str]:
 
 
 def references(entry: Mapping[str, Any]) -> list[str]:
-    """Return the accounts that an entry's `extra` names as references, whatever the member is called exactly."""
+    """Return the accounts in an entry's `extra` whose member name contains "reference"."""
     extra = entry.get("extra")
     members = extra.items() if isinstance(extra, Mapping) else ()
     return [

@@ -1,4 +1,4 @@
-"""RAIL-PAY on Solana: payments that buy a call, ids that name none, and proofs of another lane."""
+"""RAIL-PAY on Solana: valid payments in every form are served; unknown ids and other lanes' proofs are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import name_live_values, redeem
 
 _USUAL_LENGTH = 88
-# One in five is shorter, so that so many in a row are no accident.
+# One id in five is shorter than usual. This many longer ones in a row do not happen by chance.
 _DRAFTS = 100
 
 
@@ -40,15 +40,15 @@ _DRAFTS = 100
     "RAIL-PAY-16",
     surface="rail",
     lane="solana",
-    fix="Read X-PAYMENT as base64 of {tx_id, payment_reference}, find the transaction on the chain, and answer a "
-    "welded one with 200, the result and the signed payable receipt, Cache-Control: private, no-store.",
+    fix="Read X-PAYMENT as base64 of {tx_id, payment_reference}, and find the transaction on the chain. Answer a "
+    "welded one with 200, the result, the signed payable receipt and Cache-Control: private, no-store.",
     quick=sample("operations"),
 )
 async def welded_solana_payment_is_served(case: Case) -> None:
     """On Solana the proof is tx_id plus payment_reference, and a valid one is served 200 with the payable receipt.
 
-    Pays each operation once, the reference account in the transfer, waits until it is finalized, and presents the proof
-    as base64 JSON. Expects 200, a signed compact JWS in the answer, and no leave for shared caches.
+    Pays each operation once, with the reference account in the transfer, waits until it is finalized, and presents the
+    proof as base64 JSON. Expects 200, a signed compact JWS in the answer, and that shared caches must not store it.
     """
     await operations_are_served(case, ("RAIL-PAY-01", "RAIL-PAY-03"))
 
@@ -61,11 +61,11 @@ async def welded_solana_payment_is_served(case: Case) -> None:
     "instructions.",
 )
 async def other_forms_of_a_solana_payment(case: Case) -> None:
-    """A welded payment in another form is served, or refused in good order.
+    """A welded payment in another form is served, or refused with a client error.
 
-    Pays by a Transfer that names no mint, for more than the price, with the reference marked writable, with further
-    accounts around the reference, with another transfer beside, and with a fee payer who is not the owner. Which forms
-    a target takes is its own matter, and is noted; the money has moved, so a server error is a breach.
+    Pays by a Transfer without a mint, with more than the price, with a writable reference, with further accounts around
+    the reference, with another transfer in the transaction, and with a fee payer who is not the owner. A target may
+    choose which forms it accepts, and the report notes it. The money has moved, so a server error is a breach.
     """
     payer = await solana_payer(case)
     operation = case.session.catalog.operations[0]
@@ -77,7 +77,7 @@ async def other_forms_of_a_solana_payment(case: Case) -> None:
         try:
             answer = await quoted.present(await forms[what](quoted))
         except Refused as refusal:
-            case.note(f"{what}: this node does not do it: {refusal}")
+            case.note(f"{what}: this node does not support it: {refusal}")
             return
         good = answer.status == 200 or 400 <= answer.status < 500
         where = {"operation": operation.path, "payment": what}
@@ -100,9 +100,10 @@ async def solana_payment_as_wallets_make_it(case: Case) -> None:
     """A welded payment is served in each shape of transaction that wallets make.
 
     Pays in a legacy transaction, with a compute budget first, with a memo before and after the transfer, with the
-    payee's token account made in front, with a guard program's assertions last and around the transfer, with mint and
-    destination or the reference from an address lookup table, and with all of it and two tables. Expects 200 for each:
-    the payer chooses none of that, and the money has moved. Where the node has no guard program, the report says so.
+    creation of the payee's token account in front, with a guard program's assertions last and around the transfer, with
+    mint and destination or the reference from an address lookup table, and with all of it and two tables. Expects 200
+    for each. The wallet chooses the form, not the payer, and the money has moved. If the node has no guard program, the
+    report notes it.
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
@@ -128,14 +129,14 @@ async def solana_payment_as_wallets_make_it(case: Case) -> None:
     "RAIL-PAY-03",
     surface="rail",
     lane="solana",
-    fix="Take a transaction id for 64 bytes in base58, which are 86 to 88 characters mostly, and never for a fixed "
-    "number of them.",
+    fix="Accept every base58 text of 64 bytes as a transaction id. It usually has 86 to 88 characters, but no fixed "
+    "length.",
 )
 async def an_id_of_any_length_is_served(case: Case) -> None:
     """A welded payment is served whatever the length of its transaction id in base58.
 
-    Signs one payment again and again, until its id is shorter than the 88 characters that most have, as one in five is;
-    sends that alone and presents it. Expects 200. A payer cannot choose the length.
+    Signs one payment repeatedly until its id is shorter than 88 characters, as one in five is. Sends only that one and
+    presents it. Expects 200. A payer cannot choose the length.
     """
     payer = await solana_payer(case)
     operation = case.session.catalog.operations[0]
@@ -155,17 +156,17 @@ async def _draft_with_short_id(payer: SolanaPayer, transfer: Instruction) -> Ver
     """Sign a transfer until its id is shorter than usual.
 
     Raises:
-        Inconclusive: No id was short.
+        Inconclusive: No id was shorter.
     """
     for _ in range(_DRAFTS):
         draft = await payer.draft([transfer])
         if len(str(draft.signatures[0])) < _USUAL_LENGTH:
             return draft
-    raise Inconclusive(f"{_DRAFTS} signatures of {_USUAL_LENGTH} characters one after the other")
+    raise Inconclusive(f"{_DRAFTS} signatures in a row had {_USUAL_LENGTH} characters")
 
 
 def other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Callable[[Quoted], Awaitable[str]]]:
-    """Return ordinary payments in other forms, by what they are."""
+    """Return functions that pay in other forms, by description."""
     stranger, me = Pubkey(random_bytes), payer.main.key
 
     def beside(made: TokenTransfer) -> list[Instruction]:
@@ -179,7 +180,7 @@ def other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Callabl
         "more than the price": lambda quoted: quoted.send(amount=quoted.order.price + 1),
         "the reference writable": lambda quoted: quoted.send(writable=True),
         "accounts around the reference": lambda quoted: quoted.send(references=(stranger, quoted.order.reference, me)),
-        "another transfer beside": lambda quoted: quoted.send(beside),
+        "another transfer in the transaction": lambda quoted: quoted.send(beside),
         "a fee payer who is not the owner": by_another,
     }
 
@@ -194,9 +195,10 @@ async def unknown_solana_transaction(case: Case) -> None:
     """A transaction id that the chain does not know is not redeemed.
 
     Presents well-formed ids of transactions that were never sent, with live tokens: invented ones, a paid one with one
-    letter changed, the id of a welded payment that is signed but never sent, and texts that are no id. Expects that
+    letter changed, the id of a welded payment that was signed and not sent, and texts that are not an id. Expects that
     none is served.
     """
+    # The ids come from the system's randomness, not from the seed: a second run must not meet ids that it used before.
     drawn = [[secrets.token_bytes(64) for _ in range(2)] for _ in case.session.catalog.operations]
     await run_concurrently(map(partial(_unknown, case), case.session.catalog.operations, drawn))
 
@@ -227,13 +229,13 @@ async def _unknown(case: Case, operation: Operation, drawn: list[bytes]) -> None
     "RAIL-PAY-15",
     surface="rail",
     lane="solana",
-    fix="Take the lane from the token, and refuse a proof that is not of that lane's shape.",
+    fix="Take the lane from the token, and refuse a proof that does not have that lane's form.",
 )
 async def proof_of_another_lane_for_solana(case: Case) -> None:
     """A proof of another lane's shape for a Solana challenge is not redeemed, nor a Solana payment for another lane's.
 
-    Pays a Solana challenge and presents the payment in the shape of a Base proof, with ids of other chains as tx_id,
-    and with the tokens of the other lanes that the challenge offers. Expects that none is served.
+    Pays a Solana challenge. Presents the payment in the form of a Base proof, with ids of other chains as tx_id, and
+    with the tokens of the other lanes that the challenge offers. Expects that none is served.
     """
     operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
@@ -244,7 +246,7 @@ async def proof_of_another_lane_for_solana(case: Case) -> None:
 
 
 def _foreign_shapes(case: Case, quoted: Quoted, proof: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Return proofs of other lanes made from a Solana payment, by what they are."""
+    """Return proofs of other lanes made from a Solana payment, by description."""
     token, entry = quoted.order.text, quoted.quote.entry(case.lane)
     base = unsigned_proof(quoted.payer.address, entry, token, case.rng.randbytes(32))
     shapes: dict[str, Mapping[str, Any]] = {

@@ -1,4 +1,4 @@
-"""RAIL-WELD-11 on Solana: a transfer can name the references of many challenges, and buys one call all the same."""
+"""RAIL-WELD-11 on Solana: a transfer that names the references of many challenges buys only one call."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ _CHALLENGES = 6
     "RAIL-WELD-11",
     surface="rail",
     lane="solana",
-    fix="Burn the transaction with the token, in one atomic statement: a transaction that has bought something buys "
-    "nothing for any other token, however well it is welded to it.",
+    fix="Burn the transaction together with the token, in one atomic statement. A transaction that bought a call must "
+    "not buy another one with another token, even if it is welded to that token as well.",
 )
 async def one_solana_transfer_for_many_challenges(case: Case) -> None:
     """One transfer that is welded to several challenges buys one call.
 
-    Makes one transfer of the highest price that names the references of several live challenges, of all operations, the
-    dearest first, and presents it for each of them, one after the other; and another one, for all of them at once.
-    Expects one served call each time.
+    Makes one transfer of the highest price that names the references of several live challenges of all operations, with
+    the most expensive one first. Presents it for each of them, one after the other. Presents another such transfer for
+    all of them at once. Expects one served call each time.
     """
     operations = case.session.catalog.operations
     await honest_payment_is_served(case, operations[0])
     for at_once, what in ((1, "one after the other"), (_CHALLENGES, "all at once")):
         quotes = [await Quoted.ask(case, operations[place % len(operations)]) for place in range(_CHALLENGES)]
         dearest = max(quotes, key=lambda quoted: quoted.order.price)
-        # A target may take the first reference alone and the price exactly: this transfer pays the dearest by both.
+        # A target may accept only the first reference and the exact price. This transfer pays the most expensive call
+        # by both.
         others = (quoted.order.reference for quoted in quotes if quoted is not dearest)
         tx_id = await dearest.send(references=(dearest.order.reference, *others))
         answers = await run_concurrently((quoted.present(tx_id) for quoted in quotes), at_once=at_once)
@@ -43,7 +44,7 @@ def _judge(case: Case, answers: list[Answer], what: str) -> None:
     served = [answer for answer in answers if answer.status == 200]
     different = {receipts(answer) for answer in served}
     if not served:
-        raise Inconclusive("a transfer that names several references is served for none of them")
+        raise Inconclusive("a transfer with several references is served for none of them")
     case.expect(
         "RAIL-WELD-11",
         len(different) == 1 and len(served) == 1,

@@ -1,4 +1,9 @@
-"""RAIL-WELD on Solana: a payment that is not welded to this live challenge buys nothing."""
+"""RAIL-WELD on Solana: a payment that is not welded to this live challenge is refused.
+
+On Solana the weld is an account: the transfer instruction must name the reference account that the rail derives from
+the challenge's token. A transaction has many instructions and account lists, and only the paying transfer's own list
+counts.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +46,16 @@ Send = Callable[[Quoted], Awaitable[str]]
     "RAIL-WELD-04",
     surface="rail",
     lane="solana",
-    fix="Look for the token's reference account among the accounts of the very transfer that pays; not of the whole "
-    "transaction, not of another instruction, not in a memo.",
+    fix="Look for the token's reference account only among the accounts of the transfer that pays. Do not look in the "
+    "whole transaction, in another instruction or in a memo.",
 )
 async def transfer_without_the_reference(case: Case) -> None:
     """A transfer without the derived reference account is not redeemed.
 
-    Sends transfers of the price to the right account whose reference is missing, another key, one bit off, or stands
-    somewhere else in the same transaction: in a memo, as text and as bytes, in a transfer of native coin, in a token
-    transfer of one unit to the payer, and in one to the payee. Also sends one that loads the reference from an address
-    lookup table and names it in another instruction only. Expects that none is served.
+    Sends transfers of the price to the right account. The reference is missing, is another key, differs in one bit, or
+    is somewhere else in the same transaction: in a memo, in a transfer of native coin, or in a token transfer of one
+    unit to the payer or to the payee. Also sends one that loads the reference from an address lookup table and names it
+    only in another instruction. Expects that none is served.
     """
     payer = await solana_payer(case)
     await honest_payment_is_served(case, case.session.catalog.operations[0])
@@ -59,20 +64,20 @@ async def transfer_without_the_reference(case: Case) -> None:
 
 
 def _of_coin(quoted: Quoted, made: TokenTransfer) -> Instruction:
-    """Return a transfer of native coin to the payer itself that names the reference."""
+    """Return a transfer of native coin to the payer itself that names the reference account."""
     moved = transfer_coin(TransferParams(from_pubkey=made.owner, to_pubkey=made.owner, lamports=1))
     return with_accounts(moved, [quoted.order.reference])
 
 
 async def _loaded_for_another(quoted: Quoted) -> str:
-    """Load the reference from a table, for a transfer of native coin."""
+    """Pay with the reference loaded from a table, but named only by a transfer of native coin."""
     made = await quoted.transfer(references=())
     table = await quoted.payer.address_table([made.mint, quoted.order.reference])
     return await quoted.payer.send([made.instruction(), _of_coin(quoted, made)], tables=[table])
 
 
 def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
-    """Return payments that lack the reference in the transfer, by where it is instead."""
+    """Return functions that pay without the reference in the transfer, by the place where it is instead."""
 
     def one_bit_off(quoted: Quoted) -> Pubkey:
         raw = bytearray(bytes(quoted.order.reference))
@@ -120,15 +125,15 @@ def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
     "RAIL-WELD-04",
     surface="rail",
     lane="solana",
-    fix="Accept only transfers in the transaction itself. The accounts of a program call never weld a transfer inside "
-    "that call; at most the accounts of the transfer do.",
+    fix="Accept only transfers in the transaction itself. The accounts of a program call do not weld a transfer inside "
+    "that call. Only the accounts of that transfer could.",
 )
 async def transfer_inside_a_program_call(case: Case) -> None:
     """A transfer inside a program call, with the reference in the call around it, is not redeemed.
 
-    Deploys a program that forwards its instruction, and pays through it: the call names the reference, the transfer
-    that the program makes does not. Expects that it is not served. Where the inner transfer itself names the reference,
-    the answer is noted only.
+    Deploys a program that forwards its instruction, and pays through it. The call names the reference, and the transfer
+    that the program makes does not. Expects that it is not served. If the inner transfer itself names the reference,
+    the answer is only noted.
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
@@ -155,14 +160,14 @@ async def transfer_inside_a_program_call(case: Case) -> None:
     "RAIL-WELD-15",
     surface="rail",
     lane="solana",
-    fix="Derive the reference from the token that is presented, and look for exactly that one.",
+    fix="Derive the reference from the presented token, and look for exactly that account.",
     quick=sample("operations"),
 )
 async def reference_of_another_challenge(case: Case) -> None:
     """A transfer with another live challenge's reference is not redeemed for this one; the two belong together.
 
-    Asks for two challenges, pays both, and presents each payment with the other's token. Expects that no mixed pair
-    is served, and that the right pair is.
+    Requests two challenges, pays both, and presents each payment with the other's token. Expects that no mixed pair is
+    served, and that the right pair is.
     """
     await mixed_pairs_buy_nothing(case, Quoted, "RAIL-WELD-04", "another live challenge's reference")
 
@@ -177,8 +182,8 @@ async def reference_of_another_challenge(case: Case) -> None:
 async def stray_solana_transfer(case: Case) -> None:
     """A stray inbound transfer cannot be redeemed.
 
-    Sends the right amount to the right account without a reference, once before a challenge is asked for and once
-    after, and presents both with live tokens, twice. Expects that none is served.
+    Sends the right amount to the right account without a reference, once before a challenge is requested and once
+    after. Presents both with live tokens, twice. Expects that none is served.
     """
     await stray_transfers_buy_nothing(case, Quoted)
 
@@ -195,8 +200,8 @@ async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
     """A payment whose id was presented in time but which was made after the challenge expired is not redeemed.
 
     Signs a welded payment, presents its id, lets the challenge lapse, and only then sends it. Expects that it is not
-    served, before or after, and that a fresh one is. Where a challenge outlives a signed transaction on the chain, as
-    when time has to be waited for, no client can send one that late, and its id must still pay no call.
+    served, before or after, and that a fresh one is. A challenge may outlive the validity of a signed transaction. Then
+    the payment cannot be sent that late, and its id must still pay no call.
     """
     operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
@@ -208,7 +213,7 @@ async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
     try:
         await quoted.payer.submit(draft)
     except UnknownBlockhash:
-        case.note("the chain takes the transaction no more: its blockhash lapsed before the challenge did")
+        case.note("the chain no longer accepts the transaction: its blockhash lapsed before the challenge did")
     await quoted.buys_nothing("RAIL-WELD-06", tx_id, "named in time, sent late")
     await honest_payment_is_served(case, operation)
 
@@ -217,14 +222,14 @@ async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
     "RAIL-WELD-07",
     surface="rail",
     lane="solana",
-    fix="Authenticate the token (a MAC over everything it means, or a stored row) before looking at the payment.",
+    fix="Authenticate the token before you look at the payment: by a MAC over all that it means, or by a stored row.",
 )
 async def solana_token_the_rail_never_issued(case: Case) -> None:
     """A payment welded to a token that the rail never issued is not redeemed.
 
-    Presents invented tokens and real ones with one part changed, each with a payment whose reference is the one that
-    such a token would have, where the target's derivation is known, and with one that names a live token's reference.
-    Expects that none is served.
+    Presents invented tokens, and real ones with one part changed. Each comes with a payment that names a live token's
+    reference. If the target's derivation is known, the payment also names the forged token's reference. Expects that
+    none is served.
     """
     operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
@@ -234,7 +239,7 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
 
     async def attempt(quoted: Quoted, name: str, text: str) -> None:
         reference = derived_reference(case, quoted, text)
-        # Its own first: a rail may look at the first one alone.
+        # The forged token's reference is first, because a rail may look only at the first one.
         references = (*(() if reference is None else (reference,)), quoted.order.reference)
         tx_id = await quoted.send(references=references)
         await quoted.buys_nothing("RAIL-WELD-07", tx_id, f"token: {name}", text=text)
@@ -253,8 +258,8 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
 async def solana_chain_that_cannot_be_asked(case: Case) -> None:
     """When the chain cannot be consulted the call is not served.
 
-    Pays a challenge for each fault that the node can be made to show, switches the fault on, presents the proof, and
-    an invented one; then switches it off. Expects that nothing is served meanwhile.
+    Pays a challenge for each fault that the node can simulate. Switches the fault on, presents the proof and an
+    invented one, and switches the fault off. Expects that nothing is served during the fault.
     """
     await nothing_is_served(case, Quoted, await solana_payer(case))
 
@@ -268,9 +273,8 @@ async def solana_chain_that_cannot_be_asked(case: Case) -> None:
 async def ordinary_solana_x402_client(case: Case) -> None:
     """A payment built by an ordinary x402 client is not redeemed.
 
-    Signs a transfer without the reference and presents the transaction as an ordinary client does, in X-PAYMENT and in
-    PAYMENT-SIGNATURE, as version 2 and as version 1; then sends it, and presents it so again. Expects that none is
-    served.
+    Signs a transfer without the reference and presents the transaction as an ordinary client does: in X-PAYMENT and in
+    PAYMENT-SIGNATURE, as version 2 and as version 1. Then sends it and presents it again. Expects that none is served.
     """
     operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
@@ -280,7 +284,7 @@ async def ordinary_solana_x402_client(case: Case) -> None:
     payloads = stock_payloads(quoted, draft)
     await ordinary_client_buys_nothing(case, quoted.quote, payloads, payment="signed and not sent")
     if await quoted.payer.node.status(str(draft.signatures[0])) is not None:
-        case.note("the target sent an ordinary client's transaction to the chain, and so takes money for nothing")
+        case.note("the target sent an ordinary client's transaction to the chain, and so took money without serving")
         return
     sent = await quoted.payer.deliver(draft, partial(quoted.payer.draft, [transfer]))
     if sent != draft:
@@ -290,7 +294,7 @@ async def ordinary_solana_x402_client(case: Case) -> None:
 
 
 def stock_payloads(quoted: Quoted, draft: VersionedTransaction) -> list[dict[str, Any]]:
-    """Return what ordinary x402 clients of version 2 and 1 send: a transaction for the other side to submit."""
+    """Return the payloads of ordinary x402 clients, versions 2 and 1: a transaction for the rail to submit."""
     entry = quoted.quote.entry(quoted.payer.lane)
     accepted = {name: value for name, value in entry.items() if name != "maxAmountRequired"}
     payload = {"transaction": base64.b64encode(bytes(draft)).decode()}
@@ -305,16 +309,16 @@ def stock_payloads(quoted: Quoted, draft: VersionedTransaction) -> list[dict[str
     "RAIL-WELD-16",
     surface="rail",
     lane="solana",
-    fix="Answer a refused payment with 402 and fresh accepts; 409 only for a payment that already bought something or "
-    "is in progress, 503 only while the chain is away.",
+    fix="Answer a refused payment with 402 and fresh accepts. Use 409 only for a payment that already bought something "
+    "or is in progress, and 503 only while the chain is unreachable.",
 )
 async def solana_refusal_lets_the_client_recover(case: Case) -> None:
     """A refused payment answers 402 with a fresh accepts array, so that the client can recover.
 
     Provokes one refusal of each kind that needs no clock: unknown transaction, no reference, wrong amount, another
-    recipient, another operation, an unreadable proof, a token that was never issued, a payment that already bought
-    something; and pays what a refusal asks for. Expects 402 with accepts whose tokens are new, and to be served for
-    those; 409 also passes for what already bought something.
+    recipient, another operation, an unreadable proof, a token that was never issued, and a payment that already bought
+    something. Then pays the terms of a refusal. Expects 402 with new tokens in accepts, and that the later payment is
+    served. A payment that already bought something may also be answered 409.
     """
     await refusals_let_the_client_recover(case, Quoted, _worthless)
 

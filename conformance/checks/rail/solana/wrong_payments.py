@@ -1,4 +1,4 @@
-"""RAIL-PAY on Solana: payments to somebody else, of less, in something else, or that failed."""
+"""RAIL-PAY on Solana: payments to another recipient, of less than the price, in another asset, or that failed."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _COMPUTE_PRICE = 3
     "RAIL-PAY-08",
     surface="rail",
     lane="solana",
-    fix="Compare the transfer's destination with the associated token account of payTo and the mint. Never read its "
+    fix="Compare the transfer's destination with the associated token account of payTo and the mint. Do not read its "
     "owner from token balances, which show the state after the transaction.",
 )
 async def solana_payment_to_somebody_else(case: Case) -> None:
     """A payment to another recipient than payTo is not redeemed.
 
-    Sends welded transfers of the price to another account, to a second token account of the payer's own, and to a token
-    account that is emptied again and handed to the payee (SetAuthority) in the same transaction, in two orders. Also
-    sends one to an account of the payer's own that an address lookup table loads next to the payee's account. Expects
-    that none is served. One to a token account that is the payee's though not his associated one may be served.
+    Sends welded transfers of the price to another account, to a second token account of the payer, and to a token
+    account that is emptied and handed to the payee (SetAuthority) in the same transaction, in two orders. Also sends
+    one to an account of the payer that an address lookup table loads next to the payee's account. Expects that none is
+    served. A transfer to another token account of the payee may be served.
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
@@ -64,7 +64,7 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
         "emptied by the welded transfer and handed to the payee": lambda quoted: quoted.send(
             round_trip, destination=second
         ),
-        "to the payer itself, the payee's account loaded beside it": lambda quoted: _next_to_the_payee(quoted, third),
+        "to the payer itself, the payee's account loaded next to it": lambda quoted: _next_to_the_payee(quoted, third),
     }
     quotes = {what: await Quoted.ask(case, operation) for what in attacks}
 
@@ -75,11 +75,9 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
 
 
 async def _next_to_the_payee(quoted: Quoted, own: Pubkey) -> str:
-    """Pay an account of the payer's own from a table that holds the payee's account, too, which another call reads.
-
-    The loaded accounts are the writable one that is paid, then the read-only one. A rail that lists them the other way
-    round takes one for the other.
-    """
+    """Pay an account of the payer from a table that also contains the payee's account, which another call reads."""
+    # The loaded accounts are first the writable one, which is paid, then the read-only one. A rail that lists them in
+    # the other order takes one for the other.
     me = quoted.payer.main.key
     made, payee = await quoted.transfer(destination=own), quoted.order.destination
     read = with_accounts(transfer_coin(TransferParams(from_pubkey=me, to_pubkey=me, lamports=1)), [payee])
@@ -88,26 +86,26 @@ async def _next_to_the_payee(quoted: Quoted, own: Pubkey) -> str:
 
 
 async def _beside(case: Case, operation: Operation) -> None:
-    """Pay into a token account that the payee owns but that is not his associated one: he has the money either way."""
+    """Pay into a token account of the payee that is not the associated one. The payee has the money either way."""
     quoted = await Quoted.ask(case, operation)
     beside = await quoted.payer.token_account(quoted.order.mint, quoted.order.payee)
     answer = await quoted.present(await quoted.send(destination=beside))
-    case.note(f"a transfer to the payee's own, not associated token account was answered {brief(answer)}")
+    case.note(f"a transfer to another token account of the payee was answered {brief(answer)}")
 
 
 @check(
     "RAIL-PAY-09",
     surface="rail",
     lane="solana",
-    fix="Compare the amount of the one welded transfer with maxAmountRequired; add nothing up, and look which program "
-    "the instruction calls.",
+    fix="Compare the amount of the one welded transfer with maxAmountRequired. Do not add amounts up, and check which "
+    "program the instruction calls.",
 )
 async def solana_payment_of_less(case: Case) -> None:
     """A payment of less than the price is not redeemed.
 
-    Sends welded transfers of nothing, of one unit less than the price and of half of it; the price in two transfers of
-    one transaction and in two transactions; and an instruction to a program that moves nothing, whose bytes and
-    accounts read like a token transfer. Expects that none is served.
+    Sends welded transfers of nothing, of one unit less than the price, and of half of it. Sends the price in two
+    transfers of one transaction, and in two transactions. Sends an instruction to another program, which moves nothing
+    and has the bytes and accounts of a token transfer. Expects that none is served.
     """
     operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
@@ -141,7 +139,9 @@ async def solana_payment_of_less(case: Case) -> None:
 
 
 def _alike(made: TokenTransfer) -> Instruction:
-    """Return what sets the price of compute units: tag 3 and 64 bits, as a token Transfer has it; accounts are free."""
+    """Return an instruction that sets the price of compute units and has the bytes of a token Transfer."""
+    # Both are tag 3 and a 64-bit number. The compute budget program ignores its accounts, so they can be those of a
+    # payment.
     owner = AccountMeta(made.owner, is_signer=True, is_writable=False)
     places = [AccountMeta(key, is_signer=False, is_writable=True) for key in (made.source, made.destination)]
     named = Instruction(COMPUTE_BUDGET, struct.pack("<BQ", _COMPUTE_PRICE, made.amount), [*places, owner])
@@ -152,15 +152,15 @@ def _alike(made: TokenTransfer) -> Instruction:
     "RAIL-PAY-10",
     surface="rail",
     lane="solana",
-    fix="Compare the mint with the asset of the challenge: the one the instruction names, and the one of the "
-    "destination, derived from payTo and the asset.",
+    fix="Compare the mint of the instruction with the asset of the challenge. Derive the expected destination from "
+    "payTo and the asset.",
 )
 async def solana_payment_in_something_else(case: Case) -> None:
     """A payment in another asset is not redeemed.
 
-    Pays the price, welded, in a token of another mint with the same decimals to the payee's associated account of that
-    mint, once with and once without naming the mint, in a token of the program Token-2022, and in native coin. Expects
-    that none is served.
+    Sends welded payments of the price in a token of another mint with the same decimals, to the payee's associated
+    account of that mint, with and without the mint in the instruction. Also pays in a token of the program Token-2022,
+    and in native coin. Expects that none is served.
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
@@ -174,7 +174,7 @@ async def solana_payment_in_something_else(case: Case) -> None:
         try:
             mint = await payer.create_mint(program=TOKEN_2022_PROGRAM_ID)
         except Refused as refusal:
-            case.note(f"a token of the program Token-2022: this node does not do it: {refusal}")
+            case.note(f"a token of the program Token-2022: this node does not support it: {refusal}")
             return
         quoted = await Quoted.ask(case, operation)
         sent = await quoted.send(mint=mint, decimals=6, program=TOKEN_2022_PROGRAM_ID)
@@ -194,15 +194,14 @@ async def solana_payment_in_something_else(case: Case) -> None:
     "RAIL-PAY-11",
     surface="rail",
     lane="solana",
-    fix="Check the transaction's err first. A failed transaction is on the chain, with its instructions, but paid "
-    "nothing.",
+    fix="Check the transaction's err first. A failed transaction is on the chain with all its instructions, but it "
+    "paid nothing.",
 )
 async def failed_solana_transaction(case: Case) -> None:
     """A failed transaction is not redeemed.
 
-    Sends welded payments that the node refuses outright, or that the chain records with an error: from an account that
-    lacks the token, and a right one whose transaction fails afterwards by another instruction. Expects that none is
-    served.
+    Sends welded payments that the node refuses, or that the chain records with an error: from an account without the
+    token, and a right one whose transaction fails by a later instruction. Expects that none is served.
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
@@ -223,12 +222,12 @@ async def failed_solana_transaction(case: Case) -> None:
     surface="rail",
     lane="solana",
     exclusive=Exclusive.CHAIN,
-    fix="A transaction that the node has accepted is not yet a payment. A transaction in a slot is.",
+    fix="Serve only a transaction that is in a slot. One that the node merely accepted has paid nothing yet.",
 )
 async def dropped_solana_transaction(case: Case) -> None:
-    """A transaction that the node took and dropped is not redeemed.
+    """A transaction that the node accepted and dropped is not redeemed.
 
-    Has the node take a welded payment and drop it, and presents it. Expects that it is not served.
+    Makes the node accept a welded payment and drop it, and presents it. Expects that it is not served.
     """
     payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     if "reject_late" not in await payer.fault_names():
@@ -243,7 +242,7 @@ async def dropped_solana_transaction(case: Case) -> None:
 
 
 async def _penniless(case: Case, payer: SolanaPayer, operation: Operation) -> None:
-    """Pay from an account that lacks the token: refused by the node, then on the chain as failed."""
+    """Pay from an account without the token: once refused by the node, once failed on the chain."""
     poor = await payer.new_account()
     for skip, what in ((False, "refused by the node"), (True, "failed on the chain")):
         quoted = await Quoted.ask(case, operation)
