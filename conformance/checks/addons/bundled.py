@@ -19,7 +19,7 @@ from conformance.target.hub import PORTS
 ANSWERS_SECONDS = 100.0
 _COMMAND = re.compile(r"([a-z0-9]+)((?:-[a-z0-9]+)+)")
 # The interface's names of the bundled services, and the word by which a console command has to identify each.
-_WORDS = {"federation_validator": "federation", "zkp_receipt": "receipt", "atb_verifier": "credential"}
+_SERVICE_WORDS = {"federation_validator": "federation", "zkp_receipt": "receipt", "atb_verifier": "credential"}
 
 
 @check(
@@ -40,23 +40,23 @@ async def bundled_services_have_their_ports(case: Case) -> None:
         return
     for subject in subjects(case, bundled_only=True):
         async with played_hub(case) as hub:
-            await _at_its_port(case, subject, hub)
+            await _judge_default_port(case, subject, hub)
 
 
-async def _at_its_port(case: Case, subject: AddonSubject, hub: PlayedHub) -> None:
+async def _judge_default_port(case: Case, subject: AddonSubject, hub: PlayedHub) -> None:
     port, program = PORTS[subject.name], subject.program.untold
-    told = {name: value.replace("{data_dir}", "/app/data") for name, value in program.environment.items()}
-    joined = Program(program.words, told, port, program.what).given(
+    environment = {name: value.replace("{data_dir}", "/app/data") for name, value in program.environment.items()}
+    joining_program = Program(program.words, environment, port, program.what).given(
         S2_HUB_URL=f"http://127.0.0.1:{hub.receiver.port}",
         S2_HUB_TOKEN=hub.token,
         S2_HUB_SELF_URL=f"http://127.0.0.1:{port}",
     )
     services = (hub.receiver.port,)
-    async with enclosed(joined, case.client.names, ports=(port,), services=services) as inside:
+    async with enclosed(joining_program, case.client.names, ports=(port,), services=services) as inside:
         case.client.names.secret(inside.urls[port].removeprefix("http://"), "ADDON_ADDRESS")
         if not await inside.answers(port, ANSWERS_SECONDS):
-            found = f"nothing answers there: {inside.said}"
-            case.expect("CP-CONF-07", False, f"health at {port}", found, where=subject.where)
+            finding = f"nothing answers there: {inside.said}"
+            case.expect("CP-CONF-07", False, f"health at {port}", finding, where=subject.where)
             return
         answer = await case.client.call("GET", inside.urls[port] + HEALTH)
         holds = answer.status == 200
@@ -86,16 +86,16 @@ async def bundled_commands_follow_the_pattern(case: Case) -> None:
             case.mark_inconclusive("CP-CONF-08", f"unbound: give [addons.{subject.name}] console, the command's name")
             continue
         name = Path(console).name
-        fits = _COMMAND.fullmatch(name)
+        name_match = _COMMAND.fullmatch(name)
         # Without a configured service word, the first command sets the word that all others must share.
-        word = word or (fits[1] if fits else "")
-        holds = fits is not None and fits[1] == word and _WORDS[subject.name] in fits[2]
+        word = word or (name_match[1] if name_match else "")
+        holds = name_match is not None and name_match[1] == word and _SERVICE_WORDS[subject.name] in name_match[2]
         case.expect("CP-CONF-08", holds, f"{word or '<service>'}-<name>", name, where=subject.where)
         path = found_program(console, [str(Path(sys.executable).parent)])
         if path is None:
             case.expect("CP-CONF-08", False, "a command that is installed", f"no {console}", where=subject.where)
             continue
-        started = replace(subject, addon=subject.addon.model_copy(update={"command": (path,)}))
-        async with played_hub(case) as hub, started_addon(case, started, hub.url, hub.token) as process:
+        installed_subject = replace(subject, addon=subject.addon.model_copy(update={"command": (path,)}))
+        async with played_hub(case) as hub, started_addon(case, installed_subject, hub.url, hub.token) as process:
             answer = await case.client.call("GET", process.url + HEALTH)
             case.expect("CP-CONF-08", answer.status == 200, "200", answer.status, exchange=answer, where=subject.where)

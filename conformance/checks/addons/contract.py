@@ -36,7 +36,7 @@ _FIX = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Met:
+class _RunningAddon:
     """A running addon, and the control plane that the suite plays for it."""
 
     case: Case
@@ -50,14 +50,14 @@ class _Met:
 
 
 @asynccontextmanager
-async def _met(case: Case, subject: AddonSubject) -> AsyncIterator[_Met]:
+async def _start_addon(case: Case, subject: AddonSubject) -> AsyncIterator[_RunningAddon]:
     async with played_hub(case) as hub:
         # Two issuers, so that an addon which counts them cannot be right by the answer 1.
         for _ in range(2):
             issuer = Hub(case, hub.url, case.profile.hub_bindings).new_issuer("trusted")
             hub.trust_set[issuer.did] = issuer.key
         async with started_addon(case, subject, hub.url, hub.token) as addon:
-            yield _Met(case, subject, hub, addon)
+            yield _RunningAddon(case, subject, hub, addon)
 
 
 @check(
@@ -80,54 +80,74 @@ async def an_addon_joins_the_suites_hub(case: Case) -> None:
     address somewhere in its body. Expects 200 from its health.
     """
     for subject in subjects(case):
-        async with _met(case, subject) as met:
-            await _joins(met)
-    bundled = bundled_names(case)
-    if not bundled:
+        async with _start_addon(case, subject) as met:
+            await _judge_joining(met)
+    bundled_services = bundled_names(case)
+    if not bundled_services:
         case.mark_not_applicable("CP-ADDON-08", "the profile has no bundled services")
-    for name in bundled:
+    for name in bundled_services:
         if name not in case.profile.addon_bindings:
             case.mark_inconclusive("CP-ADDON-08", f"needs to start {name}: give [addons.{name}] command")
 
 
-async def _joins(met: _Met) -> None:
-    def judge(row: str, holds: bool, expected: str, found: object, exchange: object = None) -> None:
-        for each in (row, "CP-ADDON-08") if met.subject.is_bundled else (row,):
-            met.case.expect(each, holds, expected, found, exchange=exchange, where=met.subject.where)  # type: ignore[arg-type]
+async def _judge_joining(running_addon: _RunningAddon) -> None:
+    def judge(row: str, holds: bool, requirement: str, finding: object, exchange: object = None) -> None:
+        for row_id in (row, "CP-ADDON-08") if running_addon.subject.is_bundled else (row,):
+            running_addon.case.expect(
+                row_id, holds, requirement, finding, exchange=exchange, where=running_addon.subject.where
+            )  # type: ignore[arg-type]
 
-    hub = met.hub
-    seconds = _budget(met.case)
-    pulled, called = await asyncio.gather(hub.wait_for_call(PKS, seconds=seconds), hub.wait_for_call(SERVICES, "POST", seconds=seconds))
+    hub = running_addon.hub
+    seconds = _budget(running_addon.case)
+    trust_pull, service_call = await asyncio.gather(
+        hub.wait_for_call(PKS, seconds=seconds), hub.wait_for_call(SERVICES, "POST", seconds=seconds)
+    )
     # The log lists calls in the order of their arrival.
-    for arrival in sorted((one for one in (pulled, called) if one is not None), key=lambda one: one.number):
-        hub.to_document_response(arrival)
-    seen = None if pulled is None else hub.to_document_response(pulled)
-    judge("CP-ADDON-02", pulled is not None, f"GET {PKS} at S2_HUB_URL", "it came" if pulled else "none came", seen)
-    authorised = [arrival for arrival, _ in hub.registrations]
-    shown = None if called is None else hub.to_document_response(authorised[0] if authorised else called)
-    found = "it came" if authorised else "none came" if called is None else "one without S2_HUB_TOKEN"
-    judge("CP-ADDON-03", bool(authorised), f"POST {SERVICES} with the Bearer token", found, shown)
-    reached = pulled is not None or called is not None
-    both = "called with it" if authorised else "called, without the token" if reached else "not called"
-    judge("CP-ADDON-05", bool(authorised), "the hub of S2_HUB_URL, with S2_HUB_TOKEN", both, shown)
-    if called is not None:
-        carried = any(_carries(body, met.addon.url) for _, body in hub.registrations) or _carries(
-            called.body.decode("utf-8", "replace"), met.addon.url
+    for arrival in sorted((one for one in (trust_pull, service_call) if one is not None), key=lambda one: one.number):
+        hub.record_call(arrival)
+    pull_exchange = None if trust_pull is None else hub.record_call(trust_pull)
+    judge(
+        "CP-ADDON-02",
+        trust_pull is not None,
+        f"GET {PKS} at S2_HUB_URL",
+        "it came" if trust_pull else "none came",
+        pull_exchange,
+    )
+    registrations = [arrival for arrival, _ in hub.registrations]
+    call_exchange = (
+        None if service_call is None else hub.record_call(registrations[0] if registrations else service_call)
+    )
+    finding = "it came" if registrations else "none came" if service_call is None else "one without S2_HUB_TOKEN"
+    judge("CP-ADDON-03", bool(registrations), f"POST {SERVICES} with the Bearer token", finding, call_exchange)
+    is_reached = trust_pull is not None or service_call is not None
+    hub_finding = "called with it" if registrations else "called, without the token" if is_reached else "not called"
+    judge("CP-ADDON-05", bool(registrations), "the hub of S2_HUB_URL, with S2_HUB_TOKEN", hub_finding, call_exchange)
+    if service_call is not None:
+        is_carried = any(
+            _contains_address(body, running_addon.addon.url) for _, body in hub.registrations
+        ) or _contains_address(service_call.body.decode("utf-8", "replace"), running_addon.addon.url)
+        judge(
+            "CP-ADDON-04",
+            is_carried,
+            "the S2_HUB_SELF_URL address",
+            "it is there" if is_carried else "not in it",
+            call_exchange,
         )
-        judge("CP-ADDON-04", carried, "the S2_HUB_SELF_URL address", "it is there" if carried else "not in it", shown)
     else:
         judge("CP-ADDON-04", False, "a registration with the S2_HUB_SELF_URL address", "none came")
-    answer = await ask_until(lambda again: met.health(again=again), lambda one: one.status == 200, _HEALTH_SECONDS)
+    answer = await ask_until(
+        lambda again: running_addon.health(again=again), lambda one: one.status == 200, _HEALTH_SECONDS
+    )
     judge("CP-ADDON-01", answer.status == 200, "200", answer.status, answer)
 
 
-def _carries(value: object, url: str) -> bool:
+def _contains_address(value: object, url: str) -> bool:
     """Return whether a registration contains an address, whole, or split into its scheme, host and port."""
-    if documents.tells_of(value, url):
+    if documents.mentions(value, url):
         return True
     host, _, port = url.partition("://")[2].rpartition(":")
     whole = isinstance(value, dict) and port in {str(member) for member in value.values()}
-    return whole and documents.tells_of(value, host)
+    return whole and documents.mentions(value, host)
 
 
 @check(
@@ -143,13 +163,13 @@ async def an_addon_is_listed_by_the_hub(case: Case) -> None:
     address or a separate name in the posture. Without any control plane but the suite's, the registration must contain
     an address whose health answers 200.
     """
-    found, ended = subjects(case), list[str]()
+    subject_list, ended_hosts = subjects(case), list[str]()
     async with _real_hub(case) as hub:
-        for subject in found:
+        for subject in subject_list:
             if hub is None:
-                await _listable(case, subject)
+                await _judge_registration(case, subject)
             else:
-                ended.append(await _listed(case, subject, hub, ended))
+                ended_hosts.append(await _judge_listing(case, subject, hub, ended_hosts))
 
 
 @asynccontextmanager
@@ -165,20 +185,20 @@ async def _real_hub(case: Case) -> AsyncIterator[Hub | None]:
         yield None
 
 
-async def _listable(case: Case, subject: AddonSubject) -> None:
-    async with _met(case, subject) as met:
+async def _judge_registration(case: Case, subject: AddonSubject) -> None:
+    async with _start_addon(case, subject) as met:
         await met.hub.wait_for_call(SERVICES, "POST", seconds=_budget(case))
         where = {**subject.where, STAND_IN: "the suite's own control plane"}
-        if not any(_carries(body, met.addon.url) for _, body in met.hub.registrations):
+        if not any(_contains_address(body, met.addon.url) for _, body in met.hub.registrations):
             case.expect("CP-ADDON-06", False, "a registration that can be listed", "none with its address", where=where)
             return
         answer = await ask_until(lambda again: met.health(again=again), lambda one: one.status == 200, _HEALTH_SECONDS)
         holds = answer.status == 200
-        expected = "a registered address whose health answers 200"
-        case.expect("CP-ADDON-06", holds, expected, answer.status, exchange=answer, where=where)
+        requirement = "a registered address whose health answers 200"
+        case.expect("CP-ADDON-06", holds, requirement, answer.status, exchange=answer, where=where)
 
 
-async def _listed(case: Case, subject: AddonSubject, hub: Hub, ended: Sequence[str]) -> str:
+async def _judge_listing(case: Case, subject: AddonSubject, hub: Hub, ended_hosts: Sequence[str]) -> str:
     """Start an addon with a real control plane, and look for a new record in the posture that is about it.
 
     Returns:
@@ -188,32 +208,34 @@ async def _listed(case: Case, subject: AddonSubject, hub: Hub, ended: Sequence[s
     async with started_addon(case, subject, hub.url, hub.known_token) as addon:
         host = addon.url.partition("://")[2]
 
-        def there(posture: Answer) -> bool:
+        def has_record(posture: Answer) -> bool:
             document = json_of(posture)
-            return documents.tells_of(document, host) or is_fresh(before, document, ended)
+            return documents.mentions(document, host) or is_fresh(before, document, ended_hosts)
 
-        answer = await ask_until(lambda again: hub.admin("GET", "/v1/posture", retry=again), there, _budget(case))
-        found = "listed" if there(answer) else "not listed"
-        case.expect("CP-ADDON-06", there(answer), "listed", found, exchange=answer, where=subject.where)
+        answer = await ask_until(lambda again: hub.admin("GET", "/v1/posture", retry=again), has_record, _budget(case))
+        finding = "listed" if has_record(answer) else "not listed"
+        case.expect("CP-ADDON-06", has_record(answer), "listed", finding, exchange=answer, where=subject.where)
     return host
 
 
-def is_fresh(before: object, after: object, ended: Sequence[str] = ()) -> bool:
+def is_fresh(before: object, after: object, ended_hosts: Sequence[str] = ()) -> bool:
     """Return whether a posture has a healthy record that is new, or has become healthy.
 
-    A record that names the host and port of an addon that has `ended` does not count.
+    A record that names the host and port of an addon that has `ended_hosts` does not count.
     """
     # Numbers of records are not compared, because some that were healthy before may have ended meanwhile.
-    fresh = _well(after) - _well(before)
-    of_ended = [re.compile(re.escape(host) + r"(?!\d)") for host in ended]
-    return any(not any(one.search(text) for one in of_ended for text in texts) for texts in fresh)
+    new_records = _find_healthy_records(after) - _find_healthy_records(before)
+    ended_patterns = [re.compile(re.escape(host) + r"(?!\d)") for host in ended_hosts]
+    return any(not any(one.search(text) for one in ended_patterns for text in texts) for texts in new_records)
 
 
-def _well(document: object) -> set[tuple[str, ...]]:
+def _find_healthy_records(document: object) -> set[tuple[str, ...]]:
     """Return the texts that identify the healthy records of a posture: in them, around them, and their names."""
-    found = dict(leaves(document))
-    healthy = (place for place, one in found.items() if _is_record(one) and documents.read_health(one, None, None))
-    return {_texts_around(place, found) for place in healthy}
+    values = dict(leaves(document))
+    healthy_places = (
+        place for place, one in values.items() if _is_record(one) and documents.read_health(one, None, None)
+    )
+    return {_collect_texts(place, values) for place in healthy_places}
 
 
 def _is_record(value: object) -> bool:
@@ -225,10 +247,12 @@ def _is_record(value: object) -> bool:
     )
 
 
-def _texts_around(place: str, found: Mapping[str, object]) -> tuple[str, ...]:
+def _collect_texts(place: str, values: Mapping[str, object]) -> tuple[str, ...]:
     names = place.split(".")
-    around = [found.get(".".join(names[:count])) for count in range(1, len(names) + 1)]
-    texts = [text for one in around if isinstance(one, dict) for text in one.values() if isinstance(text, str)]
+    enclosing_values = [values.get(".".join(names[:count])) for count in range(1, len(names) + 1)]
+    texts = [
+        text for one in enclosing_values if isinstance(one, dict) for text in one.values() if isinstance(text, str)
+    ]
     return (*(one for one in names if not one.isdecimal()), *sorted(one for one in texts if not INSTANT.match(one)))
 
 
@@ -255,8 +279,8 @@ async def an_addon_shares_the_trust_set(case: Case) -> None:
     for subject in subjects(case):
         rows = ("CP-ADDON-07", "CP-ISSUER-10") if subject.is_bundled else ("CP-ADDON-07",)
         judged_bundled = judged_bundled or subject.is_bundled
-        async with _met(case, subject) as met:
-            await _follows(met, rows)
+        async with _start_addon(case, subject) as met:
+            await _judge_following(met, rows)
     if not judged_bundled:
         if bundled_names(case):
             case.mark_inconclusive("CP-ISSUER-10", "needs a bridged service to start: give [addons.NAME] command")
@@ -264,30 +288,32 @@ async def an_addon_shares_the_trust_set(case: Case) -> None:
             case.mark_not_applicable("CP-ISSUER-10", "the profile has no bundled services")
 
 
-async def _follows(met: _Met, rows: tuple[str, ...]) -> None:
-    case, hub, where = met.case, met.hub, met.subject.where
-    place = met.subject.addon.issuers_at
+async def _judge_following(running_addon: _RunningAddon, rows: tuple[str, ...]) -> None:
+    case, hub, where = running_addon.case, running_addon.hub, running_addon.subject.where
+    place = running_addon.subject.addon.issuers_at
 
-    def judge(holds: bool, expected: str, found: object, exchange: Answer | None = None) -> None:
+    def judge(holds: bool, requirement: str, finding: object, exchange: Answer | None = None) -> None:
         for row in rows:
-            case.expect(row, holds, expected, found, exchange=exchange, where=where)
+            case.expect(row, holds, requirement, finding, exchange=exchange, where=where)
 
     if await hub.wait_for_call(PKS, seconds=_budget(case)) is None:
         judge(False, f"GET {PKS} on its start", "none came")
         return
-    for wanted in (len(hub.trust_set), len(hub.trust_set) + 1):
-        if wanted > len(hub.trust_set):
+    for expected_count in (len(hub.trust_set), len(hub.trust_set) + 1):
+        if expected_count > len(hub.trust_set):
             issuer = Hub(case, hub.url, case.profile.hub_bindings).new_issuer("later")
             hub.trust_set[issuer.did] = issuer.key
         if place is not None:
-            answer = await ask_until(lambda again: met.health(again=again), _has_count(place, wanted), _budget(case))
+            answer = await ask_until(
+                lambda again: running_addon.health(again=again), _has_count(place, expected_count), _budget(case)
+            )
             number = documents.count(json_of(answer), "issuers", place)
-            judge(number == wanted, f"{wanted} issuers", f"{number} issuers", answer)
+            judge(number == expected_count, f"{expected_count} issuers", f"{number} issuers", answer)
     if place is None:
         # A service may follow the trust set by atb-keys.json instead of /v1/issuer-pks.
         if not await hub.is_pulled_again((PKS, ATB_KEYS), seconds=_budget(case), after=hub.last):
             reason = (
-                f"unbound: it pulled the trust set once; give [addons.{met.subject.name}] issuers_at, where its health "
+                f"unbound: it pulled the trust set once; give [addons.{running_addon.subject.name}] issuers_at, where its health "
                 "reports how many issuers it trusts"
             )
             for row in rows:
@@ -296,5 +322,5 @@ async def _follows(met: _Met, rows: tuple[str, ...]) -> None:
         judge(True, "the trust set pulled again", "it was pulled again")
 
 
-def _has_count(place: str, wanted: int) -> Callable[[Answer], bool]:
-    return lambda answer: documents.count(json_of(answer), "issuers", place) == wanted
+def _has_count(place: str, expected_count: int) -> Callable[[Answer], bool]:
+    return lambda answer: documents.count(json_of(answer), "issuers", place) == expected_count

@@ -35,18 +35,20 @@ async def forged_receipts_are_refused(case: Case) -> None:
     reduced, with one more byte, without its issuer's signature. Expects that only the first is valid.
     """
     names = bundled_names(case)
-    claimed = [one for one in subjects(case, bundled_only=True) if _claims(one)] if names else []
-    if not claimed:
+    claiming_subjects = [one for one in subjects(case, bundled_only=True) if _claims(one)] if names else []
+    if not claiming_subjects:
         case.mark_not_applicable(_ROW, f"the profile claims no service that verifies {NAME}")
-    for subject in claimed:
+    for subject in claiming_subjects:
         async with played_hub(case) as hub:
             honest = await issue_receipt(case, "honest")
-            forged = {f"lives without {one.value}": await issue_receipt(case, one.name.lower(), one) for one in Forgery}
-            forged |= await spoil_receipt(case, honest)
+            forgeries = {
+                f"lives without {one.value}": await issue_receipt(case, one.name.lower(), one) for one in Forgery
+            }
+            forgeries |= await spoil_receipt(case, honest)
             # The issuers of the forgeries are trusted as well, so that only the proof can be the reason for a refusal.
-            hub.trust_set = {one.did: one.key for one in (honest, *forged.values())}
+            hub.trust_set = {one.did: one.key for one in (honest, *forgeries.values())}
             async with started_addon(case, subject, hub.url, hub.token) as addon:
-                await _judged(case, subject, addon, honest, forged)
+                await _judge_receipts(case, subject, addon, honest, forgeries)
 
 
 def _claims(subject: AddonSubject) -> bool:
@@ -54,24 +56,24 @@ def _claims(subject: AddonSubject) -> bool:
     return question is not None and question.proof_system == NAME
 
 
-async def _judged(
-    case: Case, subject: AddonSubject, addon: Running, honest: IssuedCredential, forged: dict[str, IssuedCredential]
+async def _judge_receipts(
+    case: Case, subject: AddonSubject, addon: Running, honest: IssuedCredential, forgeries: dict[str, IssuedCredential]
 ) -> None:
     question = subject.addon.question
     assert question is not None  # noqa: S101 - claimed
 
-    def valid(answer: Answer) -> bool:
+    def is_valid(answer: Answer) -> bool:
         return answers.values_at(json_of(answer), question.valid_at) == [True]
 
-    async def asked(one: IssuedCredential, *, again: bool = False) -> Answer:
-        body = documents.fill_template(question.body, {"zk_receipt": one.text})
+    async def ask(receipt: IssuedCredential, *, again: bool = False) -> Answer:
+        body = documents.fill_template(question.body, {"zk_receipt": receipt.text})
         return await case.client.call("POST", addon.url + question.path, json_body=body, retry=again)
 
     budget = case.profile.hub_bindings.propagation_budget
-    answer = await ask_until(lambda again: asked(honest, again=again), valid, budget)
-    found = "valid" if valid(answer) else "not valid"
-    case.expect(_ROW, valid(answer), "an honest receipt valid", found, exchange=answer, where=subject.where)
-    for forgery, one in forged.items():
-        answer = await asked(one)
+    answer = await ask_until(lambda again: ask(honest, again=again), is_valid, budget)
+    finding = "valid" if is_valid(answer) else "not valid"
+    case.expect(_ROW, is_valid(answer), "an honest receipt valid", finding, exchange=answer, where=subject.where)
+    for forgery, receipt in forgeries.items():
+        answer = await ask(receipt)
         where = {**subject.where, "forgery": forgery}
-        judge_refusal(case, _ROW, answer, taken=valid(answer), word="valid", where=where)
+        judge_refusal(case, _ROW, answer, is_taken=is_valid(answer), word="valid", where=where)

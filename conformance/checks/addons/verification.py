@@ -27,23 +27,23 @@ _UNUSUAL = {"note": TEXTS[0], "marks": dict.fromkeys(NAMES, 1), "counts": [1e-7,
 _OPEN = "whether a credential may have further members is left open"
 
 
-async def _asked(
+async def _ask(
     case: Case,
     subject: AddonSubject,
     addon: Running,
-    one: IssuedCredential,
+    credential: IssuedCredential,
     *,
     again: bool = False,
     conditions: Mapping[str, object] = MappingProxyType({}),
 ) -> Answer:
     question = subject.addon.question
     assert question is not None  # noqa: S101 - asked only where it is bound
-    body = documents.fill_template(question.body, {"credential": one.text, "zk_receipt": one.text})
-    asked = {**body, **conditions}
-    return await case.client.call("POST", addon.url + question.path, json_body=asked, retry=again)
+    body = documents.fill_template(question.body, {"credential": credential.text, "zk_receipt": credential.text})
+    question_body = {**body, **conditions}
+    return await case.client.call("POST", addon.url + question.path, json_body=question_body, retry=again)
 
 
-async def _made(case: Case, subject: AddonSubject, label: str) -> IssuedCredential:
+async def _issue_subject(case: Case, subject: AddonSubject, label: str) -> IssuedCredential:
     """Return the subject of a question to a service: a ZK receipt if it verifies those, else a credential."""
     question = subject.addon.question
     if question is not None and question.proof_system == NAME:
@@ -51,21 +51,21 @@ async def _made(case: Case, subject: AddonSubject, label: str) -> IssuedCredenti
     return issue_passport(case, label)
 
 
-def _accepted(subject: AddonSubject, answer: Answer) -> bool:
+def _is_accepted(subject: AddonSubject, answer: Answer) -> bool:
     """Return whether an answer says that the credential is valid."""
     question = subject.addon.question
     return question is not None and answers.values_at(json_of(answer), question.valid_at) == [True]
 
 
-async def _verdict(
-    case: Case, subject: AddonSubject, addon: Running, one: IssuedCredential, holds: Callable[[Answer], bool]
+async def _wait_for_verdict(
+    case: Case, subject: AddonSubject, addon: Running, credential: IssuedCredential, holds: Callable[[Answer], bool]
 ) -> Answer:
     seconds = case.profile.hub_bindings.propagation_budget
-    return await ask_until(lambda again: _asked(case, subject, addon, one, again=again), holds, seconds)
+    return await ask_until(lambda again: _ask(case, subject, addon, credential, again=again), holds, seconds)
 
 
-def _said(accepted: bool) -> str:
-    return "accepted" if accepted else "not accepted"
+def _describe_acceptance(is_accepted: bool) -> str:
+    return "accepted" if is_accepted else "not accepted"
 
 
 @check(
@@ -97,69 +97,92 @@ async def the_verifier_resolves_atb_keys(case: Case) -> None:
         return
     subject = next(one for one in subjects(case, bundled_only=True) if one.name == _VERIFIER)
     async with played_hub(case) as hub:
-        known, apart, unusual = (
+        known_credential, unresolved_credential, unusual_credential = (
             issue_passport(case, "known"),
             issue_passport(case, "apart"),
             issue_passport(case, "unusual", _UNUSUAL),
         )
-        hub.trust_set = {known.did: known.key, apart.did: apart.key}
-        hub.atb_keys = {known.did: known.key, unusual.did: unusual.key}
+        hub.trust_set = {
+            known_credential.did: known_credential.key,
+            unresolved_credential.did: unresolved_credential.key,
+        }
+        hub.atb_keys = {known_credential.did: known_credential.key, unusual_credential.did: unusual_credential.key}
         async with started_addon(case, subject, hub.url, hub.token) as addon:
-            called = await hub.wait_for_call(ATB_KEYS, seconds=case.profile.hub_bindings.propagation_budget)
-            shown = None if called is None else hub.to_document_response(called)
-            found = "it came" if called else "none came"
-            case.expect("CP-TRUST-07", called is not None, f"GET {ATB_KEYS}", found, exchange=shown)
-            if subject.addon.question is None or called is None:
+            keys_call = await hub.wait_for_call(ATB_KEYS, seconds=case.profile.hub_bindings.propagation_budget)
+            keys_exchange = None if keys_call is None else hub.record_call(keys_call)
+            finding = "it came" if keys_call else "none came"
+            case.expect("CP-TRUST-07", keys_call is not None, f"GET {ATB_KEYS}", finding, exchange=keys_exchange)
+            if subject.addon.question is None or keys_call is None:
                 return
-            answer = await _verdict(case, subject, addon, known, lambda one: _accepted(subject, one))
-            good = _accepted(subject, answer)
+            answer = await _wait_for_verdict(
+                case, subject, addon, known_credential, lambda one: _is_accepted(subject, one)
+            )
+            is_good = _is_accepted(subject, answer)
             where = {"key": "in atb-keys.json"}
-            case.expect("CP-TRUST-07", good, "accepted", _said(good), exchange=answer, where=where)
-            if good:
-                answer = await _asked(case, subject, addon, unusual)
-                taken, beyond = _accepted(subject, answer), None if case.profile.is_reference else _OPEN
+            case.expect("CP-TRUST-07", is_good, "accepted", _describe_acceptance(is_good), exchange=answer, where=where)
+            if is_good:
+                answer = await _ask(case, subject, addon, unusual_credential)
+                is_taken, beyond = _is_accepted(subject, answer), None if case.profile.is_reference else _OPEN
                 where = {"key": "in atb-keys.json", "credential": "unusual texts, names and numbers"}
-                case.expect("CP-TRUST-07", taken, "accepted", _said(taken), exchange=answer, where=where, beyond=beyond)
+                case.expect(
+                    "CP-TRUST-07",
+                    is_taken,
+                    "accepted",
+                    _describe_acceptance(is_taken),
+                    exchange=answer,
+                    where=where,
+                    beyond=beyond,
+                )
                 if case.profile.is_reference:
-                    await _judge_conditions(case, subject, addon, known)
-            answer = await _asked(case, subject, addon, apart)
+                    await _judge_conditions(case, subject, addon, known_credential)
+            answer = await _ask(case, subject, addon, unresolved_credential)
             where = {"key": "in the trust set alone"}
-            taken = _accepted(subject, answer)
-            judge_refusal(case, "CP-TRUST-07", answer, taken=taken, word="accepted", where=where)
-            await _refuses_forgeries(case, subject, addon, known, "CP-TRUST-07")
+            is_taken = _is_accepted(subject, answer)
+            judge_refusal(case, "CP-TRUST-07", answer, is_taken=is_taken, word="accepted", where=where)
+            await _judge_forgeries(case, subject, addon, known_credential, "CP-TRUST-07")
 
 
-async def _judge_conditions(case: Case, subject: AddonSubject, addon: Running, known: IssuedCredential) -> None:
+async def _judge_conditions(case: Case, subject: AddonSubject, addon: Running, credential: IssuedCredential) -> None:
     """Judge an accepted passport under each condition of a question (8.2). The interface names none of them."""
     where = {"key": "in atb-keys.json"}
-    own = await _asked(case, subject, addon, known, conditions={"expected_issuer": known.did})
-    taken = _accepted(subject, own)
+    own_answer = await _ask(case, subject, addon, credential, conditions={"expected_issuer": credential.did})
+    is_taken = _is_accepted(subject, own_answer)
     condition = {**where, "condition": "its own issuer expected"}
-    case.expect("CP-TRUST-07", taken, "accepted", _said(taken), exchange=own, where=condition)
-    unmet: Mapping[str, Mapping[str, object]] = {
+    case.expect(
+        "CP-TRUST-07", is_taken, "accepted", _describe_acceptance(is_taken), exchange=own_answer, where=condition
+    )
+    unmet_conditions: Mapping[str, Mapping[str, object]] = {
         "a min_score of 0": {"min_score": 0},
         "a min_score of 0.5": {"min_score": 0.5},
         "another issuer expected": {"expected_issuer": "did:web:another.example"},
         "a time after its end": {"now": "2099-01-01T00:00:00Z"},
     }
-    for what, conditions in unmet.items():
-        answer = await _asked(case, subject, addon, known, conditions=conditions)
-        condition = {**where, "condition": what}
-        judge_refusal(case, "CP-TRUST-07", answer, taken=_accepted(subject, answer), word="accepted", where=condition)
+    for condition_name, conditions in unmet_conditions.items():
+        answer = await _ask(case, subject, addon, credential, conditions=conditions)
+        condition = {**where, "condition": condition_name}
+        judge_refusal(
+            case, "CP-TRUST-07", answer, is_taken=_is_accepted(subject, answer), word="accepted", where=condition
+        )
 
 
-async def _refuses_forgeries(
-    case: Case, subject: AddonSubject, addon: Running, known: IssuedCredential, row: str
+async def _judge_forgeries(
+    case: Case, subject: AddonSubject, addon: Running, credential: IssuedCredential, row: str
 ) -> None:
     """Judge that credentials are refused which name an issuer whose key did not sign them.
 
     Without this a verifier that only looks up the issuer's name would pass.
     """
-    forged, changed = sign_with_other_key(case, "passed_off", known), alter_payload(case, "altered", known)
-    for key, one in (("another than it says", forged), ("has signed something else", changed)):
-        answer = await _asked(case, subject, addon, one)
+    passed_off_credential, altered_credential = (
+        sign_with_other_key(case, "passed_off", credential),
+        alter_payload(case, "altered", credential),
+    )
+    for key, forgery in (
+        ("another than it says", passed_off_credential),
+        ("has signed something else", altered_credential),
+    ):
+        answer = await _ask(case, subject, addon, forgery)
         where = {**subject.where, "key": key}
-        judge_refusal(case, row, answer, taken=_accepted(subject, answer), word="accepted", where=where)
+        judge_refusal(case, row, answer, is_taken=_is_accepted(subject, answer), word="accepted", where=where)
 
 
 @check(
@@ -182,42 +205,60 @@ async def bundled_services_follow_the_trust_set(case: Case) -> None:
         for row in rows:
             case.mark_not_applicable(row, "the profile has no bundled services")
         return
-    bound = ((one, one.addon.question) for one in subjects(case, bundled_only=True))
-    asked = [one for one, question in bound if question is not None and question.proof_system in {None, NAME}]
-    if not asked:
+    questions = ((one, one.addon.question) for one in subjects(case, bundled_only=True))
+    askable_subjects = [
+        one for one, question in questions if question is not None and question.proof_system in {None, NAME}
+    ]
+    if not askable_subjects:
         for row in rows:
             case.mark_inconclusive(row, "unbound: the question to a service; give [addons.NAME.question]")
-    for subject in asked:
+    for subject in askable_subjects:
         async with played_hub(case) as hub:
-            first = await _made(case, subject, "first")
+            first = await _issue_subject(case, subject, "first")
             hub.trust_set = {first.did: first.key}
             async with started_addon(case, subject, hub.url, hub.token) as addon:
                 await hub.wait_for_call(PKS, seconds=case.profile.hub_bindings.propagation_budget)
-                await _follows(case, subject, addon, hub, first)
+                await _judge_following(case, subject, addon, hub, first)
 
 
-async def _follows(case: Case, subject: AddonSubject, addon: Running, hub: PlayedHub, first: IssuedCredential) -> None:
-    def accepted(answer: Answer) -> bool:
-        return _accepted(subject, answer)
+async def _judge_following(
+    case: Case, subject: AddonSubject, addon: Running, hub: PlayedHub, first: IssuedCredential
+) -> None:
+    def accepts(answer: Answer) -> bool:
+        return _is_accepted(subject, answer)
 
-    later = await _made(case, subject, "later")
-    answer = await _verdict(case, subject, addon, later, lambda one: not accepted(one))
-    before = accepted(answer)
+    later = await _issue_subject(case, subject, "later")
+    answer = await _wait_for_verdict(case, subject, addon, later, lambda one: not accepts(one))
+    was_accepted = accepts(answer)
     hub.trust_set = {first.did: first.key, later.did: later.key}
-    answer = await _verdict(case, subject, addon, later, accepted)
-    now = accepted(answer)
-    found = "accepted before it was registered" if before else _said(now)
+    answer = await _wait_for_verdict(case, subject, addon, later, accepts)
+    is_registered_accepted = accepts(answer)
+    finding = "accepted before it was registered" if was_accepted else _describe_acceptance(is_registered_accepted)
     case.expect(
-        "CP-ISSUER-10", now and not before, "accepted once registered", found, exchange=answer, where=subject.where
+        "CP-ISSUER-10",
+        is_registered_accepted and not was_accepted,
+        "accepted once registered",
+        finding,
+        exchange=answer,
+        where=subject.where,
     )
     question = subject.addon.question
-    if now and question is not None and question.proof_system is None:  # forged receipts are another check's
-        await _refuses_forgeries(case, subject, addon, later, "CP-ISSUER-10")
+    if (
+        is_registered_accepted and question is not None and question.proof_system is None
+    ):  # forged receipts are another check's
+        await _judge_forgeries(case, subject, addon, later, "CP-ISSUER-10")
     hub.trust_set = {first.did: first.key}
-    answer = await _verdict(case, subject, addon, later, lambda one: not accepted(one))
+    answer = await _wait_for_verdict(case, subject, addon, later, lambda one: not accepts(one))
     where = {**subject.where, "issuer": "revoked"}
-    judge_refusal(case, "CP-ISSUER-11", answer, taken=accepted(answer), word="accepted", where=where)
-    answer = await _asked(case, subject, addon, first)
+    judge_refusal(case, "CP-ISSUER-11", answer, is_taken=accepts(answer), word="accepted", where=where)
+    answer = await _ask(case, subject, addon, first)
     # The other issuer must stay: a verifier that refuses everything after a change would pass the revocation alone.
-    kept = accepted(answer)
-    case.expect("CP-ISSUER-11", kept, "the other issuer accepted", _said(kept), exchange=answer, where=subject.where)
+    is_kept = accepts(answer)
+    case.expect(
+        "CP-ISSUER-11",
+        is_kept,
+        "the other issuer accepted",
+        _describe_acceptance(is_kept),
+        exchange=answer,
+        where=subject.where,
+    )

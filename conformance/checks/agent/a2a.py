@@ -59,14 +59,14 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
     for n, call_id in enumerate(_IDS):
         method, params = calls[n % len(calls)]
         _judge(case, method, call_id, await json_rpc.call(case, base + A2A, method, params, call_id=call_id))
-    for what, answer in (await json_rpc.send_unreadable_bodies(case, base + A2A)).items():
-        fault, where = json_rpc.unreadable_fault(answer), {"body": what}
-        expected = "error -32700, or an HTTP refusal"
-        case.expect("AGENT-A2A-03", fault is None, expected, fault, exchange=answer, where=where)
+    for body_name, answer in (await json_rpc.send_unreadable_bodies(case, base + A2A)).items():
+        fault, where = json_rpc.unreadable_fault(answer), {"body": body_name}
+        requirement = "error -32700, or an HTTP refusal"
+        case.expect("AGENT-A2A-03", fault is None, requirement, fault, exchange=answer, where=where)
     for method, answer in (await json_rpc.call_optional_methods(case, base + A2A, "one")).items():
         _judge(case, method, "one", answer)
     if case.profile.is_reference:
-        await _skills(case, base)
+        await _judge_skills(case, base)
 
 
 def _judge(case: Case, method: str, call_id: object, answer: Answer) -> None:
@@ -77,7 +77,7 @@ def _judge(case: Case, method: str, call_id: object, answer: Answer) -> None:
     case.expect("AGENT-A2A-03", fault is None, "an envelope", fault, exchange=answer, where=where)
 
 
-async def _skills(case: Case, base: str) -> None:
+async def _judge_skills(case: Case, base: str) -> None:
     """Judge that verify gives the same result over A2A and over HTTP."""
     agent = await agent_of(case)
     one = signed(case)
@@ -86,6 +86,6 @@ async def _skills(case: Case, base: str) -> None:
         plain = await agent.verify(subject)
         parts = [{"kind": "data", "data": {"skill": "verify-rfc9421", "request": body}}]
         answer = await json_rpc.call(case, base + A2A, "message/send", json_rpc.message(parts, "m-3"))
-        found = [value for _, value in answers.leaves(answer.object(), depth=10) if value == plain.object()]
-        expected = "a task with the result that verify gives"
-        case.expect("AGENT-A2A-02", bool(found), expected, describe(answer), exchange=answer)
+        results = [value for _, value in answers.leaves(answer.object(), depth=10) if value == plain.object()]
+        requirement = "a task with the result that verify gives"
+        case.expect("AGENT-A2A-02", bool(results), requirement, describe(answer), exchange=answer)

@@ -11,7 +11,7 @@ from conformance.surfaces.agent import (
     CARD,
     EXPLAIN,
     HEALTH,
-    LANDING,
+    LANDING_PAGE,
     LEGACY_CARD,
     OPERATIONS,
     SIGN,
@@ -21,7 +21,7 @@ from conformance.surfaces.agent import (
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent_cards import card_fault, describe, is_json_object
 
-_REFUSED = frozenset({401, 402, 403, 407})
+_CREDENTIAL_REFUSALS = frozenset({401, 402, 403, 407})
 # None, and wrong ones of three kinds: an agent must neither require a credential nor reject an unknown one.
 _CREDENTIALS: tuple[dict[str, str], ...] = (
     {},
@@ -43,7 +43,7 @@ async def health_and_landing_are_json(case: Case) -> None:
     Requests both, twice. Expects 200 and a JSON object each time, and that the landing document is not empty.
     """
     base = case.profile.surfaces["agent"].url.rstrip("/")
-    for row, path in (("AGENT-HTTP-01", HEALTH), ("AGENT-HTTP-02", LANDING)) * 2:
+    for row, path in (("AGENT-HTTP-01", HEALTH), ("AGENT-HTTP-02", LANDING_PAGE)) * 2:
         answer = await case.client.call("GET", base + path)
         holds = is_json_object(answer) and (path == HEALTH or bool(answer.object()))
         case.expect(row, holds, "200 with a JSON object", describe(answer), exchange=answer)
@@ -70,16 +70,18 @@ async def cards_name_the_agent(case: Case) -> None:
         fault = card_fault(answer, whole=case.profile.is_reference)
         case.expect(row, fault is None, "200 with a JSON agent card", fault, exchange=answer)
         cards.append(answer.object())
-    same = {name: (cards[0].get(name), cards[1].get(name)) for name in ("name", "url", "version")}
-    differ = [f"{name}: {one!r} and {other!r}" for name, (one, other) in same.items() if _differ(one, other)]
+    values_by_name = {name: (cards[0].get(name), cards[1].get(name)) for name in ("name", "url", "version")}
+    differences = [
+        f"{name}: {one!r} and {other!r}" for name, (one, other) in values_by_name.items() if _differ(one, other)
+    ]
     if not cards[0].get("name") or not cards[1].get("name"):
-        differ.append("a card without a name")
-    case.expect("AGENT-CARD-03", not differ, "the same agent on both cards", differ)
+        differences.append("a card without a name")
+    case.expect("AGENT-CARD-03", not differences, "the same agent on both cards", differences)
 
 
-def _differ(one: Any, other: Any) -> bool:
+def _differ(first: Any, second: Any) -> bool:
     """Return whether both cards have a member with different values. An old card may lack a member of the new one."""
-    return one is not None and other is not None and one != other
+    return first is not None and second is not None and first != second
 
 
 @check(
@@ -94,19 +96,19 @@ async def nobody_needs_a_credential(case: Case) -> None:
     from any.
     """
     agent = await agent_of(case)
-    one = signed(case)
+    subject = signed(case)
     bodies = {
-        VERIFY: agent.verify_body(one),
-        EXPLAIN: agent.explain_body(one),
-        SIGN: agent.sign_body(one.message),
+        VERIFY: agent.verify_body(subject),
+        EXPLAIN: agent.explain_body(subject),
+        SIGN: agent.sign_body(subject.message),
         A2A: {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "none"}},
     }
 
-    async def called(method: str, path: str, credentials: dict[str, str]) -> None:
+    async def judge_call(method: str, path: str, credentials: dict[str, str]) -> None:
         body = bodies.get(path) if method == "POST" else None
         answer = await agent.call(method, path, json_body=body, headers=credentials)
         where = {"operation": f"{method} {path}", "credential": next(iter(credentials), "none")}
-        holds = answer.status not in _REFUSED and answer.status < 500
+        holds = answer.status not in _CREDENTIAL_REFUSALS and answer.status < 500
         case.expect("AGENT-HTTP-03", holds, "an answer", answer.status, exchange=answer, where=where)
 
-    await run_concurrently(called(method, path, one) for method, path in OPERATIONS for one in _CREDENTIALS)
+    await run_concurrently(judge_call(method, path, subject) for method, path in OPERATIONS for subject in _CREDENTIALS)

@@ -15,8 +15,8 @@ from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import BODY, FIELDS, TARGET, name_signature
 
 # Bytes. Longer than a network packet and than usual read buffers, so that the content arrives in several pieces.
-_LONG = 30_000
-_LONG_BODY = b'{"text":"' + b"a" * (_LONG - 11) + b'"}'
+_LONG_BYTES = 30_000
+_LONG_BODY = b'{"text":"' + b"a" * (_LONG_BYTES - 11) + b'"}'
 _TOO_LARGE = 413
 
 
@@ -30,52 +30,52 @@ async def only_what_is_covered_counts(case: Case) -> None:
     agent = await agent_of(case)
     cover = ("@method", "@authority", "@path", "@query", "content-type", "x-list", "content-digest")
     fields = (*FIELDS, ("X-List", "a"), ("X-List", "b"))
-    one = signed(case, fields=fields, components=cover)
+    subject = signed(case, fields=fields, components=cover)
     single = signed(case, fields=(*FIELDS, ("X-List", "a")), components=cover)
     equal = signed(case, fields=(*FIELDS, ("X-List", "a"), ("X-List", "a")), components=cover)
     changes = {
-        "method": one.with_changes(method="PUT"),
-        "method in lower case": one.with_changes(method="post"),
-        "authority": one.with_changes(authority="api.example.com"),
-        "authority with a port": one.with_changes(authority="api.example.org:8443"),
-        "path": one.with_changes(target=TARGET.replace("/7", "/8")),
-        "path in capitals": one.with_changes(target=TARGET.replace("orders", "Orders")),
-        "path with a slash at its end": one.with_changes(target=TARGET.replace("?", "/?")),
-        "query": one.with_changes(target=TARGET.replace("page=2", "page=3")),
-        "query left out": one.with_changes(target=TARGET.partition("?")[0]),
-        "query in capitals": one.with_changes(target=TARGET.replace("items", "Items")),
+        "method": subject.with_changes(method="PUT"),
+        "method in lower case": subject.with_changes(method="post"),
+        "authority": subject.with_changes(authority="api.example.com"),
+        "authority with a port": subject.with_changes(authority="api.example.org:8443"),
+        "path": subject.with_changes(target=TARGET.replace("/7", "/8")),
+        "path in capitals": subject.with_changes(target=TARGET.replace("orders", "Orders")),
+        "path with a slash at its end": subject.with_changes(target=TARGET.replace("?", "/?")),
+        "query": subject.with_changes(target=TARGET.replace("page=2", "page=3")),
+        "query left out": subject.with_changes(target=TARGET.partition("?")[0]),
+        "query in capitals": subject.with_changes(target=TARGET.replace("items", "Items")),
         # A reserved character and its percent-encoding are not equivalent (RFC 9110, 4.2.3).
-        "query with an encoded ampersand": one.with_changes(target=TARGET.replace("&", "%26")),
-        "query in another order": one.with_changes(target="/orders/7?page=2&expand=items"),
-        "a covered field": one.with_field("Content-Type", "text/plain"),
-        "a covered field's second line": one.with_field("X-List", "a"),
-        "a covered field's lines exchanged": _exchanged(one),
-        "a covered field's letter case": one.with_field("Content-Type", "Application/JSON"),
-        "a line equal to the one that is covered, added": _again(single),
+        "query with an encoded ampersand": subject.with_changes(target=TARGET.replace("&", "%26")),
+        "query in another order": subject.with_changes(target="/orders/7?page=2&expand=items"),
+        "a covered field": subject.with_field("Content-Type", "text/plain"),
+        "a covered field's second line": subject.with_field("X-List", "a"),
+        "a covered field's lines exchanged": _exchange_lines(subject),
+        "a covered field's letter case": subject.with_field("Content-Type", "Application/JSON"),
+        "a line equal to the one that is covered, added": _add_equal_line(single),
         "one of two equal covered lines taken away": equal.with_field("X-List", "a"),
     }
     # The unchanged messages first: only if they are valid, the negative results below mean anything.
-    await judge_verdicts(case, agent, "AGENT-VERIFY-09", {"nothing": one, "nothing, one line": single}, valid=True)
+    await judge_verdicts(case, agent, "AGENT-VERIFY-09", {"nothing": subject, "nothing, one line": single}, valid=True)
     await judge_verdicts(case, agent, "AGENT-VERIFY-08", changes, valid=False)
-    await judge_verdicts(case, agent, "AGENT-VERIFY-09", _uncovered(case), valid=True)
+    await judge_verdicts(case, agent, "AGENT-VERIFY-09", _change_uncovered(case), valid=True)
 
 
-def _again(one: Subject) -> Subject:
-    return one.with_changes(headers=(*one.message.headers, ("X-List", one.message.field("x-list") or "")))
+def _add_equal_line(subject: Subject) -> Subject:
+    return subject.with_changes(headers=(*subject.message.headers, ("X-List", subject.message.field("x-list") or "")))
 
 
-def _exchanged(one: Subject) -> Subject:
-    kept = tuple(pair for pair in one.message.headers if pair[0] != "X-List")
-    return one.with_changes(headers=(*kept, ("X-List", "b"), ("X-List", "a")))
+def _exchange_lines(subject: Subject) -> Subject:
+    other_fields = tuple(pair for pair in subject.message.headers if pair[0] != "X-List")
+    return subject.with_changes(headers=(*other_fields, ("X-List", "b"), ("X-List", "a")))
 
 
-def _uncovered(case: Case) -> dict[str, Subject]:
-    one = signed(case, components=("@method", "@authority", "@path", "content-digest"))
+def _change_uncovered(case: Case) -> dict[str, Subject]:
+    subject = signed(case, components=("@method", "@authority", "@path", "content-digest"))
     return {
-        "Accept changed": one.with_field("Accept", "text/html"),
-        "Date taken away": one.with_field("Date", None),
-        "a field added": one.with_field("X-Forwarded-For", "192.0.2.7"),
-        "the query changed": one.with_changes(target="/orders/7?page=9"),
+        "Accept changed": subject.with_field("Accept", "text/html"),
+        "Date taken away": subject.with_field("Date", None),
+        "a field added": subject.with_field("X-Forwarded-For", "192.0.2.7"),
+        "the query changed": subject.with_changes(target="/orders/7?page=9"),
     }
 
 
@@ -96,26 +96,26 @@ async def the_content_is_compared(case: Case) -> None:
     agent = await agent_of(case)
     subjects: dict[str, Subject] = {}
     for algorithm in ("sha-256", "sha-512"):
-        one = signed(case, algorithm=algorithm)
-        await agent.verify(one)
+        subject = signed(case, algorithm=algorithm)
+        await agent.verify(subject)
         subjects |= {
-            f"{algorithm}, another body": one.with_changes(body=BODY.replace(b"7", b"8")),
-            f"{algorithm}, one byte more": one.with_changes(body=BODY + b"\n"),
-            f"{algorithm}, no body": one.with_changes(body=b""),
+            f"{algorithm}, another body": subject.with_changes(body=BODY.replace(b"7", b"8")),
+            f"{algorithm}, one byte more": subject.with_changes(body=BODY + b"\n"),
+            f"{algorithm}, no body": subject.with_changes(body=b""),
         }
     subjects |= _covered_by_parameters(case)
     cover = ("@method", "content-digest")
     empty = (("Content-Digest", digest_value(b"", "sha-256")),)
     subjects["the digest of an empty body"] = signed(case, fields=empty, algorithm=None, components=cover)
-    both = digest_value(BODY, "sha-256") + ", " + digest_value(b"other", "sha-512")
-    half = {
+    two_digests = digest_value(BODY, "sha-256") + ", " + digest_value(b"other", "sha-512")
+    half_right = {
         "one digest right, one wrong": signed(
-            case, fields=(("Content-Digest", both),), algorithm=None, components=cover
+            case, fields=(("Content-Digest", two_digests),), algorithm=None, components=cover
         )
     }
     await judge_verdicts(case, agent, "AGENT-VERIFY-10", subjects, valid=False)
-    open_ = "a recipient may ignore any digest of several (RFC 9530 section 2)"
-    await judge_verdicts(case, agent, "AGENT-VERIFY-10", half, valid=False, beyond=open_)
+    open_point = "a recipient may ignore any digest of several (RFC 9530 section 2)"
+    await judge_verdicts(case, agent, "AGENT-VERIFY-10", half_right, valid=False, beyond=open_point)
     await _judge_long_content(case, agent)
 
 
@@ -127,21 +127,26 @@ def _covered_by_parameters(case: Case) -> dict[str, Subject]:
     }
     return {
         f"a digest that is covered {how}, another body": signed(
-            case, components=("@method", Component("content-digest", given))
+            case, components=("@method", Component("content-digest", component_parameters))
         ).with_changes(body=BODY.replace(b"7", b"8"))
-        for how, given in parameters.items()
+        for how, component_parameters in parameters.items()
     }
 
 
 async def _judge_long_content(case: Case, agent: Agent) -> None:
     """Judge content that arrives in several pieces: valid unchanged, and invalid with another last byte."""
-    long = {f"{_LONG} bytes, {one}": signed(case, body=_LONG_BODY, algorithm=one) for one in ("sha-256", "sha-512")}
-    if not agent.is_reference and (await agent.verify(next(iter(long.values())))).status == _TOO_LARGE:
-        case.mark_not_applicable("AGENT-VERIFY-01", f"a body of {_LONG} bytes is answered 413")
+    long_subjects = {
+        f"{_LONG_BYTES} bytes, {one}": signed(case, body=_LONG_BODY, algorithm=one) for one in ("sha-256", "sha-512")
+    }
+    if not agent.is_reference and (await agent.verify(next(iter(long_subjects.values())))).status == _TOO_LARGE:
+        case.mark_not_applicable("AGENT-VERIFY-01", f"a body of {_LONG_BYTES} bytes is answered 413")
         return
-    await judge_verdicts(case, agent, "AGENT-VERIFY-01", long, valid=True)
-    changed = {f"{what}, the last one changed": one.with_changes(body=_LONG_BODY[:-1] + b"]") for what, one in long.items()}
-    await judge_verdicts(case, agent, "AGENT-VERIFY-10", changed, valid=False)
+    await judge_verdicts(case, agent, "AGENT-VERIFY-01", long_subjects, valid=True)
+    changed_subjects = {
+        f"{what}, the last one changed": one.with_changes(body=_LONG_BODY[:-1] + b"]")
+        for what, one in long_subjects.items()
+    }
+    await judge_verdicts(case, agent, "AGENT-VERIFY-10", changed_subjects, valid=False)
 
 
 @check("AGENT-VERIFY-12", "AGENT-VERIFY-13", "AGENT-VERIFY-14", surface="agent", fix=FIX)
@@ -153,47 +158,51 @@ async def what_is_covered_is_there_once(case: Case) -> None:
     422 passes, too.
     """
     agent = await agent_of(case)
-    one = signed(case, components=("@method", "content-type", "date", "content-digest"))
-    field = one.message.field("signature") or ""
+    subject = signed(case, components=("@method", "content-type", "date", "content-digest"))
+    field = subject.message.field("signature") or ""
     labels = {
-        "the signature's label is another": one.with_field("Signature", field.replace("sig1=", "sig2=")),
-        "the signature's label is longer": one.with_field("Signature", field.replace("sig1=", "sig1x=")),
-        "one more signature, under another label": one.with_field("Signature", f"{field}, other=:AAAA:"),
+        "the signature's label is another": subject.with_field("Signature", field.replace("sig1=", "sig2=")),
+        "the signature's label is longer": subject.with_field("Signature", field.replace("sig1=", "sig1x=")),
+        "one more signature, under another label": subject.with_field("Signature", f"{field}, other=:AAAA:"),
     }
-    for what, answer in zip(labels, await run_concurrently(map(agent.verify, labels.values())), strict=True):
+    for message_name, answer in zip(labels, await run_concurrently(map(agent.verify, labels.values())), strict=True):
         # Whether such header fields are malformed is open (C-08), so another target than the reference may answer 422.
         grey = answer.status == 422 and not agent.is_reference
         holds = grey or is_negative(agent, answer)
-        where = {"message": what}
+        where = {"message": message_name}
         case.expect("AGENT-VERIFY-12", holds, "not valid", verdict_of(agent, answer), exchange=answer, where=where)
-    missing = {f"without {name}": one.with_field(name, None) for name in ("Content-Type", "Date", "Content-Digest")}
-    answers = await judge_verdicts(case, agent, "AGENT-VERIFY-13", missing, valid=False)
-    for what, answer in zip(missing, answers, strict=True):
-        listed = agent.errors(answer)
-        if listed is not None:
-            told = "an error"
-            case.expect("AGENT-VERIFY-13", bool(listed), told, listed, exchange=answer, where={"message": what})
-    await judge_verdicts(case, agent, "AGENT-VERIFY-14", _repeated(case), valid=False)
+    incomplete = {
+        f"without {name}": subject.with_field(name, None) for name in ("Content-Type", "Date", "Content-Digest")
+    }
+    answers = await judge_verdicts(case, agent, "AGENT-VERIFY-13", incomplete, valid=False)
+    for message_name, answer in zip(incomplete, answers, strict=True):
+        errors = agent.errors(answer)
+        if errors is not None:
+            requirement = "an error"
+            case.expect(
+                "AGENT-VERIFY-13", bool(errors), requirement, errors, exchange=answer, where={"message": message_name}
+            )
+    await judge_verdicts(case, agent, "AGENT-VERIFY-14", _cover_twice(case), valid=False)
 
 
-def _repeated(case: Case) -> dict[str, Subject]:
+def _cover_twice(case: Case) -> dict[str, Subject]:
     """Return messages whose signature covers a component twice, signed over the base that this would give."""
     return {
-        "a derived component twice": _twice(case, ("@method", "@path"), "@method"),
-        "a field twice": _twice(case, ("@method", "date"), "date"),
+        "a derived component twice": _sign_twice(case, ("@method", "@path"), "@method"),
+        "a field twice": _sign_twice(case, ("@method", "date"), "date"),
     }
 
 
-def _twice(case: Case, cover: Iterable[str], again: str) -> Subject:
+def _sign_twice(case: Case, cover: Iterable[str], repeated_name: str) -> Subject:
     key = signer(case)
-    one = signed(case, key, method="GET", body=b"", components=tuple(cover))
-    identifier = str(Component(again))
-    lines = one.base.splitlines()
+    subject = signed(case, key, method="GET", body=b"", components=tuple(cover))
+    identifier = str(Component(repeated_name))
+    lines = subject.base.splitlines()
     line = next(text for text in lines if text.startswith(identifier + ":"))
     parameters = lines[-1].replace("(", f"({identifier} ", 1)
     base = "\n".join([line, *lines[:-1], parameters])
     # The signature is correct for this base. So a verifier that does not look for repeated components finds it valid.
     raw = key.sign(key.algorithms[0], base.encode())
     name_signature(case, raw)
-    given = parameters.partition(": ")[2]
-    return with_signature(one.with_field("Signature-Input", f"sig1={given}"), raw)
+    parameter_text = parameters.partition(": ")[2]
+    return with_signature(subject.with_field("Signature-Input", f"sig1={parameter_text}"), raw)

@@ -46,29 +46,37 @@ async def openapi_describes_the_agent(case: Case) -> None:
         return
     document = answer.object()
     version = document.get("openapi")
-    faults, in_pieces = [] if version == "3.1.0" else [f"openapi is {version!r}"], ""
+    faults, open_reason = [] if version == "3.1.0" else [f"openapi is {version!r}"], ""
     try:
         faults += faults_of_openapi(document)
     except LeadsElsewhere as reason:
-        in_pieces = str(reason)
-    if in_pieces and not faults:
-        case.mark_inconclusive("AGENT-OAS-01", in_pieces, exchange=answer)
+        open_reason = str(reason)
+    if open_reason and not faults:
+        case.mark_inconclusive("AGENT-OAS-01", open_reason, exchange=answer)
     else:
         case.expect("AGENT-OAS-01", not faults, "a valid OpenAPI 3.1.0 document", "; ".join(faults), exchange=answer)
     info = document.get("info")
-    said = info.get("version") if isinstance(info, dict) else None
-    case.expect("AGENT-OAS-02", said == "0.1.0", "0.1.0", said, exchange=answer)
+    info_version = info.get("version") if isinstance(info, dict) else None
+    case.expect("AGENT-OAS-02", info_version == "0.1.0", "0.1.0", info_version, exchange=answer)
     operations = list(_operations(document))
-    secured = [f"{method} {path}" for method, path, operation in operations if _demands(operation.get("security"))]
+    secured_operations = [
+        f"{method} {path}" for method, path, operation in operations if _demands(operation.get("security"))
+    ]
     if _demands(document.get("security")):
         # An operation without a `security` member inherits the requirement at the top of the document.
-        secured += [f"{method} {path}" for method, path, operation in operations if "security" not in operation]
-    case.expect("AGENT-OAS-03", not secured, "no security requirement", secured or "none", exchange=answer)
+        secured_operations += [
+            f"{method} {path}" for method, path, operation in operations if "security" not in operation
+        ]
+    case.expect(
+        "AGENT-OAS-03", not secured_operations, "no security requirement", secured_operations or "none", exchange=answer
+    )
     # Paths may be relative to a server's path, so both the plain and the combined spelling count.
-    placed = apply_server_paths(document, case.profile.surfaces["agent"].url.rstrip("/"))
-    there = {(method, path) for one in (document, placed) for method, path, _ in _operations(one)}
-    missing = [f"{method} {path}" for method, path in OPERATIONS if (method, path) not in there]
-    case.expect("AGENT-OAS-04", not missing, "all nine operations", missing or "all", exchange=answer)
+    placed_document = apply_server_paths(document, case.profile.surfaces["agent"].url.rstrip("/"))
+    listed_operations = {(method, path) for one in (document, placed_document) for method, path, _ in _operations(one)}
+    missing_operations = [f"{method} {path}" for method, path in OPERATIONS if (method, path) not in listed_operations]
+    case.expect(
+        "AGENT-OAS-04", not missing_operations, "all nine operations", missing_operations or "all", exchange=answer
+    )
 
 
 def _demands(security: Any) -> bool:

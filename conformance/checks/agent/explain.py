@@ -25,36 +25,36 @@ _FIX = (
 )
 _PARAMETERS = {"keyid": "weldproof-keyid", "alg": "ed25519", "nonce": "n0nce-of-the-suite", "tag": "weldproof-tag"}
 # Seconds since 1970: the first of January 2100, so that no verifier finds the signature expired.
-_FAR = 4_102_444_800
+_FAR_FUTURE = 4_102_444_800
 # `verdict` is a name of the answer. An agent that copies its input into the answer would report the caller's verdict.
 _EXTRAS: Mapping[str, object] = {"x-unknown": "text", "comment": None, "nested": {"a": [1]}, "verdict": "pass"}
 
 
-def verdict_word(agent: Agent, answer: Answer) -> str:
+def describe_verdict(agent: Agent, answer: Answer) -> str:
     """Return the verdict of an explanation in words."""
     return {True: "pass", False: "fail", None: "neither pass nor fail"}[agent.verdict(answer)]
 
 
-def contradictions(document: Mapping[str, Any]) -> list[str]:
+def find_contradictions(document: Mapping[str, Any]) -> list[str]:
     """Return the members for the whole verdict if they do not agree."""
-    told = {name: answers.truth(document[name]) for name in ("valid", "verdict", "is_valid") if name in document}
-    return [f"{name}: {document[name]!r}" for name in told] if len(set(told.values())) > 1 else []
+    truths = {name: answers.truth(document[name]) for name in ("valid", "verdict", "is_valid") if name in document}
+    return [f"{name}: {document[name]!r}" for name in truths] if len(set(truths.values())) > 1 else []
 
 
-def _known(case: Case, agent: Agent) -> dict[str, Subject]:
+def _usual_subjects(case: Case, agent: Agent) -> dict[str, Subject]:
     """Return valid messages that no verifier may refuse."""
     return {what: one for what, one in sound_subjects(case).items() if agent.is_reference or what not in UNUSUAL}
 
 
-def wrong_subjects(case: Case) -> dict[str, Subject]:
+def make_wrong_subjects(case: Case) -> dict[str, Subject]:
     """Return messages with one fault each."""
-    one = signed(case)
+    subject = signed(case)
     return {
-        "another key": one.with_expected_key(raw_public(signer(case))),
-        "another path": one.with_changes(target="/elsewhere"),
-        "another body": one.with_changes(body=b"{}"),
-        "a covered field taken away": one.with_field("Content-Digest", None),
-        "a signature of zeros": one.with_field("Signature", f"sig1=:{'A' * 86}==:"),
+        "another key": subject.with_expected_key(raw_public(signer(case))),
+        "another path": subject.with_changes(target="/elsewhere"),
+        "another body": subject.with_changes(body=b"{}"),
+        "a covered field taken away": subject.with_field("Content-Digest", None),
+        "a signature of zeros": subject.with_field("Signature", f"sig1=:{'A' * 86}==:"),
     }
 
 
@@ -70,24 +70,30 @@ async def explanations_say_pass_or_fail(case: Case) -> None:
     for the valid ones the base byte for byte, and for the others at least one note for people.
     """
     agent = await agent_of(case)
-    for valid, subjects in ((True, _known(case, agent)), (False, wrong_subjects(case))):
+    for valid, subjects in ((True, _usual_subjects(case, agent)), (False, make_wrong_subjects(case))):
         # One after the other: a verifier that confuses messages by a cache then makes the same mistakes in every run.
-        verified = [await agent.verify(one) for one in subjects.values()]
-        explained = await run_concurrently(map(agent.explain, subjects.values()))
-        for (what, one), plain, answer in zip(subjects.items(), verified, explained, strict=True):
-            where = {"message": what}
-            word = verdict_word(agent, answer)
-            told = "pass" if valid else "fail"
-            split = contradictions(answer.object())
-            holds = answer.status == 200 and word == told and not split
+        verify_answers = [await agent.verify(subject) for subject in subjects.values()]
+        explain_answers = await run_concurrently(map(agent.explain, subjects.values()))
+        for (message_name, subject), plain, answer in zip(
+            subjects.items(), verify_answers, explain_answers, strict=True
+        ):
+            where = {"message": message_name}
+            word = describe_verdict(agent, answer)
+            requirement = "pass" if valid else "fail"
+            contradictory = find_contradictions(answer.object())
+            holds = answer.status == 200 and word == requirement and not contradictory
             hint = explanation_hint(agent, answer) if valid else None
-            case.expect("AGENT-EXPLAIN-01", holds, told, split or word, exchange=answer, where=where, hint=hint)
-            found = f"verify: {verdict_of(agent, plain)}; explain: {word}"
-            judge_agreement(case, agent, (agent.validity(plain), agent.verdict(answer)), found, answer, where)
+            case.expect(
+                "AGENT-EXPLAIN-01", holds, requirement, contradictory or word, exchange=answer, where=where, hint=hint
+            )
+            finding = f"verify: {verdict_of(agent, plain)}; explain: {word}"
+            judge_agreement(case, agent, (agent.validity(plain), agent.verdict(answer)), finding, answer, where)
             if valid:
                 base = agent.base(answer)
-                told = f"the base, byte for byte: {one.base!r}"
-                case.expect("AGENT-EXPLAIN-02", base == one.base, told, repr(base), exchange=answer, where=where)
+                requirement = f"the base, byte for byte: {subject.base!r}"
+                case.expect(
+                    "AGENT-EXPLAIN-02", base == subject.base, requirement, repr(base), exchange=answer, where=where
+                )
             else:
                 case.expect(
                     "AGENT-EXPLAIN-12", answer.status == 200, "200", answer.status, exchange=answer, where=where
@@ -97,7 +103,11 @@ async def explanations_say_pass_or_fail(case: Case) -> None:
 
 def _judge_notes(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
     notes = agent.notes(answer)
-    if notes is None and not agent.is_reference and any(is_readable(text) for _, text in answers.texts(answer.object())):
+    if (
+        notes is None
+        and not agent.is_reference
+        and any(is_readable(text) for _, text in answers.texts(answer.object()))
+    ):
         case.mark_inconclusive("AGENT-EXPLAIN-06", "unbound: which text is the fix notes; give [agent] notes_at")
         return
     holds = any(is_readable(note) for note in notes or ())
@@ -112,9 +122,9 @@ def _columns(value: Any) -> Iterator[list[str]]:
         one if isinstance(one, dict) else dict(enumerate(one)) if isinstance(one, list) else {0: one} for one in value
     ]
     for place in rows[0]:
-        found = [row.get(place) for row in rows]
-        if all(isinstance(one, str) for one in found):
-            yield [str(one).partition(";")[0].strip().strip('"').lower() for one in found]
+        column = [row.get(place) for row in rows]
+        if all(isinstance(one, str) for one in column):
+            yield [str(one).partition(";")[0].strip().strip('"').lower() for one in column]
 
 
 def shows_components(document: Any, components: tuple[str, ...]) -> bool:
@@ -133,32 +143,36 @@ def _is_apart(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and "\n" not in value and '"@signature-params"' not in value
 
 
-def lacking_parameters(document: Any, parameters: Mapping[str, Any]) -> list[str]:
+def find_lacking_parameters(document: Any, parameters: Mapping[str, Any]) -> list[str]:
     """Return the signature parameters that no object, list or one-line text of an answer has with their values."""
     best = list(parameters)
     for _, value in answers.leaves(document):
         if isinstance(value, dict):
-            lacking = [name for name, wanted in parameters.items() if not _same(value.get(name), wanted)]
+            lacking_names = [name for name, wanted in parameters.items() if not _is_equal(value.get(name), wanted)]
         elif isinstance(value, list):
             pairs = {str(one.get("name")): one.get("value") for one in value if isinstance(one, dict)}
             pairs |= {str(one[0]): one[1] for one in value if isinstance(one, list) and len(one) == 2}
-            lacking = [name for name, wanted in parameters.items() if not _same(pairs.get(name), wanted)]
+            lacking_names = [name for name, wanted in parameters.items() if not _is_equal(pairs.get(name), wanted)]
         elif _is_apart(value):
-            lacking = [name for name, wanted in parameters.items() if not _is_written(name, wanted, value)]
+            lacking_names = [name for name, wanted in parameters.items() if not _is_written(name, wanted, value)]
         else:
             continue
-        best = min(best, lacking, key=len)
+        best = min(best, lacking_names, key=len)
     return best
 
 
-def _same(found: Any, wanted: Any) -> bool:
-    return not isinstance(found, bool) and (found == wanted or str(found) == str(wanted)) and found is not None
+def _is_equal(value: Any, expected_value: Any) -> bool:
+    return (
+        not isinstance(value, bool)
+        and (value == expected_value or str(value) == str(expected_value))
+        and value is not None
+    )
 
 
 def _is_written(name: str, value: Any, text: str) -> bool:
     """Return whether a text has a parameter as Signature-Input writes it, with any separator between parameters."""
-    written = f"{name}={value}" if isinstance(value, int) else f'{name}="{value}"'
-    return re.search(rf"(?<![a-z0-9_.*-]){re.escape(written)}(?![0-9])", text) is not None
+    parameter_text = f"{name}={value}" if isinstance(value, int) else f'{name}="{value}"'
+    return re.search(rf"(?<![a-z0-9_.*-]){re.escape(parameter_text)}(?![0-9])", text) is not None
 
 
 @check("AGENT-EXPLAIN-03", "AGENT-EXPLAIN-04", surface="agent", fix=_FIX)
@@ -176,25 +190,28 @@ async def explanations_show_what_is_signed(case: Case) -> None:
         ("@path",),
     )
     for n, order in enumerate(orders):
-        chosen: dict[str, BareItem] = (
-            {**_PARAMETERS, "nonce": f"n0nce-{n}"} if n % 2 == 0 else {"expires": _FAR, "keyid": f"key-{n}"}
+        chosen_parameters: dict[str, BareItem] = (
+            {**_PARAMETERS, "nonce": f"n0nce-{n}"} if n % 2 == 0 else {"expires": _FAR_FUTURE, "keyid": f"key-{n}"}
         )
-        one = signed(case, components=order, parameters=chosen)
-        for what, each in (("sound", one), ("another key", one.with_expected_key(raw_public(signer(case))))):
-            answer = await agent.explain(each)
-            where = {"components": " ".join(order), "message": what}
+        subject = signed(case, components=order, parameters=chosen_parameters)
+        for message_name, variant in (
+            ("sound", subject),
+            ("another key", subject.with_expected_key(raw_public(signer(case)))),
+        ):
+            answer = await agent.explain(variant)
+            where = {"components": " ".join(order), "message": message_name}
             document = answer.object()
-            holds = answer.status == 200 and shows_components(document, one.components)
-            found = f"{answer.status}, {'that list' if holds else 'another list, or none'}"
-            case.expect("AGENT-EXPLAIN-03", holds, "the components in order", found, exchange=answer, where=where)
-            lacking = lacking_parameters(document, one.parameters or {})
-            told = "every parameter with its value"
-            holds = answer.status == 200 and not lacking
+            holds = answer.status == 200 and shows_components(document, subject.components)
+            finding = f"{answer.status}, {'that list' if holds else 'another list, or none'}"
+            case.expect("AGENT-EXPLAIN-03", holds, "the components in order", finding, exchange=answer, where=where)
+            lacking_names = find_lacking_parameters(document, subject.parameters or {})
+            requirement = "every parameter with its value"
+            holds = answer.status == 200 and not lacking_names
             case.expect(
                 "AGENT-EXPLAIN-04",
                 holds,
-                told,
-                f"{answer.status}, lacking: {lacking or 'none'}",
+                requirement,
+                f"{answer.status}, lacking: {lacking_names or 'none'}",
                 exchange=answer,
                 where=where,
             )
@@ -208,34 +225,36 @@ async def explanations_recompute_the_digest(case: Case) -> None:
     that was sent, even if the field has another.
     """
     agent = await agent_of(case)
-    wrong = (("Content-Digest", digest_value(b"another content", "sha-256")),)
+    wrong_field = (("Content-Digest", digest_value(b"another content", "sha-256")),)
     cover = ("@method", "content-digest")
     subjects = {
         "a right digest": signed(case),
         "another content": signed(case, body=b"hello"),
         "binary content": signed(case, body=bytes(range(256))),
-        "a wrong digest": signed(case, fields=wrong, algorithm=None, components=cover),
+        "a wrong digest": signed(case, fields=wrong_field, algorithm=None, components=cover),
         "a digest of sha-512": signed(case, algorithm="sha-512"),
     }
-    if (lost := agent.lost_part(subjects["binary content"].message)) is not None:
+    if (lost_part := agent.lost_part(subjects["binary content"].message)) is not None:
         del subjects["binary content"]
-        untried = f"binary content, since [agent] verify_body cannot carry {lost}"
-        case.mark_not_applicable("AGENT-EXPLAIN-05", "the agent's body is text", skipped_trial=untried)
+        untried_trial = f"binary content, since [agent] verify_body cannot carry {lost_part}"
+        case.mark_not_applicable("AGENT-EXPLAIN-05", "the agent's body is text", skipped_trial=untried_trial)
     if agent.is_reference:
         subjects["no digest"] = signed(case, algorithm=None, fields=FIELDS, components=("@method",))
         subjects["no content"] = signed(case, body=b"", components=("@method",))
-    for what, one in subjects.items():
-        answer = await agent.explain(one)
-        known = digests_of(one.message.body)
-        wanted = known[1:] if "sha-512" in what else known if not agent.is_reference else known[:1]
-        found = _digest_of(agent, answer, wanted)
-        holds = found in wanted
-        told, found = " or ".join(wanted), f"{answer.status}, {found or 'no digest'}"
+    for message_name, subject in subjects.items():
+        answer = await agent.explain(subject)
+        digests = digests_of(subject.message.body)
+        expected_digests = (
+            digests[1:] if "sha-512" in message_name else digests if not agent.is_reference else digests[:1]
+        )
+        found = _digest_of(agent, answer, expected_digests)
+        holds = found in expected_digests
+        told, found = " or ".join(expected_digests), f"{answer.status}, {found or 'no digest'}"
         hint = None if agent.is_reference else binding_hints.of_content()
-        case.expect("AGENT-EXPLAIN-05", holds, told, found, exchange=answer, where={"message": what}, hint=hint)
+        case.expect("AGENT-EXPLAIN-05", holds, told, found, exchange=answer, where={"message": message_name}, hint=hint)
 
 
-def _digest_of(agent: Agent, answer: Answer, wanted: list[str]) -> str | None:
+def _digest_of(agent: Agent, answer: Answer, expected_digests: list[str]) -> str | None:
     """Return the digest at the bound place, without its label. Unbound, return an expected one found in any text."""
     place = agent.bindings.digest_at
     if place is not None:
@@ -244,7 +263,7 @@ def _digest_of(agent: Agent, answer: Answer, wanted: list[str]) -> str | None:
             return None
         return value.partition("=:")[2].rstrip(":") if "=:" in value else value
     texts = [text for _, text in answers.texts(answer.object()) if '"@signature-params"' not in text]
-    return next((digest for digest in wanted for text in texts if digest in text), None)
+    return next((digest for digest in expected_digests for text in texts if digest in text), None)
 
 
 @check("AGENT-EXPLAIN-07", surface="agent", fix="Build the base before you look for a key, and return it in any case.")
@@ -255,13 +274,16 @@ async def explanations_need_no_key(case: Case) -> None:
     key from which a covered field was removed. Expects 200; the base cannot be complete, so it is not judged.
     """
     agent = await agent_of(case)
-    for what, one in {**_known(case, agent), "another body": signed(case).with_changes(body=b"{}")}.items():
-        answer = await agent.explain(one.with_expected_key(None, "none"))
+    for message_name, subject in {
+        **_usual_subjects(case, agent),
+        "another body": signed(case).with_changes(body=b"{}"),
+    }.items():
+        answer = await agent.explain(subject.with_expected_key(None, "none"))
         base = agent.base(answer)
-        where = {"message": what}
-        told = f"200 with the base: {one.base!r}"
-        holds = answer.status == 200 and base == one.base
-        case.expect("AGENT-EXPLAIN-07", holds, told, f"{answer.status}, {base!r}", exchange=answer, where=where)
+        where = {"message": message_name}
+        requirement = f"200 with the base: {subject.base!r}"
+        holds = answer.status == 200 and base == subject.base
+        case.expect("AGENT-EXPLAIN-07", holds, requirement, f"{answer.status}, {base!r}", exchange=answer, where=where)
         _judge_unverified(case, agent, answer, where)
     answer = await agent.explain(signed(case).with_field("Content-Digest", None).with_expected_key(None, "none"))
     where = {"message": "a covered field taken away"}
@@ -272,8 +294,8 @@ async def explanations_need_no_key(case: Case) -> None:
 def _judge_unverified(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
     """Judge that there is no verdict without a key. Only for the profile's own names."""
     if agent.is_reference:
-        told, word = "no verdict without a key", verdict_word(agent, answer)
-        case.expect("AGENT-EXPLAIN-07", agent.verdict(answer) is None, told, word, exchange=answer, where=where)
+        requirement, word = "no verdict without a key", describe_verdict(agent, answer)
+        case.expect("AGENT-EXPLAIN-07", agent.verdict(answer) is None, requirement, word, exchange=answer, where=where)
 
 
 @check("AGENT-EXPLAIN-08", "AGENT-EXPLAIN-09", "AGENT-EXPLAIN-10", surface="agent", fix=_FIX)
@@ -283,25 +305,25 @@ async def either_form_of_the_key_will_do(case: Case) -> None:
     Explains a valid message and two wrong ones with the key in each form. Expects the right verdict from both forms.
     """
     agent = await agent_of(case)
-    one = signed(case)
-    other = raw_public(signer(case))
+    subject = signed(case)
+    other_key = raw_public(signer(case))
     subjects = {
-        "sound": (one, True),
-        "another key": (one.with_expected_key(other), False),
-        "another body": (one.with_changes(body=BODY + b" "), False),
+        "sound": (subject, True),
+        "another key": (subject.with_expected_key(other_key), False),
+        "another body": (subject.with_changes(body=BODY + b" "), False),
     }
-    for what, (each, valid) in subjects.items():
-        in_hex, in_did = [await agent.explain(replace(each, form=form)) for form in ("hex", "did")]
-        where = {"message": what}
-        told = "pass" if valid else "fail"
+    for message_name, (variant, valid) in subjects.items():
+        in_hex, in_did = [await agent.explain(replace(variant, form=form)) for form in ("hex", "did")]
+        where = {"message": message_name}
+        requirement = "pass" if valid else "fail"
         for row, answer in (("AGENT-EXPLAIN-08", in_hex), ("AGENT-EXPLAIN-09", in_did)):
-            word = verdict_word(agent, answer)
-            holds = answer.status == 200 and word == told
+            word = describe_verdict(agent, answer)
+            holds = answer.status == 200 and word == requirement
             hint = explanation_hint(agent, answer) if valid else None
-            case.expect(row, holds, told, word, exchange=answer, where=where, hint=hint)
-        words = verdict_word(agent, in_hex), verdict_word(agent, in_did)
-        same = in_hex.status == in_did.status == 200 and words[0] == words[1]
-        case.expect("AGENT-EXPLAIN-10", same, "one verdict", " and ".join(words), exchange=in_did, where=where)
+            case.expect(row, holds, requirement, word, exchange=answer, where=where, hint=hint)
+        words = describe_verdict(agent, in_hex), describe_verdict(agent, in_did)
+        is_same = in_hex.status == in_did.status == 200 and words[0] == words[1]
+        case.expect("AGENT-EXPLAIN-10", is_same, "one verdict", " and ".join(words), exchange=in_did, where=where)
 
 
 @check("AGENT-EXPLAIN-14", surface="agent", fix="Ignore members that you do not know.")
@@ -311,11 +333,11 @@ async def explanations_tolerate_extras(case: Case) -> None:
     Explains a valid message with additional members of every type, alone and together. Expects 200, pass and the base.
     """
     agent = await agent_of(case)
-    one = signed(case)
-    for more in [{name: value} for name, value in _EXTRAS.items()] + [dict(_EXTRAS)]:
-        answer = await agent.explain(one, **more)
-        holds = answer.status == 200 and agent.verdict(answer) is True and agent.base(answer) == one.base
-        where = {"member": next(iter(more)) if len(more) == 1 else "all"}
-        found = f"{answer.status}, {verdict_word(agent, answer)}"
+    subject = signed(case)
+    for extra_members in [{name: value} for name, value in _EXTRAS.items()] + [dict(_EXTRAS)]:
+        answer = await agent.explain(subject, **extra_members)
+        holds = answer.status == 200 and agent.verdict(answer) is True and agent.base(answer) == subject.base
+        where = {"member": next(iter(extra_members)) if len(extra_members) == 1 else "all"}
+        finding = f"{answer.status}, {describe_verdict(agent, answer)}"
         hint = explanation_hint(agent, answer)
-        case.expect("AGENT-EXPLAIN-14", holds, "200, pass, the base", found, exchange=answer, where=where, hint=hint)
+        case.expect("AGENT-EXPLAIN-14", holds, "200, pass, the base", finding, exchange=answer, where=where, hint=hint)

@@ -21,12 +21,12 @@ _JSON = {"content-type": "application/json"}
 _UNPROCESSABLE = 422
 _TYPES: Mapping[str, Any] = {"a number": 7, "null": None, "an array": [], "an object": {"a": []}, "a boolean": True}
 
-MISSING: Mapping[str, tuple[bytes | None, dict[str, str]]] = {
+MISSING_BODIES: Mapping[str, tuple[bytes | None, dict[str, str]]] = {
     "no body": (None, {}),
     "no body under a JSON media type": (None, _JSON),
     "an empty body": (b"", _JSON),
 }
-NO_JSON: Mapping[str, bytes] = {
+NON_JSON_BODIES: Mapping[str, bytes] = {
     "half an object": b"{",
     "a word": b"hello",
     "a form": b"method=GET&path=%2F",
@@ -36,7 +36,7 @@ NO_JSON: Mapping[str, bytes] = {
     "white space": b"  \n",
     "two objects": b"{}{}",
 }
-NO_OBJECT: Mapping[str, bytes] = {
+NON_OBJECT_BODIES: Mapping[str, bytes] = {
     "an empty array": b"[]",
     "an array of an object": b"[{}]",
     "a text": b'"method"',
@@ -47,7 +47,7 @@ NO_OBJECT: Mapping[str, bytes] = {
 }
 
 
-def detail_faults(answer: Answer) -> dict[str, str]:
+def find_detail_faults(answer: Answer) -> dict[str, str]:
     """Return the faults of the body of a 422, by the row that forbids them."""
     try:
         document = answer.json()
@@ -56,22 +56,22 @@ def detail_faults(answer: Answer) -> dict[str, str]:
     detail = document.get("detail") if isinstance(document, dict) else None
     if not isinstance(detail, list):
         return {"AGENT-VALID-01": f"detail is {type(detail).__name__}"}
-    found: dict[str, str] = {} if detail else {"AGENT-VALID-05": "detail is empty"}
+    faults: dict[str, str] = {} if detail else {"AGENT-VALID-05": "detail is empty"}
     for item in detail:
-        found |= _item_faults(item)
-    return found
+        faults |= _find_item_faults(item)
+    return faults
 
 
-def _item_faults(item: Any) -> dict[str, str]:
+def _find_item_faults(item: Any) -> dict[str, str]:
     members = item if isinstance(item, dict) else {}
-    found = {}
+    faults = {}
     loc = members.get("loc")
     if not isinstance(loc, list) or not all(_is_place(part) for part in loc):
-        found["AGENT-VALID-02"] = f"loc is {loc!r}"
+        faults["AGENT-VALID-02"] = f"loc is {loc!r}"
     for row, name in (("AGENT-VALID-03", "msg"), ("AGENT-VALID-04", "type")):
         if not isinstance(members.get(name), str):
-            found[row] = f"{name} is {members.get(name)!r}"
-    return found
+            faults[row] = f"{name} is {members.get(name)!r}"
+    return faults
 
 
 def _is_place(part: Any) -> bool:
@@ -82,44 +82,48 @@ def _is_place(part: Any) -> bool:
 _SHAPE = ("AGENT-VALID-01", "AGENT-VALID-02", "AGENT-VALID-03", "AGENT-VALID-04", "AGENT-VALID-05")
 
 
-JUNK: Mapping[str, bytes] = {
+TRAILING_JUNK: Mapping[str, bytes] = {
     "a sound body, then a word": b" junk",
     "a sound body, then a bracket": b"}",
     "a sound body, then an object": b"{}",
 }
 
 
-def _sound_body(agent: Agent, path: str) -> bytes:
-    one = signed(agent.case)
+def _valid_body(agent: Agent, path: str) -> bytes:
+    subject = signed(agent.case)
     bodies = {VERIFY: agent.verify_body, EXPLAIN: agent.explain_body}
-    return json.dumps(bodies[path](one) if path in bodies else agent.sign_body(one.message)).encode()
+    return json.dumps(bodies[path](subject) if path in bodies else agent.sign_body(subject.message)).encode()
 
 
-async def _refused(case: Case, path: str, row_of: Mapping[str, str]) -> None:
+async def _judge_malformed(case: Case, path: str, row_of: Mapping[str, str]) -> None:
     """Send every malformed body to one operation; `row_of` maps a kind of body to the row that judges it."""
     base = case.profile.surfaces["agent"].url.rstrip("/")
     kinds: dict[str, Mapping[str, tuple[bytes | None, dict[str, str]]]] = {
-        "missing": MISSING,
-        "no JSON": {what: (body, _JSON) for what, body in NO_JSON.items()},
-        "no object": {what: (body, _JSON) for what, body in NO_OBJECT.items()},
+        "missing": MISSING_BODIES,
+        "no JSON": {body_name: (body, _JSON) for body_name, body in NON_JSON_BODIES.items()},
+        "no object": {body_name: (body, _JSON) for body_name, body in NON_OBJECT_BODIES.items()},
     }
 
-    async def sent(kind: str, what: str, body: bytes | None, headers: dict[str, str]) -> None:
+    async def judge_body(kind: str, body_name: str, body: bytes | None, headers: dict[str, str]) -> None:
         answer = await case.client.call("POST", base + path, body=body, headers=headers)
-        where = {"operation": path, "body": what}
+        where = {"operation": path, "body": body_name}
         holds = answer.status == _UNPROCESSABLE
         case.expect(row_of[kind], holds, "422", answer.status, exchange=answer, where=where)
 
     await run_concurrently(
-        sent(kind, what, body, headers) for kind, bodies in kinds.items() for what, (body, headers) in bodies.items()
+        judge_body(kind, body_name, body, headers)
+        for kind, bodies in kinds.items()
+        for body_name, (body, headers) in bodies.items()
     )
     try:
-        sound = _sound_body(await agent_of(case), path)
+        valid_body = _valid_body(await agent_of(case), path)
     except Inconclusive as reason:
         case.mark_inconclusive(row_of["no JSON"], str(reason))
         return
     # Last, a valid body followed by junk. A parser of streams stops at the end of the object and accepts it.
-    await run_concurrently(sent("no JSON", what, sound + junk, _JSON) for what, junk in JUNK.items())
+    await run_concurrently(
+        judge_body("no JSON", body_name, valid_body + junk, _JSON) for body_name, junk in TRAILING_JUNK.items()
+    )
 
 
 _FIX = "Answer 422 with `detail` if the body is missing, is not JSON or is not an object, for every media type."
@@ -133,7 +137,7 @@ async def verify_refuses_malformed_bodies(case: Case) -> None:
     type. Expects 422 each time.
     """
     rows = {"missing": "AGENT-VERIFY-15", "no JSON": "AGENT-VERIFY-16", "no object": "AGENT-VERIFY-17"}
-    await _refused(case, VERIFY, rows)
+    await _judge_malformed(case, VERIFY, rows)
 
 
 @check("AGENT-EXPLAIN-13", surface="agent", fix=_FIX)
@@ -143,7 +147,7 @@ async def explain_refuses_malformed_bodies(case: Case) -> None:
     Sends no body in three ways, texts that are not JSON, also a valid body followed by junk, and JSON of every other
     type. Expects 422 each time.
     """
-    await _refused(case, EXPLAIN, dict.fromkeys(("missing", "no JSON", "no object"), "AGENT-EXPLAIN-13"))
+    await _judge_malformed(case, EXPLAIN, dict.fromkeys(("missing", "no JSON", "no object"), "AGENT-EXPLAIN-13"))
 
 
 @check("AGENT-SIGN-10", surface="agent", fix=_FIX)
@@ -153,7 +157,7 @@ async def sign_refuses_malformed_bodies(case: Case) -> None:
     Sends no body in three ways, texts that are not JSON, also a valid body followed by junk, and JSON of every other
     type. Expects 422 each time.
     """
-    await _refused(case, SIGN, dict.fromkeys(("missing", "no JSON", "no object"), "AGENT-SIGN-10"))
+    await _judge_malformed(case, SIGN, dict.fromkeys(("missing", "no JSON", "no object"), "AGENT-SIGN-10"))
 
 
 @check(
@@ -169,43 +173,49 @@ async def refusals_have_the_shape(case: Case) -> None:
     explain and sign. Expects the shape of every answer that is a 422.
     """
     agent = await agent_of(case)
-    bodies = [(path, what, body) for path in (VERIFY, EXPLAIN, SIGN) for what, body in _bodies(agent, path)]
+    bodies = [
+        (path, body_name, body)
+        for path in (VERIFY, EXPLAIN, SIGN)
+        for body_name, body in _list_malformed_bodies(agent, path)
+    ]
     bodies = case.sample(bodies, lambda one: one[1])
     answers = await run_concurrently(agent.call("POST", path, **body) for path, _, body in bodies)
-    seen = 0
-    for (path, what, _), answer in zip(bodies, answers, strict=True):
+    refusal_count = 0
+    for (path, body_name, _), answer in zip(bodies, answers, strict=True):
         if answer.status != _UNPROCESSABLE:
             continue
-        seen += 1
-        faults = detail_faults(answer)
-        where = {"operation": path, "body": what}
+        refusal_count += 1
+        faults = find_detail_faults(answer)
+        where = {"operation": path, "body": body_name}
         for row in _SHAPE:
             fault = faults.get(row)
             case.expect(row, fault is None, "the shape of HTTPValidationError", fault, exchange=answer, where=where)
-    if not seen:
+    if not refusal_count:
         raise Inconclusive("no answer was a 422, which AGENT-VERIFY-15 to -17 judge")
 
 
-def _bodies(agent: Agent, path: str) -> list[tuple[str, dict[str, Any]]]:
-    one = signed(agent.case)
-    good = {
-        VERIFY: agent.verify_body(one),
-        EXPLAIN: agent.explain_body(one),
-        SIGN: agent.sign_body(one.message),
+def _list_malformed_bodies(agent: Agent, path: str) -> list[tuple[str, dict[str, Any]]]:
+    subject = signed(agent.case)
+    valid_members = {
+        VERIFY: agent.verify_body(subject),
+        EXPLAIN: agent.explain_body(subject),
+        SIGN: agent.sign_body(subject.message),
     }[path]
-    found: list[tuple[str, dict[str, Any]]] = [
+    body_list: list[tuple[str, dict[str, Any]]] = [
         ("no body", {}),
         ("half an object", {"body": b"{", "headers": _JSON}),
         ("an array", {"json_body": []}),
         ("an array of arrays", {"json_body": [[1]]}),
         ("an empty object", {"json_body": {}}),
-        ("fields of other types", {"json_body": {**good, "headers": {"a": 1, "b": [2], "c": {"d": None}}}}),
-        ("no hex", {"json_body": {**good, "public_key_hex": "zz"}}),
-        ("no did:key", {"json_body": {**good, "did_key": "did:web:example.org"}}),
-        ("no base64", {"json_body": {**good, "body_b64": "%%%"}}),
+        ("fields of other types", {"json_body": {**valid_members, "headers": {"a": 1, "b": [2], "c": {"d": None}}}}),
+        ("no hex", {"json_body": {**valid_members, "public_key_hex": "zz"}}),
+        ("no did:key", {"json_body": {**valid_members, "did_key": "did:web:example.org"}}),
+        ("no base64", {"json_body": {**valid_members, "body_b64": "%%%"}}),
     ]
-    for name in good:
-        left = {other: value for other, value in good.items() if other != name}
-        found.append((f"without {name}", {"json_body": left}))
-        found += [(f"{name}: {what}", {"json_body": {**good, name: value}}) for what, value in _TYPES.items()]
-    return found
+    for name in valid_members:
+        remaining_members = {other: value for other, value in valid_members.items() if other != name}
+        body_list.append((f"without {name}", {"json_body": remaining_members}))
+        body_list += [
+            (f"{name}: {what}", {"json_body": {**valid_members, name: value}}) for what, value in _TYPES.items()
+        ]
+    return body_list

@@ -31,34 +31,34 @@ async def verification_needs_no_network(case: Case) -> None:
     Verifies valid and wrong messages at an agent that can reach no network. Their key ids could be resolved (did:web,
     an address, did:key). Expects the right verdicts.
     """
-    bound = case.profile.agent_bindings.offline_url
-    if bound is None:
+    offline_url = case.profile.agent_bindings.offline_url
+    if offline_url is None:
         case.mark_documented("AGENT-VERIFY-20", _REASON)
         return
-    if same_address(bound, case.profile.surfaces["agent"].url):
+    if same_address(offline_url, case.profile.surfaces["agent"].url):
         raise Inconclusive("[agent] offline_url is the agent's own address: give that of one that can reach no network")
-    agent = (await agent_of(case)).at(bound)
-    said = {} if agent.is_reference else {ON_WORD: "the agent at [agent] offline_url can reach no network"}
-    owner, other = signer(case), signer(case)
+    agent = (await agent_of(case)).at(offline_url)
+    extra_labels = {} if agent.is_reference else {ON_WORD: "the agent at [agent] offline_url can reach no network"}
+    owner, other_signer = signer(case), signer(case)
     names = ("test-key", "did:web:keys.example.org#1", "https://keys.example.org/1", keys.did_key(raw_public(owner)))
     for name in names:
-        one = signed(case, owner, parameters={"keyid": name})
-        for valid, each in ((True, one), (False, one.with_expected_key(raw_public(other)))):
-            where = {**said, "keyid": name, "message": "sound" if valid else "another key"}
-            told = f"200, {'valid' if valid else 'not valid'}"
+        subject = signed(case, owner, parameters={"keyid": name})
+        for valid, variant in ((True, subject), (False, subject.with_expected_key(raw_public(other_signer)))):
+            where = {**extra_labels, "keyid": name, "message": "sound" if valid else "another key"}
+            requirement = f"200, {'valid' if valid else 'not valid'}"
             try:
-                answer = await agent.verify(each)
+                answer = await agent.verify(variant)
             except Unreachable as fault:
                 # An agent that never answers is a wrong address in the profile. Only an agent that answers other calls
                 # has failed here.
-                await _there(case, bound)
-                case.expect("AGENT-VERIFY-20", False, told, fault, where=where)
+                await _require_answer(case, offline_url)
+                case.expect("AGENT-VERIFY-20", False, requirement, fault, where=where)
                 continue
             holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
-            case.expect("AGENT-VERIFY-20", holds, told, verdict_of(agent, answer), exchange=answer, where=where)
+            case.expect("AGENT-VERIFY-20", holds, requirement, verdict_of(agent, answer), exchange=answer, where=where)
 
 
-async def _there(case: Case, url: str) -> None:
+async def _require_answer(case: Case, url: str) -> None:
     """Require that a server is at an address.
 
     Raises:

@@ -40,19 +40,21 @@ _SIGNING = frozenset({"signature-input", "signature", FIELD})
 _EXTRAS: Mapping[str, object] = {"x-unknown": "text", "comment": None, "nested": {"a": [1]}, "public": True}
 
 
-def requests() -> dict[str, Message]:
+def build_requests() -> dict[str, Message]:
     """Return the requests to be signed."""
     accept = (("Accept", "application/json"),)
-    typed = (("Content-Type", "application/json"),)
+    content_type = (("Content-Type", "application/json"),)
     return {
         "a plain GET": Message("GET", "api.example.org", "https", "/orders", accept),
         "a GET with a query": Message("GET", "api.example.org", "https", "/orders?page=2&x=%20", accept),
-        "a POST with a body": Message("POST", "api.example.org", "https", "/orders", typed, None, b'{"order":7}'),
-        "a PUT of bytes": Message("PUT", "shop.example:8443", "https", "/a/b?c", typed, None, b"text, not JSON"),
+        "a POST with a body": Message(
+            "POST", "api.example.org", "https", "/orders", content_type, None, b'{"order":7}'
+        ),
+        "a PUT of bytes": Message("PUT", "shop.example:8443", "https", "/a/b?c", content_type, None, b"text, not JSON"),
     }
 
 
-def requests_with_fields() -> dict[str, Message]:
+def build_field_requests() -> dict[str, Message]:
     """Return requests with several header fields, some with names like those of the fields that signing adds."""
     fields = (("Accept", "text/plain"), ("Content-Digest-Note", "of an order"), ("X-Signature", "by hand"))
     return {
@@ -75,34 +77,36 @@ class Demo:
     answer: Answer
     message: Message | None
     keys: list[bytes]
-    labelled: LabelledSignature | None
+    labelled_signature: LabelledSignature | None
 
-    def key(self) -> bytes | None:
+    def choose_key(self) -> bytes | None:
         """Return the key that verifies the request: of the given ones the one that does, else the first."""
-        for one in self.keys:
-            if self.holds(one):
-                return one
+        for key in self.keys:
+            if self.is_valid_under(key):
+                return key
         return self.keys[0] if self.keys else None
 
-    def holds(self, key: bytes) -> bool:
+    def is_valid_under(self, key: bytes) -> bool:
         """Return whether the suite's own verifier accepts the request under a key, digest included."""
-        return not self.faults(key)
+        return not self.find_faults(key)
 
-    def faults(self, key: bytes) -> list[str]:
+    def find_faults(self, key: bytes) -> list[str]:
         """Return the faults that the suite's own verifier finds under a key; times are not judged."""
         if self.message is None:
             return ["no signed request"]
         policy = judgement.Policy(require_digest=False)
         # `now` is the signature's own time, so that neither clock nor age can make it invalid.
-        judged = judgement.judge(self.message, VerifyingKey((ED25519,), key), policy, now=self._moment())
-        return [fault.text for fault in judged.faults]
+        judgement_result = judgement.judge(self.message, VerifyingKey((ED25519,), key), policy, now=self._moment())
+        return [fault.text for fault in judgement_result.faults]
 
     def _moment(self) -> int:
-        created = None if self.labelled is None else self.labelled.coverage.parameter("created")
-        return created if isinstance(created, int) else 0
+        created_time = (
+            None if self.labelled_signature is None else self.labelled_signature.coverage.parameter("created")
+        )
+        return created_time if isinstance(created_time, int) else 0
 
 
-def read(case: Case, agent: Agent, asked: Message, answer: Answer) -> Demo:
+def read_demo(case: Case, agent: Agent, request: Message, answer: Answer) -> Demo:
     """Read the answer of sign for a request, and keep its live values out of the log.
 
     Raises:
@@ -114,33 +118,41 @@ def read(case: Case, agent: Agent, asked: Message, answer: Answer) -> Demo:
     if fields is None and not agent.is_reference and places is None and answers.may_be_signed(document):
         raise Inconclusive("unbound: the places of the signed fields in the answer of sign; give [agent] signed_fields")
     message = None
-    labelled = None
+    labelled_signature = None
     if fields is not None:
-        there = {name.lower() for name, _ in fields}
-        kept = tuple(pair for pair in asked.headers if pair[0].lower() not in there)
-        message = Message(asked.method, asked.authority, asked.scheme, asked.target, (*kept, *fields), None, asked.body)
-        labelled = judgement.judge(message, None, judgement.Policy(), now=0).signature
+        answered_names = {name.lower() for name, _ in fields}
+        kept_fields = tuple(pair for pair in request.headers if pair[0].lower() not in answered_names)
+        message = Message(
+            request.method,
+            request.authority,
+            request.scheme,
+            request.target,
+            (*kept_fields, *fields),
+            None,
+            request.body,
+        )
+        labelled_signature = judgement.judge(message, None, judgement.Policy(), now=0).signature
     keys = answers.public_keys(document, agent.bindings.demo_key_at)
     for key in keys:
         case.client.names.name(key.hex(), "DEMO_KEY")
         case.client.names.name(did_key(key), "DEMO_DID_KEY")
-    if labelled is not None:
-        _name(case, labelled)
-    return Demo(answer, message, keys, labelled)
+    if labelled_signature is not None:
+        _name_live_values(case, labelled_signature)
+    return Demo(answer, message, keys, labelled_signature)
 
 
-def _name(case: Case, labelled: LabelledSignature) -> None:
+def _name_live_values(case: Case, labelled_signature: LabelledSignature) -> None:
     """Keep the signature and its times out of the log, because they differ from run to run."""
-    name_signature(case, labelled.signature)
+    name_signature(case, labelled_signature.signature)
     for name in ("created", "expires"):
-        case.client.names.name(str(labelled.coverage.parameter(name) or ""), name.upper())
+        case.client.names.name(str(labelled_signature.coverage.parameter(name) or ""), name.upper())
 
 
-def base_of(demo: Demo) -> str | None:
+def compute_base(demo: Demo) -> str | None:
     """Return the base as the suite computes it, or None if it cannot."""
-    if demo.message is None or demo.labelled is None:
+    if demo.message is None or demo.labelled_signature is None:
         return None
-    return signature_base(demo.message, demo.labelled.coverage).text
+    return signature_base(demo.message, demo.labelled_signature.coverage).text
 
 
 @check(
@@ -165,15 +177,17 @@ async def demo_requests_are_signed(case: Case) -> None:
     signed form is valid. A request with a `created` an hour from now expires after that.
     """
     agent = await agent_of(case)
-    for what, asked in requests().items():
-        answer = await agent.sign(asked)
-        demo = read(case, agent, asked, answer)
-        _judge_demo(case, agent, demo, {"request": what})
-        if asked.body:
-            fault = _digest_fault(demo)
-            told = "a covered Content-Digest of the body"
-            case.expect("AGENT-SIGN-09", fault is None, told, fault, exchange=answer, where={"request": what})
-        await _judge_elsewhere(case, agent, demo, {"request": what})
+    for request_name, request in build_requests().items():
+        answer = await agent.sign(request)
+        demo = read_demo(case, agent, request, answer)
+        _judge_demo(case, agent, demo, {"request": request_name})
+        if request.body:
+            fault = _find_digest_fault(demo)
+            requirement = "a covered Content-Digest of the body"
+            case.expect(
+                "AGENT-SIGN-09", fault is None, requirement, fault, exchange=answer, where={"request": request_name}
+            )
+        await _judge_elsewhere(case, agent, demo, {"request": request_name})
     await _judge_wrong_digests(case, agent)
     await _judge_empty_paths(case, agent)
     await _judge_kept_fields(case, agent)
@@ -184,32 +198,38 @@ async def demo_requests_are_signed(case: Case) -> None:
 async def _judge_wrong_digests(case: Case, agent: Agent) -> None:
     """Judge requests with the digest of another body: an agent that signs them has to sign a matching digest."""
     for algorithm in HASHES_BY_NAME:
-        given = (("Content-Type", "application/json"), ("Content-Digest", digest_value(b"another body", algorithm)))
-        asked = Message("POST", "api.example.org", "https", "/orders", given, None, b'{"order":7}')
-        answer = await agent.sign(asked)
+        given_fields = (
+            ("Content-Type", "application/json"),
+            ("Content-Digest", digest_value(b"another body", algorithm)),
+        )
+        request = Message("POST", "api.example.org", "https", "/orders", given_fields, None, b'{"order":7}')
+        answer = await agent.sign(request)
         if answer.status != 200:
             continue
-        demo, where = read(case, agent, asked, answer), {"request": f"with a wrong Content-Digest of {algorithm}"}
-        fault = _digest_fault(demo)
-        told = "a covered Content-Digest of the body"
-        case.expect("AGENT-SIGN-09", fault is None, told, fault, exchange=answer, where=where)
+        demo, where = (
+            read_demo(case, agent, request, answer),
+            {"request": f"with a wrong Content-Digest of {algorithm}"},
+        )
+        fault = _find_digest_fault(demo)
+        requirement = "a covered Content-Digest of the body"
+        case.expect("AGENT-SIGN-09", fault is None, requirement, fault, exchange=answer, where=where)
         await _judge_elsewhere(case, agent, demo, where)
 
 
 async def _judge_empty_paths(case: Case, agent: Agent) -> None:
     """Judge requests with an empty path, which is signed as a slash (RFC 9421, 2.2.6). They may be refused."""
-    for what, target in (("no path", ""), ("a query and no path", "?page=2")):
-        asked = Message("GET", "api.example.org", "https", target, (("Accept", "application/json"),))
-        answer = await agent.sign(asked)
+    for request_name, target in (("no path", ""), ("a query and no path", "?page=2")):
+        request = Message("GET", "api.example.org", "https", target, (("Accept", "application/json"),))
+        answer = await agent.sign(request)
         if answer.status != 200:
             continue
-        demo = read(case, agent, asked, answer)
-        key = demo.key()
+        demo = read_demo(case, agent, request, answer)
+        key = demo.choose_key()
         if key is not None and demo.message is not None:
-            faults = demo.faults(key)
-            where = {"request": what}
-            told = "valid under the returned key, the path a slash"
-            case.expect("AGENT-SIGN-05", not faults, told, "; ".join(faults), exchange=answer, where=where)
+            faults = demo.find_faults(key)
+            where = {"request": request_name}
+            requirement = "valid under the returned key, the path a slash"
+            case.expect("AGENT-SIGN-05", not faults, requirement, "; ".join(faults), exchange=answer, where=where)
 
 
 async def _judge_kept_fields(case: Case, agent: Agent) -> None:
@@ -219,15 +239,15 @@ async def _judge_kept_fields(case: Case, agent: Agent) -> None:
     """
     if not agent.is_reference or agent.bindings.signed_fields is not None:
         return
-    for what, asked in requests_with_fields().items():
-        answer = await agent.sign(asked)
-        read(case, agent, asked, answer)  # keeps what differs from run to run out of the log
-        shown = [_lost(asked, fields) for fields in answers.every_signed_fields(answer.object())]
-        lost = min(shown, key=len, default=["the signed request"])
-        told = "200 with the signed request, which has each given header field"
-        found = f"{answer.status}, without {', '.join(lost)}" if lost else f"{answer.status}, with each"
-        holds = answer.status == 200 and not lost
-        case.expect("AGENT-SIGN-01", holds, told, found, exchange=answer, where={"request": what})
+    for request_name, request in build_field_requests().items():
+        answer = await agent.sign(request)
+        read_demo(case, agent, request, answer)  # keeps what differs from run to run out of the log
+        losses = [_find_lost_fields(request, fields) for fields in answers.every_signed_fields(answer.object())]
+        lost_names = min(losses, key=len, default=["the signed request"])
+        requirement = "200 with the signed request, which has each given header field"
+        finding = f"{answer.status}, without {', '.join(lost_names)}" if lost_names else f"{answer.status}, with each"
+        holds = answer.status == 200 and not lost_names
+        case.expect("AGENT-SIGN-01", holds, requirement, finding, exchange=answer, where={"request": request_name})
 
 
 async def _judge_signed_before(case: Case, agent: Agent) -> None:
@@ -237,26 +257,28 @@ async def _judge_signed_before(case: Case, agent: Agent) -> None:
     """
     if not agent.is_reference:
         return
-    plain = requests()["a plain GET"]
+    plain = build_requests()["a plain GET"]
     # The agent's usual label, so that the old signature collides with the one that it will add.
-    labelled = read(case, agent, plain, await agent.sign(plain)).labelled
-    label = "sig" if labelled is None else labelled.label
-    before = signed(case, method="GET", body=b"", label=label).message
-    alone = (*plain.headers, ("Signature-Input", f'{label}-0=("@method")'))
-    for what, asked in (
-        ("signed before, under the label of a demo", before),
-        ("with a Signature-Input and no Signature", replace(plain, headers=alone)),
+    label_signature = read_demo(case, agent, plain, await agent.sign(plain)).labelled_signature
+    label = "sig" if label_signature is None else label_signature.label
+    signed_request = signed(case, method="GET", body=b"", label=label).message
+    lone_input = (*plain.headers, ("Signature-Input", f'{label}-0=("@method")'))
+    for request_name, request in (
+        ("signed before, under the label of a demo", signed_request),
+        ("with a Signature-Input and no Signature", replace(plain, headers=lone_input)),
     ):
-        answer = await agent.sign(asked)
-        if answer.status == 200 and read(case, agent, asked, answer).message is not None:
-            await _judge_as_it_stands(case, agent, answer, {"request": what})
+        answer = await agent.sign(request)
+        if answer.status == 200 and read_demo(case, agent, request, answer).message is not None:
+            await _judge_as_it_stands(case, agent, answer, {"request": request_name})
 
 
 async def _judge_as_it_stands(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
     """Judge that verify accepts an answer of sign as its body and finds it valid."""
-    unchanged = await agent.call("POST", VERIFY, json_body=answer.object())
-    told, holds = "200, valid, for the unchanged answer of sign", is_positive(agent, unchanged)
-    case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, unchanged), exchange=unchanged, where=where)
+    verify_answer = await agent.call("POST", VERIFY, json_body=answer.object())
+    requirement, holds = "200, valid, for the unchanged answer of sign", is_positive(agent, verify_answer)
+    case.expect(
+        "AGENT-SIGN-04", holds, requirement, verdict_of(agent, verify_answer), exchange=verify_answer, where=where
+    )
 
 
 async def _judge_given_created(case: Case, agent: Agent) -> None:
@@ -266,65 +288,67 @@ async def _judge_given_created(case: Case, agent: Agent) -> None:
     """
     if not agent.is_reference:
         return
-    created = int(time.time()) + _HOUR
-    case.client.names.name(str(created), "CREATED")
-    asked = requests()["a plain GET"]
-    answer = await agent.sign(asked, created=created)
+    created_time = int(time.time()) + _HOUR
+    case.client.names.name(str(created_time), "CREATED")
+    request = build_requests()["a plain GET"]
+    answer = await agent.sign(request, created=created_time)
     if answer.status != 200:
         return
-    faults = _lifetime_faults(read(case, agent, asked, answer), agent)
-    expected, where = "an expires later than created", {"request": "with a created an hour from now"}
-    case.expect("AGENT-SIGN-05", not faults, expected, "; ".join(faults), exchange=answer, where=where)
+    faults = _find_lifetime_faults(read_demo(case, agent, request, answer), agent)
+    requirement, where = "an expires later than created", {"request": "with a created an hour from now"}
+    case.expect("AGENT-SIGN-05", not faults, requirement, "; ".join(faults), exchange=answer, where=where)
 
 
-def _lost(asked: Message, fields: Fields) -> list[str]:
+def _find_lost_fields(request: Message, fields: Fields) -> list[str]:
     """Return the names of a request's fields that its signed request lacks, or has with other values."""
-    answered = Message(headers=fields)
-    names = dict.fromkeys(name.lower() for name, _ in asked.headers)
-    return [name for name in names if name not in _SIGNING and answered.field(name) != asked.field(name)]
+    signed_request = Message(headers=fields)
+    names = dict.fromkeys(name.lower() for name, _ in request.headers)
+    return [name for name in names if name not in _SIGNING and signed_request.field(name) != request.field(name)]
 
 
 def _judge_demo(case: Case, agent: Agent, demo: Demo, where: Mapping[str, str]) -> None:
-    answer, own = demo.answer, base_of(demo)
-    holds = answer.status == 200 and demo.labelled is not None
-    told = "200 with Signature-Input and Signature"
-    case.expect("AGENT-SIGN-01", holds, told, answer.status, exchange=answer, where=where)
+    answer, own_base = demo.answer, compute_base(demo)
+    holds = answer.status == 200 and demo.labelled_signature is not None
+    requirement = "200 with Signature-Input and Signature"
+    case.expect("AGENT-SIGN-01", holds, requirement, answer.status, exchange=answer, where=where)
     base = agent.base(answer)
-    told = f"the base of the signed request: {own!r}"
-    case.expect("AGENT-SIGN-02", base is not None and base == own, told, repr(base), exchange=answer, where=where)
-    found = f"{len(demo.keys)} keys"
-    case.expect("AGENT-SIGN-03", bool(demo.keys), "a public key of Ed25519", found, exchange=answer, where=where)
-    key = demo.key()
-    faults = ["no key to verify with"] if key is None else [*demo.faults(key), *_lifetime_faults(demo, agent)]
-    told = "valid under the returned key"
-    case.expect("AGENT-SIGN-05", not faults, told, "; ".join(faults), exchange=answer, where=where)
+    requirement = f"the base of the signed request: {own_base!r}"
+    case.expect(
+        "AGENT-SIGN-02", base is not None and base == own_base, requirement, repr(base), exchange=answer, where=where
+    )
+    finding = f"{len(demo.keys)} keys"
+    case.expect("AGENT-SIGN-03", bool(demo.keys), "a public key of Ed25519", finding, exchange=answer, where=where)
+    key = demo.choose_key()
+    faults = ["no key to verify with"] if key is None else [*demo.find_faults(key), *_find_lifetime_faults(demo, agent)]
+    requirement = "valid under the returned key"
+    case.expect("AGENT-SIGN-05", not faults, requirement, "; ".join(faults), exchange=answer, where=where)
 
 
-def _lifetime_faults(demo: Demo, agent: Agent) -> list[str]:
+def _find_lifetime_faults(demo: Demo, agent: Agent) -> list[str]:
     """Return the faults of a signature's lifetime, by its own parameters and no clock.
 
     The interface leaves the lifetime open, and whether it is stated. But a signature that ends before it begins is
     invalid for every verifier.
     """
-    covered = None if demo.labelled is None else demo.labelled.coverage
-    created, expires = (None if covered is None else covered.parameter(name) for name in ("created", "expires"))
-    if type(created) is not int or type(expires) is not int:
+    coverage = None if demo.labelled_signature is None else demo.labelled_signature.coverage
+    created_time, expires = (None if coverage is None else coverage.parameter(name) for name in ("created", "expires"))
+    if type(created_time) is not int or type(expires) is not int:
         return []
     # By P-SG-03 the default is five minutes, so the reference must not even end at the moment at which it begins.
-    over = expires <= created if agent.is_reference else expires < created
-    return ["it expires no later than it was created"] if over else []
+    is_over = expires <= created_time if agent.is_reference else expires < created_time
+    return ["it expires no later than it was created"] if is_over else []
 
 
-def _digest_fault(demo: Demo) -> str | None:
+def _find_digest_fault(demo: Demo) -> str | None:
     """Return the fault of the digest of a signed request with a body, or None."""
-    message, labelled = demo.message, demo.labelled
-    if message is None or labelled is None or message.field(FIELD) is None:
+    message, labelled_signature = demo.message, demo.labelled_signature
+    if message is None or labelled_signature is None or message.field(FIELD) is None:
         return "no Content-Digest"
-    if FIELD not in {one.name for one in labelled.coverage.components}:
+    if FIELD not in {one.name for one in labelled_signature.coverage.components}:
         return "the digest is not covered"
-    known = [base64.b64encode(digest(message.body).digest()).decode() for digest in HASHES_BY_NAME.values()]
+    digests = [base64.b64encode(digest(message.body).digest()).decode() for digest in HASHES_BY_NAME.values()]
     field = message.field(FIELD) or ""
-    return None if any(one in field for one in known) else f"the digest is of another content: {field}"
+    return None if any(one in field for one in digests) else f"the digest is of another content: {field}"
 
 
 async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[str, str]) -> None:
@@ -336,24 +360,32 @@ async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[
         else:
             case.mark_inconclusive("AGENT-SIGN-08", "the answer has no signed request, which AGENT-SIGN-04 judges")
         return
-    one = Subject(demo.message, demo.key())
-    verified = await agent.verify(one)
-    told = "200, valid"
-    holds = demo.key() is not None and is_positive(agent, verified)
-    hint = verdict_hint(agent, verified)
-    case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, verified), exchange=verified, where=where, hint=hint)
+    subject = Subject(demo.message, demo.choose_key())
+    verify_answer = await agent.verify(subject)
+    requirement = "200, valid"
+    holds = demo.choose_key() is not None and is_positive(agent, verify_answer)
+    hint = verdict_hint(agent, verify_answer)
+    case.expect(
+        "AGENT-SIGN-04",
+        holds,
+        requirement,
+        verdict_of(agent, verify_answer),
+        exchange=verify_answer,
+        where=where,
+        hint=hint,
+    )
     if agent.is_reference:
         await _judge_as_it_stands(case, agent, demo.answer, where)
-    explained = await agent.explain(one)
-    mine, theirs = agent.base(demo.answer), agent.base(explained)
-    told = f"the base that explain gives: {theirs!r}"
-    if None in {mine, theirs} and not agent.is_reference:
+    explanation = await agent.explain(subject)
+    demo_base, explained_base = agent.base(demo.answer), agent.base(explanation)
+    requirement = f"the base that explain gives: {explained_base!r}"
+    if None in {demo_base, explained_base} and not agent.is_reference:
         case.mark_inconclusive(
-            "AGENT-SIGN-08", "one of the two bases is missing, which other rows judge", exchange=explained
+            "AGENT-SIGN-08", "one of the two bases is missing, which other rows judge", exchange=explanation
         )
         return
-    holds = mine is not None and mine == theirs
-    case.expect("AGENT-SIGN-08", holds, told, repr(mine), exchange=explained, where=where)
+    holds = demo_base is not None and demo_base == explained_base
+    case.expect("AGENT-SIGN-08", holds, requirement, repr(demo_base), exchange=explanation, where=where)
 
 
 @check("AGENT-SIGN-06", surface="agent", fix="Generate a new key for every call from the system's random source.")
@@ -364,18 +396,21 @@ async def every_demo_key_is_fresh(case: Case) -> None:
     Expects as many keys as calls, none of them twice.
     """
     agent = await agent_of(case)
-    asked = list(requests().values())
-    calls = [asked[0]] * _CALLS + asked
-    given = await run_concurrently(map(agent.sign, calls))
-    given += [await agent.sign(asked[0]) for _ in range(2)]
-    demos = [read(case, agent, one, answer) for one, answer in zip([*calls, asked[0], asked[0]], given, strict=True)]
-    keys = [key for demo in demos if (key := demo.key()) is not None]
-    found = f"{len(set(keys))} different ones in {len(demos)} answers"
+    request_list = list(build_requests().values())
+    calls = [request_list[0]] * _CALLS + request_list
+    answer_list = await run_concurrently(map(agent.sign, calls))
+    answer_list += [await agent.sign(request_list[0]) for _ in range(2)]
+    demos = [
+        read_demo(case, agent, one, answer)
+        for one, answer in zip([*calls, request_list[0], request_list[0]], answer_list, strict=True)
+    ]
+    keys = [key for demo in demos if (key := demo.choose_key()) is not None]
+    finding = f"{len(set(keys))} different ones in {len(demos)} answers"
     holds = len(keys) == len(set(keys)) == len(demos)
-    case.expect("AGENT-SIGN-06", holds, "a different key in each answer", found, exchange=given[-1])
+    case.expect("AGENT-SIGN-06", holds, "a different key in each answer", finding, exchange=answer_list[-1])
 
 
-def offered(case: Case) -> tuple[dict[str, dict[str, Any]], bytes, dict[str, str]]:
+def build_offered_keys(case: Case) -> tuple[dict[str, dict[str, Any]], bytes, dict[str, str]]:
     """Return members that offer a private key, its public half, and its secret texts by form."""
     key = signer(case)
     material = key.material
@@ -413,24 +448,26 @@ async def offered_keys_are_never_used(case: Case) -> None:
     or a signature under another key. Expects the private key nowhere in body and headers, in no encoding.
     """
     agent = await agent_of(case)
-    asked = requests()["a POST with a body"]
-    members, public, forms = offered(case)
+    request = build_requests()["a POST with a body"]
+    members, public, forms = build_offered_keys(case)
 
-    async def judged(what: str, more: Mapping[str, Any]) -> None:
-        answer = await agent.sign(asked, **more)
-        echoed = [f"{form}: {place}" for form, text in forms.items() for place in comes_back(answer, text)]
-        where = {"member": what}
-        told = "the private key nowhere in the answer"
-        case.expect("AGENT-SIGN-07", not echoed, told, echoed or "nowhere", exchange=answer, where=where)
-        demo = read(case, agent, asked, answer)
-        used = public in demo.keys or (demo.message is not None and demo.holds(public))
-        refused = 400 <= answer.status < 500
-        told = "a refusal, or another key"
-        found = "it was used" if used else f"{answer.status}, {len(demo.keys)} keys"
-        holds = refused or (answer.status == 200 and not used)
-        case.expect("AGENT-SIGN-07", holds, told, found, exchange=answer, where=where)
+    async def judge_member(member_name: str, extra_members: Mapping[str, Any]) -> None:
+        answer = await agent.sign(request, **extra_members)
+        echo_places = [f"{form}: {place}" for form, text in forms.items() for place in comes_back(answer, text)]
+        where = {"member": member_name}
+        requirement = "the private key nowhere in the answer"
+        case.expect(
+            "AGENT-SIGN-07", not echo_places, requirement, echo_places or "nowhere", exchange=answer, where=where
+        )
+        demo = read_demo(case, agent, request, answer)
+        is_used = public in demo.keys or (demo.message is not None and demo.is_valid_under(public))
+        is_refused = 400 <= answer.status < 500
+        requirement = "a refusal, or another key"
+        finding = "it was used" if is_used else f"{answer.status}, {len(demo.keys)} keys"
+        holds = is_refused or (answer.status == 200 and not is_used)
+        case.expect("AGENT-SIGN-07", holds, requirement, finding, exchange=answer, where=where)
 
-    await run_concurrently(judged(what, more) for what, more in members.items())
+    await run_concurrently(judge_member(member_name, extra_members) for member_name, extra_members in members.items())
 
 
 @check("AGENT-SIGN-11", surface="agent", fix="Ignore members that you do not know.")
@@ -440,11 +477,11 @@ async def demo_requests_tolerate_extras(case: Case) -> None:
     Requests a signature with additional members of every type, alone and together. Expects 200 and a valid signature.
     """
     agent = await agent_of(case)
-    asked = requests()["a GET with a query"]
-    for more in [{name: value} for name, value in _EXTRAS.items()] + [dict(_EXTRAS)]:
-        answer = await agent.sign(asked, **more)
-        demo = read(case, agent, asked, answer)
-        key = demo.key()
-        holds = answer.status == 200 and key is not None and demo.holds(key)
-        where = {"member": next(iter(more)) if len(more) == 1 else "all"}
+    request = build_requests()["a GET with a query"]
+    for extra_members in [{name: value} for name, value in _EXTRAS.items()] + [dict(_EXTRAS)]:
+        answer = await agent.sign(request, **extra_members)
+        demo = read_demo(case, agent, request, answer)
+        key = demo.choose_key()
+        holds = answer.status == 200 and key is not None and demo.is_valid_under(key)
+        where = {"member": next(iter(extra_members)) if len(extra_members) == 1 else "all"}
         case.expect("AGENT-SIGN-11", holds, "200, signed", answer.status, exchange=answer, where=where)

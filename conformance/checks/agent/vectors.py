@@ -26,18 +26,18 @@ from conformance.surfaces.agent import EXPLAIN, VERIFY, Agent, agent_of, answers
 from conformance.surfaces.agent import subject as signed
 from conformance.vectors import MessageVector, message_signatures
 
-_STATUS, _AS_THE_RFC = "AGENT-VERIFY-03", "AGENT-VERIFY-11"
-_LISTED, _SIGNED = "AGENT-VERIFY-04", "AGENT-VERIFY-01"
-_NAMED = (
+_STATUS_ROW, _RFC_ROW = "AGENT-VERIFY-03", "AGENT-VERIFY-11"
+_ERRORS_ROW, _VALID_ROW = "AGENT-VERIFY-04", "AGENT-VERIFY-01"
+_VERIFY_ROWS = (
     *("AGENT-VERIFY-01", "AGENT-VERIFY-02", "AGENT-VERIFY-06", "AGENT-VERIFY-07", "AGENT-VERIFY-08", "AGENT-VERIFY-09"),
     *("AGENT-VERIFY-10", "AGENT-VERIFY-11", "AGENT-VERIFY-12", "AGENT-VERIFY-13", "AGENT-VERIFY-14"),
 )
-_EXPLAINED = ("AGENT-EXPLAIN-02", "AGENT-EXPLAIN-06", "AGENT-EXPLAIN-11", "AGENT-EXPLAIN-12")
+_EXPLAIN_ROWS = ("AGENT-EXPLAIN-02", "AGENT-EXPLAIN-06", "AGENT-EXPLAIN-11", "AGENT-EXPLAIN-12")
 _AT_ONCE = 8
 _OK, _UNPROCESSABLE = 200, 422
 _KINDS_OF_NOTES = 5
 # Vectors with this pin decide another target as well, if it takes a field's lines as an array.
-_LINES = ("profile 6.2 headers as arrays",)
+_LINES_PIN = ("profile 6.2 headers as arrays",)
 # Kinds that no verifier should accept, although no clause requires a refusal. Accepting them only warns.
 _UNSAFE = frozenset({"parameters/expired", "key/small-order", "key/small-order-did-key"})
 _NO_CLAUSE = "no clause requires a verifier to refuse it, although accepting it is unsafe"
@@ -45,13 +45,13 @@ _LENIENT = "the row does not say how strictly a field is parsed"
 _NO_DIGEST = frozenset({"content_digest_malformed", "content_digest_unsupported"})
 # Parts of a request that every verifier knows; how components are written in Signature-Input.
 _USUAL_PARTS = frozenset({"@method", "@authority", "@path", "@query"})
-_COVERED, _COMPONENT = re.compile(r"\(([^()]*)\)"), re.compile(r'"([^"]*)"(;?)')
+_COVERED_LIST, _COMPONENT = re.compile(r"\(([^()]*)\)"), re.compile(r'"([^"]*)"(;?)')
 # Seconds since 1970: the first of January 2025, the time of most vectors.
-_LONG_AGO = 1_735_689_600
+_OLD_TIME = 1_735_689_600
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _VectorAnswers:
     """A vector with both answers to it.
 
     Attributes:
@@ -62,8 +62,8 @@ class _Judged:
     """
 
     vector: MessageVector
-    verified: Answer
-    explained: Answer
+    verify_answer: Answer
+    explain_answer: Answer
     by_age: bool = False
 
     @property
@@ -72,41 +72,45 @@ class _Judged:
         return {"vector": self.vector.id}
 
 
-def chosen(agent: Agent) -> list[MessageVector]:
+def choose_vectors(agent: Agent) -> list[MessageVector]:
     """Return the vectors that can judge the target."""
     return [one for one in message_signatures() if "agent" in one.doors and _fits(agent, one)]
 
 
-def _fits(agent: Agent, one: MessageVector) -> bool:
+def _fits(agent: Agent, vector: MessageVector) -> bool:
     if agent.is_reference:
         return True
-    as_lines = agent.lines == "kept" and one.pins == _LINES
-    return (one.decided_by_standard or as_lines or one.kind in _UNSAFE) and "status" not in one.message
+    as_lines = agent.lines == "kept" and vector.pins == _LINES_PIN
+    return (vector.decided_by_standard or as_lines or vector.kind in _UNSAFE) and "status" not in vector.message
 
 
-def _carried(case: Case, agent: Agent, vectors: Sequence[MessageVector]) -> list[MessageVector]:
+def _carriable_vectors(case: Case, agent: Agent, vectors: Sequence[MessageVector]) -> list[MessageVector]:
     """Return the vectors that the agent's bodies can carry, and mark the rows of the others as partly untested."""
-    lost = {one.id: None if agent.is_reference else agent.lost_part(message_of(one.message)) for one in vectors}
-    for row in _NAMED:
-        reasons = Counter(lost[one.id] for one in vectors if lost[one.id] and row in rows_of(one, ours=agent.is_reference))
+    lost_parts = {one.id: None if agent.is_reference else agent.lost_part(message_of(one.message)) for one in vectors}
+    for row in _VERIFY_ROWS:
+        reasons = Counter(
+            lost_parts[one.id]
+            for one in vectors
+            if lost_parts[one.id] and row in find_rows(one, ours=agent.is_reference)
+        )
         for reason, count in reasons.items():
-            untried = f"{count} vectors, since [agent] verify_body cannot carry {reason}"
-            case.mark_not_applicable(row, "the agent's body cannot carry these vectors", skipped_trial=untried)
-    return [one for one in vectors if lost[one.id] is None]
+            untried_trial = f"{count} vectors, since [agent] verify_body cannot carry {reason}"
+            case.mark_not_applicable(row, "the agent's body cannot carry these vectors", skipped_trial=untried_trial)
+    return [one for one in vectors if lost_parts[one.id] is None]
 
 
-def rows_of(one: MessageVector, *, ours: bool) -> tuple[str, ...]:
+def find_rows(vector: MessageVector, *, ours: bool) -> tuple[str, ...]:
     """Return the rows that judge the verdict on a vector.
 
     Other targets than the reference may require young signatures, or know fewer components. There a valid vector counts
     for AGENT-VERIFY-11, and the suite's fresh messages decide AGENT-VERIFY-01.
     """
-    named = tuple(row for row in one.requirements if row in _NAMED and (ours or row != _SIGNED))
-    return named or (_AS_THE_RFC,)
+    named_rows = tuple(row for row in vector.requirements if row in _VERIFY_ROWS and (ours or row != _VALID_ROW))
+    return named_rows or (_RFC_ROW,)
 
 
 @check(
-    *(_STATUS, _LISTED, *_NAMED, *_EXPLAINED, "AGENT-EXPLAIN-05"),
+    *(_STATUS_ROW, _ERRORS_ROW, *_VERIFY_ROWS, *_EXPLAIN_ROWS, "AGENT-EXPLAIN-05"),
     surface="agent",
     fix="Build the signature base by RFC 9421 section 2.5, verify it under the caller's key, compare Content-Digest by "
     "RFC 9530, and report every failure in a result with 200. Explain by the same code as verify.",
@@ -119,60 +123,85 @@ async def vectors_are_judged(case: Case) -> None:
     verdict, an error if it is negative, the same verdict from explain, its base byte for byte, and notes.
     """
     agent = await agent_of(case)
-    young = await wants_young(case, agent)
-    if young:
+    takes_only_young = await requires_young(case, agent)
+    if takes_only_young:
         case.note("the agent accepts only young signatures: valid vectors, which are all old, are not judged")
 
-    async def judged(one: MessageVector) -> _Judged:
-        return _Judged(one, await agent.send_vector(VERIFY, one), await agent.send_vector(EXPLAIN, one), young)
+    async def send_vector(vector_answers: MessageVector) -> _VectorAnswers:
+        return _VectorAnswers(
+            vector_answers,
+            await agent.send_vector(VERIFY, vector_answers),
+            await agent.send_vector(EXPLAIN, vector_answers),
+            takes_only_young,
+        )
 
-    everything = await run_concurrently(
-        map(judged, case.sample(_carried(case, agent, chosen(agent)), _kind)), at_once=_AT_ONCE
+    all_answers = await run_concurrently(
+        map(send_vector, case.sample(_carriable_vectors(case, agent, choose_vectors(agent)), _group_key)),
+        at_once=_AT_ONCE,
     )
-    for one in everything:
-        _judge_verdict(case, agent, one)
-        _judge_explanation(case, agent, one)
-    _judge_notes(case, agent, everything)
-    for row in [row for row in _NAMED if young and row not in case.judged_rows and row != _SIGNED]:
+    for vector_answers in all_answers:
+        _judge_verdict(case, agent, vector_answers)
+        _judge_explanation(case, agent, vector_answers)
+    _judge_notes(case, agent, all_answers)
+    for row in [row for row in _VERIFY_ROWS if takes_only_young and row not in case.judged_rows and row != _VALID_ROW]:
         case.mark_not_applicable(row, "the agent accepts only young signatures; fresh messages judge it")
-    for row in () if agent.is_reference else (_SIGNED, _LISTED, "AGENT-EXPLAIN-05"):
+    for row in () if agent.is_reference else (_VALID_ROW, _ERRORS_ROW, "AGENT-EXPLAIN-05"):
         case.mark_not_applicable(row, "the vectors judge it on the reference only; fresh messages judge it everywhere")
 
 
-async def wants_young(case: Case, agent: Agent) -> bool:
+async def requires_young(case: Case, agent: Agent) -> bool:
     """Return whether another target than the reference refuses a message only for the age of its signature."""
     if agent.is_reference:
         return False
-    fresh, old = await agent.verify(signed(case)), await agent.verify(signed(case, parameters={"created": _LONG_AGO}))
+    fresh, old = await agent.verify(signed(case)), await agent.verify(signed(case, parameters={"created": _OLD_TIME}))
     return agent.validity(fresh) is True and agent.validity(old) is False
 
 
-def _kind(one: MessageVector) -> object:
+def _group_key(vector: MessageVector) -> object:
     """Return the kind of a vector's fault. A quick look takes one vector of each kind.
 
     Each valid vector is a kind by itself, because each tests another reading of the standard.
     """
-    return one.id if one.expected.valid else one.kind
+    return vector.id if vector.expected.valid else vector.kind
 
 
-def _judge_verdict(case: Case, agent: Agent, one: _Judged) -> None:
-    expected, answer, where = one.vector.expected, one.verified, one.where
-    fault = one.vector.fault or "a valid message"
-    grey = is_grey(agent, one.vector)
+def _judge_verdict(case: Case, agent: Agent, vector_answers: _VectorAnswers) -> None:
+    expected, answer, where = vector_answers.vector.expected, vector_answers.verify_answer, vector_answers.where
+    fault = vector_answers.vector.fault or "a valid message"
+    is_grey_answer = is_grey(agent, vector_answers.vector)
     if not expected.valid:
-        allowed = {_OK, _UNPROCESSABLE} if grey else {_OK}
-        told = f"200 for: {fault}"
-        case.expect(_STATUS, answer.status in allowed, told, answer.status, exchange=answer, where=where)
-    found = agent.validity(answer) if answer.status == _OK else None
-    holds = found is expected.valid or (not expected.valid and grey and answer.status == _UNPROCESSABLE)
-    if found is False and expected.valid and (one.vector.policy or one.by_age) and not agent.is_reference:
+        allowed_statuses = {_OK, _UNPROCESSABLE} if is_grey_answer else {_OK}
+        requirement = f"200 for: {fault}"
+        case.expect(
+            _STATUS_ROW, answer.status in allowed_statuses, requirement, answer.status, exchange=answer, where=where
+        )
+    validity = agent.validity(answer) if answer.status == _OK else None
+    holds = validity is expected.valid or (not expected.valid and is_grey_answer and answer.status == _UNPROCESSABLE)
+    if (
+        validity is False
+        and expected.valid
+        and (vector_answers.vector.policy or vector_answers.by_age)
+        and not agent.is_reference
+    ):
         return  # another target may require more than this vector's caller; a policy's members may be unknown to it
-    told, beyond = f"{'valid' if expected.valid else 'not valid'}: {fault}", _open_point(agent, one.vector)
+    requirement, beyond = (
+        f"{'valid' if expected.valid else 'not valid'}: {fault}",
+        _open_point(agent, vector_answers.vector),
+    )
     hint = verdict_hint(agent, answer) if expected.valid else None
-    for row in rows_of(one.vector, ours=agent.is_reference):
-        case.expect(row, holds, told, _said(answer, found), exchange=answer, where=where, beyond=beyond, hint=hint)
+    for row in find_rows(vector_answers.vector, ours=agent.is_reference):
+        case.expect(
+            row,
+            holds,
+            requirement,
+            _describe_validity(answer, validity),
+            exchange=answer,
+            where=where,
+            beyond=beyond,
+            hint=hint,
+        )
     if answer.status == _OK:
-        _judge_errors(case, agent, one)
+        _judge_errors(case, agent, vector_answers)
 
 
 def _open_point(agent: Agent, vector: MessageVector) -> str | None:
@@ -183,8 +212,8 @@ def _open_point(agent: Agent, vector: MessageVector) -> str | None:
         return _NO_CLAUSE
     if vector.expected.valid:
         return MAY_DEMAND_MORE
-    named = any(row in _NAMED for row in vector.requirements)
-    return None if named or vector.expected.stage != "headers" else _LENIENT
+    has_named_row = any(row in _VERIFY_ROWS for row in vector.requirements)
+    return None if has_named_row or vector.expected.stage != "headers" else _LENIENT
 
 
 def is_grey(agent: Agent, vector: MessageVector) -> bool:
@@ -192,102 +221,131 @@ def is_grey(agent: Agent, vector: MessageVector) -> bool:
     return not agent.is_reference and (vector.expected.stage == "headers" or vector.kind in _UNSAFE)
 
 
-def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
-    listed = agent.errors(one.verified)
-    expected, answer, where = one.vector.expected, one.verified, one.where
-    if listed is None and not agent.is_reference:
+def _judge_errors(case: Case, agent: Agent, vector_answers: _VectorAnswers) -> None:
+    errors = agent.errors(vector_answers.verify_answer)
+    expected, answer, where = vector_answers.vector.expected, vector_answers.verify_answer, vector_answers.where
+    if errors is None and not agent.is_reference:
         return
     if not expected.valid and agent.validity(answer) is False:
-        told = "at least one error with a negative result"
-        case.expect(_LISTED, bool(listed), told, listed, exchange=answer, where=where)
+        requirement = "at least one error with a negative result"
+        case.expect(_ERRORS_ROW, bool(errors), requirement, errors, exchange=answer, where=where)
     # Policies are not in the RFC, so another target may apply its own policy and report its faults as well. A target
     # that knows fewer components reports them as unknown, whatever else is wrong with the message.
-    of_its_own = not agent.is_reference and (one.vector.policy or not is_usual(one.vector))
-    open_codes = of_its_own or one.by_age or code_is_open(one.vector)
+    of_its_own = not agent.is_reference and (vector_answers.vector.policy or not is_usual(vector_answers.vector))
+    open_codes = of_its_own or vector_answers.by_age or code_is_open(vector_answers.vector)
     if open_codes or expected.valid is not agent.validity(answer):
         return
     try:
         codes = agent.codes(answer)
     except Inconclusive as reason:
         if not expected.valid:  # a valid message needs no code
-            case.mark_inconclusive(_LISTED, str(reason), exchange=answer)
+            case.mark_inconclusive(_ERRORS_ROW, str(reason), exchange=answer)
         return
     if codes is not None:
-        wanted = frozenset(map(agent.own_code, expected.codes))
-        told = f"the codes {', '.join(sorted(wanted)) or 'of no fault'}"
-        case.expect(_LISTED, codes == wanted, told, sorted(codes), exchange=answer, where=where)
+        expected_codes = frozenset(map(agent.own_code, expected.codes))
+        requirement = f"the codes {', '.join(sorted(expected_codes)) or 'of no fault'}"
+        case.expect(_ERRORS_ROW, codes == expected_codes, requirement, sorted(codes), exchange=answer, where=where)
 
 
-def code_is_open(one: MessageVector) -> bool:
+def code_is_open(vector: MessageVector) -> bool:
     """Return whether no clause states the code of a vector's fault, because the suite's own decision refuses it."""
-    return any(pin.startswith("decision") for pin in one.pins)
+    return any(pin.startswith("decision") for pin in vector.pins)
 
 
-def _judge_explanation(case: Case, agent: Agent, one: _Judged) -> None:
-    expected, answer, where = one.vector.expected, one.explained, one.where
-    grey = is_grey(agent, one.vector)
+def _judge_explanation(case: Case, agent: Agent, vector_answers: _VectorAnswers) -> None:
+    expected, answer, where = vector_answers.vector.expected, vector_answers.explain_answer, vector_answers.where
+    is_grey_answer = is_grey(agent, vector_answers.vector)
     if not expected.valid:
-        allowed = {_OK, _UNPROCESSABLE} if grey else {_OK}
-        case.expect("AGENT-EXPLAIN-12", answer.status in allowed, "200", answer.status, exchange=answer, where=where)
-    if answer.status == one.verified.status == _OK:
-        said, explained = agent.validity(one.verified), agent.verdict(answer)
-        judge_agreement(case, agent, (said, explained), f"verify: {said}; explain: {explained}", answer, where)
-    _judge_base(case, agent, one)
+        allowed_statuses = {_OK, _UNPROCESSABLE} if is_grey_answer else {_OK}
+        case.expect(
+            "AGENT-EXPLAIN-12", answer.status in allowed_statuses, "200", answer.status, exchange=answer, where=where
+        )
+    if answer.status == vector_answers.verify_answer.status == _OK:
+        verify_validity, explain_validity = agent.validity(vector_answers.verify_answer), agent.verdict(answer)
+        judge_agreement(
+            case,
+            agent,
+            (verify_validity, explain_validity),
+            f"verify: {verify_validity}; explain: {explain_validity}",
+            answer,
+            where,
+        )
+    _judge_base(case, agent, vector_answers)
     # No clause states what explain computes for a field without a digest of a known algorithm.
     if agent.is_reference and agent.bindings.digest_at is not None and not _NO_DIGEST & set(expected.codes):
-        _judge_digest(case, agent, one)
+        _judge_digest(case, agent, vector_answers)
 
 
-def _judge_base(case: Case, agent: Agent, one: _Judged) -> None:
+def _judge_base(case: Case, agent: Agent, vector_answers: _VectorAnswers) -> None:
     """Judge the base of an explanation, or leave it open if a verifier may not know the covered components."""
-    wanted, answer = one.vector.signature_base, one.explained
-    if wanted is None:
+    expected_base, answer = vector_answers.vector.signature_base, vector_answers.explain_answer
+    if expected_base is None:
         return
     base = agent.base(answer)
-    takes_it = one.verified.status == _OK and agent.validity(one.verified) is True
-    known = agent.is_reference or is_usual(one.vector) or takes_it
-    if known or base is not None:
-        told, beyond = f"the base, byte for byte: {wanted!r}", None if known else MAY_DEMAND_MORE
-        row, holds = "AGENT-EXPLAIN-02", base == wanted
-        case.expect(row, holds, told, repr(base), exchange=answer, where=one.where, beyond=beyond)
+    takes_it = vector_answers.verify_answer.status == _OK and agent.validity(vector_answers.verify_answer) is True
+    is_known = agent.is_reference or is_usual(vector_answers.vector) or takes_it
+    if is_known or base is not None:
+        requirement, beyond = f"the base, byte for byte: {expected_base!r}", None if is_known else MAY_DEMAND_MORE
+        row, holds = "AGENT-EXPLAIN-02", base == expected_base
+        case.expect(row, holds, requirement, repr(base), exchange=answer, where=vector_answers.where, beyond=beyond)
 
 
-def is_usual(one: MessageVector) -> bool:
+def is_usual(vector: MessageVector) -> bool:
     """Return whether a vector covers only fields and parts of the request by name, as every verifier knows them."""
-    inputs = message_of(one.message).field_lines("signature-input")
-    covered = [found for text in inputs for inner in _COVERED.findall(text) for found in _COMPONENT.findall(inner)]
-    return all(not more and (not name.startswith("@") or name in _USUAL_PARTS) for name, more in covered)
+    inputs = message_of(vector.message).field_lines("signature-input")
+    components = [
+        found for text in inputs for inner in _COVERED_LIST.findall(text) for found in _COMPONENT.findall(inner)
+    ]
+    return all(not more and (not name.startswith("@") or name in _USUAL_PARTS) for name, more in components)
 
 
-def _judge_digest(case: Case, agent: Agent, one: _Judged) -> None:
-    message = message_of(one.vector.message)
-    found = answers.at(one.explained.object(), agent.bindings.digest_at or "")
-    known = digests_of(message.body)
-    told = f"sha-256 or sha-512 of the content: {', '.join(known)}"
+def _judge_digest(case: Case, agent: Agent, vector_answers: _VectorAnswers) -> None:
+    message = message_of(vector_answers.vector.message)
+    shown_digest = answers.at(vector_answers.explain_answer.object(), agent.bindings.digest_at or "")
+    digests = digests_of(message.body)
+    requirement = f"sha-256 or sha-512 of the content: {', '.join(digests)}"
     has_512 = "sha-512" in (message.field(FIELD) or "")
-    holds = found in (known if has_512 else known[:1])
-    case.expect("AGENT-EXPLAIN-05", holds, told, found, exchange=one.explained, where=one.where)
+    holds = shown_digest in (digests if has_512 else digests[:1])
+    case.expect(
+        "AGENT-EXPLAIN-05",
+        holds,
+        requirement,
+        shown_digest,
+        exchange=vector_answers.explain_answer,
+        where=vector_answers.where,
+    )
 
 
-def _judge_notes(case: Case, agent: Agent, everything: Sequence[_Judged]) -> None:
+def _judge_notes(case: Case, agent: Agent, all_answers: Sequence[_VectorAnswers]) -> None:
     """Judge the notes of failures: always at least one, and not the same for every fault."""
-    failed = [one for one in everything if one.explained.status == _OK and agent.verdict(one.explained) is False]
+    failures = [
+        vector_answers
+        for vector_answers in all_answers
+        if vector_answers.explain_answer.status == _OK and agent.verdict(vector_answers.explain_answer) is False
+    ]
     kinds: set[tuple[str, ...]] = set()
-    for one in failed:
-        notes = agent.notes(one.explained)
+    for vector_answers in failures:
+        notes = agent.notes(vector_answers.explain_answer)
         if notes is None and not agent.is_reference:
             continue
         readable = [note for note in notes or () if is_readable(note)]
         kinds.add(tuple(notes or ()))
-        told = "a note that explains what to do"
-        case.expect("AGENT-EXPLAIN-06", bool(readable), told, notes, exchange=one.explained, where=one.where)
+        requirement = "a note that explains what to do"
+        case.expect(
+            "AGENT-EXPLAIN-06",
+            bool(readable),
+            requirement,
+            notes,
+            exchange=vector_answers.explain_answer,
+            where=vector_answers.where,
+        )
     if agent.is_reference:
-        told = "notes that depend on the fault"
-        case.expect("AGENT-EXPLAIN-06", len(kinds) >= _KINDS_OF_NOTES, told, f"{len(kinds)} different ones")
+        requirement = "notes that depend on the fault"
+        case.expect("AGENT-EXPLAIN-06", len(kinds) >= _KINDS_OF_NOTES, requirement, f"{len(kinds)} different ones")
     elif not kinds:
         case.mark_inconclusive("AGENT-EXPLAIN-06", "unbound: no fix notes can be found; give [agent] notes_at")
 
 
-def _said(answer: Answer, found: bool | None) -> str:
-    word = {True: "valid", False: "not valid", None: "nothing about validity"}[found]
+def _describe_validity(answer: Answer, validity: bool | None) -> str:
+    word = {True: "valid", False: "not valid", None: "nothing about validity"}[validity]
     return f"{answer.status}, {word}"

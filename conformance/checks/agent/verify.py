@@ -48,7 +48,7 @@ _X25519_CODE = b"\xec\x01"
 # A private key whose public key contains 0xed 0x01. An agent that searches these bytes anywhere in a did:key takes a
 # key of any type for Ed25519.
 _HOLDS_THE_CODE = (213).to_bytes(32, "big")
-_ODD = "a key that contains the code of its type"
+_CODE_KEY_NAME = "a key that contains the code of its type"
 _TYPE_IS_OPEN = "the interface does not say explicitly that a verifier compares the type of a did:key"
 
 # Seconds. The request may take up to half of the skew to arrive; with a shorter skew the verdict would depend on it.
@@ -65,7 +65,7 @@ async def sound_messages_are_valid(case: Case) -> None:
     """
     agent = await agent_of(case)
     subjects = sound_subjects(case)
-    unusual = {what: subjects.pop(what) for what in sorted(UNUSUAL)}
+    unusual = {message_name: subjects.pop(message_name) for message_name in sorted(UNUSUAL)}
     row = "AGENT-VERIFY-01" if agent.is_reference else "AGENT-VERIFY-11"
     # If the agent misreads an array of lines, only these messages show it. All others are sent with joined lines then.
     as_sent = replace(agent, lines="kept") if agent.lines == "misread" else agent
@@ -73,26 +73,31 @@ async def sound_messages_are_valid(case: Case) -> None:
     if agent.is_reference:
         case.mark_not_applicable("AGENT-VERIFY-11", "the vectors judge it on the reference")
     answers = await judge_verdicts(case, agent, "AGENT-VERIFY-01", subjects, valid=True)
-    for what, answer in zip(subjects, answers, strict=True):
-        _judge_list(case, agent, answer, {"message": what}, empty=True)
+    for message_name, answer in zip(subjects, answers, strict=True):
+        _judge_list(case, agent, answer, {"message": message_name}, empty=True)
 
 
 def _judge_list(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str], *, empty: bool) -> None:
-    listed = agent.errors(answer)
-    if listed is None and not agent.is_reference and len(lists(answer.object())) > 0 and agent.bindings.errors_at is None:
+    errors = agent.errors(answer)
+    if (
+        errors is None
+        and not agent.is_reference
+        and len(lists(answer.object())) > 0
+        and agent.bindings.errors_at is None
+    ):
         case.mark_inconclusive("AGENT-VERIFY-04", "unbound: which list is that of errors; give [agent] errors_at")
         if empty:
             case.mark_inconclusive("AGENT-VERIFY-05", "unbound: which list is that of errors; give [agent] errors_at")
         return
-    case.expect("AGENT-VERIFY-04", listed is not None, "a list of errors", listed, exchange=answer, where=where)
+    case.expect("AGENT-VERIFY-04", errors is not None, "a list of errors", errors, exchange=answer, where=where)
     if empty and is_positive(agent, answer):
-        case.expect("AGENT-VERIFY-05", listed == [], "no errors", listed, exchange=answer, where=where)
+        case.expect("AGENT-VERIFY-05", errors == [], "no errors", errors, exchange=answer, where=where)
     elif empty:
         case.mark_inconclusive("AGENT-VERIFY-05", "the message was not valid, which AGENT-VERIFY-01 judges")
 
 
-def _signature(one: Subject) -> bytes:
-    field = one.message.field("signature") or ""
+def _read_signature(subject: Subject) -> bytes:
+    field = subject.message.field("signature") or ""
     return base64.b64decode(field.partition("=:")[2].rstrip(":"))
 
 
@@ -106,48 +111,50 @@ async def wrong_signatures_are_not_valid(case: Case) -> None:
     """
     agent = await agent_of(case)
     key = signer(case)
-    one = signed(case, key)
-    raw = _signature(one)
+    subject = signed(case, key)
+    raw = _read_signature(subject)
     # The valid message first: a cached verdict about it must not make a changed signature valid.
-    await agent.verify(one)
-    wrong = {f"bit {bit} turned": _turned(raw, bit) for bit in (0, 7, 255, 256, 400, 500)}
-    other = _signature(signed(case, key, target="/orders/8"))
-    wrong |= {"another message's": other, "halves exchanged": raw[32:] + raw[:32]}
-    for text in wrong.values():
+    await agent.verify(subject)
+    wrong_signatures = {f"bit {bit} turned": _flip_bit(raw, bit) for bit in (0, 7, 255, 256, 400, 500)}
+    other_signature = _read_signature(signed(case, key, target="/orders/8"))
+    wrong_signatures |= {"another message's": other_signature, "halves exchanged": raw[32:] + raw[:32]}
+    for text in wrong_signatures.values():
         name_signature(case, text)
-    wrong["zeros"] = bytes(64)
-    subjects = {what: with_signature(one, text) for what, text in wrong.items()}
+    wrong_signatures["zeros"] = bytes(64)
+    subjects = {message_name: with_signature(subject, text) for message_name, text in wrong_signatures.items()}
     answers = await judge_verdicts(case, agent, "AGENT-VERIFY-02", subjects, valid=False)
-    for what, answer in zip(subjects, answers, strict=True):
-        where = {"message": what}
+    for message_name, answer in zip(subjects, answers, strict=True):
+        where = {"message": message_name}
         _judge_list(case, agent, answer, where, empty=False)
-        listed = agent.errors(answer)
-        if listed is not None and is_negative(agent, answer):
-            case.expect("AGENT-VERIFY-02", bool(listed), "at least one error", listed, exchange=answer, where=where)
-    await _unsigned(case, agent, one)
+        errors = agent.errors(answer)
+        if errors is not None and is_negative(agent, answer):
+            case.expect("AGENT-VERIFY-02", bool(errors), "at least one error", errors, exchange=answer, where=where)
+    await _judge_unsigned(case, agent, subject)
 
 
-async def _unsigned(case: Case, agent: Agent, one: Subject) -> None:
+async def _judge_unsigned(case: Case, agent: Agent, subject: Subject) -> None:
     """Judge messages without a signature: never valid; whether they are malformed is open (C-08)."""
-    bare = one.with_field("Signature", None)
+    bare = subject.with_field("Signature", None)
     subjects = {
         "no Signature": bare,
-        "no Signature-Input": one.with_field("Signature-Input", None),
+        "no Signature-Input": subject.with_field("Signature-Input", None),
         "neither header": bare.with_field("Signature-Input", None),
-        "an empty signature": with_signature(one, b""),
-        "no header at all": one.with_changes(headers=()),
+        "an empty signature": with_signature(subject, b""),
+        "no header at all": subject.with_changes(headers=()),
     }
-    for what, answer in zip(subjects, await run_concurrently(map(agent.verify, subjects.values())), strict=True):
-        grey = answer.status == 422 and not agent.is_reference
-        holds = grey or is_negative(agent, answer)
-        where = {"message": what}
+    for message_name, answer in zip(
+        subjects, await run_concurrently(map(agent.verify, subjects.values())), strict=True
+    ):
+        is_open = answer.status == 422 and not agent.is_reference
+        holds = is_open or is_negative(agent, answer)
+        where = {"message": message_name}
         case.expect("AGENT-VERIFY-02", holds, "not valid", verdict_of(agent, answer), exchange=answer, where=where)
 
 
-def _turned(raw: bytes, bit: int) -> bytes:
-    changed = bytearray(raw)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
+def _flip_bit(raw: bytes, bit: int) -> bytes:
+    changed_bytes = bytearray(raw)
+    changed_bytes[bit // 8] ^= 1 << bit % 8
+    return bytes(changed_bytes)
 
 
 @check("AGENT-VERIFY-06", "AGENT-VERIFY-07", surface="agent", fix=FIX)
@@ -162,7 +169,7 @@ async def the_expected_key_decides(case: Case) -> None:
     own names.
     """
     agent = await agent_of(case)
-    owner, other = signer(case), signer(case)
+    owner, other_signer = signer(case), signer(case)
     names = {
         "no keyid": {},
         "keyid is a word": {"keyid": "test-key"},
@@ -170,42 +177,52 @@ async def the_expected_key_decides(case: Case) -> None:
         "keyid is the signer's hex": {"keyid": raw_public(owner).hex()},
         "keyid is the signer's base64": {"keyid": base64.b64encode(raw_public(owner)).decode()},
     }
-    made = {what: signed(case, owner, parameters=found) for what, found in names.items()}
+    subjects = {description: signed(case, owner, parameters=found) for description, found in names.items()}
     # The valid ones first: a verdict that is cached by signature alone would then also accept the wrong key.
-    await judge_verdicts(case, agent, "AGENT-VERIFY-07", made, valid=True, beyond=MAY_DEMAND_MORE)
-    wrong = {what: one.with_expected_key(raw_public(other)) for what, one in made.items()}
-    as_did = {f"{what}, expected as did:key": one.with_expected_key(raw_public(other), "did") for what, one in made.items()}
-    await judge_verdicts(case, agent, "AGENT-VERIFY-06", wrong | as_did, valid=False)
-    named = {what: one for what, one in wrong.items() if what.startswith("keyid is the")}
-    await judge_verdicts(case, agent, "AGENT-VERIFY-07", named, valid=False)
-    elsewhere = {
-        "keyid is another's did:key": {"keyid": keys.did_key(raw_public(other))},
-        "keyid is another's hex": {"keyid": raw_public(other).hex()},
+    await judge_verdicts(case, agent, "AGENT-VERIFY-07", subjects, valid=True, beyond=MAY_DEMAND_MORE)
+    wrong_subjects = {
+        description: one.with_expected_key(raw_public(other_signer)) for description, one in subjects.items()
+    }
+    as_did = {
+        f"{description}, expected as did:key": one.with_expected_key(raw_public(other_signer), "did")
+        for description, one in subjects.items()
+    }
+    await judge_verdicts(case, agent, "AGENT-VERIFY-06", wrong_subjects | as_did, valid=False)
+    named_subjects = {
+        description: one for description, one in wrong_subjects.items() if description.startswith("keyid is the")
+    }
+    await judge_verdicts(case, agent, "AGENT-VERIFY-07", named_subjects, valid=False)
+    other_keyids = {
+        "keyid is another's did:key": {"keyid": keys.did_key(raw_public(other_signer))},
+        "keyid is another's hex": {"keyid": raw_public(other_signer).hex()},
         "keyid is an address": {"keyid": "http://127.0.0.1:1/key"},
     }
-    right = {what: signed(case, owner, parameters=found) for what, found in elsewhere.items()}
-    odd = SigningKey((ED25519,), ed25519.Ed25519PrivateKey.from_private_bytes(_HOLDS_THE_CODE))
-    right[_ODD] = signed(case, odd)
-    await judge_verdicts(case, agent, "AGENT-VERIFY-07", right, valid=True, beyond=MAY_DEMAND_MORE)
-    for what, one in ("the signer's bytes", made["no keyid"]), ("bytes with the code of Ed25519", right[_ODD]):
-        await _expect_another_type(case, agent, what, one)
+    right_subjects = {description: signed(case, owner, parameters=found) for description, found in other_keyids.items()}
+    code_key = SigningKey((ED25519,), ed25519.Ed25519PrivateKey.from_private_bytes(_HOLDS_THE_CODE))
+    right_subjects[_CODE_KEY_NAME] = signed(case, code_key)
+    await judge_verdicts(case, agent, "AGENT-VERIFY-07", right_subjects, valid=True, beyond=MAY_DEMAND_MORE)
+    for description, one in (
+        ("the signer's bytes", subjects["no keyid"]),
+        ("bytes with the code of Ed25519", right_subjects[_CODE_KEY_NAME]),
+    ):
+        await _expect_another_type(case, agent, description, one)
 
 
-async def _expect_another_type(case: Case, agent: Agent, what: str, one: Subject) -> None:
+async def _expect_another_type(case: Case, agent: Agent, description: str, subject: Subject) -> None:
     """Judge a did:key of another type with the signer's bytes: no Ed25519 signature is by such a key."""
-    if one.key is None:
+    if subject.key is None:
         return
-    right, other = keys.did_key(one.key), keys.did_key(one.key, _X25519_CODE)
-    body = agent.verify_body(one.with_expected_key(one.key, "did"))
-    changed = json.loads(json.dumps(body).replace(right, other))
-    if changed == body:
+    own_did_key, other_did_key = keys.did_key(subject.key), keys.did_key(subject.key, _X25519_CODE)
+    body = agent.verify_body(subject.with_expected_key(subject.key, "did"))
+    changed_body = json.loads(json.dumps(body).replace(own_did_key, other_did_key))
+    if changed_body == body:
         return  # this agent's bodies have no did:key
-    answer = await agent.call("POST", VERIFY, json_body=changed)
-    told, found = "422, or 200, not valid", verdict_of(agent, answer)
-    where = {"message": f"{what}, expected as a did:key of X25519"}
+    answer = await agent.call("POST", VERIFY, json_body=changed_body)
+    requirement, finding = "422, or 200, not valid", verdict_of(agent, answer)
+    where = {"message": f"{description}, expected as a did:key of X25519"}
     beyond = None if agent.is_reference else _TYPE_IS_OPEN
     holds = not is_positive(agent, answer)
-    case.expect("AGENT-VERIFY-06", holds, told, found, exchange=answer, where=where, beyond=beyond)
+    case.expect("AGENT-VERIFY-06", holds, requirement, finding, exchange=answer, where=where, beyond=beyond)
 
 
 @check("AGENT-VERIFY-01", "AGENT-VERIFY-11", surface="agent", fix="Allow clocks to differ by the skew, and no more.")
@@ -223,16 +240,22 @@ async def clocks_may_differ_by_the_skew(case: Case) -> None:
             case.mark_not_applicable(row, "no skew is bound: give [agent] skew")
         return
     now = int(time.time())
-    little, much = skew // 2, 2 * skew + 60
+    within_seconds, beyond_seconds = skew // 2, 2 * skew + 60
     if skew >= TELLABLE_SKEW:
-        within = {"created ahead": _timed(case, created=now + little), "expired": _timed(case, expires=now - little)}
-        await judge_verdicts(case, agent, "AGENT-VERIFY-01", within, valid=True)
+        subjects_within = {
+            "created ahead": _sign_at(case, created=now + within_seconds),
+            "expired": _sign_at(case, expires=now - within_seconds),
+        }
+        await judge_verdicts(case, agent, "AGENT-VERIFY-01", subjects_within, valid=True)
     else:
         case.mark_not_applicable(
             "AGENT-VERIFY-01", "the skew is too short to be distinguished from the time that a call takes"
         )
-    beyond = {"created ahead": _timed(case, created=now + much), "expired": _timed(case, expires=now - much)}
-    await judge_verdicts(case, agent, "AGENT-VERIFY-11", beyond, valid=False)
+    subjects_beyond = {
+        "created ahead": _sign_at(case, created=now + beyond_seconds),
+        "expired": _sign_at(case, expires=now - beyond_seconds),
+    }
+    await judge_verdicts(case, agent, "AGENT-VERIFY-11", subjects_beyond, valid=False)
 
 
 @check(
@@ -254,34 +277,40 @@ async def only_created_shows_the_age(case: Case) -> None:
             case.mark_not_applicable(row, "the interface names no member that limits the age of a signature")
         return
     fresh = await agent.verify(signed(case), max_age_seconds=_HOUR)
-    told, found = "200, valid", verdict_of(agent, fresh)
+    requirement, finding = "200, valid", verdict_of(agent, fresh)
     where = {"message": "signed now, with max_age_seconds"}
-    case.expect("AGENT-VERIFY-01", is_positive(agent, fresh), told, found, exchange=fresh, where=where)
-    ahead = int(time.time()) + _HOUR
-    case.client.names.name(str(ahead), "EXPIRES")
-    ageless: Mapping[str, Mapping[str, structured.BareItem]] = {
+    case.expect("AGENT-VERIFY-01", is_positive(agent, fresh), requirement, finding, exchange=fresh, where=where)
+    later_time = int(time.time()) + _HOUR
+    case.client.names.name(str(later_time), "EXPIRES")
+    ageless_parameters: Mapping[str, Mapping[str, structured.BareItem]] = {
         "no time": {},
-        "expires": {"expires": ahead},
-        "every other parameter": {"expires": ahead, "nonce": "n0nce", "alg": ED25519, "keyid": "key-1", "tag": "order"},
+        "expires": {"expires": later_time},
+        "every other parameter": {
+            "expires": later_time,
+            "nonce": "n0nce",
+            "alg": ED25519,
+            "keyid": "key-1",
+            "tag": "order",
+        },
     }
-    for what, parameters in ageless.items():
-        answer = await agent.verify(_ageless(case, parameters), max_age_seconds=_HOUR)
-        found, negative = verdict_of(agent, answer), is_negative(agent, answer)
-        where = {"message": f"without created, with {what}", "asked": "max_age_seconds"}
-        case.expect("AGENT-VERIFY-11", negative, "200, not valid", found, exchange=answer, where=where)
+    for parameter_name, parameters in ageless_parameters.items():
+        answer = await agent.verify(_sign_without_created(case, parameters), max_age_seconds=_HOUR)
+        finding, negative = verdict_of(agent, answer), is_negative(agent, answer)
+        where = {"message": f"without created, with {parameter_name}", "asked": "max_age_seconds"}
+        case.expect("AGENT-VERIFY-11", negative, "200, not valid", finding, exchange=answer, where=where)
 
 
-def _ageless(case: Case, parameters: Mapping[str, structured.BareItem]) -> Subject:
+def _sign_without_created(case: Case, parameters: Mapping[str, structured.BareItem]) -> Subject:
     """Return a valid message whose signature has these parameters and no `created`."""
     key = signer(case)
-    one = signed(case, key)
-    bare = one.with_field("Signature", None).with_field("Signature-Input", None).message
-    made = signing.sign(bare, key, signing.default_components(bare), parameters)
-    name_signature(case, made.signature)
-    return Subject(made.message, raw_public(key))
+    subject = signed(case, key)
+    unsigned_message = subject.with_field("Signature", None).with_field("Signature-Input", None).message
+    signed_message = signing.sign(unsigned_message, key, signing.default_components(unsigned_message), parameters)
+    name_signature(case, signed_message.signature)
+    return Subject(signed_message.message, raw_public(key))
 
 
-def _timed(case: Case, **times: int) -> Subject:
+def _sign_at(case: Case, **times: int) -> Subject:
     for name, value in times.items():
         case.client.names.name(str(value), name.upper())
     return signed(case, parameters=dict(times))
@@ -295,27 +324,30 @@ async def extras_and_repeats_change_nothing(case: Case) -> None:
     both several times in turn. Expects the verdict of the plain request each time.
     """
     agent = await agent_of(case)
-    one = signed(case)
-    wrong = one.with_expected_key(raw_public(signer(case)))
-    for valid, each in ((True, one), (False, wrong)):
+    subject = signed(case)
+    wrong_subject = subject.with_expected_key(raw_public(signer(case)))
+    for valid, variant in ((True, subject), (False, wrong_subject)):
         bodies = [{name: value} for name, value in _EXTRAS.items()] + [dict(_EXTRAS)]
-        answers = await run_concurrently(agent.verify(each, **more) for more in bodies)
-        for more, answer in zip(bodies, answers, strict=True):
+        answers = await run_concurrently(agent.verify(variant, **extra_members) for extra_members in bodies)
+        for extra_members, answer in zip(bodies, answers, strict=True):
             holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
-            where = {"member": next(iter(more)) if len(more) == 1 else "all", "message": "sound" if valid else "wrong"}
-            told = f"200, {'valid' if valid else 'not valid'}"
-            found, hint = verdict_of(agent, answer), verdict_hint(agent, answer) if valid else None
-            case.expect("AGENT-VERIFY-18", holds, told, found, exchange=answer, where=where, hint=hint)
+            where = {
+                "member": next(iter(extra_members)) if len(extra_members) == 1 else "all",
+                "message": "sound" if valid else "wrong",
+            }
+            requirement = f"200, {'valid' if valid else 'not valid'}"
+            finding, hint = verdict_of(agent, answer), verdict_hint(agent, answer) if valid else None
+            case.expect("AGENT-VERIFY-18", holds, requirement, finding, exchange=answer, where=where, hint=hint)
     # New messages, because an agent that keeps a state would already have that of the messages above.
-    again = signed(case)
-    await _repeat(case, agent, again, again.with_expected_key(raw_public(signer(case))))
+    new_subject = signed(case)
+    await _judge_repeats(case, agent, new_subject, new_subject.with_expected_key(raw_public(signer(case))))
 
 
-async def _repeat(case: Case, agent: Agent, one: Subject, wrong: Subject) -> None:
-    first = {id(each): await agent.verify(each) for each in (one, wrong)}
-    for each in (one, wrong, wrong, one, one, wrong):
-        answer = await agent.verify(each)
-        before = verdict_of(agent, first[id(each)])
+async def _judge_repeats(case: Case, agent: Agent, subject: Subject, wrong_subject: Subject) -> None:
+    first_answers = {id(variant): await agent.verify(variant) for variant in (subject, wrong_subject)}
+    for variant in (subject, wrong_subject, wrong_subject, subject, subject, wrong_subject):
+        answer = await agent.verify(variant)
+        before = verdict_of(agent, first_answers[id(variant)])
         now = verdict_of(agent, answer)
-        where = {"message": "sound" if each is one else "wrong"}
+        where = {"message": "sound" if variant is subject else "wrong"}
         case.expect("AGENT-VERIFY-19", now == before, before, now, exchange=answer, where=where)

@@ -29,7 +29,11 @@ from conformance.surfaces.control_plane.access import (
 )
 from conformance.surfaces.control_plane.services import PlayedService, play_service
 
-_HERE = {"CP-AUTH-01": "POST /v1/issuers", "CP-AUTH-02": "DELETE /v1/issuers/{did}", "CP-AUTH-03": "POST /v1/services"}
+_OPERATIONS = {
+    "CP-AUTH-01": "POST /v1/issuers",
+    "CP-AUTH-02": "DELETE /v1/issuers/{did}",
+    "CP-AUTH-03": "POST /v1/services",
+}
 # Two registered HTTP schemes other than Bearer, and one that is not registered.
 _OTHER_SCHEMES = ("Basic", "Digest", "Token")
 _FIX = "Require the Bearer admin token on the four admin operations before any work, and compare the whole token."
@@ -51,14 +55,14 @@ class _Attempt:
     member: Issuer
     service: PlayedService
 
-    async def all(self, **credential: Any) -> Iterator[tuple[str, Answer]]:
+    async def send_all(self, **credential: Any) -> Iterator[tuple[str, Answer]]:
         """Send the four admin operations, each with a body that is valid, so that only the credential is wrong."""
         hub = self.hub
-        encoded = self.member.did.replace(":", "%3A")
+        encoded_did = self.member.did.replace(":", "%3A")
         return iter(
             (
                 ("CP-AUTH-01", await hub.call("POST", ISSUERS, json_body=self.stranger.body, **credential)),
-                ("CP-AUTH-02", await hub.call("DELETE", f"{ISSUERS}/{encoded}", **credential)),
+                ("CP-AUTH-02", await hub.call("DELETE", f"{ISSUERS}/{encoded_did}", **credential)),
                 (
                     "CP-AUTH-03",
                     await hub.call("POST", SERVICES, json_body=hub.service_body(self.service), **credential),
@@ -67,22 +71,22 @@ class _Attempt:
             )
         )
 
-    async def changed(self, row: str) -> str | None:
+    async def describe_change(self, row: str) -> str | None:
         """Return what an attempt changed, or None."""
         hub = self.hub
         if row == "CP-AUTH-01":
             return "the issuer is in the trust set" if self.stranger.did in await hub.trust_set() else None
         if row == "CP-AUTH-02":
             # Without a token the member could not be registered, so its absence proves nothing.
-            gone = hub.token is not None and self.member.did not in await hub.trust_set()
-            return "the issuer is gone from the trust set" if gone else None
+            is_gone = hub.token is not None and self.member.did not in await hub.trust_set()
+            return "the issuer is gone from the trust set" if is_gone else None
         if row == "CP-AUTH-03":
             return "the posture lists the service" if hub.posture_records(await hub.posture(), self.service) else None
         return None
 
 
 @asynccontextmanager
-async def _attempt(case: Case) -> AsyncIterator[_Attempt]:
+async def _prepare_attempt(case: Case) -> AsyncIterator[_Attempt]:
     hub = await serving_hub(case)
     async with AsyncExitStack() as stack:
         service = await play_service(case, stack, "stranger")
@@ -106,17 +110,17 @@ async def nobody_changes_anything_without_the_token(case: Case) -> None:
     Sends each admin operation without a credential, with bodies that are otherwise valid. Expects a refusal each time,
     an unchanged trust set and posture, and no log entry in the answer.
     """
-    async with _attempt(case) as attempt:
-        for row, answer in await attempt.all():
+    async with _prepare_attempt(case) as attempt:
+        for row, answer in await attempt.send_all():
             if row == "CP-AUTH-04":
-                _reveals_nothing(case, row, answer, {})
+                _judge_reveals_nothing(case, row, answer, {})
                 continue
             # The status alone is not enough: a server may change its state first and refuse afterwards.
-            done = await attempt.changed(row)
-            holds = is_client_error(answer) and done is None
-            found = f"{answer.status}; {done or 'nothing changed'}"
-            where = {"operation": _HERE[row]}
-            case.expect(row, holds, "refused, and nothing changed", found, exchange=answer, where=where)
+            change = await attempt.describe_change(row)
+            holds = is_client_error(answer) and change is None
+            finding = f"{answer.status}; {change or 'nothing changed'}"
+            where = {"operation": _OPERATIONS[row]}
+            case.expect(row, holds, "refused, and nothing changed", finding, exchange=answer, where=where)
 
 
 @check("CP-AUTH-05", surface="control_plane", fix=_FIX)
@@ -126,31 +130,31 @@ async def a_wrong_token_opens_nothing(case: Case) -> None:
     Tries each operation with an invented token, an empty one, ones that differ from the admin token at one end only,
     and with that token under other schemes. Expects a refusal each time, and that nothing changed.
     """
-    async with _attempt(case) as attempt:
-        for name, value in _wrong(attempt.hub, case):
+    async with _prepare_attempt(case) as attempt:
+        for name, value in _list_wrong_credentials(attempt.hub, case):
             case.client.names.secret(value.partition(" ")[2], "WRONG_TOKEN")
-            for row, answer in await attempt.all(headers={"Authorization": value}):
-                where = {"operation": _HERE.get(row, "GET /v1/audit"), "credential": name}
+            for row, answer in await attempt.send_all(headers={"Authorization": value}):
+                where = {"operation": _OPERATIONS.get(row, "GET /v1/audit"), "credential": name}
                 if row == "CP-AUTH-04":
-                    _reveals_nothing(case, "CP-AUTH-05", answer, where)
+                    _judge_reveals_nothing(case, "CP-AUTH-05", answer, where)
                     continue
-                done = await attempt.changed(row)
-                found = f"{answer.status}; {done or 'nothing changed'}"
-                holds = is_client_error(answer) and done is None
-                case.expect("CP-AUTH-05", holds, "refused, and nothing changed", found, exchange=answer, where=where)
+                change = await attempt.describe_change(row)
+                finding = f"{answer.status}; {change or 'nothing changed'}"
+                holds = is_client_error(answer) and change is None
+                case.expect("CP-AUTH-05", holds, "refused, and nothing changed", finding, exchange=answer, where=where)
 
 
-def _wrong(hub: Hub, case: Case) -> Iterator[tuple[str, str]]:
+def _list_wrong_credentials(hub: Hub, case: Case) -> Iterator[tuple[str, str]]:
     """Yield invalid values of Authorization, by their description."""
     yield "invented", "Bearer unknown-token-" + case.session.nonce
     yield "empty", "Bearer "
     if hub.token is None:
         return
-    other = "A" if hub.token[-1] != "A" else "B"
+    last_character = "A" if hub.token[-1] != "A" else "B"
     # Prefixes and suffixes of the token find comparisons that stop early or search for one text in the other.
     yield "the token without its end", f"Bearer {hub.token[:-1]}"
-    yield "the token with another end", f"Bearer {hub.token[:-1]}{other}"
-    yield "the token and more", f"Bearer {hub.token}{other}"
+    yield "the token with another end", f"Bearer {hub.token[:-1]}{last_character}"
+    yield "the token and more", f"Bearer {hub.token}{last_character}"
     yield "the token without its beginning", f"Bearer {hub.token[1:]}"
     if hub.token.swapcase() != hub.token:
         yield "the token in other case", f"Bearer {hub.token.swapcase()}"
@@ -158,13 +162,13 @@ def _wrong(hub: Hub, case: Case) -> Iterator[tuple[str, str]]:
         yield f"the token as {scheme}", f"{scheme} {hub.token}"
 
 
-def _reveals_nothing(case: Case, row: str, answer: Answer, where: dict[str, str]) -> None:
+def _judge_reveals_nothing(case: Case, row: str, answer: Answer, where: dict[str, str]) -> None:
     document = json_of(answer)
-    found = documents.entries(document, case.profile.hub_bindings.audit_entries_at) or []
-    told = [one for one in found if isinstance(one, dict) and documents.tells_of(one, "did:")]
-    holds = is_client_error(answer) and not told
-    what = f"{answer.status}, {len(told)} entries"
-    case.expect(row, holds, "refused, without any entry", what, exchange=answer, where=where)
+    entries = documents.entries(document, case.profile.hub_bindings.audit_entries_at) or []
+    issuer_entries = [one for one in entries if isinstance(one, dict) and documents.mentions(one, "did:")]
+    holds = is_client_error(answer) and not issuer_entries
+    finding = f"{answer.status}, {len(issuer_entries)} entries"
+    case.expect(row, holds, "refused, without any entry", finding, exchange=answer, where=where)
 
 
 @check(
@@ -202,18 +206,18 @@ async def the_token_opens_the_admin_operations(case: Case) -> None:
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - without it there is nothing to judge
     issuer = hub.new_issuer()
-    registered = await hub.register(issuer)
+    registration = await hub.register(issuer)
     await hub.revoke(issuer.did)
-    read = await hub.admin("GET", AUDIT)
+    log_answer = await hub.admin("GET", AUDIT)
     # If the token opens neither operation, the profile has a wrong token, which is no fault of the hub.
-    if {registered.status, read.status} <= NOT_ADMITTED:
-        raise Inconclusive(explain_token_refusal(registered))
-    case.expect("CP-ISSUER-01", is_success(registered), "success", registered.status, exchange=registered)
-    await _other_issuers(case, hub)
-    found = documents.entries(json_of(read), hub.bindings.audit_entries_at)
-    holds = read.status == 200 and found is not None
-    what = f"{read.status}, {'no list' if found is None else f'{len(found)} entries'}"
-    case.expect("CP-AUDIT-01", holds, "200 with the log", what, exchange=read)
+    if {registration.status, log_answer.status} <= NOT_ADMITTED:
+        raise Inconclusive(explain_token_refusal(registration))
+    case.expect("CP-ISSUER-01", is_success(registration), "success", registration.status, exchange=registration)
+    await _judge_other_issuers(case, hub)
+    entries = documents.entries(json_of(log_answer), hub.bindings.audit_entries_at)
+    holds = log_answer.status == 200 and entries is not None
+    finding = f"{log_answer.status}, {'no list' if entries is None else f'{len(entries)} entries'}"
+    case.expect("CP-AUDIT-01", holds, "200 with the log", finding, exchange=log_answer)
     try:
         hub = await with_service_body(hub)
     except Inconclusive as reason:
@@ -226,14 +230,14 @@ async def the_token_opens_the_admin_operations(case: Case) -> None:
         await hub.remove_service(service)
 
 
-async def _other_issuers(case: Case, hub: Hub) -> None:
+async def _judge_other_issuers(case: Case, hub: Hub) -> None:
     """Register issuers with DIDs of other forms, and judge the answers."""
-    ours = case.profile.is_reference
-    left_open = None if ours else "which methods of DIDs a hub takes is left open"
+    is_reference = case.profile.is_reference
+    open_point = None if is_reference else "which methods of DIDs a hub takes is left open"
     for form, beyond in _OTHER_DIDS.items():
         issuer = hub.new_issuer("formed", form)
         answer = await hub.register(issuer)
         await hub.revoke(issuer.did)
         holds, where = is_success(answer), {"did": form}
-        told = left_open if beyond else None
-        case.expect("CP-ISSUER-01", holds, "success", answer.status, exchange=answer, where=where, beyond=told)
+        reason = open_point if beyond else None
+        case.expect("CP-ISSUER-01", holds, "success", answer.status, exchange=answer, where=where, beyond=reason)

@@ -30,7 +30,7 @@ _PLACE_OR_TIME = re.compile(
 _REFUSALS = ("reject", "refus", "denied", "deny", "fail", "invalid", "unauthori", "forbidden", "error")
 
 
-async def _log_of_changes(case: Case) -> tuple[Hub, Entries]:
+async def _read_log_of_changes(case: Case) -> tuple[Hub, Entries]:
     """Return the control plane and its log after two issuers were registered, rotated if possible, and revoked.
 
     Two issuers, because a control plane may log only one kind of change: two entries are then there to be linked.
@@ -58,56 +58,63 @@ async def trust_changes_are_logged(case: Case) -> None:
     Expects one more entry about the issuer each time its trust changed, and every earlier entry unchanged in its place.
     """
     hub = await hub_of(case)
-    start = await read_log(hub)
+    log_before = await read_log(hub)
     issuer = hub.new_issuer("logged")
     async with hub.registered_issuer(issuer):
-        registered = await read_log(hub)
+        log_after_registration = await read_log(hub)
         await hub.revoke(issuer.did)
-        revoked = await read_log(hub)
-    rekeyed, other, replaced = hub.new_issuer("rekeyed"), hub.new_key("rekeyed"), False
-    async with hub.registered_issuer(rekeyed):
-        first = await read_log(hub)
-        if is_success(await hub.register(Issuer(rekeyed.did, other))):
-            replaced = (await hub.trust_set()).get(rekeyed.did) == other
-        last = await read_log(hub)
-    logs = (start, registered, revoked, first, last)
-    counts = [entries_about(log, issuer.did) for log in (start, registered, revoked)]
-    told = f"entries about it: {', then '.join(map(str, counts))}"
+        log_after_revocation = await read_log(hub)
+    rekeyed_issuer, other_key, is_replaced = hub.new_issuer("rekeyed"), hub.new_key("rekeyed"), False
+    async with hub.registered_issuer(rekeyed_issuer):
+        log_before_key = await read_log(hub)
+        if is_success(await hub.register(Issuer(rekeyed_issuer.did, other_key))):
+            is_replaced = (await hub.trust_set()).get(rekeyed_issuer.did) == other_key
+        log_after_key = await read_log(hub)
+    logs = (log_before, log_after_registration, log_after_revocation, log_before_key, log_after_key)
+    counts = [entries_about(log, issuer.did) for log in (log_before, log_after_registration, log_after_revocation)]
+    finding = f"entries about it: {', then '.join(map(str, counts))}"
     for row, place, change in (("CP-AUDIT-02", 0, "registration"), ("CP-AUDIT-03", 1, "revocation")):
-        seen = counts[place + 1] > counts[place]
+        has_entry = counts[place + 1] > counts[place]
         # A page of the log may be full, so that the new entry is on a page which the suite cannot read.
-        if seen or await may_be_missed(case, hub, row, logs[place + 1]):
-            case.expect(row, seen, f"an entry about the {change}", told)
-    if replaced:
-        fresh = entries_about([one for one in last if one not in first], rekeyed.did)
-        where, found = {"registered": "with another key"}, f"new entries about it: {fresh}"
-        if fresh or await may_be_missed(case, hub, "CP-AUDIT-02", last):
-            case.expect("CP-AUDIT-02", fresh > 0, "an entry about the other key", found, where=where)
+        if has_entry or await may_be_missed(case, hub, row, logs[place + 1]):
+            case.expect(row, has_entry, f"an entry about the {change}", finding)
+    if is_replaced:
+        new_count = entries_about([one for one in log_after_key if one not in log_before_key], rekeyed_issuer.did)
+        where, finding_of_key = {"registered": "with another key"}, f"new entries about it: {new_count}"
+        if new_count or await may_be_missed(case, hub, "CP-AUDIT-02", log_after_key):
+            case.expect("CP-AUDIT-02", new_count > 0, "an entry about the other key", finding_of_key, where=where)
     # Without a bound paging the hub may return only its latest entries. Then the beginning of the log may be missing
     # later.
-    windowed = hub.bindings.audit_page is None
+    has_window = hub.bindings.audit_page is None
     for earlier, later in itertools.pairwise(logs):
-        kept = _goes_on(earlier, later, windowed=windowed)
-        case.expect("CP-AUDIT-06", kept, "every earlier entry as it was", _lost(earlier, later))
+        is_unchanged = _continues(earlier, later, has_window=has_window)
+        case.expect("CP-AUDIT-06", is_unchanged, "every earlier entry as it was", _describe_lost(earlier, later))
     # If two entries about one issuer differ only in place and time, a reader cannot distinguish registration from
     # revocation.
-    both = [one for one in revoked if documents.tells_of(one, issuer.did)]
-    if len(both) > 1:
+    issuer_entries = [one for one in log_after_revocation if documents.mentions(one, issuer.did)]
+    if len(issuer_entries) > 1:
         chain = hub.bindings.audit_chain
-        own = () if chain is None else (chain.seq, chain.prev, chain.mac)
-        differ = said(both[0], own) != said(both[-1], own)
-        case.expect("CP-AUDIT-03", differ, "an entry unlike that of the registration", "another" if differ else "alike")
+        chain_members = () if chain is None else (chain.seq, chain.prev, chain.mac)
+        is_different = strip_place_and_time(issuer_entries[0], chain_members) != strip_place_and_time(
+            issuer_entries[-1], chain_members
+        )
+        case.expect(
+            "CP-AUDIT-03",
+            is_different,
+            "an entry unlike that of the registration",
+            "another" if is_different else "alike",
+        )
 
 
-def said(entry: Mapping[str, Any], own: Collection[str | None]) -> dict[str, Any]:
+def strip_place_and_time(entry: Mapping[str, Any], chain_members: Collection[str | None]) -> dict[str, Any]:
     """Return the part of an entry that describes the change: without its place, its time and its MACs.
 
     Args:
         entry: The entry.
         own: Members that belong to the chain.
     """
-    rest = {name: value for name, value in entry.items() if name not in own and not _is_a_time(value)}
-    return {name: value for name, value in rest.items() if not _PLACE_OR_TIME.search(name)}
+    members = {name: value for name, value in entry.items() if name not in chain_members and not _is_a_time(value)}
+    return {name: value for name, value in members.items() if not _PLACE_OR_TIME.search(name)}
 
 
 def _is_a_time(value: Any) -> bool:
@@ -120,15 +127,15 @@ def _is_a_time(value: Any) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and value >= FIRST_TIME)
 
 
-def _goes_on(earlier: Entries, later: Entries, *, windowed: bool) -> bool:
+def _continues(earlier: Entries, later: Entries, *, has_window: bool) -> bool:
     """Return whether a log continues an earlier one. A log that shows only its latest entries may begin later."""
-    starts = range(max(1, len(earlier)) if windowed and later else 1)
+    starts = range(max(1, len(earlier)) if has_window and later else 1)
     return any(list(later[: len(earlier) - start]) == list(earlier[start:]) for start in starts)
 
 
-def _lost(earlier: Entries, later: Entries) -> str:
-    gone = [place for place, one in enumerate(earlier) if one not in later]
-    return f"{len(gone)} of {len(earlier)} entries changed or gone" if gone else "all of them"
+def _describe_lost(earlier: Entries, later: Entries) -> str:
+    lost_places = [place for place, one in enumerate(earlier) if one not in later]
+    return f"{len(lost_places)} of {len(earlier)} entries changed or gone" if lost_places else "all of them"
 
 
 @check(
@@ -142,7 +149,7 @@ async def entries_are_linked(case: Case) -> None:
     Makes a few trust changes and reads the log. Expects that the bound members, else any two members, link every entry
     to the one before it. If entries have only one value that may be such a link, the chain key is needed for a verdict.
     """
-    hub, log = await _log_of_changes(case)
+    hub, log = await _read_log_of_changes(case)
     await judge_links(case, hub, log)
 
 
@@ -157,23 +164,23 @@ async def the_chain_verifies_with_its_key(case: Case) -> None:
     Makes a few trust changes, reads the log and verifies it by the suite's own oracle. Then changes each member of the
     last entry in turn. Expects that the log is valid, and that every changed copy is detected.
     """
-    _, log = await _log_of_changes(case)
+    _, log = await _read_log_of_changes(case)
     form, text = await form_by(case, log)
     key = audit_chain.key_bytes(text, form.key)
     fault = audit_chain.first_fault(log, key, form)
     case.note(f"the log follows the recipe {form.recipe}, with the key in the form {form.key}")
-    found = f"{len(log)} entries are valid" if fault is None else fault.text
-    if not case.expect("CP-AUDIT-05", fault is None and bool(log), "the whole log is valid", found):
+    finding = f"{len(log)} entries are valid" if fault is None else fault.text
+    if not case.expect("CP-AUDIT-05", fault is None and bool(log), "the whole log is valid", finding):
         return
     # A MAC that leaves a member out allows that member to be changed later, so each one is tried alone.
     for name in sorted(log[-1]):
-        copy = [*log[:-1], {**log[-1], name: _other(log[-1][name])}]
-        seen = audit_chain.first_fault(copy, key, form) is not None
-        told = "detected" if seen else "not covered by any MAC"
-        case.expect("CP-AUDIT-05", seen, "a changed member detected", told, where={"member": name})
+        copy = [*log[:-1], {**log[-1], name: _change_value(log[-1][name])}]
+        is_detected = audit_chain.first_fault(copy, key, form) is not None
+        result = "detected" if is_detected else "not covered by any MAC"
+        case.expect("CP-AUDIT-05", is_detected, "a changed member detected", result, where={"member": name})
 
 
-def _other(value: Any) -> Any:
+def _change_value(value: Any) -> Any:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -195,7 +202,7 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
     """
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - the log is the admin's
-    member, stranger, short = hub.new_issuer("member"), hub.new_issuer("stranger"), hub.new_issuer("short")
+    member, stranger, keyless = hub.new_issuer("member"), hub.new_issuer("stranger"), hub.new_issuer("short")
     absent = hub.new_issuer("absent")
     async with hub.registered_issuer(member):
         before = await read_log(hub)
@@ -205,25 +212,27 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
             await hub.call("POST", ISSUERS, json_body=stranger.body, credential="not-the-token"),
             await hub.call("DELETE", path),
             await hub.call("DELETE", path, credential="not-the-token"),
-            await hub.admin("POST", ISSUERS, json_body={"did": short.did}),
-            await hub.admin("POST", ISSUERS, json_body={"did": short.did, "public_key_b64": "AAAA"}),
+            await hub.admin("POST", ISSUERS, json_body={"did": keyless.did}),
+            await hub.admin("POST", ISSUERS, json_body={"did": keyless.did, "public_key_b64": "AAAA"}),
         ]
-        missed = await hub.revoke(absent.did)
+        absent_answer = await hub.revoke(absent.did)
         after = await read_log(hub)
         if after == before:
             await refuse_full_page(hub, after)
     if not all(map(is_client_error, answers)):
         raise Inconclusive("one of these changes was not refused, which other rows judge")
-    fresh = [one for one in after if one not in before]
-    tried = (member, stranger, short, *((absent,) if is_client_error(missed) else ()))
+    new_entries = [one for one in after if one not in before]
+    issuers = (member, stranger, keyless, *((absent,) if is_client_error(absent_answer) else ()))
     # A log that records the path of a request has the DID percent-encoded, as it was sent.
-    names = [name for each in tried for name in (each.did, quote(each.did, safe=""))]
-    about = [one for one in fresh if any(documents.tells_of(one, name) for name in names)]
-    wrong = [one for one in about if not _says_refused(one)]
-    case.expect("CP-AUDIT-08", not wrong, f"no entry of success in GET {AUDIT}", f"{len(wrong)} entries")
+    names = [name for each in issuers for name in (each.did, quote(each.did, safe=""))]
+    issuer_entries = [one for one in new_entries if any(documents.mentions(one, name) for name in names)]
+    success_entries = [one for one in issuer_entries if not _is_logged_as_refused(one)]
+    case.expect(
+        "CP-AUDIT-08", not success_entries, f"no entry of success in GET {AUDIT}", f"{len(success_entries)} entries"
+    )
 
 
-def _says_refused(entry: Mapping[str, Any]) -> bool:
+def _is_logged_as_refused(entry: Mapping[str, Any]) -> bool:
     texts = [str(value).lower() for name, value in entry.items() if not isinstance(value, Mapping | list)]
     texts += [str(name).lower() for name, value in entry.items() if value is True]
     return any(word in text for text in texts for word in _REFUSALS) or entry.get("success") is False

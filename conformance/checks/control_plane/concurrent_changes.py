@@ -48,24 +48,26 @@ async def changes_at_once_make_one_chain(case: Case) -> None:
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - the log is the admin's
     issuers = [hub.new_issuer("at-once") for _ in range(_ISSUERS)]
-    start = await read_log(hub)
+    log_before = await read_log(hub)
     try:
         # The attacked race: two writers read the same last MAC, so two entries follow one predecessor and the chain
         # forks.
         answers = await run_concurrently(map(hub.register, issuers))
         refusal = explain_token_refusal(answers[0])
-        made = [one for one, answer in zip(issuers, answers, strict=True) if is_success(answer)]
-        registered = await read_log(hub)
+        registered_issuers = [one for one, answer in zip(issuers, answers, strict=True) if is_success(answer)]
+        log_after_registration = await read_log(hub)
     finally:
         answers = await run_concurrently(hub.revoke(one.did) for one in issuers)
-    if len(made) < _ENOUGH:
+    if len(registered_issuers) < _ENOUGH:
         raise Inconclusive(refusal or "no two issuers could be registered concurrently")
-    gone = [one for one, answer in zip(issuers, answers, strict=True) if is_success(answer) and one in made]
-    revoked = await read_log(hub)
-    await _judge_logged(case, hub, "CP-AUDIT-02", made, start, registered)
-    await _judge_logged(case, hub, "CP-AUDIT-03", gone, registered, revoked)
+    revoked_issuers = [
+        one for one, answer in zip(issuers, answers, strict=True) if is_success(answer) and one in registered_issuers
+    ]
+    log_after_revocation = await read_log(hub)
+    await _judge_logged(case, hub, "CP-AUDIT-02", registered_issuers, log_before, log_after_registration)
+    await _judge_logged(case, hub, "CP-AUDIT-03", revoked_issuers, log_after_registration, log_after_revocation)
     try:
-        await judge_links(case, hub, revoked)
+        await judge_links(case, hub, log_after_revocation)
     except Inconclusive as reason:
         # Without the chain key the links may be undecidable. The rows about missing entries are decided all the same.
         case.mark_inconclusive("CP-AUDIT-04", str(reason))
@@ -74,15 +76,17 @@ async def changes_at_once_make_one_chain(case: Case) -> None:
 async def _judge_logged(
     case: Case, hub: Hub, row: str, issuers: Sequence[Issuer], before: Sequence[Entry], after: Sequence[Entry]
 ) -> None:
-    expected = "one more entry about each issuer"
+    requirement = "one more entry about each issuer"
     if before and after[:1] != before[:1]:
         # The log's beginning is gone, so an entry may have been pushed out, and its absence proves nothing.
-        case.expect(row, True, expected, "the log shows its latest entries only")
+        case.expect(row, True, requirement, "the log shows its latest entries only")
         return
-    silent = [one for one in issuers if entries_about(after, one.did) <= entries_about(before, one.did)]
-    if silent and not await may_be_missed(case, hub, row, after):
+    unlogged_issuers = [one for one in issuers if entries_about(after, one.did) <= entries_about(before, one.did)]
+    if unlogged_issuers and not await may_be_missed(case, hub, row, after):
         return
-    case.expect(row, not silent, expected, f"one about {len(issuers) - len(silent)} of {len(issuers)}")
+    case.expect(
+        row, not unlogged_issuers, requirement, f"one about {len(issuers) - len(unlogged_issuers)} of {len(issuers)}"
+    )
 
 
 @check(
@@ -115,20 +119,26 @@ async def one_did_at_once_has_one_key(case: Case) -> None:
             )
         # The raw text is read, not a parsed object: a JSON parser would hide a DID that appears twice.
         read = await hub.call("GET", PKS)
-        given = values_of(read.body, first.did)
-        twice = len(given) > 1
-        own = given[0] if len(given) == 1 and isinstance(given[0], str) else None
-        registered_as = "the DID twice" if twice else "one of their keys" if own in keys else "none of their keys"
-        expected = "the DID once, with the key of a registration that succeeded"
-        case.expect("CP-ISSUER-09", not twice and own in keys, expected, registered_as, exchange=read)
+        values = values_of(read.body, first.did)
+        is_twice = len(values) > 1
+        own_key = values[0] if len(values) == 1 and isinstance(values[0], str) else None
+        registered_as = (
+            "the DID twice" if is_twice else "one of their keys" if own_key in keys else "none of their keys"
+        )
+        requirement = "the DID once, with the key of a registration that succeeded"
+        case.expect("CP-ISSUER-09", not is_twice and own_key in keys, requirement, registered_as, exchange=read)
         answer = await hub.call("GET", ATB_KEYS)
-        shown = trusted_keys(json_of(answer), (one.key for one in rivals))
-        alike = shown == {own} or own not in keys  # without a valid key in the trust set, any of them may be here
-        found = f"{len(shown)} keys of it" if len(shown) != 1 else "that key" if alike else "another key"
-        case.expect("CP-TRUST-06", len(shown) == 1 and alike, "that key alone", found, exchange=answer)
-    there = first.did in await hub.trust_set()
-    case.expect("CP-ISSUER-03", not there, "gone with one revocation", "still there" if there else "gone")
+        shown_keys = trusted_keys(json_of(answer), (one.key for one in rivals))
+        is_same_key = (
+            shown_keys == {own_key} or own_key not in keys
+        )  # without a valid key in the trust set, any of them may be here
+        finding = (
+            f"{len(shown_keys)} keys of it" if len(shown_keys) != 1 else "that key" if is_same_key else "another key"
+        )
+        case.expect("CP-TRUST-06", len(shown_keys) == 1 and is_same_key, "that key alone", finding, exchange=answer)
+    is_present = first.did in await hub.trust_set()
+    case.expect("CP-ISSUER-03", not is_present, "gone with one revocation", "still there" if is_present else "gone")
     answer = await hub.call("GET", ATB_KEYS)
-    left = trusted_keys(json_of(answer), (one.key for one in rivals))
-    found = f"{len(left)} keys of it" if left else "none"
-    case.expect("CP-TRUST-06", not left, "no key of a revoked issuer", found, exchange=answer)
+    left_keys = trusted_keys(json_of(answer), (one.key for one in rivals))
+    finding = f"{len(left_keys)} keys of it" if left_keys else "none"
+    case.expect("CP-TRUST-06", not left_keys, "no key of a revoked issuer", finding, exchange=answer)

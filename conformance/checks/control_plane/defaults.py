@@ -35,7 +35,7 @@ async def _enclosed_hub(
     Yields it, its enclosure, and whether it answered at the default port.
     """
     names = case.client.names
-    async with enclosed(_without_folder(program.untold), names, ports=(HUB_PORT,), services=services) as inside:
+    async with enclosed(_drop_data_folder(program.untold), names, ports=(HUB_PORT,), services=services) as inside:
         url = inside.urls[HUB_PORT]
         names.secret(url.removeprefix("http://"), "HUB_ADDRESS")
         answers = await inside.answers(HUB_PORT, ANSWERS_SECONDS)
@@ -48,10 +48,10 @@ async def _enclosed_hub(
         yield hub, inside, answers
 
 
-def _without_folder(program: Program) -> Program:
+def _drop_data_folder(program: Program) -> Program:
     """Remove the settings that contain `{data_dir}`, so that the program uses its default data directory."""
-    kept = {name: value for name, value in program.environment.items() if "{data_dir}" not in value}
-    return replace(program, environment=kept)
+    settings = {name: value for name, value in program.environment.items() if "{data_dir}" not in value}
+    return replace(program, environment=settings)
 
 
 @check(
@@ -76,8 +76,8 @@ async def defaults_are_those_of_the_interface(case: Case) -> None:
             return
         answer = await hub.call("GET", "/health")
         case.expect("CP-CONF-01", answer.status == 200, f"health at {HUB_PORT}", answer.status, exchange=answer)
-        found = "there" if hub.token else "not there"
-        case.expect("CP-CONF-02", hub.token is not None, f"{TOKEN_FILE} in /app/data", found)
+        finding = "there" if hub.token else "not there"
+        case.expect("CP-CONF-02", hub.token is not None, f"{TOKEN_FILE} in /app/data", finding)
 
 
 @check(
@@ -95,58 +95,65 @@ async def only_health_addresses_are_called(case: Case) -> None:
     addresses, from the start on.
     """
     async with AsyncExitStack() as stack:
-        well = await play_service(case, stack, "well", OK_REPLY)
+        healthy_service = await play_service(case, stack, "well", OK_REPLY)
         elsewhere = Reply(302, (("Location", f"http://{_NOWHERE[0]}:8080/health"),))
-        turned = await play_service(case, stack, "redirecting", elsewhere)
+        redirecting_service = await play_service(case, stack, "redirecting", elsewhere)
         # The form of a registration cannot be discovered inside the enclosure, so it is taken from the running control
         # plane, if the profile has one.
-        known = await serving_hub(case) if "control_plane" in case.profile.surfaces else None
+        running_hub = await serving_hub(case) if "control_plane" in case.profile.surfaces else None
         program = hub_program(case).given(S2CP_DATA_DIR="/app/data")
-        ports = (well.receiver.port, turned.receiver.port)
+        ports = (healthy_service.receiver.port, redirecting_service.receiver.port)
         hub, inside, _ = await stack.enter_async_context(_enclosed_hub(case, program, "data", ports))
         if hub.token is None:
             raise Inconclusive(f"the control plane did not come up at its default port: {inside.said}")
-        hub = hub if known is None else replace(hub, bindings=known.bindings)
-        await _busy(hub, case)
-        for service in (well, turned):
-            body = {**hub.service_body(service), "callback": f"http://{_NOWHERE[1]}:8080/", "jku": _planted(case)}
+        hub = hub if running_hub is None else replace(hub, bindings=running_hub.bindings)
+        await _register_planted(hub, case)
+        for service in (healthy_service, redirecting_service):
+            body = {**hub.service_body(service), "callback": f"http://{_NOWHERE[1]}:8080/", "jku": _plant_address(case)}
             if not is_success(await hub.admin("POST", "/v1/services", json_body=body)):
                 await hub.register_service(service)
         for path in ("/v1/posture", "/health", "/v1/issuer-pks", "/.well-known/atb-keys.json"):
             await hub.call("GET", path)
-        called = await well.called(hub.bindings.propagation_budget)
+        is_called = await healthy_service.wait_for_call(hub.bindings.propagation_budget)
         # A background task may resolve a DID some seconds after the registration.
         await asyncio.sleep(_SETTLES_SECONDS)
         # A control: without any call to a registered address, the absence of other calls proves nothing.
-        if not called:
+        if not is_called:
             raise Inconclusive("the control plane did not call a registered health address, which CP-SVC-03 judges")
-        wrong = [one.description for one in inside.calls if _is_outbound(one, case)]
-        case.expect("CP-CONF-06", not wrong, "registered health addresses only", wrong or "no other address was called")
-        left = [one.description for one in inside.calls if one.port == _DNS and one.description not in wrong]
-        if left:
-            case.note(f"name servers were queried for other names: {', '.join(sorted(set(left)))}")
+        forbidden_calls = [one.description for one in inside.calls if _is_outbound(one, case)]
+        case.expect(
+            "CP-CONF-06",
+            not forbidden_calls,
+            "registered health addresses only",
+            forbidden_calls or "no other address was called",
+        )
+        name_queries = [
+            one.description for one in inside.calls if one.port == _DNS and one.description not in forbidden_calls
+        ]
+        if name_queries:
+            case.note(f"name servers were queried for other names: {', '.join(sorted(set(name_queries)))}")
 
 
-def _host(case: Case) -> str:
+def _planted_host(case: Case) -> str:
     return f"planted-{case.session.nonce}.example"
 
 
-def _planted(case: Case) -> str:
-    case.client.names.name(_host(case), "PLANTED_HOST")
-    case.client.names.name(f"3A{_host(case)}", "PLANTED_HOST")  # behind a colon in a path, written %3A
-    return f"http://{_host(case)}/keys.json"
+def _plant_address(case: Case) -> str:
+    case.client.names.name(_planted_host(case), "PLANTED_HOST")
+    case.client.names.name(f"3A{_planted_host(case)}", "PLANTED_HOST")  # behind a colon in a path, written %3A
+    return f"http://{_planted_host(case)}/keys.json"
 
 
-async def _busy(hub: Hub, case: Case) -> None:
+async def _register_planted(hub: Hub, case: Case) -> None:
     """Register issuers whose DIDs could be resolved, and revoke one."""
-    _planted(case)
-    for did in (f"did:web:{_host(case)}", f"did:web:{_NOWHERE[2]}%3A8080:issuers:first"):
+    _plant_address(case)
+    for did in (f"did:web:{_planted_host(case)}", f"did:web:{_NOWHERE[2]}%3A8080:issuers:first"):
         await hub.register(Issuer(did, hub.new_key("planted")))
-    await hub.revoke(f"did:web:{_host(case)}")
+    await hub.revoke(f"did:web:{_planted_host(case)}")
 
 
-def _is_outbound(one: Called, case: Case) -> bool:
+def _is_outbound(call: Called, case: Case) -> bool:
     """Return whether a call is forbidden. Queries to a name server count only if they are about a planted name."""
-    if one.protocol == "udp" and one.port == _DNS:
-        return one.name.endswith(_host(case))
-    return not one.loopback
+    if call.protocol == "udp" and call.port == _DNS:
+        return call.name.endswith(_planted_host(case))
+    return not call.loopback

@@ -53,31 +53,56 @@ async def the_token_is_made_on_the_first_run(case: Case) -> None:
         first, second = stack.enter_context(data_folder()), stack.enter_context(data_folder())
         async with started_hub(case, first) as instance:
             token = token_in(first)
-            named = f"{TOKEN_FILE} in the data directory"
-            there = "there" if token else "not there"
+            token_path = f"{TOKEN_FILE} in the data directory"
+            finding = "there" if token else "not there"
             for row in ("CP-AUTH-08", "CP-CONF-02"):
-                case.expect(row, token is not None, named, there)
+                case.expect(row, token is not None, token_path, finding)
             if token is None:
                 case.mark_inconclusive(
                     "CP-AUTH-07", f"no file {TOKEN_FILE} in the data directory, which other rows judge"
                 )
                 return
-            opens = await instance.hub.call("GET", AUDIT, credential=token)
-            case.expect("CP-AUTH-07", opens.status == 200, "a token that opens the log", opens.status, exchange=opens)
-            closed = await instance.hub.call("GET", AUDIT)
-            case.expect("CP-AUTH-07", closed.status != 200, "closed without it", closed.status, exchange=closed)
+            log_answer = await instance.hub.call("GET", AUDIT, credential=token)
+            case.expect(
+                "CP-AUTH-07",
+                log_answer.status == 200,
+                "a token that opens the log",
+                log_answer.status,
+                exchange=log_answer,
+            )
+            refused_answer = await instance.hub.call("GET", AUDIT)
+            case.expect(
+                "CP-AUTH-07",
+                refused_answer.status != 200,
+                "closed without it",
+                refused_answer.status,
+                exchange=refused_answer,
+            )
             mode = stat.S_IMODE((first / TOKEN_FILE).stat().st_mode)
             case.expect("CP-AUTH-10", not mode & 0o044, "no read permission for others", f"mode {mode:04o}")
         async with started_hub(case, first) as instance:
-            kept = token_in(first) == token
-            opens = await instance.hub.call("GET", AUDIT, credential=token)
-            found = f"{'the same' if kept else 'another'} in the file; {opens.status}"
-            case.expect("CP-AUTH-09", kept and opens.status == 200, "the same token", found, exchange=opens)
+            is_same_token = token_in(first) == token
+            log_answer = await instance.hub.call("GET", AUDIT, credential=token)
+            finding_of_token = f"{'the same' if is_same_token else 'another'} in the file; {log_answer.status}"
+            case.expect(
+                "CP-AUTH-09",
+                is_same_token and log_answer.status == 200,
+                "the same token",
+                finding_of_token,
+                exchange=log_answer,
+            )
         async with started_hub(case, second):
-            fresh = token_in(second)
+            other_token = token_in(second)
             # A token that is built into the program is the same in every directory.
-            found = "another" if fresh and fresh != token else "the same" if fresh else "none"
-            case.expect("CP-AUTH-07", bool(fresh) and fresh != token, "another token for another first run", found)
+            finding_of_token = (
+                "another" if other_token and other_token != token else "the same" if other_token else "none"
+            )
+            case.expect(
+                "CP-AUTH-07",
+                bool(other_token) and other_token != token,
+                "another token for another first run",
+                finding_of_token,
+            )
 
 
 @check(
@@ -95,31 +120,31 @@ async def what_was_registered_survives_a_restart(case: Case) -> None:
     restarts it. Expects the issuer with its key, the service in the posture, and every log entry unchanged.
     """
     async with AsyncExitStack() as stack:
-        place = stack.enter_context(data_folder())
+        folder = stack.enter_context(data_folder())
         service = await play_service(case, stack, "kept")
-        async with started_hub(case, place) as instance:
-            issuer = await _with_issuer(instance.hub)
+        async with started_hub(case, folder) as instance:
+            issuer = await _register_issuer(instance.hub)
             await (await with_service_body(instance.hub)).register_service(service)
             log = await read_log(instance.hub)
-        files = [path for path in _files(place) if _head(path) == _SQLITE]
-        held = _holds(files, issuer.did)
-        if files and not held:
+        files = [path for path in _list_files(folder) if _read_head(path) == _SQLITE]
+        is_legible = _contains_text(files, issuer.did)
+        if files and not is_legible:
             case.mark_inconclusive("CP-CONF-03", "there is a SQLite file, but its text does not contain the issuer")
         else:
-            found = f"{len(files)} SQLite files"
-            case.expect("CP-CONF-03", bool(files), "a SQLite file in the data directory", found)
-        async with started_hub(case, place) as instance:
+            finding = f"{len(files)} SQLite files"
+            case.expect("CP-CONF-03", bool(files), "a SQLite file in the data directory", finding)
+        async with started_hub(case, folder) as instance:
             hub = instance.hub
-            trusted = (await hub.trust_set()).get(issuer.did) == issuer.key
-            case.expect("CP-CONF-05", trusted, "the issuer", "there" if trusted else "gone")
+            is_trusted = (await hub.trust_set()).get(issuer.did) == issuer.key
+            case.expect("CP-CONF-05", is_trusted, "the issuer", "there" if is_trusted else "gone")
             answer = await hub.read_posture_until(lambda posture: bool(hub.posture_records(posture, service)))
-            listed = bool(hub.posture_records(answer, service))
-            case.expect("CP-CONF-05", listed, "the service", "there" if listed else "gone", exchange=answer)
-            same = (await read_log(hub))[: len(log)] == log
-            case.expect("CP-CONF-05", same, "the log as it was", "as it was" if same else "another")
+            is_listed = bool(hub.posture_records(answer, service))
+            case.expect("CP-CONF-05", is_listed, "the service", "there" if is_listed else "gone", exchange=answer)
+            is_same_log = (await read_log(hub))[: len(log)] == log
+            case.expect("CP-CONF-05", is_same_log, "the log as it was", "as it was" if is_same_log else "another")
 
 
-async def _with_issuer(hub: Hub) -> Issuer:
+async def _register_issuer(hub: Hub) -> Issuer:
     """Register an issuer and return it.
 
     Raises:
@@ -132,22 +157,22 @@ async def _with_issuer(hub: Hub) -> Issuer:
     return issuer
 
 
-def _files(place: Path) -> Iterator[Path]:
-    return (path for path in sorted(place.rglob("*")) if path.is_file())
+def _list_files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-def _head(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(len(_SQLITE))
 
 
-def _holds(files: list[Path], text: str) -> bool:
+def _contains_text(files: list[Path], text: str) -> bool:
     """Return whether a text is in a SQLite file, or in its write-ahead log (`-wal`), which may not be merged yet."""
-    named = [path for file in files for path in (file, file.with_name(file.name + "-wal")) if path.is_file()]
-    return any(text.encode() in _read(path) for path in named)
+    paths = [path for file in files for path in (file, file.with_name(file.name + "-wal")) if path.is_file()]
+    return any(text.encode() in _read_start(path) for path in paths)
 
 
-def _read(path: Path) -> bytes:
+def _read_start(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(_SEARCHED_BYTES)
 
@@ -170,27 +195,27 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
     if key_file is None:
         raise Inconclusive("needs the chain key of a control plane that is started: give [hub] audit_key_file")
     async with AsyncExitStack() as stack:
-        place = stack.enter_context(data_folder())
-        async with started_hub(case, place) as instance:
-            issuer = await _with_issuer(instance.hub)
+        folder = stack.enter_context(data_folder())
+        async with started_hub(case, folder) as instance:
+            issuer = await _register_issuer(instance.hub)
             await instance.hub.revoke(issuer.did)
-            whole = await read_log(instance.hub)
+            log = await read_log(instance.hub)
         try:
-            text = (place / key_file).read_text("utf-8")
+            text = (folder / key_file).read_text("utf-8")
         except OSError as fault:
             raise Inconclusive(f"[hub] audit_key_file: no {key_file} in the data directory") from fault
         case.client.names.secret(text.strip(), "AUDIT_KEY")
-        form = form_of(case, whole, text)
+        form = form_of(case, log, text)
         key = audit_chain.key_bytes(text, form.key)
-        if audit_chain.first_fault(whole, key, form) is not None:
+        if audit_chain.first_fault(log, key, form) is not None:
             raise Inconclusive("the chain is broken even without a change, which CP-AUDIT-05 judges")
         # A name of the same length, so that the change also works in files with a fixed layout.
-        other = issuer.did.replace("kept-", "kebt-")
-        case.client.names.name(other.removeprefix("did:web:"), "OTHER_HOST")
-        if not _tampered(place, issuer.did, other):
+        other_did = issuer.did.replace("kept-", "kebt-")
+        case.client.names.name(other_did.removeprefix("did:web:"), "OTHER_HOST")
+        if not _replace_everywhere(folder, issuer.did, other_did):
             raise Inconclusive("no stored entry contains the issuer as text, so none can be changed from outside")
         try:
-            async with started_hub(case, place) as instance:
+            async with started_hub(case, folder) as instance:
                 answer = await instance.hub.admin("GET", AUDIT)
                 if answer.status != 200:
                     case.expect("CP-AUDIT-07", True, "detected", f"GET {AUDIT} answers {answer.status}")
@@ -199,27 +224,27 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
         except Inconclusive as refusal:
             case.expect("CP-AUDIT-07", True, "detected", f"it refuses to start: {refusal}")
             return
-        found = "the chain is valid with the changed entry" if broken is None else broken.text
-        case.expect("CP-AUDIT-07", broken is not None, "detected", found)
+        finding = "the chain is valid with the changed entry" if broken is None else broken.text
+        case.expect("CP-AUDIT-07", broken is not None, "detected", finding)
 
 
-def _tampered(place: Path, text: str, other: str) -> bool:
+def _replace_everywhere(folder: Path, text: str, replacement: str) -> bool:
     """Replace one text by another in all SQLite and text files of a folder; return whether any contained it."""
-    changed = 0
-    for path in _files(place):
-        if _head(path) != _SQLITE:
-            changed += _rewritten(path, text, other)
+    change_count = 0
+    for path in _list_files(folder):
+        if _read_head(path) != _SQLITE:
+            change_count += _replace_in_text(path, text, replacement)
             continue
         with closing(sqlite3.connect(path)) as database, database:
-            for table, column in _columns(database):
-                changed += database.execute(
+            for table, column in _list_columns(database):
+                change_count += database.execute(
                     f'UPDATE "{table}" SET "{column}" = replace("{column}", ?, ?) WHERE instr("{column}", ?) > 0',  # noqa: S608 - names that the database itself lists
-                    (text, other, text),
+                    (text, replacement, text),
                 ).rowcount
-    return changed > 0
+    return change_count > 0
 
 
-def _rewritten(path: Path, text: str, other: str) -> bool:
+def _replace_in_text(path: Path, text: str, replacement: str) -> bool:
     """Replace one text by another in a text file; return whether it contained it. Binary files are left alone."""
     try:
         content = path.read_text("utf-8")
@@ -227,11 +252,11 @@ def _rewritten(path: Path, text: str, other: str) -> bool:
         return False
     if text not in content:
         return False
-    path.write_text(content.replace(text, other), "utf-8")
+    path.write_text(content.replace(text, replacement), "utf-8")
     return True
 
 
-def _columns(database: sqlite3.Connection) -> list[tuple[str, str]]:
+def _list_columns(database: sqlite3.Connection) -> list[tuple[str, str]]:
     tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     return [
         (table, column[1])
@@ -259,7 +284,7 @@ async def a_postgresql_dsn_moves_the_store(case: Case) -> None:
     """
     secret = case.profile.hub.postgres
     if secret is None:
-        await _asks_a_server(case)
+        await _judge_server_contact(case)
         return
     try:
         server = secret.read()
@@ -267,31 +292,31 @@ async def a_postgresql_dsn_moves_the_store(case: Case) -> None:
         raise Inconclusive(f"[hub] postgres: {fault}") from fault
     case.client.names.secret(server, "POSTGRES")
     async with AsyncExitStack() as stack:
-        place = stack.enter_context(data_folder())
+        folder = stack.enter_context(data_folder())
         # A separate database: a running control plane has its own chain key, and entries by another key would break its
         # log.
-        dsn = await stack.enter_async_context(_database_of_its_own(server))
+        dsn = await stack.enter_async_context(_separate_database(server))
         case.client.names.secret(dsn, "S2CP_DB")
-        instance = await _started_on(case, stack, place, dsn)
+        instance = await _start_on_database(case, stack, folder, dsn)
         if instance is not None:
-            issuer = await _with_issuer(instance.hub)
+            issuer = await _register_issuer(instance.hub)
             try:
-                tables = await _tables_with(dsn, issuer.did)
+                tables = await _find_tables(dsn, issuer.did)
             finally:
                 await instance.hub.revoke(issuer.did)
-            files = [path.name for path in _files(place) if issuer.did.encode() in _read(path)]
+            files = [path.name for path in _list_files(folder) if issuer.did.encode() in _read_start(path)]
             case.expect("CP-CONF-04", bool(tables), "the issuer in the database", f"{len(tables)} tables hold it")
             case.expect("CP-CONF-04", not files, "nothing of it in the data directory", files or "nothing")
 
 
-async def _started_on(case: Case, stack: AsyncExitStack, place: Path, dsn: str) -> StartedHub | None:
+async def _start_on_database(case: Case, stack: AsyncExitStack, folder: Path, dsn: str) -> StartedHub | None:
     """Start a control plane on a database. None, and a breach, if it starts only without that database.
 
     Raises:
         Inconclusive: It starts neither way.
     """
     try:
-        return await stack.enter_async_context(started_hub(case, place, S2CP_DB=dsn))
+        return await stack.enter_async_context(started_hub(case, folder, S2CP_DB=dsn))
     except Inconclusive as reason:
         async with started_hub(case):
             pass
@@ -299,48 +324,49 @@ async def _started_on(case: Case, stack: AsyncExitStack, place: Path, dsn: str) 
         return None
 
 
-async def _asks_a_server(case: Case) -> None:
+async def _judge_server_contact(case: Case) -> None:
     """Judge that a control plane with a postgresql:// DSN contacts that server, and accepts no issuer without it."""
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(played_database())
         case.client.names.name(database.dsn, "S2CP_DB")
-        begun = asyncio.create_task(_takes_an_issuer(case, database))
+        start_task = asyncio.create_task(_accepts_issuer(case, database))
         try:
             await asyncio.wait(
-                {begun, asked := asyncio.create_task(database.connection.wait())}, return_when=asyncio.FIRST_COMPLETED
+                {start_task, contact_task := asyncio.create_task(database.connection.wait())},
+                return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
             # Whichever comes first decides. The other task is cancelled, so that no process outlives the check.
-            asked.cancel()
-            begun.cancel()
-            outcome = (await asyncio.gather(begun, return_exceptions=True))[0]
-    expected = "the server of the DSN contacted before an issuer is accepted"
+            contact_task.cancel()
+            start_task.cancel()
+            result = (await asyncio.gather(start_task, return_exceptions=True))[0]
+    requirement = "the server of the DSN contacted before an issuer is accepted"
     if database.connection.is_set():
-        case.expect("CP-CONF-04", True, expected, "contacted")
+        case.expect("CP-CONF-04", True, requirement, "contacted")
         case.mark_documented("CP-CONF-04", _NO_SERVER)
-    elif outcome is True:
-        case.expect("CP-CONF-04", False, expected, "an issuer was accepted, and the server was not contacted")
+    elif result is True:
+        case.expect("CP-CONF-04", False, requirement, "an issuer was accepted, and the server was not contacted")
     else:
-        why = f": {outcome}" if isinstance(outcome, Inconclusive) else ""
+        why = f": {result}" if isinstance(result, Inconclusive) else ""
         case.mark_inconclusive(
             "CP-CONF-04", f"the server of the DSN was not contacted, and no issuer was accepted{why}; {_NO_SERVER}"
         )
 
 
-async def _takes_an_issuer(case: Case, database: PlayedDatabase) -> bool:
+async def _accepts_issuer(case: Case, database: PlayedDatabase) -> bool:
     """Start a control plane on a database that accepts no client, and return whether it still accepts an issuer."""
     async with started_hub(case, S2CP_DB=database.dsn) as instance:
         issuer = instance.hub.new_issuer("nowhere")
-        taken = is_success(await instance.hub.register(issuer))
+        is_accepted = is_success(await instance.hub.register(issuer))
         # A control plane that writes with a delay contacts the server now.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ASKED_SECONDS):
                 await database.connection.wait()
-        return taken
+        return is_accepted
 
 
 @asynccontextmanager
-async def _database_of_its_own(server: str) -> AsyncIterator[str]:
+async def _separate_database(server: str) -> AsyncIterator[str]:
     """Create a database of UTF-8 text on a server, yield its DSN, and drop it on leaving.
 
     Raises:
@@ -365,12 +391,12 @@ async def _database_of_its_own(server: str) -> AsyncIterator[str]:
         raise Inconclusive(f"[hub] postgres: no database can be created there: {type(fault).__name__}") from fault
 
 
-async def _tables_with(dsn: str, text: str) -> list[str]:
+async def _find_tables(dsn: str, text: str) -> list[str]:
     """Return the tables of a PostgreSQL database that contain a text in some column."""
     import psycopg  # noqa: PLC0415 - as above
     from psycopg import sql  # noqa: PLC0415 - as above
 
-    found: list[str] = []
+    tables: list[str] = []
     async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
         rows = await (
             await connection.execute(
@@ -383,8 +409,8 @@ async def _tables_with(dsn: str, text: str) -> list[str]:
                 sql.Identifier(schema, table), sql.Identifier(column)
             )
             if await (await connection.execute(query, (f"%{text}%",))).fetchone():
-                found.append(f"{schema}.{table}")
-    return found
+                tables.append(f"{schema}.{table}")
+    return tables
 
 
 @check(
@@ -409,5 +435,7 @@ async def the_control_plane_starts_first(case: Case) -> None:
         service = await play_service(case, stack, "later")
         await (await with_service_body(hub)).register_service(service)
         posture = await hub.read_posture_until(lambda answer: bool(hub.posture_records(answer, service)))
-        listed = bool(hub.posture_records(posture, service))
-        case.expect("CP-CONF-09", listed, "the service listed", "listed" if listed else "not listed", exchange=posture)
+        is_listed = bool(hub.posture_records(posture, service))
+        case.expect(
+            "CP-CONF-09", is_listed, "the service listed", "listed" if is_listed else "not listed", exchange=posture
+        )

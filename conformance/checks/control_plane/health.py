@@ -33,14 +33,14 @@ async def health_tells_life_and_counts(case: Case) -> None:
     document = json_of(answer)
     alive = answer.status == 200 and isinstance(document, dict) and bool(document)
     case.expect("CP-HEALTH-01", alive, "200 with a JSON object", answer.status, exchange=answer)
-    for what, row in _ROWS.items():
-        place = (hub.bindings.health_counts or {}).get(what)
-        number = documents.count(document, what, place)
+    for kind, row in _ROWS.items():
+        place = (hub.bindings.health_counts or {}).get(kind)
+        number = documents.count(document, kind, place)
         if number is None and place is None and documents.has_counts(document):
-            case.mark_inconclusive(row, f"unbound: which number counts {what}? give [hub.health_counts] {what}")
+            case.mark_inconclusive(row, f"unbound: which number counts {kind}? give [hub.health_counts] {kind}")
             continue
-        found = number if number is not None else "none"
-        case.expect(row, number is not None, f"a count of {what}", found, exchange=answer)
+        finding = number if number is not None else "none"
+        case.expect(row, number is not None, f"a count of {kind}", finding, exchange=answer)
 
 
 @check(
@@ -58,50 +58,55 @@ async def counts_follow_what_is_registered(case: Case) -> None:
     """
     hub = await serving_hub(case)
     hub.known_token  # noqa: B018 - without it there is nothing to judge
-    for row, what, try_it in (("CP-HEALTH-04", "issuers", _issuers), ("CP-HEALTH-05", "services", _services)):
-        for left in reversed(range(_TRIES)):
-            numbers, wanted, answer = await try_it(hub)
-            if None in numbers or (numbers != wanted and _is_guess(hub, what, answer)):
-                case.mark_inconclusive(row, f"unbound: which number counts {what}? give [hub.health_counts] {what}")
+    for row, kind, count_kind in (
+        ("CP-HEALTH-04", "issuers", _count_issuers),
+        ("CP-HEALTH-05", "services", _count_services),
+    ):
+        for tries_left in reversed(range(_TRIES)):
+            numbers, expected_numbers, answer = await count_kind(hub)
+            if None in numbers or (numbers != expected_numbers and _is_guess(hub, kind, answer)):
+                case.mark_inconclusive(row, f"unbound: which number counts {kind}? give [hub.health_counts] {kind}")
                 break
-            if numbers == wanted or not left:
-                case.expect(row, numbers == wanted, f"counts {wanted}", f"counts {numbers}", exchange=answer)
+            if numbers == expected_numbers or not tries_left:
+                case.expect(
+                    row, numbers == expected_numbers, f"counts {expected_numbers}", f"counts {numbers}", exchange=answer
+                )
                 break
 
 
-def _is_guess(hub: Hub, what: str, answer: Answer) -> bool:
-    bound = (hub.bindings.health_counts or {}).get(what)
-    return bound is None and documents.is_ambiguous(json_of(answer), what)
+def _is_guess(hub: Hub, kind: str, answer: Answer) -> bool:
+    bound_place = (hub.bindings.health_counts or {}).get(kind)
+    return bound_place is None and documents.is_ambiguous(json_of(answer), kind)
 
 
-async def _issuers(hub: Hub) -> tuple[list[int | None], list[int | None], Answer]:
-    before, _ = await _number(hub, "issuers", None)
+async def _count_issuers(hub: Hub) -> tuple[list[int | None], list[int | None], Answer]:
+    before, _ = await _read_count(hub, "issuers", None)
     async with hub.registered_issuer(hub.new_issuer("counted")):
-        more, answer = await _number(hub, "issuers", None if before is None else before + 1)
-    after, _ = await _number(hub, "issuers", before)
-    raised = None if before is None else before + 1
-    return [before, more, after], [before, raised, before], answer
+        more, answer = await _read_count(hub, "issuers", None if before is None else before + 1)
+    after, _ = await _read_count(hub, "issuers", before)
+    one_more = None if before is None else before + 1
+    return [before, more, after], [before, one_more, before], answer
 
 
-async def _services(hub: Hub) -> tuple[list[int | None], list[int | None], Answer]:
-    before, _ = await _number(hub, "services", None)
+async def _count_services(hub: Hub) -> tuple[list[int | None], list[int | None], Answer]:
+    before, _ = await _read_count(hub, "services", None)
     async with AsyncExitStack() as stack:
         service = await play_service(hub.case, stack, "counted")
         async with hub.registered_services(service):
-            more, answer = await _number(hub, "services", None if before is None else before + 1)
+            more, answer = await _read_count(hub, "services", None if before is None else before + 1)
     return [before, more], [before, None if before is None else before + 1], answer
 
 
-async def _number(hub: Hub, what: str, wanted: int | None) -> tuple[int | None, Answer]:
+async def _read_count(hub: Hub, kind: str, expected_count: int | None) -> tuple[int | None, Answer]:
     """Return a count. If its expected value is known, wait for it for some seconds, because a count may be cached."""
-    place = (hub.bindings.health_counts or {}).get(what)
+    place = (hub.bindings.health_counts or {}).get(kind)
 
-    def shown(answer: Answer) -> int | None:
-        return documents.count(json_of(answer), what, place)
+    def get_count(answer: Answer) -> int | None:
+        return documents.count(json_of(answer), kind, place)
 
     answer = await ask_until(
         lambda again: hub.call("GET", HEALTH, retry=again),
-        lambda answer: wanted is None or shown(answer) in {wanted, None},
+        lambda answer: expected_count is None or get_count(answer) in {expected_count, None},
         min(5.0, hub.bindings.propagation_budget),
     )
-    return shown(answer), answer
+    return get_count(answer), answer

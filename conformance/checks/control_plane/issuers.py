@@ -33,30 +33,40 @@ async def issuers_come_and_go(case: Case) -> None:
     hub = await hub_of(case)
     first, second = hub.new_issuer("first"), hub.new_issuer("second")
     async with hub.registered_issuer(first), hub.registered_issuer(second):
-        trusted = await hub.trust_set()
-        for one in (first, second):
-            found = trusted.get(one.did)
-            case.expect("CP-ISSUER-02", found == one.key, "exactly the submitted key", _same(found, one.key))
+        trust_set = await hub.trust_set()
+        for issuer in (first, second):
+            key = trust_set.get(issuer.did)
+            case.expect("CP-ISSUER-02", key == issuer.key, "exactly the submitted key", _describe_key(key, issuer.key))
         answer = await hub.revoke(first.did)
-        trusted = await hub.trust_set()
-        told = f"{answer.status}; {'still there' if first.did in trusted else 'gone'}"
-        holds = is_success(answer) and first.did not in trusted
-        case.expect("CP-ISSUER-03", holds, "success, and the issuer gone", told, exchange=answer)
-        kept = trusted.get(second.did) == second.key
-        case.expect("CP-ISSUER-03", kept, "the other issuer as it was", _same(trusted.get(second.did), second.key))
-    again = hub.new_issuer("again")
-    async with hub.registered_issuer(again):
-        await hub.revoke(again.did)
-        back = Issuer(again.did, hub.new_key("again"))
-        answer = await hub.register(back)
-        found = (await hub.trust_set()).get(back.did)
+        trust_set = await hub.trust_set()
+        finding = f"{answer.status}; {'still there' if first.did in trust_set else 'gone'}"
+        holds = is_success(answer) and first.did not in trust_set
+        case.expect("CP-ISSUER-03", holds, "success, and the issuer gone", finding, exchange=answer)
+        is_unchanged = trust_set.get(second.did) == second.key
+        case.expect(
+            "CP-ISSUER-03",
+            is_unchanged,
+            "the other issuer as it was",
+            _describe_key(trust_set.get(second.did), second.key),
+        )
+    returning_issuer = hub.new_issuer("again")
+    async with hub.registered_issuer(returning_issuer):
+        await hub.revoke(returning_issuer.did)
+        second_registration = Issuer(returning_issuer.did, hub.new_key("again"))
+        answer = await hub.register(second_registration)
+        key = (await hub.trust_set()).get(second_registration.did)
         # The operator decides whether a revoked DID may come back. If the answer is a success, the key has to be there.
         if is_success(answer):
-            case.expect("CP-ISSUER-02", found == back.key, "exactly the submitted key", _same(found, back.key))
+            case.expect(
+                "CP-ISSUER-02",
+                key == second_registration.key,
+                "exactly the submitted key",
+                _describe_key(key, second_registration.key),
+            )
 
 
-def _same(found: Any, wanted: str) -> str:
-    return "that key" if found == wanted else "nothing" if found is None else "something else"
+def _describe_key(key: Any, expected_key: str) -> str:
+    return "that key" if key == expected_key else "nothing" if key is None else "something else"
 
 
 @check(
@@ -72,24 +82,24 @@ async def a_did_web_is_deleted_by_its_name(case: Case) -> None:
     accept either.
     """
     hub = await hub_of(case)
-    ours = case.profile.is_reference
+    is_reference = case.profile.is_reference
     for form in ("did:web:{host}%3A8443", "did:web:{host}:tenants:first", "did:web:{host}%3A8443:tenants:first"):
         # The DID itself contains `%3A`. Some frameworks decode a path twice, and so look for a DID that was never
         # registered.
-        ways = (True, False) if ours else (True,)
-        for encoded in ways:
+        encodings = (True, False) if is_reference else (True,)
+        for is_encoded in encodings:
             issuer = hub.new_issuer("ported", form)
-            where = {"did": form, "sent": "percent-encoded" if encoded else "as it stands"}
+            where = {"did": form, "sent": "percent-encoded" if is_encoded else "as it stands"}
             async with hub.registered_issuer(issuer):
-                there = issuer.did in await hub.trust_set()
-                answer = await hub.revoke(issuer.did, is_encoded=encoded)
-                gone = issuer.did not in await hub.trust_set()
-                if not gone and not ours:
+                is_present = issuer.did in await hub.trust_set()
+                answer = await hub.revoke(issuer.did, is_encoded=is_encoded)
+                is_gone = issuer.did not in await hub.trust_set()
+                if not is_gone and not is_reference:
                     answer = await hub.revoke(issuer.did, is_encoded=False)
-                    gone = issuer.did not in await hub.trust_set()
-                told = "still there" if not gone else "gone" if there else "never there by this name"
-                holds, found = there and gone, f"{answer.status}; {told}"
-                case.expect("CP-ISSUER-04", holds, "there, then gone", found, exchange=answer, where=where)
+                    is_gone = issuer.did not in await hub.trust_set()
+                state = "still there" if not is_gone else "gone" if is_present else "never there by this name"
+                holds, finding = is_present and is_gone, f"{answer.status}; {state}"
+                case.expect("CP-ISSUER-04", holds, "there, then gone", finding, exchange=answer, where=where)
 
 
 @check(
@@ -110,49 +120,51 @@ async def what_is_no_issuer_is_refused(case: Case) -> None:
     async with hub.registered_issuer(hub.new_issuer("taken")):
         pass  # a control: if the token opens nothing, a refusal proves nothing about a body
 
-    async def sent(row: str, what: str, issuer: Issuer, body: Any, beyond: str | None = None) -> None:
+    async def judge_body(row: str, body_name: str, issuer: Issuer, body: Any, beyond: str | None = None) -> None:
         answer = await hub.admin("POST", ISSUERS, json_body=body)
-        trusted = await hub.trust_set()
-        there = issuer.did in trusted or issuer.key in trusted.values()
-        found = f"{answer.status}; {'it is trusted' if there else 'nothing changed'}"
-        holds = is_client_error(answer) and not there
-        told, where = "refused, and nothing changed", {"body": what}
-        case.expect(row, holds, told, found, exchange=answer, where=where, beyond=beyond)
-        if there:
+        trust_set = await hub.trust_set()
+        is_trusted = issuer.did in trust_set or issuer.key in trust_set.values()
+        finding = f"{answer.status}; {'it is trusted' if is_trusted else 'nothing changed'}"
+        holds = is_client_error(answer) and not is_trusted
+        requirement, where = "refused, and nothing changed", {"body": body_name}
+        case.expect(row, holds, requirement, finding, exchange=answer, where=where, beyond=beyond)
+        if is_trusted:
             await hub.revoke(issuer.did)
 
-    bad = [hub.new_issuer("refused") for _ in range(8)]
-    nobody = Issuer("no-did-at-all", hub.new_key("refused"))
-    lacking: tuple[tuple[str, Issuer, Any], ...] = (
-        ("no did", bad[0], {"public_key_b64": bad[0].key}),
-        ("no key", bad[1], {"did": bad[1].did}),
-        ("an empty object", bad[2], {}),
-        ("null for both", bad[3], {"did": None, "public_key_b64": None}),
-        ("a list", bad[4], [bad[4].body]),
-        ("a text", bad[5], bad[5].did),
+    issuers = [hub.new_issuer("refused") for _ in range(8)]
+    not_a_did = Issuer("no-did-at-all", hub.new_key("refused"))
+    incomplete_bodies: tuple[tuple[str, Issuer, Any], ...] = (
+        ("no did", issuers[0], {"public_key_b64": issuers[0].key}),
+        ("no key", issuers[1], {"did": issuers[1].did}),
+        ("an empty object", issuers[2], {}),
+        ("null for both", issuers[3], {"did": None, "public_key_b64": None}),
+        ("a list", issuers[4], [issuers[4].body]),
+        ("a text", issuers[5], issuers[5].did),
     )
-    for what, issuer, body in lacking:
-        await sent("CP-ISSUER-05", what, issuer, body)
-    odd: tuple[tuple[str, Issuer, Any], ...] = (
-        ("an empty did", Issuer("", bad[6].key), {"did": "", "public_key_b64": bad[6].key}),
-        ("a list for a did", bad[7], {"did": [bad[7].did], "public_key_b64": bad[7].key}),
-        ("a name that is no DID", nobody, nobody.body),
+    for body_name, issuer, body in incomplete_bodies:
+        await judge_body("CP-ISSUER-05", body_name, issuer, body)
+    odd_bodies: tuple[tuple[str, Issuer, Any], ...] = (
+        ("an empty did", Issuer("", issuers[6].key), {"did": "", "public_key_b64": issuers[6].key}),
+        ("a list for a did", issuers[7], {"did": [issuers[7].did], "public_key_b64": issuers[7].key}),
+        ("a name that is no DID", not_a_did, not_a_did.body),
     )
-    for what, issuer, body in odd:
-        await sent("CP-ISSUER-05", what, issuer, body, "what a did must look like is open")
-    for what, text in _no_base64(hub.new_key("odd")):
+    for body_name, issuer, body in odd_bodies:
+        await judge_body("CP-ISSUER-05", body_name, issuer, body, "what a did must look like is open")
+    for body_name, text in _list_invalid_texts(hub.new_key("odd")):
         issuer = Issuer(hub.new_issuer("odd").did, text if isinstance(text, str) else "")
-        await sent("CP-ISSUER-06", what, issuer, {"did": issuer.did, "public_key_b64": text})
+        await judge_body("CP-ISSUER-06", body_name, issuer, {"did": issuer.did, "public_key_b64": text})
     for length in _OTHER_LENGTHS:
         raw = falcon_making.any_public_key(case.rng).ljust(length, b"\0")[:length]
         text = base64.b64encode(raw).decode()
         if text:
             case.client.names.secret(text, "SHORT_KEY")
         issuer = Issuer(hub.new_issuer("short").did, text or "-")
-        await sent("CP-ISSUER-07", f"a key of {length} bytes", issuer, {"did": issuer.did, "public_key_b64": text})
+        await judge_body(
+            "CP-ISSUER-07", f"a key of {length} bytes", issuer, {"did": issuer.did, "public_key_b64": text}
+        )
 
 
-def _no_base64(key: str) -> list[tuple[str, Any]]:
+def _list_invalid_texts(key: str) -> list[tuple[str, Any]]:
     return [
         ("a letter outside of the alphabet", "*" + key[1:]),
         ("words", "this is not a key"),
@@ -177,7 +189,7 @@ async def deleting_nobody_changes_nothing(case: Case) -> None:
     # Similar names find a lookup by prefix, or one that ignores case, which would remove this issuer.
     issuer = hub.new_issuer("neighbour", "did:web:{host}:Tenants:First")
     async with hub.registered_issuer(issuer):
-        for what, did in (
+        for did_name, did in (
             ("unknown", hub.new_issuer("unknown").did),
             ("longer by a letter", issuer.did + "x"),
             ("shorter by a letter", issuer.did[:-1]),
@@ -185,11 +197,11 @@ async def deleting_nobody_changes_nothing(case: Case) -> None:
             ("no did at all", "nobody"),
         ):
             answer = await hub.revoke(did)
-            kept = (await hub.trust_set()).get(issuer.did) == issuer.key
-            found = f"{answer.status}; {'nothing changed' if kept else 'another issuer is gone'}"
-            holds = answer.status < 500 and kept
+            is_unchanged = (await hub.trust_set()).get(issuer.did) == issuer.key
+            finding = f"{answer.status}; {'nothing changed' if is_unchanged else 'another issuer is gone'}"
+            holds = answer.status < 500 and is_unchanged
             case.expect(
-                "CP-ISSUER-08", holds, "no 5xx, and nothing changed", found, exchange=answer, where={"did": what}
+                "CP-ISSUER-08", holds, "no 5xx, and nothing changed", finding, exchange=answer, where={"did": did_name}
             )
 
 
@@ -210,27 +222,29 @@ async def a_did_has_one_key(case: Case) -> None:
     issuer = hub.new_issuer("rotated")
     async with hub.registered_issuer(issuer):
         for is_alike in (False, False, True):
-            other = Issuer(issuer.did, hub.new_key("rotated", beside=issuer.key if is_alike else None))
-            answers = await run_concurrently([hub.register(other), *(hub.call("GET", PKS) for _ in range(_READS))])
+            rival = Issuer(issuer.did, hub.new_key("rotated", beside=issuer.key if is_alike else None))
+            answers = await run_concurrently([hub.register(rival), *(hub.call("GET", PKS) for _ in range(_READS))])
             for read in (*answers[1:], await hub.call("GET", PKS)):
-                _one_key(case, read, issuer.did, [issuer.key, other.key])
-            wanted = other.key if is_success(answers[0]) else issuer.key
-            found = (await hub.trust_set()).get(issuer.did)
-            told = f"{answers[0].status}, then {_same(found, wanted)}"
-            expected = "the new key after a success, the old one after a refusal"
-            case.expect("CP-ISSUER-09", found == wanted, expected, told, exchange=answers[0])
-            issuer = Issuer(issuer.did, wanted)
+                _judge_one_key(case, read, issuer.did, [issuer.key, rival.key])
+            expected_key = rival.key if is_success(answers[0]) else issuer.key
+            key = (await hub.trust_set()).get(issuer.did)
+            finding = f"{answers[0].status}, then {_describe_key(key, expected_key)}"
+            requirement = "the new key after a success, the old one after a refusal"
+            case.expect("CP-ISSUER-09", key == expected_key, requirement, finding, exchange=answers[0])
+            issuer = Issuer(issuer.did, expected_key)
         # Registering the same key again may succeed or be refused, but changes nothing.
-        again = await hub.register(issuer)
+        repeat_answer = await hub.register(issuer)
         read = await hub.call("GET", PKS)
-        _one_key(case, read, issuer.did, [issuer.key])
-        found = f"{again.status}; {_same((await hub.trust_set()).get(issuer.did), issuer.key)}"
-        holds = again.status < 500 and found.endswith("that key")
-        case.expect("CP-ISSUER-09", holds, "no 5xx, and the key as it was", found, exchange=again)
+        _judge_one_key(case, read, issuer.did, [issuer.key])
+        key = f"{repeat_answer.status}; {_describe_key((await hub.trust_set()).get(issuer.did), issuer.key)}"
+        holds = repeat_answer.status < 500 and key.endswith("that key")
+        case.expect("CP-ISSUER-09", holds, "no 5xx, and the key as it was", key, exchange=repeat_answer)
 
 
-def _one_key(case: Case, read: Answer, did: str, keys: list[str]) -> None:
-    told = values_of(read.body, did)
-    holds = len(told) == 1 and told[0] in keys
-    found = "the DID twice" if len(told) > 1 else "one of its keys" if holds else "another text than one of its keys"
-    case.expect("CP-ISSUER-09", holds, "the DID once, with one key", found, exchange=read)
+def _judge_one_key(case: Case, read: Answer, did: str, keys: list[str]) -> None:
+    values = values_of(read.body, did)
+    holds = len(values) == 1 and values[0] in keys
+    finding = (
+        "the DID twice" if len(values) > 1 else "one of its keys" if holds else "another text than one of its keys"
+    )
+    case.expect("CP-ISSUER-09", holds, "the DID once, with one key", finding, exchange=read)

@@ -14,7 +14,7 @@ from conformance.surfaces.control_plane.services import HEALTH, PlayedService, n
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Spelling:
     """A spelling of a path, and header fields that go with it."""
 
     name: str
@@ -23,24 +23,24 @@ class _Way:
     capitals: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def spelt(self, path: str, segment: str = "") -> str:
+    def spell(self, path: str, segment: str = "") -> str:
         """Return a path in this spelling. `segment` stays unchanged."""
-        own = path.upper() if self.capitals else path
-        return f"{self.before}{own}{segment}{self.after}"
+        spelled_path = path.upper() if self.capitals else path
+        return f"{self.before}{spelled_path}{segment}{self.after}"
 
 
-def _ways() -> Iterator[_Way]:
-    yield _Way("a slash at the end", after="/")
-    yield _Way("two slashes", before="/")
-    yield _Way("capitals", capitals=True)
-    yield _Way("by way of /health", before=f"{HEALTH}/..")
-    yield _Way("a dot segment", before="/.")
-    yield _Way("an open path in the query", after=f"?next={PKS}")
-    yield _Way("a parameter", after=f";{HEALTH}")
+def _list_spellings() -> Iterator[_Spelling]:
+    yield _Spelling("a slash at the end", after="/")
+    yield _Spelling("two slashes", before="/")
+    yield _Spelling("capitals", capitals=True)
+    yield _Spelling("by way of /health", before=f"{HEALTH}/..")
+    yield _Spelling("a dot segment", before="/.")
+    yield _Spelling("an open path in the query", after=f"?next={PKS}")
+    yield _Spelling("a parameter", after=f";{HEALTH}")
     # A guard that trusts local callers believes such fields, although any client can send them.
     home = {"X-Forwarded-For": "127.0.0.1", "X-Real-IP": "127.0.0.1", "Forwarded": "for=127.0.0.1;proto=https"}
-    yield _Way("forwarded from this machine", headers=home)
-    yield _Way("another path in a header", headers={"X-Original-URL": HEALTH, "X-Rewrite-URL": HEALTH})
+    yield _Spelling("forwarded from this machine", headers=home)
+    yield _Spelling("another path in a header", headers={"X-Original-URL": HEALTH, "X-Rewrite-URL": HEALTH})
 
 
 @check(
@@ -62,36 +62,38 @@ async def no_way_leads_round_the_token(case: Case) -> None:
     async with AsyncExitStack() as stack:
         service = await play_service(case, stack, "stranger")
         member = hub.new_issuer("member")
-        there = hub.token is not None
-        if there:
+        has_token = hub.token is not None
+        if has_token:
             await stack.enter_async_context(hub.registered_issuer(member))
-        named: list[tuple[_Way, PlayedService, Answer]] = []
-        for way in _ways():
+        service_attempts: list[tuple[_Spelling, PlayedService, Answer]] = []
+        for way in _list_spellings():
             headers, where = dict(way.headers), {"spelling": way.name}
-            stranger, other = hub.new_issuer("stranger"), replace(service, name=new_name(case, "stranger"))
-            posted = await hub.call("POST", way.spelt(ISSUERS), json_body=stranger.body, headers=headers)
+            stranger, other_service = hub.new_issuer("stranger"), replace(service, name=new_name(case, "stranger"))
+            post_answer = await hub.call("POST", way.spell(ISSUERS), json_body=stranger.body, headers=headers)
             segment = "/" + member.did.replace(":", "%3A")
-            deleted = await hub.call("DELETE", way.spelt(ISSUERS, segment), headers=headers)
-            trusted = await hub.trust_set()
-            _judge(case, "CP-AUTH-01", stranger.did in trusted, "the issuer is in the trust set", posted, where)
-            gone = there and member.did not in trusted
-            _judge(case, "CP-AUTH-02", gone, "the issuer is gone from the trust set", deleted, where)
+            delete_answer = await hub.call("DELETE", way.spell(ISSUERS, segment), headers=headers)
+            trust_set = await hub.trust_set()
+            _judge(case, "CP-AUTH-01", stranger.did in trust_set, "the issuer is in the trust set", post_answer, where)
+            is_gone = has_token and member.did not in trust_set
+            _judge(case, "CP-AUTH-02", is_gone, "the issuer is gone from the trust set", delete_answer, where)
             # The member is registered again, so that the next spelling has something to revoke.
-            if gone:
+            if is_gone:
                 await hub.register(member)
-            body = hub.service_body(other)
-            named.append((way, other, await hub.call("POST", way.spelt(SERVICES), json_body=body, headers=headers)))
-            read = await hub.call("GET", way.spelt(AUDIT), headers=headers)
-            entries = documents.entries(json_of(read), case.profile.hub_bindings.audit_entries_at) or []
-            told = any(isinstance(one, dict) and documents.tells_of(one, "did:") for one in entries)
-            _judge(case, "CP-AUTH-04", told, "the log is returned", read, where)
+            body = hub.service_body(other_service)
+            service_attempts.append(
+                (way, other_service, await hub.call("POST", way.spell(SERVICES), json_body=body, headers=headers))
+            )
+            log_answer = await hub.call("GET", way.spell(AUDIT), headers=headers)
+            entries = documents.entries(json_of(log_answer), case.profile.hub_bindings.audit_entries_at) or []
+            has_entries = any(isinstance(one, dict) and documents.mentions(one, "did:") for one in entries)
+            _judge(case, "CP-AUTH-04", has_entries, "the log is returned", log_answer, where)
         # Read once, after all spellings, because a posture may take seconds.
         posture = json_of(await hub.posture())
-        for way, other, answer in named:
-            done = documents.tells_of(posture, other.name)
-            _judge(case, "CP-AUTH-03", done, "the posture lists the service", answer, {"spelling": way.name})
+        for way, other_service, answer in service_attempts:
+            is_listed = documents.mentions(posture, other_service.name)
+            _judge(case, "CP-AUTH-03", is_listed, "the posture lists the service", answer, {"spelling": way.name})
 
 
-def _judge(case: Case, row: str, done: bool, what: str, answer: Answer, where: Mapping[str, str]) -> None:
-    found = f"{answer.status}; {what if done else 'nothing happened'}"
-    case.expect(row, not done, "nothing happened", found, exchange=answer, where=where)
+def _judge(case: Case, row: str, is_done: bool, change: str, answer: Answer, where: Mapping[str, str]) -> None:
+    finding = f"{answer.status}; {change if is_done else 'nothing happened'}"
+    case.expect(row, not is_done, "nothing happened", finding, exchange=answer, where=where)

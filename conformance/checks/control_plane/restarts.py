@@ -30,42 +30,55 @@ async def a_restart_brings_nothing_back(case: Case) -> None:
     the entries after the start linked to those before it, if entries name their predecessor.
     """
     async with AsyncExitStack() as stack:
-        place = stack.enter_context(data_folder())
-        async with started_hub(case, place) as instance:
+        folder = stack.enter_context(data_folder())
+        async with started_hub(case, folder) as instance:
             hub = instance.hub
-            gone, changed = hub.new_issuer("gone"), hub.new_issuer("changed")
-            other = Issuer(changed.did, hub.new_key("changed"))
-            for one in (gone, changed):
-                if not is_success(await hub.register(one)):
+            revoked_issuer, changed_issuer = hub.new_issuer("gone"), hub.new_issuer("changed")
+            new_key_issuer = Issuer(changed_issuer.did, hub.new_key("changed"))
+            for issuer in (revoked_issuer, changed_issuer):
+                if not is_success(await hub.register(issuer)):
                     raise Inconclusive("the control plane that was started registers no issuer, which other rows judge")
-            await hub.revoke(gone.did)
-            await hub.register(other)
-            left = await hub.trust_set()
+            await hub.revoke(revoked_issuer.did)
+            await hub.register(new_key_issuer)
+            trust_set_before = await hub.trust_set()
             log = await read_log(hub)
-        async with started_hub(case, place) as instance:
+        async with started_hub(case, folder) as instance:
             hub = instance.hub
-            trusted = await hub.trust_set()
-            found = "still revoked" if gone.did not in trusted else "trusted again"
-            case.expect("CP-CONF-05", (gone.did in trusted) == (gone.did in left), "still revoked", found)
-            key = trusted.get(changed.did)
-            found = "its last key" if key == left.get(changed.did) else "an earlier key" if key else "gone"
-            case.expect("CP-CONF-05", key == left.get(changed.did), "its last key", found)
-            later = hub.new_issuer("later")
-            if not is_success(await hub.register(later)):
+            trust_set = await hub.trust_set()
+            finding = "still revoked" if revoked_issuer.did not in trust_set else "trusted again"
+            case.expect(
+                "CP-CONF-05",
+                (revoked_issuer.did in trust_set) == (revoked_issuer.did in trust_set_before),
+                "still revoked",
+                finding,
+            )
+            key = trust_set.get(changed_issuer.did)
+            finding = (
+                "its last key"
+                if key == trust_set_before.get(changed_issuer.did)
+                else "an earlier key"
+                if key
+                else "gone"
+            )
+            case.expect("CP-CONF-05", key == trust_set_before.get(changed_issuer.did), "its last key", finding)
+            later_issuer = hub.new_issuer("later")
+            if not is_success(await hub.register(later_issuer)):
                 raise Inconclusive("after a restart no issuer can be registered, which other rows judge")
-            await _judge_log(case, hub, log, later)
+            await _judge_log(case, hub, log, later_issuer)
 
 
-async def _judge_log(case: Case, hub: Hub, before: list[audit_chain.Entry], later: Issuer) -> None:
+async def _judge_log(case: Case, hub: Hub, before: list[audit_chain.Entry], later_issuer: Issuer) -> None:
     log = await read_log(hub)
-    same = log[: len(before)] == before and any(documents.tells_of(one, later.did) for one in log[len(before) :])
-    found = "as it was, and goes on" if same else "another, or it does not go on"
-    case.expect("CP-CONF-05", same, "the log as it was, and an entry more", found)
+    is_continued = log[: len(before)] == before and any(
+        documents.mentions(one, later_issuer.did) for one in log[len(before) :]
+    )
+    finding = "as it was, and goes on" if is_continued else "another, or it does not go on"
+    case.expect("CP-CONF-05", is_continued, "the log as it was, and an entry more", finding)
     chain = hub.bindings.audit_chain
     if chain is not None and chain.prev is not None:
         fault = broken_link(log, chain)
         case.expect("CP-CONF-05", fault is None, "one chain over the restart", fault or "it is one")
     elif audit_chain.find_links(before):
         holds = bool(audit_chain.find_links(log))
-        found = "it is one" if holds else "no member links every entry any more"
-        case.expect("CP-CONF-05", holds, "one chain over the restart", found)
+        finding = "it is one" if holds else "no member links every entry any more"
+        case.expect("CP-CONF-05", holds, "one chain over the restart", finding)

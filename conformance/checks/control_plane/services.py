@@ -39,31 +39,31 @@ from conformance.surfaces.control_plane.services import (
 from conformance.webhook_receiver.raw_receiver import redirect
 
 # Hanging services. A control plane that asks one after the other, with two seconds for each, takes 14 seconds for them.
-_SILENT = 7
+_HANGING_COUNT = 7
 # A health path that no control plane calls by default.
 _OTHER_HEALTH = "/status/alive"
 _FURTHER_HEALTH = "/status/ready"
 _AT_LAST_PATH = f"a service that was registered again with {_FURTHER_HEALTH} is called there"
 _AT_ITS_PATH = f"a service that registers with {_OTHER_HEALTH} is called there, unless it is refused"
 # From this status on a call has failed in the server, which is neither a registration nor a refusal.
-_BROKEN = 500
+_SERVER_FAULT = 500
 # Seconds in which a registration that failed in the server may still turn out to have been carried out.
-_BROKEN_SECONDS = 5.0
+_SERVER_FAULT_SECONDS = 5.0
 # The statuses of a proxy whose control plane is down, and of a control plane that is temporarily unavailable.
-_NOT_NOW = frozenset({502, 503, 504})
+_UNAVAILABLE_STATUSES = frozenset({502, 503, 504})
 # Seconds. An HTTP client follows a redirect immediately or never.
 _FOLLOWS_SECONDS = 2.0
 # Seconds for reading the posture while some services never answer. The profile's default is 3, and a slow machine gets
 # more.
 _AT_MOST_SECONDS = 15.0
-_IN_TIME = f"200 within {_AT_MOST_SECONDS:g} s"
+_IN_TIME_TEXT = f"200 within {_AT_MOST_SECONDS:g} s"
 # The specification's time limit for one service, in seconds. If every service answers immediately and the posture takes
 # as long, the machine was too slow, and the control plane may have abandoned answers that were on their way.
 _GIVEN_SECONDS = 2.0
 
 
 @asynccontextmanager
-async def _served(case: Case, **labels: object) -> AsyncIterator[tuple[Hub, dict[str, PlayedService]]]:
+async def _register_played(case: Case, **labels: object) -> AsyncIterator[tuple[Hub, dict[str, PlayedService]]]:
     """Yield the control plane, and services of the suite that are registered there, by their labels."""
     hub = await serving_hub(case)
     hub.known_token  # noqa: B018 - without it nothing can be registered
@@ -85,9 +85,9 @@ async def the_posture_is_open(case: Case) -> None:
     """
     hub = await hub_of(case)
     answer = await hub.call("GET", POSTURE)
-    kind = answer.headers.get("Content-Type")
-    holds = answer.status == 200 and json_of(answer) is not None and is_json_type(kind)
-    case.expect("CP-POST-01", holds, "200 with JSON", f"{answer.status} {kind}", exchange=answer)
+    media_type = answer.headers.get("Content-Type")
+    holds = answer.status == 200 and json_of(answer) is not None and is_json_type(media_type)
+    case.expect("CP-POST-01", holds, "200 with JSON", f"{answer.status} {media_type}", exchange=answer)
 
 
 @check(
@@ -104,24 +104,26 @@ async def registered_services_are_listed_and_called(case: Case) -> None:
     Registers three services that the suite plays, one of them twice, and reads the posture until all are there. Expects
     each under the name or address that it registered, one record of the one that registered twice, and a call at each.
     """
-    async with _served(case, one=OK_REPLY, two=OK_REPLY, three=OK_REPLY) as (hub, services):
-        twice = services["one"]
-        await hub.register_service(twice)
-        answer = await hub.read_posture_until(lambda posture: all(hub.posture_records(posture, each) for each in services.values()))
-        listed = {label: len(hub.posture_records(answer, each)) for label, each in services.items()}
+    async with _register_played(case, one=OK_REPLY, two=OK_REPLY, three=OK_REPLY) as (hub, services):
+        repeated_service = services["one"]
+        await hub.register_service(repeated_service)
+        answer = await hub.read_posture_until(
+            lambda posture: all(hub.posture_records(posture, service) for service in services.values())
+        )
+        counts = {label: len(hub.posture_records(answer, service)) for label, service in services.items()}
         hint = binding_hints.of_posture(hub.bindings.posture_name_at)
-        there, found = listed["one"] > 0, _times(listed["one"])
-        case.expect("CP-SVC-02", there, "the service listed", found, exchange=answer, hint=hint)
-        missing = sorted(label for label, count in listed.items() if not count)
-        found = f"missing: {missing or 'none'}"
-        case.expect("CP-POST-02", not missing, "all three", found, exchange=answer, hint=hint)
-        case.expect("CP-SVC-04", listed["one"] == 1, "listed once", _times(listed["one"]), exchange=answer)
-        for label, each in services.items():
-            called = await each.called(hub.bindings.propagation_budget)
-            found = "called" if called else f"{len(each.calls)} calls, none at its health address"
+        is_listed, finding = counts["one"] > 0, _describe_count(counts["one"])
+        case.expect("CP-SVC-02", is_listed, "the service listed", finding, exchange=answer, hint=hint)
+        missing_labels = sorted(label for label, count in counts.items() if not count)
+        finding = f"missing: {missing_labels or 'none'}"
+        case.expect("CP-POST-02", not missing_labels, "all three", finding, exchange=answer, hint=hint)
+        case.expect("CP-SVC-04", counts["one"] == 1, "listed once", _describe_count(counts["one"]), exchange=answer)
+        for label, service in services.items():
+            is_called = await service.wait_for_call(hub.bindings.propagation_budget)
+            finding = "called" if is_called else f"{len(service.calls)} calls, none at its health address"
             hint = binding_hints.of_calls(hub.bindings.reach_host)
-            expected = "its health address called"
-            case.expect("CP-SVC-03", called, expected, found, where={"service": label}, hint=hint)
+            requirement = "its health address called"
+            case.expect("CP-SVC-03", is_called, requirement, finding, where={"service": label}, hint=hint)
 
 
 @check(
@@ -135,18 +137,18 @@ async def a_service_that_moved_is_called_where_it_is(case: Case) -> None:
     Registers a service, ends it, and registers the same name at another address, where it is healthy. Expects a call at
     the new address, unless the second registration is refused. A 5xx is not a refusal.
     """
-    async with _served(case, first=OK_REPLY) as (hub, services), AsyncExitStack() as stack:
-        await services["first"].gone()
-        moved = replace(await play_service(case, stack, "moved"), name=services["first"].name)
-        answer = await hub.register_service(moved)
-        if answer.status < _BROKEN and not is_success(answer):
+    async with _register_played(case, first=OK_REPLY) as (hub, services), AsyncExitStack() as stack:
+        await services["first"].stop()
+        moved_service = replace(await play_service(case, stack, "moved"), name=services["first"].name)
+        answer = await hub.register_service(moved_service)
+        if answer.status < _SERVER_FAULT and not is_success(answer):
             case.expect("CP-SVC-03", True, "refused, or called there", f"refused: {answer.status}", exchange=answer)
             return
-        stack.push_async_callback(hub.remove_service, moved)
-        posture = await hub.read_posture_until(lambda _: bool(moved.calls), _given(answer))
-        called = await moved.called(1.0)
+        stack.push_async_callback(hub.remove_service, moved_service)
+        posture = await hub.read_posture_until(lambda _: bool(moved_service.calls), _choose_wait(answer))
+        is_called = await moved_service.wait_for_call(1.0)
         _judge_called(
-            case, answer, posture, "called" if called else "not called", "its health requested at the new address"
+            case, answer, posture, "called" if is_called else "not called", "its health requested at the new address"
         )
 
 
@@ -172,48 +174,48 @@ async def a_service_is_called_at_the_path_that_it_names(case: Case) -> None:
         answer = await hub.register_service(service)
         if refusal := explain_token_refusal(answer):
             raise Inconclusive(refusal)
-        if answer.status < _BROKEN and not is_success(answer):
+        if answer.status < _SERVER_FAULT and not is_success(answer):
             case.expect("CP-SVC-03", True, _AT_ITS_PATH, f"refused: {answer.status}", exchange=answer)
             return
         stack.push_async_callback(hub.remove_service, service)
-        posture = await hub.read_posture_until(lambda _: service.was_called, _given(answer))
-        _judge_called(case, answer, posture, _where_called(service), _AT_ITS_PATH)
+        posture = await hub.read_posture_until(lambda _: service.was_called, _choose_wait(answer))
+        _judge_called(case, answer, posture, _describe_calls(service), _AT_ITS_PATH)
         if is_success(answer) and service.was_called:
             await _judge_renamed_path(case, hub, stack, service)
 
 
 async def _judge_renamed_path(case: Case, hub: Hub, stack: AsyncExitStack, service: PlayedService) -> None:
     """Judge that a name that is registered again has its health requested at the path of the last registration."""
-    renamed = replace(await play_service(case, stack, "renamed", health=_FURTHER_HEALTH), name=service.name)
-    answer = await hub.register_service(renamed)
-    if answer.status < _BROKEN and not is_success(answer):
+    renamed_service = replace(await play_service(case, stack, "renamed", health=_FURTHER_HEALTH), name=service.name)
+    answer = await hub.register_service(renamed_service)
+    if answer.status < _SERVER_FAULT and not is_success(answer):
         case.expect("CP-SVC-03", True, _AT_ITS_PATH, f"refused: {answer.status}", exchange=answer)
         return
-    stack.push_async_callback(hub.remove_service, renamed)
-    posture = await hub.read_posture_until(lambda _: renamed.was_called, _given(answer))
-    _judge_called(case, answer, posture, _where_called(renamed), _AT_LAST_PATH)
+    stack.push_async_callback(hub.remove_service, renamed_service)
+    posture = await hub.read_posture_until(lambda _: renamed_service.was_called, _choose_wait(answer))
+    _judge_called(case, answer, posture, _describe_calls(renamed_service), _AT_LAST_PATH)
 
 
-def _where_called(service: PlayedService) -> str:
+def _describe_calls(service: PlayedService) -> str:
     return "called" if service.was_called else "called elsewhere only" if service.calls else "not called"
 
 
-def _given(registration: Answer) -> float | None:
+def _choose_wait(registration: Answer) -> float | None:
     """Return for how many seconds to wait for a call after a registration; None means the profile's own budget."""
-    return None if is_success(registration) else _BROKEN_SECONDS
+    return None if is_success(registration) else _SERVER_FAULT_SECONDS
 
 
-def _judge_called(case: Case, answer: Answer, posture: Answer, found: str, expected: str) -> None:
+def _judge_called(case: Case, answer: Answer, posture: Answer, finding: str, requirement: str) -> None:
     """Judge that a service is called as its registration says, which was not refused.
 
     If the registration was answered with a 5xx, the service has to be called as well, or the registration failed.
     """
-    called = found == "called"
-    if not called and answer.status in _NOT_NOW:
+    is_called = finding == "called"
+    if not is_called and answer.status in _UNAVAILABLE_STATUSES:
         case.mark_inconclusive("CP-SVC-03", f"the registration was answered {answer.status}", exchange=answer)
         return
-    told = found if is_success(answer) else f"the registration answered {answer.status}, {found}"
-    case.expect("CP-SVC-03", called, expected, told, exchange=posture if is_success(answer) else answer)
+    full_finding = finding if is_success(answer) else f"the registration answered {answer.status}, {finding}"
+    case.expect("CP-SVC-03", is_called, requirement, full_finding, exchange=posture if is_success(answer) else answer)
 
 
 @check(
@@ -230,15 +232,15 @@ async def a_redirect_of_health_is_not_followed(case: Case) -> None:
     """
     async with AsyncExitStack() as stack:
         elsewhere = await play_service(case, stack, "elsewhere")
-        to = {f"moved{status}": redirect(elsewhere.url + HEALTH, status) for status in (301, 302, 307, 308)}
-        hub, services = await stack.enter_async_context(_served(case, **to))
+        redirects = {f"moved{status}": redirect(elsewhere.url + HEALTH, status) for status in (301, 302, 307, 308)}
+        hub, services = await stack.enter_async_context(_register_played(case, **redirects))
         answer = await hub.read_posture_until(lambda _: all(one.calls for one in services.values()))
         if not all(one.calls for one in services.values()):
             raise Inconclusive("a registered health address was not called, which CP-SVC-03 judges")
         await asyncio.sleep(_FOLLOWS_SECONDS)
-        found = "a redirect was followed" if elsewhere.calls else "none of the redirects followed"
-        expected = "registered health addresses only"
-        case.expect("CP-CONF-06", not elsewhere.calls, expected, found, exchange=answer)
+        finding = "a redirect was followed" if elsewhere.calls else "none of the redirects followed"
+        requirement = "registered health addresses only"
+        case.expect("CP-CONF-06", not elsewhere.calls, requirement, finding, exchange=answer)
 
 
 @check(
@@ -269,44 +271,48 @@ async def a_health_path_leads_to_no_other_host(case: Case) -> None:
             if refusal := explain_token_refusal(answer):
                 raise Inconclusive(refusal)
             stack.push_async_callback(hub.remove_service, service)
-            before = len(elsewhere.calls)
+            call_count = len(elsewhere.calls)
             if is_success(answer):
                 answer = await hub.posture()
                 await asyncio.sleep(_FOLLOWS_SECONDS)
-            called = len(elsewhere.calls) > before
-            found = "a call at the host that the path names" if called else "refused, or none called there"
+            is_called = len(elsewhere.calls) > call_count
+            finding = "a call at the host that the path names" if is_called else "refused, or none called there"
             where, beyond = {"path": label}, "which addresses a registration may name"
-            expected = "no call at another host than that of the base address"
-            case.expect("CP-CONF-06", not called, expected, found, exchange=answer, where=where, beyond=beyond)
+            requirement = "no call at another host than that of the base address"
+            case.expect("CP-CONF-06", not is_called, requirement, finding, exchange=answer, where=where, beyond=beyond)
 
 
-def _times(count: int) -> str:
+def _describe_count(count: int) -> str:
     return {0: "not listed", 1: "listed once"}.get(count, f"listed {count} times")
 
 
-def _shown(hub: Hub, posture: Answer, service: PlayedService) -> str:
+def _describe_service(hub: Hub, posture: Answer, service: PlayedService) -> str:
     if not hub.posture_records(posture, service):
         return "not listed"
     return {True: "healthy", False: "not healthy", None: "in words that are not bound"}[hub.health(posture, service)]
 
 
-def _judge(case: Case, row: str, hub: Hub, posture: Answer, service: PlayedService, wanted: bool, label: str) -> None:
+def _judge(
+    case: Case, row: str, hub: Hub, posture: Answer, service: PlayedService, is_healthy: bool, label: str
+) -> None:
     """Judge how a posture shows a service. If the posture cannot be read, the row is inconclusive."""
-    told = hub.health(posture, service)
-    if told is None and hub.posture_records(posture, service) and hub.bindings.posture_healthy_at is None:
+    health = hub.health(posture, service)
+    if health is None and hub.posture_records(posture, service) and hub.bindings.posture_healthy_at is None:
         reason = "unbound: where does the posture say that a service is healthy? give [hub] posture_healthy_at"
         case.mark_inconclusive(row, reason, exchange=posture)
         return
-    if wanted and told is False and posture.seconds >= _GIVEN_SECONDS:
+    if is_healthy and health is False and posture.seconds >= _GIVEN_SECONDS:
         reason = (
             f"the posture takes {_GIVEN_SECONDS:g} s, and every service answers immediately: try on an idle machine"
         )
         case.mark_inconclusive(row, reason, exchange=posture)
         return
-    expected = "healthy" if wanted else "not healthy"
+    requirement = "healthy" if is_healthy else "not healthy"
     # A control plane may also show that a service is away by not listing it.
-    holds = told is wanted or (not wanted and not hub.posture_records(posture, service))
-    case.expect(row, holds, expected, _shown(hub, posture, service), exchange=posture, where={"service": label})
+    holds = health is is_healthy or (not is_healthy and not hub.posture_records(posture, service))
+    case.expect(
+        row, holds, requirement, _describe_service(hub, posture, service), exchange=posture, where={"service": label}
+    )
 
 
 @check(
@@ -323,21 +329,23 @@ async def the_posture_shows_services_as_they_are(case: Case) -> None:
     posture until it shows them. Then lets the failing one recover. Expects the real state of each within the profile's
     budget.
     """
-    ill = {"failing": ERROR_REPLY, "missing": NOT_FOUND_REPLY, "moved": REDIRECT_REPLY, "empty": EMPTY_REPLY}
-    async with _served(case, well=OK_REPLY, **ill, away=OK_REPLY) as (hub, services):
-        await services["away"].gone()
-        wanted = {"well": True, **dict.fromkeys(ill, False), "away": False}
+    ill_replies = {"failing": ERROR_REPLY, "missing": NOT_FOUND_REPLY, "moved": REDIRECT_REPLY, "empty": EMPTY_REPLY}
+    async with _register_played(case, well=OK_REPLY, **ill_replies, away=OK_REPLY) as (hub, services):
+        await services["away"].stop()
+        expected_health = {"well": True, **dict.fromkeys(ill_replies, False), "away": False}
 
         def fits(posture: Answer) -> bool:
-            return all(hub.health(posture, services[label]) is each for label, each in wanted.items())
+            return all(
+                hub.health(posture, services[label]) is is_healthy for label, is_healthy in expected_health.items()
+            )
 
         answer = await hub.read_posture_until(fits)
-        for label, each in wanted.items():
-            row = "CP-POST-03" if each else "CP-POST-04"
-            _judge(case, row, hub, answer, services[label], each, label)
+        for label, is_healthy in expected_health.items():
+            row = "CP-POST-03" if is_healthy else "CP-POST-04"
+            _judge(case, row, hub, answer, services[label], is_healthy, label)
         services["failing"].reply = OK_REPLY
-        back = await hub.read_posture_until(lambda posture: hub.health(posture, services["failing"]) is True)
-        _judge(case, "CP-POST-06", hub, back, services["failing"], wanted=True, label="failing, then well")
+        later_posture = await hub.read_posture_until(lambda posture: hub.health(posture, services["failing"]) is True)
+        _judge(case, "CP-POST-06", hub, later_posture, services["failing"], is_healthy=True, label="failing, then well")
 
 
 @check(
@@ -353,36 +361,42 @@ async def a_hanging_service_hangs_nobody(case: Case) -> None:
     Registers seven services that accept a call and never answer, one whose answer's head and one whose body continues
     for ever, a few bytes at a time, and a healthy one. Expects the posture within 15 seconds, with the healthy one.
     """
-    silent = {f"silent{number}": NO_REPLY for number in range(_SILENT)}
-    async with _served(case, **silent, well=OK_REPLY) as (hub, services), AsyncExitStack() as stack:
+    hanging_replies = {f"silent{number}": NO_REPLY for number in range(_HANGING_COUNT)}
+    async with _register_played(case, **hanging_replies, well=OK_REPLY) as (hub, services), AsyncExitStack() as stack:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
         # A timeout for each read never ends such an answer, because a few bytes always arrive in time.
-        slow = [
+        slow_services = [
             await play_trickling_service(case, stack, "head", head=head, piece=b"X-Slow: 1\r\n"),
             await play_trickling_service(case, stack, "body", head=head + b"Content-Length: 99999\r\n\r\n", piece=b" "),
         ]
-        await stack.enter_async_context(hub.registered_services(*slow))
-        prompt, found, answer = await _read(hub)
-        if prompt:
+        await stack.enter_async_context(hub.registered_services(*slow_services))
+        is_prompt, finding, answer = await _read_posture(hub)
+        if is_prompt:
             holds = answer is not None and answer.status == 200
-            case.expect("CP-POST-05", holds, _IN_TIME, found, exchange=answer)
-            seen = await hub.read_posture_until(lambda posture: hub.health(posture, services["well"]) is True)
-            listed = bool(hub.posture_records(seen, services["well"]))
-            case.expect("CP-POST-05", listed, "the other service listed", _times(int(listed)), exchange=seen)
+            case.expect("CP-POST-05", holds, _IN_TIME_TEXT, finding, exchange=answer)
+            later_posture = await hub.read_posture_until(lambda posture: hub.health(posture, services["well"]) is True)
+            is_listed = bool(hub.posture_records(later_posture, services["well"]))
+            case.expect(
+                "CP-POST-05",
+                is_listed,
+                "the other service listed",
+                _describe_count(int(is_listed)),
+                exchange=later_posture,
+            )
             return
     # The hanging services are gone. If the posture is still late, they were not the reason.
-    if not (await _read(hub))[0]:
+    if not (await _read_posture(hub))[0]:
         raise Inconclusive(f"the posture takes over {_AT_MOST_SECONDS:g} s without hanging services as well")
-    case.expect("CP-POST-05", False, _IN_TIME, found, exchange=answer)
+    case.expect("CP-POST-05", False, _IN_TIME_TEXT, finding, exchange=answer)
 
 
-async def _read(hub: Hub) -> tuple[bool, str, Answer | None]:
+async def _read_posture(hub: Hub) -> tuple[bool, str, Answer | None]:
     """Read the posture. Return whether the answer arrived in time, a description, and the answer."""
-    started = time.monotonic()
+    start_time = time.monotonic()
     try:
         answer = await hub.posture()
     except Unreachable as fault:
         return False, str(fault), None
-    prompt = time.monotonic() - started <= _AT_MOST_SECONDS
+    is_prompt = time.monotonic() - start_time <= _AT_MOST_SECONDS
     # The seconds differ from run to run, so the report has only "in time" or "too late".
-    return prompt, f"{answer.status} {'in time' if prompt else 'too late'}", answer
+    return is_prompt, f"{answer.status} {'in time' if is_prompt else 'too late'}", answer

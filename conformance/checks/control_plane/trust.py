@@ -15,7 +15,7 @@ from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, Hub, Issuer, hub_of, is_success, json_of
 
-_AGAIN = 3
+_RETRIES = 3
 
 
 @check(
@@ -34,34 +34,38 @@ async def the_trust_set_maps_dids_to_keys(case: Case) -> None:
     """
     hub = await hub_of(case)
     if hub.token is None:
-        _shape(case, await hub.call("GET", PKS), f"no issuer is trusted, and none could be registered: {hub.no_token}")
+        _judge_shape(
+            case, await hub.call("GET", PKS), f"no issuer is trusted, and none could be registered: {hub.no_token}"
+        )
         return
     async with hub.registered_issuer(hub.new_issuer("shaped")):
-        _shape(case, await hub.call("GET", PKS), "the trust set is empty, with an issuer registered")
+        _judge_shape(case, await hub.call("GET", PKS), "the trust set is empty, with an issuer registered")
 
 
-def _shape(case: Case, answer: Answer, nobody: str) -> None:
+def _judge_shape(case: Case, answer: Answer, empty_reason: str) -> None:
     try:
         value, fault = strict_json(answer.body), None
     except JsonTextFault as reason:
         value, fault = None, str(reason)
     json_type = is_json_type(answer.headers.get("Content-Type"))
     holds = answer.status == 200 and isinstance(value, dict) and json_type
-    found = fault or f"{answer.status} {answer.headers.get('Content-Type')}, {type(value).__name__}"
-    case.expect("CP-TRUST-01", holds, "200 with a JSON object", found, exchange=answer)
+    finding = fault or f"{answer.status} {answer.headers.get('Content-Type')}, {type(value).__name__}"
+    case.expect("CP-TRUST-01", holds, "200 with a JSON object", finding, exchange=answer)
     entries: Mapping[str, Any] = value if isinstance(value, dict) else {}
     keys = {did: documents.decode_base64(text) for did, text in entries.items()}
-    judged = (
+    row_results = (
         ("CP-TRUST-02", "base64 text", [did for did, key in keys.items() if key is None]),
         ("CP-TRUST-03", "a DID for a name", [did for did in keys if not documents.is_did(did)]),
         ("CP-TRUST-04", "1793 bytes", [did for did, key in keys.items() if key and len(key) != PUBLIC_KEY_BYTES]),
     )
-    for row, expected, odd in judged:
+    for row, requirement, odd_dids in row_results:
         if keys:
-            case.expect(row, not odd, f"{expected} each time", odd[:5] or f"{len(keys)} issuers", exchange=answer)
+            case.expect(
+                row, not odd_dids, f"{requirement} each time", odd_dids[:5] or f"{len(keys)} issuers", exchange=answer
+            )
         else:
             case.mark_inconclusive(
-                row, nobody if isinstance(value, dict) else "the trust set is not an object", exchange=answer
+                row, empty_reason if isinstance(value, dict) else "the trust set is not an object", exchange=answer
             )
 
 
@@ -80,19 +84,19 @@ async def atb_keys_reflect_the_trust_set(case: Case) -> None:
     """
     hub = await hub_of(case)
     if hub.token is None:
-        await _documents_agree(case, hub)
+        await _judge_agreement(case, hub)
         return
     # Two issuers: a document that has room for only one would look complete with a single issuer.
     issuers = [hub.new_issuer(name) for name in ("resolved", "resolved_too")]
     async with hub.registered_issuer(issuers[0]), hub.registered_issuer(issuers[1]):
-        document, answer = await _documents_agree(case, hub)
-        missing = [one.did for one in issuers if not _is_there(document, one)]
-        told = f"it has not {missing}" if missing else "they are there"
-        case.expect("CP-TRUST-06", not missing, "the new issuers with their keys", told, exchange=answer)
+        document, answer = await _judge_agreement(case, hub)
+        missing_dids = [one.did for one in issuers if not _has_issuer(document, one)]
+        finding_of_new = f"it has not {missing_dids}" if missing_dids else "they are there"
+        case.expect("CP-TRUST-06", not missing_dids, "the new issuers with their keys", finding_of_new, exchange=answer)
     answer = await hub.call("GET", ATB_KEYS)
-    trusted = [one.did for one in issuers if any(_active(json_of(answer), one.did))]
-    found = f"it has {trusted}" if trusted else "neither"
-    case.expect("CP-TRUST-06", not trusted, "no key of a revoked issuer", found, exchange=answer)
+    revoked_dids = [one.did for one in issuers if any(_active_records(json_of(answer), one.did))]
+    finding = f"it has {revoked_dids}" if revoked_dids else "neither"
+    case.expect("CP-TRUST-06", not revoked_dids, "no key of a revoked issuer", finding, exchange=answer)
 
 
 @check(
@@ -116,55 +120,62 @@ async def a_tag_stands_for_one_trust_set(case: Case) -> None:
         hub.leave_to_reads("CP-TRUST-06")
         return
     issuer = hub.new_issuer("tagged")
-    other = Issuer(issuer.did, hub.new_key("tagged"))
-    known = {path: await hub.call("GET", path) for path in (PKS, ATB_KEYS)}
+    rekeyed_issuer = Issuer(issuer.did, hub.new_key("tagged"))
+    answers = {path: await hub.call("GET", path) for path in (PKS, ATB_KEYS)}
     async with hub.registered_issuer(issuer):
-        known = await _read_anew(hub, "CP-ISSUER-02", known, "registered", lambda told: issuer.key in told)
-        if is_success(await hub.register(other)) and (await hub.trust_set()).get(issuer.did) == other.key:
-            known = await _read_anew(hub, "CP-ISSUER-02", known, "with another key", lambda told: other.key in told)
-    await _read_anew(hub, "CP-ISSUER-03", known, "revoked", lambda told: not {issuer.key, other.key} & told)
+        answers = await _read_again(hub, "CP-ISSUER-02", answers, "registered", lambda told: issuer.key in told)
+        if (
+            is_success(await hub.register(rekeyed_issuer))
+            and (await hub.trust_set()).get(issuer.did) == rekeyed_issuer.key
+        ):
+            answers = await _read_again(
+                hub, "CP-ISSUER-02", answers, "with another key", lambda told: rekeyed_issuer.key in told
+            )
+    await _read_again(hub, "CP-ISSUER-03", answers, "revoked", lambda told: not {issuer.key, rekeyed_issuer.key} & told)
 
 
-async def _read_anew(
-    hub: Hub, row: str, known: Mapping[str, Answer], what: str, holds: Callable[[set[str]], bool]
+async def _read_again(
+    hub: Hub, row: str, earlier_answers: Mapping[str, Answer], change: str, holds: Callable[[set[str]], bool]
 ) -> dict[str, Answer]:
     """Request documents with the tags that they had, judge the answers by the keys in them, and return the answers."""
-    found: dict[str, Answer] = {}
-    for path, before in known.items():
+    answers: dict[str, Answer] = {}
+    for path, before in earlier_answers.items():
         tag = before.headers.get("ETag")
-        answer = found[path] = await hub.call("GET", path, headers={} if tag is None else {"If-None-Match": tag})
+        answer = answers[path] = await hub.call("GET", path, headers={} if tag is None else {"If-None-Match": tag})
         document = without_gone(json_of(before if answer.status == 304 else answer))
-        keys = {text for record in _key_records(document) for text in record.values() if isinstance(text, str)}
-        told = "shown" if holds(keys) else f"not shown: {answer.status}"
-        where = {"document": path, "issuer": what}
-        judged = row if path == PKS else "CP-TRUST-06"
-        hub.case.expect(judged, holds(keys), f"the issuer {what}", told, exchange=answer, where=where)
+        keys = {text for record in _find_key_records(document) for text in record.values() if isinstance(text, str)}
+        finding = "shown" if holds(keys) else f"not shown: {answer.status}"
+        where = {"document": path, "issuer": change}
+        judged_row = row if path == PKS else "CP-TRUST-06"
+        hub.case.expect(judged_row, holds(keys), f"the issuer {change}", finding, exchange=answer, where=where)
         if answer.status == 304:
-            found[path] = before
-    return found
+            answers[path] = before
+    return answers
 
 
-async def _documents_agree(case: Case, hub: Hub) -> tuple[Any, Answer]:
-    found = await _differences(hub)
-    answer = found.answer
-    holds = answer.status == 200 and found.document is not None and is_json_type(answer.headers.get("Content-Type"))
-    told = f"{answer.status} {answer.headers.get('Content-Type')}"
-    case.expect("CP-TRUST-05", holds, "200 with JSON", told, exchange=answer)
-    missing, more = found.missing, found.more
+async def _judge_agreement(case: Case, hub: Hub) -> tuple[Any, Answer]:
+    differences = await _compare_documents(hub)
+    answer = differences.answer
+    holds = (
+        answer.status == 200 and differences.document is not None and is_json_type(answer.headers.get("Content-Type"))
+    )
+    finding = f"{answer.status} {answer.headers.get('Content-Type')}"
+    case.expect("CP-TRUST-05", holds, "200 with JSON", finding, exchange=answer)
+    missing_dids, extra_dids = differences.missing_dids, differences.extra_dids
     # Other clients register and revoke meanwhile, perhaps between two of these reads. So only differences that persist
     # over several reads count.
-    for _ in range(_AGAIN):
-        if not missing and not more:
+    for _ in range(_RETRIES):
+        if not missing_dids and not extra_dids:
             break
-        later = await _differences(hub, again=True)
-        missing, more = missing & later.missing, more & later.more
-    if hub.token is None and not found.trusted and not more:
+        later = await _compare_documents(hub, again=True)
+        missing_dids, extra_dids = missing_dids & later.missing_dids, extra_dids & later.extra_dids
+    if hub.token is None and not differences.trusted_dids and not extra_dids:
         case.mark_inconclusive("CP-TRUST-06", f"no issuer is trusted, and none could be registered: {hub.no_token}")
-        return found.document, answer
-    lacks, has = sorted(missing)[:5] or "all", sorted(more)[:5] or "none"
-    case.expect("CP-TRUST-06", not missing, "every issuer of the trust set", lacks, exchange=answer)
-    case.expect("CP-TRUST-06", not more, "no issuer outside of the trust set", has, exchange=answer)
-    return found.document, answer
+        return differences.document, answer
+    lacks, has = sorted(missing_dids)[:5] or "all", sorted(extra_dids)[:5] or "none"
+    case.expect("CP-TRUST-06", not missing_dids, "every issuer of the trust set", lacks, exchange=answer)
+    case.expect("CP-TRUST-06", not extra_dids, "no issuer outside of the trust set", has, exchange=answer)
+    return differences.document, answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,45 +184,45 @@ class _Differences:
 
     answer: Answer
     document: Any
-    trusted: frozenset[str]
-    missing: frozenset[str]
-    more: frozenset[str]
+    trusted_dids: frozenset[str]
+    missing_dids: frozenset[str]
+    extra_dids: frozenset[str]
 
 
-async def _differences(hub: Hub, *, again: bool = False) -> _Differences:
+async def _compare_documents(hub: Hub, *, again: bool = False) -> _Differences:
     before = await hub.trust_set(again=again)
     answer = await hub.call("GET", ATB_KEYS, retry=again)
     after = await hub.trust_set(again=again)
     document = json_of(answer)
-    trusted = frozenset(before.keys() & after.keys())
-    missing = frozenset(did for did in trusted if not documents.tells_of(document, did))
-    active = frozenset(did for did in _dids(document) if list(_active(document, did)))
-    return _Differences(answer, document, trusted, missing, active - before.keys() - after.keys())
+    trusted_dids = frozenset(before.keys() & after.keys())
+    missing_dids = frozenset(did for did in trusted_dids if not documents.mentions(document, did))
+    active_dids = frozenset(did for did in _find_dids(document) if list(_active_records(document, did)))
+    return _Differences(answer, document, trusted_dids, missing_dids, active_dids - before.keys() - after.keys())
 
 
-def _is_there(document: Any, issuer: Issuer) -> bool:
-    return documents.tells_of(document, issuer.did) and documents.tells_of(document, issuer.key)
+def _has_issuer(document: Any, issuer: Issuer) -> bool:
+    return documents.mentions(document, issuer.did) and documents.mentions(document, issuer.key)
 
 
-def _key_records(value: Any) -> Iterator[Mapping[str, Any]]:
+def _find_key_records(value: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a document that hold a public key."""
     if isinstance(value, Mapping):
         if any(len(documents.decode_base64(member) or b"") == PUBLIC_KEY_BYTES for member in value.values()):
             yield value
         for member in value.values():
-            yield from _key_records(member)
+            yield from _find_key_records(member)
     elif isinstance(value, list):
         for item in value:
-            yield from _key_records(item)
+            yield from _find_key_records(item)
 
 
-def _dids(document: Any) -> set[str]:
-    texts = (text for record in _key_records(document) for text in (*record, *record.values()))
+def _find_dids(document: Any) -> set[str]:
+    texts = (text for record in _find_key_records(document) for text in (*record, *record.values()))
     return {text for text in texts if isinstance(text, str) and documents.is_did(text) and "#" not in text}
 
 
-def _active(document: Any, did: str) -> Iterator[Mapping[str, Any]]:
+def _active_records(document: Any, did: str) -> Iterator[Mapping[str, Any]]:
     """Yield the records of an issuer's keys, except those that are marked as revoked."""
-    for record in _key_records(document):
+    for record in _find_key_records(document):
         if (did in record or did in record.values()) and not is_gone(record):
             yield record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.checks.agent.explain import lacking_parameters, shows_components
+from conformance.checks.agent.explain import find_lacking_parameters, shows_components
 from conformance.surfaces.agent.answers import validity
 
 _COMPONENTS = ("@method", "@authority")
@@ -40,9 +40,9 @@ def test_components_are_read_in_any_list(shown: object) -> None:
 )
 def test_parameters_are_read_in_any_list(shown: object) -> None:
     """Each with its value."""
-    assert lacking_parameters({"signed_with": shown}, _PARAMETERS) == []
-    assert lacking_parameters({"signed_with": shown}, {**_PARAMETERS, "nonce": "n"}) == ["nonce"]
-    assert lacking_parameters({"signed_with": shown}, {**_PARAMETERS, "keyid": "K"}) == ["keyid"]
+    assert find_lacking_parameters({"signed_with": shown}, _PARAMETERS) == []
+    assert find_lacking_parameters({"signed_with": shown}, {**_PARAMETERS, "nonce": "n"}) == ["nonce"]
+    assert find_lacking_parameters({"signed_with": shown}, {**_PARAMETERS, "keyid": "K"}) == ["keyid"]
 
 
 def test_words_may_turn_truth_values_round() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.agent.explain import lacking_parameters, shows_components
+from conformance.checks.agent.explain import find_lacking_parameters, shows_components
 from conformance.oracles.message_signatures.message import Message
 from conformance.surfaces.agent import answers
 from conformance.surfaces.agent.templates import fill_template, values_of
@@ -148,7 +148,7 @@ def test_forms_of_an_object_show_the_parameters(name: str) -> None:
     """Each parameter stands with its value."""
     own = explained()
     told = reshape_verdict(own, shape_of(choices("agent.parameters")[name]), _CONTENT)
-    assert lacking_parameters(told, own["parameters"]) == []
+    assert find_lacking_parameters(told, own["parameters"]) == []
 
 
 def test_few_members_are_those_that_are_stated() -> None:
