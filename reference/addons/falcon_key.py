@@ -52,14 +52,14 @@ class FalconKey:
             Refused: 503, there is no library or it fails (P-AD-05).
         """
         if self._library is None:
-            raise unavailable()
+            raise build_unavailable()
         try:
             return await asyncio.to_thread(self._library.sign, self._secret, message)
         except Exception as fault:
-            raise unavailable() from fault
+            raise build_unavailable() from fault
 
 
-def unavailable() -> Refused:
+def build_unavailable() -> Refused:
     """Return the refusal to issue anything."""
     return Refused(503, "falcon_unavailable", "falcon_unavailable")
 
@@ -74,11 +74,11 @@ def open_falcon_key(path: Path, did: str, library: falcon.Library | None, *, now
         if not path.exists():
             if library is None:
                 return None
-            make_secret(path, _fresh(library, now))
-        return _read(path, did, library)
+            make_secret(path, _make_key(library, now))
+        return _read_key(path, did, library)
 
 
-def _fresh(library: falcon.Library, now: int) -> bytes:
+def _make_key(library: falcon.Library, now: int) -> bytes:
     public, secret = library.generate_keypair()
     members = {
         "alg": falcon.ALGORITHM,
@@ -89,7 +89,7 @@ def _fresh(library: falcon.Library, now: int) -> bytes:
     return orjson.dumps(members)
 
 
-def _read(path: Path, did: str, library: falcon.Library | None) -> FalconKey:
+def _read_key(path: Path, did: str, library: falcon.Library | None) -> FalconKey:
     try:
         members = orjson.loads(path.read_bytes())
         public = falcon.public_key_of(members["public_key_b64"])

@@ -8,7 +8,7 @@ import reference.starting  # noqa: F401 - before all that is imported for it
 
 import click
 
-from reference.agent.runtime import running
+from reference.agent.runtime import open_agent
 from reference.agent.settings import AgentSettings
 from reference.web.control_plane_link import registration
 from reference.web.settings import read_settings, server_option
@@ -24,7 +24,7 @@ def main(server: str | None) -> None:
     """
     settings = read_settings(AgentSettings, server=server)
     registration.serve(
-        lambda _: running(settings),
+        lambda _: open_agent(settings),
         settings,
         "agent",
         settings="WP_AGENT",

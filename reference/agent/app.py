@@ -36,28 +36,28 @@ def build_app(documents: Mapping[str, Document], rpc: JsonRpcServer, clock: WpCl
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
     app.url_map.merge_slashes = False  # paths are literal
 
-    async def document() -> Response:
+    async def serve_document() -> Response:
         return to_document_response(documents[request.path])
 
-    async def skill() -> Response:
+    async def serve_skill() -> Response:
         body = read_json(await read_current_body())
         return to_response(json_reply(SKILL_PATHS[request.path].call(body, Moment(clock.now(), skew))))
 
-    async def a2a() -> Response:
+    async def serve_a2a() -> Response:
         return to_response(
             await rpc.answer(read_request(cast("Scope", request.scope), request.path, await read_current_body()))
         )
 
     for path in documents:
-        app.add_url_rule(path, f"GET {path}", document, methods=["GET"], provide_automatic_options=False)
+        app.add_url_rule(path, f"GET {path}", serve_document, methods=["GET"], provide_automatic_options=False)
     for path in SKILL_PATHS:
-        app.add_url_rule(path, f"POST {path}", skill, methods=["POST"], provide_automatic_options=False)
-    app.add_url_rule(ENDPOINT, f"POST {ENDPOINT}", a2a, methods=["POST"], provide_automatic_options=False)
-    app.register_error_handler(Exception, _fault)
+        app.add_url_rule(path, f"POST {path}", serve_skill, methods=["POST"], provide_automatic_options=False)
+    app.add_url_rule(ENDPOINT, f"POST {ENDPOINT}", serve_a2a, methods=["POST"], provide_automatic_options=False)
+    app.register_error_handler(Exception, _handle_fault)
     return app
 
 
-async def _fault(fault: Exception) -> Response:
+async def _handle_fault(fault: Exception) -> Response:
     if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
         fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.name)
     return to_response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

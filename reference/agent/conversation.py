@@ -33,16 +33,16 @@ class Conversation:
         Raises:
             RpcError: -32602 for a skill that there is not, or whose request would be a 422.
         """
-        asked = message.data_with("skill")
+        data = message.data_with("skill")
         memo = {OPENER: self._address(request)} if task is None else task.memo
-        if asked is None:
+        if data is None:
             return Outcome(TaskState.INPUT_REQUIRED, parts=(text_part(HELP),), memo=memo)
-        name = asked["skill"]
+        name = data["skill"]
         skill = SKILLS.get(name) if isinstance(name, str) else None
         if skill is None:
             raise build_invalid_params("skill", f"member skill of the data part is one of {', '.join(SKILLS)}", "skill")
         try:
-            result = skill.call(asked.get("request"), Moment(self._clock.now(), self._skew))
+            result = skill.call(data.get("request"), Moment(self._clock.now(), self._skew))
         except Unprocessable as fault:
             raise RpcError(ErrorCode.INVALID_PARAMS, data=[dict(item) for item in fault.detail]) from fault
         return Outcome(TaskState.COMPLETED, artifacts=((data_part(result),),), memo=memo)

@@ -21,28 +21,28 @@ _ABOUT = (
 )
 
 
-def documents(settings: AgentSettings) -> Mapping[str, Document]:
+def build_documents(settings: AgentSettings) -> Mapping[str, Document]:
     """Return every document by its path."""
-    card = Document(orjson.dumps(_card(settings)))
+    card = Document(orjson.dumps(_build_card(settings)))
     health = {"status": "ok", "service": f"{settings.word.lower}-agent", "version": VERSION}
     return {
-        "/": Document(orjson.dumps(_landing(settings))),
+        "/": Document(orjson.dumps(_build_landing(settings))),
         "/health": Document(orjson.dumps(health), "no-store"),
-        "/openapi.json": Document(orjson.dumps(_openapi(settings))),
+        "/openapi.json": Document(orjson.dumps(_build_openapi(settings))),
         ENDPOINT: Document(orjson.dumps(a2a_card.hint(settings.public_url))),
         CARD: card,
         LEGACY_CARD: card,
     }
 
 
-def _name(settings: AgentSettings) -> str:
+def _name_of(settings: AgentSettings) -> str:
     return f"{settings.word.word} Verifiable-Comms Agent"
 
 
-def _card(settings: AgentSettings) -> dict[str, Any]:
+def _build_card(settings: AgentSettings) -> dict[str, Any]:
     skills = [a2a_card.Skill(one.id, one.name, one.description, one.tags) for one in SKILLS.values()]
     return a2a_card.agent_card(
-        name=_name(settings),
+        name=_name_of(settings),
         description=_ABOUT,
         url=settings.public_url,
         version=VERSION,
@@ -51,7 +51,7 @@ def _card(settings: AgentSettings) -> dict[str, Any]:
     )
 
 
-def _landing(settings: AgentSettings) -> dict[str, Any]:
+def _build_landing(settings: AgentSettings) -> dict[str, Any]:
     url = settings.public_url
     links = {
         **{one.id: url + one.path for one in SKILLS.values()},
@@ -60,10 +60,10 @@ def _landing(settings: AgentSettings) -> dict[str, Any]:
         "openapi": f"{url}/openapi.json",
         "health": f"{url}/health",
     }
-    return {"name": _name(settings), "description": _ABOUT, "version": VERSION, "links": links}
+    return {"name": _name_of(settings), "description": _ABOUT, "version": VERSION, "links": links}
 
 
-def _openapi(settings: AgentSettings) -> dict[str, Any]:
+def _build_openapi(settings: AgentSettings) -> dict[str, Any]:
     """Return the contract as it was written by hand, with this agent's address in it."""
     document: dict[str, Any] = orjson.loads(files("openapi").joinpath("agent.json").read_bytes())
     return {**document, "servers": [{"url": settings.public_url}]}

@@ -8,7 +8,7 @@ from typing import cast
 
 from reference.agent.app import build_app, methods_of
 from reference.agent.conversation import Conversation
-from reference.agent.documents import documents
+from reference.agent.documents import build_documents
 from reference.agent.settings import AgentSettings
 from reference.web.a2a.methods import A2aServer
 from reference.web.a2a.tasks import MemoryTasks
@@ -33,15 +33,15 @@ PREFLIGHT = {
 
 
 @asynccontextmanager
-async def running(settings: AgentSettings) -> AsyncIterator[AsgiApp]:
+async def open_agent(settings: AgentSettings) -> AsyncIterator[AsgiApp]:
     """Open an agent."""
     clock = WpClock(settings.clock_offset_file)
     conversation = Conversation(clock, skew=settings.skew_seconds, proxies=settings.proxies())
     a2a = A2aServer(MemoryTasks(clock, seconds=TASK_SECONDS), clock, conversation)
-    published = documents(settings)
-    app = build_app(published, a2a.rpc, clock, skew=settings.skew_seconds)
+    documents_by_path = build_documents(settings)
+    app = build_app(documents_by_path, a2a.rpc, clock, skew=settings.skew_seconds)
     limit = AddressLimit.bucket(settings.agent_rate, clock, on=settings.rate_limits)
-    gate = RequestGuard(methods_of(published).get, limit, settings.proxies())
+    gate = RequestGuard(methods_of(documents_by_path).get, limit, settings.proxies())
     yield Envelope(
         cast("AsgiApp", app), settings.agent_body_limit, CORS, PREFLIGHT, gate=gate, render_refusal=render_refusal
     )

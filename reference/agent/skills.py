@@ -55,7 +55,7 @@ class Skill:
     description: str
     tags: tuple[str, ...]
     model: type[BaseModel]
-    run: Callable[[Any, Moment], dict[str, Any]]
+    execute: Callable[[Any, Moment], dict[str, Any]]
 
     def call(self, body: Any, moment: Moment) -> dict[str, Any]:
         """Return the result for a request.
@@ -69,7 +69,7 @@ class Skill:
         """
         request = as_model(self.model, body)
         try:
-            return self.run(request, moment)
+            return self.execute(request, moment)
         except NotSignable as fault:
             raise Unprocessable(fault.detail[:MOST_FAULTS]) from fault
 

@@ -11,8 +11,8 @@ import sys
 
 import click
 
-from reference.control_plane.registering import Registering
-from reference.control_plane.runtime import running
+from reference.control_plane.registering import RegistrationRights
+from reference.control_plane.runtime import open_control_plane
 from reference.control_plane.settings import ControlPlaneSettings
 from reference.protocol.service_record import checked_base_url, is_name, origin_of
 from reference.web.http.bearer_token import BearerToken
@@ -34,7 +34,7 @@ def main(ctx: click.Context, server: str | None) -> None:
     settings = read_settings(ControlPlaneSettings, server=server)
     os.environ.setdefault("UV_THREADPOOL_SIZE", _THREADS)
     serving.serve_surface(
-        "S2CP", settings, lambda: running(settings), port=settings.port, fd=settings.fd, host="S2CP_HOST"
+        "S2CP", settings, lambda: open_control_plane(settings), port=settings.port, fd=settings.fd, host="S2CP_HOST"
     )
 
 
@@ -59,7 +59,7 @@ def addon_token(name: str, address: str) -> None:
     try:
         with name_setting("S2CP_DATA_DIR"):
             settings.data_dir.mkdir(parents=True, exist_ok=True)
-            token = Registering(BearerToken.of(settings.token_file)).token(name, origin)
+            token = RegistrationRights(BearerToken.of(settings.token_file)).derive_token(name, origin)
     except Misconfigured as fault:
         click.echo(str(fault), err=True)
         sys.exit(EXIT_USAGE)

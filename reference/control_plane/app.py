@@ -8,12 +8,12 @@ from typing import cast
 from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
-from reference.control_plane.audit_reading import AuditReading
-from reference.control_plane.calls import Call, Operation, Registrant, read
+from reference.control_plane.audit_reading import AuditEndpoint
+from reference.control_plane.calls import Call, Operation, Registrant, read_body
 from reference.control_plane.documents import Documents
 from reference.control_plane.issuers import IssuerRegister, NewIssuer, TrustDocuments
 from reference.control_plane.posture import Posture
-from reference.control_plane.registering import Registering
+from reference.control_plane.registering import RegistrationRights
 from reference.control_plane.services import NewService, ServiceRegister
 from reference.store.database import DatabaseUnavailable
 from reference.web.errors import Refused
@@ -28,53 +28,53 @@ from reference.web.logs import get_logger
 _log = get_logger()
 
 
-def operations(
+def list_operations(
     documents: Documents,
-    published: TrustDocuments,
+    trust_documents: TrustDocuments,
     issuers: IssuerRegister,
     services: ServiceRegister,
     posture: Posture,
-    audit: AuditReading,
+    audit: AuditEndpoint,
 ) -> Sequence[Operation]:
     """Return every operation."""
     return (
-        Operation("GET", "/health", documents.health),
-        Operation("GET", "/openapi.json", documents.openapi),
-        Operation("GET", "/v1/issuer-pks", published.trust_set),
-        Operation("GET", "/.well-known/atb-keys.json", published.keys),
-        Operation("GET", "/.well-known/pqc-keys.json", published.keys),
+        Operation("GET", "/health", documents.serve_health),
+        Operation("GET", "/openapi.json", documents.serve_openapi),
+        Operation("GET", "/v1/issuer-pks", trust_documents.serve_trust_set),
+        Operation("GET", "/.well-known/atb-keys.json", trust_documents.serve_keys),
+        Operation("GET", "/.well-known/pqc-keys.json", trust_documents.serve_keys),
         Operation("GET", "/v1/posture", posture.show),
-        Operation("POST", "/v1/issuers", issuers.register, admin=True, reads=NewIssuer),
-        Operation("DELETE", "/v1/issuers/", issuers.revoke, admin=True),
-        Operation("POST", "/v1/services", services.register, admin=True, reads=NewService),
-        Operation("DELETE", "/v1/services/", services.remove, admin=True),
-        Operation("GET", "/v1/audit", audit.show, admin=True),
+        Operation("POST", "/v1/issuers", issuers.register, is_for_admin=True, body_model=NewIssuer),
+        Operation("DELETE", "/v1/issuers/", issuers.revoke, is_for_admin=True),
+        Operation("POST", "/v1/services", services.register, is_for_admin=True, body_model=NewService),
+        Operation("DELETE", "/v1/services/", services.remove, is_for_admin=True),
+        Operation("GET", "/v1/audit", audit.show, is_for_admin=True),
     )
 
 
 class Routes:
     """Finds operations. Paths are literal, as they were sent; only the segment behind a `/` at the end is anything."""
 
-    def __init__(self, served: Sequence[Operation]) -> None:
+    def __init__(self, operations: Sequence[Operation]) -> None:
         self._by_path: dict[str, dict[str, Operation]] = {}
-        for one in served:
-            self._by_path.setdefault(one.path, {})[one.method] = one
+        for operation in operations:
+            self._by_path.setdefault(operation.path, {})[operation.method] = operation
 
-    def methods(self, path: str) -> frozenset[str] | None:
+    def find_methods(self, path: str) -> frozenset[str] | None:
         """Return the methods that a path, as it was sent, answers; None when there is no such path."""
-        found = self._by_path.get(_split(path)[0])
-        if found is None:
+        operations = self._by_path.get(_split_path(path)[0])
+        if operations is None:
             return None
-        return frozenset({*found, *({"HEAD"} if "GET" in found else ())})
+        return frozenset({*operations, *({"HEAD"} if "GET" in operations else ())})
 
     def find(self, scope: Scope) -> tuple[Operation, bytes]:
-        """Return the operation of a call that `methods` knows, and the free segment of its path."""
-        path, segment = _split(sent_path(scope))
+        """Return the operation of a call that `find_methods` knows, and the free segment of its path."""
+        path, segment = _split_path(raw_path_of(scope))
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         return self._by_path[path][method], segment
 
 
-def build_app(routes: Routes, token: BearerToken, registering: Registering) -> Quart:
+def build_app(routes: Routes, token: BearerToken, rights: RegistrationRights) -> Quart:
     """Return the control plane's app; a gate in front of it lets only calls through that some operation answers."""
     app = Quart(__name__, static_folder=None)
     app.asgi_http_class = SingleTaskConnection
@@ -85,27 +85,27 @@ def build_app(routes: Routes, token: BearerToken, registering: Registering) -> Q
         scope = cast("Scope", request.scope)
         operation, segment = routes.find(scope)
         body = await read_current_body()
-        judged = operation.admin and registering.is_one(operation)
-        by = registering.judge(scope, body) if judged else Registrant()
-        content = None if operation.reads is None else read(operation.reads, body)
+        is_registration = operation.is_for_admin and rights.is_registration(operation)
+        by = rights.judge(scope, body) if is_registration else Registrant()
+        content = None if operation.body_model is None else read_body(operation.body_model, body)
         call = Call(read_request(scope, request.path, body), token.is_sent_with(scope), segment, content, by)
-        return to_response(await operation.run(call))
+        return to_response(await operation.answer(call))
 
     for rule in ("/", "/<path:path>"):
         app.add_url_rule(
             rule, rule, view, methods=["GET", "POST", "DELETE"], provide_automatic_options=False, strict_slashes=True
         )
-    app.register_error_handler(Exception, _fault)
+    app.register_error_handler(Exception, _handle_fault)
     return app
 
 
-def sent_path(scope: Scope) -> str:
+def raw_path_of(scope: Scope) -> str:
     """Return the path of a call as it was sent, a character a byte."""
-    sent: bytes = scope.get("raw_path") or scope["path"].encode()
-    return sent.partition(b"?")[0].decode("latin-1")
+    raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
+    return raw_path.partition(b"?")[0].decode("latin-1")
 
 
-def _split(path: str) -> tuple[str, bytes]:
+def _split_path(path: str) -> tuple[str, bytes]:
     """Return the path that is looked up and its free segment."""
     for prefix in ("/v1/issuers/", "/v1/services/"):
         segment = path.removeprefix(prefix)
@@ -114,7 +114,7 @@ def _split(path: str) -> tuple[str, bytes]:
     return ("" if path.endswith("/") else path), b""
 
 
-async def _fault(fault: Exception) -> Response:
+async def _handle_fault(fault: Exception) -> Response:
     if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
         fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.name)
     if isinstance(fault, DatabaseUnavailable):

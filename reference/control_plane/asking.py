@@ -22,7 +22,7 @@ _PIECE = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthResult:
     """What an address answered.
 
     Attributes:
@@ -37,7 +37,7 @@ class Finding:
     error: str | None
 
 
-class HealthAsker:
+class HealthClient:
     """Sends one GET on a connection of its own, follows nothing, uses no proxy, and reads 64 KiB at most.
 
     A name is looked up for each question, and the connection is made to an address that was judged: a name that changes
@@ -61,47 +61,50 @@ class HealthAsker:
         # Reading the system's authorities costs a start more than its tables do, and most hubs ask over HTTP alone.
         return ssl.create_default_context()
 
-    async def __call__(self, address: str) -> Finding:
+    async def __call__(self, address: str) -> HealthResult:
         """Return what an address answers."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(self._seconds):
-                status = await self._status(address)
+                status = await self._ask_status(address)
         except TimeoutError:
-            return Finding(None, None, "timeout")
+            return HealthResult(None, None, "timeout")
         except (Unresolved, OSError, UnicodeError):  # refused, no such name, no valid certificate
-            return Finding(None, None, "unreachable")
+            return HealthResult(None, None, "unreachable")
         except BadDestination:
-            return Finding(None, None, "address_refused")
+            return HealthResult(None, None, "address_refused")
         except (h11.RemoteProtocolError, _BadAnswer):
-            return Finding(None, None, "bad_answer")
+            return HealthResult(None, None, "bad_answer")
         took = round((time.monotonic() - began) * 1000)
-        return Finding(status, took, None if status == 200 else "unexpected_status")
+        return HealthResult(status, took, None if status == 200 else "unexpected_status")
 
-    async def _status(self, address: str) -> int:
+    async def _ask_status(self, address: str) -> int:
         parts = urlsplit(address)
         target = parts.path + ("?" + parts.query if parts.query else "")
         headers = [("Host", parts.netloc), ("User-Agent", self._agent), ("Accept", "*/*"), ("Connection", "close")]
         http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_BYTES)
-        sent = (http.send(h11.Request(method="GET", target=target, headers=headers)), http.send(h11.EndOfMessage()))
-        async with self._connected(address) as (reader, writer):
-            writer.write(b"".join(part for part in sent if part is not None))
+        parts_sent = (
+            http.send(h11.Request(method="GET", target=target, headers=headers)),
+            http.send(h11.EndOfMessage()),
+        )
+        async with self._connect(address) as (reader, writer):
+            writer.write(b"".join(part for part in parts_sent if part is not None))
             await writer.drain()
-            return await _answered(http, reader)
+            return await _read_status(http, reader)
 
     @asynccontextmanager
-    async def _connected(self, address: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    async def _connect(self, address: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         place = place_of(address)
         tls = self._tls if place.scheme == "https" else None
-        found = await self._check.check_target(place)
-        for left, one in enumerate(found, start=1 - len(found)):
+        addresses = await self._check.check_target(place)
+        for addresses_left, ip in enumerate(addresses, start=1 - len(addresses)):
             try:
                 reader, writer = await asyncio.open_connection(
-                    str(one), place.port, ssl=tls, server_hostname=place.host if tls else None, limit=_PIECE
+                    str(ip), place.port, ssl=tls, server_hostname=place.host if tls else None, limit=_PIECE
                 )
                 break
             except OSError:
-                if left == 0:  # the last address of the name
+                if addresses_left == 0:  # the last address of the name
                     raise
         try:
             yield reader, writer
@@ -113,9 +116,9 @@ class _BadAnswer(Exception):
     """What came is no answer."""
 
 
-async def _answered(http: h11.Connection, reader: asyncio.StreamReader) -> int:
+async def _read_status(http: h11.Connection, reader: asyncio.StreamReader) -> int:
     """Return the status of an answer that came whole, or of which 64 KiB were read."""
-    status, left = 0, MOST_BYTES
+    status, bytes_left = 0, MOST_BYTES
     while True:
         event = http.next_event()
         if isinstance(event, h11.Response):
@@ -123,10 +126,10 @@ async def _answered(http: h11.Connection, reader: asyncio.StreamReader) -> int:
         elif isinstance(event, h11.EndOfMessage):
             return status
         elif event is h11.NEED_DATA:
-            if left == 0 and status:
+            if bytes_left == 0 and status:
                 return status
-            piece = await reader.read(min(left, _PIECE)) if left else b""
-            left -= len(piece)
+            piece = await reader.read(min(bytes_left, _PIECE)) if bytes_left else b""
+            bytes_left -= len(piece)
             http.receive_data(piece)
         elif not isinstance(event, h11.InformationalResponse | h11.Data):
             raise _BadAnswer

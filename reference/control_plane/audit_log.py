@@ -32,7 +32,7 @@ Outcome = TypeVar("Outcome")
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedChange:
     """A change of trust that is wanted.
 
     Attributes:
@@ -48,7 +48,7 @@ class Planned:
     change: Callable[[int], Change]
 
 
-def unnumbered(change: Change) -> Callable[[int], Change]:
+def ignore_number(change: Change) -> Callable[[int], Change]:
     """Return a planned change for which the number of its entry means nothing."""
     return lambda _: change
 
@@ -73,7 +73,7 @@ class Page:
 class AuditLog:
     """Writes and checks the log of one database under one chain key."""
 
-    def __init__(self, audit: Audit, key: bytes, head_file: HeadFile, clock: WpClock, *, shared: bool) -> None:
+    def __init__(self, audit: Audit, key: bytes, head_file: HeadFile, clock: WpClock, *, is_shared: bool) -> None:
         """Take what the log is made of.
 
         Args:
@@ -87,13 +87,13 @@ class AuditLog:
         self._key = key
         self._head_file = head_file
         self._clock = clock
-        self._shared = shared
-        self._whole: bool | None = None
+        self._is_shared = is_shared
+        self._is_whole: bool | None = None
 
     @property
-    def whole(self) -> bool | None:
+    def is_whole(self) -> bool | None:
         """Whether the chain was found whole; None until it was checked for the first time."""
-        return self._whole
+        return self._is_whole
 
     async def prepare(self) -> None:
         """Create what is missing: the tables, and the file of an empty log."""
@@ -102,7 +102,7 @@ class AuditLog:
             self._head_file.begin()
 
     async def change(
-        self, decide: Callable[[int], Awaitable[tuple[Outcome, Planned | None]]], *, actor: str = ADMIN
+        self, decide: Callable[[int], Awaitable[tuple[Outcome, PlannedChange | None]]], *, actor: str = ADMIN
     ) -> Outcome:
         """Make one change of trust and its entry in one transaction.
 
@@ -131,12 +131,12 @@ class AuditLog:
             )
             return outcome, TrustChange(entry, [planned.change(entry.seq)])
 
-        outcome, done = await self._audit.change(step)
-        if done is not None:
-            await self._keep(done.entry)
+        outcome, trust_change = await self._audit.change(step)
+        if trust_change is not None:
+            await self._keep(trust_change.entry)
         return outcome
 
-    async def page(self, *, after: int, limit: int, full: bool) -> Page:
+    async def read_page(self, *, after: int, limit: int, full: bool) -> Page:
         """Return entries behind a number, checked, and with `full` only after the whole log was checked anew."""
         if full:
             await self.check()
@@ -144,9 +144,9 @@ class AuditLog:
         before = Head() if after == 0 else Head(after, await self._audit.mac_at(after) or "")
         # What is added while this is read belongs to the next answer.
         rows = [row for row in await self._audit.after(after, limit) if row[0] <= head.seq]
-        if not await self._follows(before, rows, head):
-            self._whole = False
-        return Page([decode_entry(row) for row in rows], await self._audit.count(head.seq), head, self._whole)
+        if not await self._is_continued(before, rows, head):
+            self._is_whole = False
+        return Page([decode_entry(row) for row in rows], await self._audit.count(head.seq), head, self._is_whole)
 
     async def check(self) -> Break | None:
         """Check every entry, and that the entry which the file names is there; return the first flaw.
@@ -155,15 +155,15 @@ class AuditLog:
             DatabaseUnavailable: The log cannot be read.
         """
         try:
-            known = self._head_file.read()
+            file_head = self._head_file.read_head()
         except HeadUnreadable:
-            found: Break | None = Break(0, Flaw.CUT)
+            first_break: Break | None = Break(0, Flaw.CUT)
         else:
-            found = await self._walk(known)
-        self._whole = found is None
-        if found is not None:
-            _log.error("audit_chain_broken", seq=found.seq, flaw=found.flaw.value)
-        return found
+            first_break = await self._walk(file_head)
+        self._is_whole = first_break is None
+        if first_break is not None:
+            _log.error("audit_chain_broken", seq=first_break.seq, flaw=first_break.flaw.value)
+        return first_break
 
     async def check_at_start(self) -> None:
         """Check the log until that was possible once."""
@@ -175,54 +175,54 @@ class AuditLog:
             else:
                 return
 
-    async def _walk(self, known: Head | None) -> Break | None:
-        walk = ChainCheck(self._key, known_head=known or Head())
+    async def _walk(self, file_head: Head | None) -> Break | None:
+        walk = ChainCheck(self._key, known_head=file_head or Head())
         while rows := await self._audit.after(walk.head.seq, _BATCH):
             if not walk.walk(rows):
                 break
             await asyncio.sleep(0)  # let others be served between two batches
-        if known is None and not self._shared and walk.head.seq:
+        if file_head is None and not self._is_shared and walk.head.seq:
             return walk.end() or Break(walk.head.seq + 1, Flaw.CUT)
-        if walk.end() is None and (known is None or known.seq < walk.head.seq):
-            self._write(known, walk.head)
+        if walk.end() is None and (file_head is None or file_head.seq < walk.head.seq):
+            self._write(file_head, walk.head)
         return walk.end()
 
-    def _write(self, seen: Head | None, head: Head) -> bool:
+    def _write(self, file_head: Head | None, head: Head) -> bool:
         """Write the file; False when somebody else changed it. A folder that is full lets it only lag behind."""
         try:
-            return self._head_file.replace(seen, head)
+            return self._head_file.replace(file_head, head)
         except (HeadUnreadable, OSError) as fault:
             _log.error("audit_head_not_written", kind=type(fault).__name__)
             return True
 
-    async def _follows(self, before: Head, rows: Sequence[StoredEntry], head: Head) -> bool:
+    async def _is_continued(self, before: Head, rows: Sequence[StoredEntry], head: Head) -> bool:
         """Return whether entries follow `before`, and whether the log still holds the entry that the file names."""
         if before.seq > head.seq:
             rows = []
         elif not before.mac or not ChainCheck(self._key, after=before).walk(rows):
             return False
         try:
-            known = self._head_file.read()
+            file_head = self._head_file.read_head()
         except HeadUnreadable:
             return False
-        if known is None:
-            return self._shared or head == Head()
-        return known == Head() or await self._audit.mac_at(known.seq) == known.mac
+        if file_head is None:
+            return self._is_shared or head == Head()
+        return file_head == Head() or await self._audit.mac_at(file_head.seq) == file_head.mac
 
     async def _keep(self, entry: Entry) -> None:
         """Write an entry that is in the database to the file, unless what the file names is not before it."""
         try:
             while True:
-                seen = self._head_file.read()
-                if seen is None or seen.seq >= entry.seq or not await self._holds(seen, entry):
+                file_head = self._head_file.read_head()
+                if file_head is None or file_head.seq >= entry.seq or not await self._is_after(file_head, entry):
                     return
-                if self._write(seen, entry.head):
+                if self._write(file_head, entry.head):
                     return
         except (HeadUnreadable, DatabaseUnavailable) as fault:
             # The change is made; the file only lags behind, which the next start mends or finds.
             _log.error("audit_head_not_written", kind=type(fault).__name__)
 
-    async def _holds(self, seen: Head, entry: Entry) -> bool:
-        if seen.seq == entry.seq - 1:
-            return seen.mac == entry.prev_mac
-        return seen == Head() or await self._audit.mac_at(seen.seq) == seen.mac
+    async def _is_after(self, file_head: Head, entry: Entry) -> bool:
+        if file_head.seq == entry.seq - 1:
+            return file_head.mac == entry.prev_mac
+        return file_head == Head() or await self._audit.mac_at(file_head.seq) == file_head.mac

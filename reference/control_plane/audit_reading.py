@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from reference.control_plane.audit_log import AuditLog
-from reference.control_plane.calls import Call, bad_query
+from reference.control_plane.calls import Call, build_bad_query
 from reference.protocol.canonical_json import MAX_INTEGER
 from reference.web.http.detail_faults import json_reply
 from reference.web.http.exchange import Reply
@@ -15,7 +15,7 @@ MOST = 1000
 _NUMBER = re.compile(r"[0-9]{1,16}")
 
 
-class AuditReading:
+class AuditEndpoint:
     """Shows the audit log."""
 
     def __init__(self, log: AuditLog) -> None:
@@ -23,25 +23,25 @@ class AuditReading:
 
     async def show(self, call: Call) -> Reply:
         """Answer GET /v1/audit."""
-        asked = call.query()
-        after = _number(asked, "after", 0, lowest=0, highest=MAX_INTEGER)
-        limit = _number(asked, "limit", MOST, lowest=1, highest=MOST)
-        if asked.get("verify", "full") != "full":
-            raise bad_query("verify", "is `full` or left out")
-        page = await self._log.page(after=after, limit=limit, full="verify" in asked)
-        told = {
+        query = call.read_query()
+        after = _read_number(query, "after", 0, lowest=0, highest=MAX_INTEGER)
+        limit = _read_number(query, "limit", MOST, lowest=1, highest=MOST)
+        if query.get("verify", "full") != "full":
+            raise build_bad_query("verify", "is `full` or left out")
+        page = await self._log.read_page(after=after, limit=limit, full="verify" in query)
+        document = {
             "entries": [entry.wire() for entry in page.entries],
             "count": page.count,
             "head": {"seq": page.head.seq, "mac": page.head.mac},
             "valid": page.valid,
         }
-        return json_reply(told, headers={"Cache-Control": "no-store"})
+        return json_reply(document, headers={"Cache-Control": "no-store"})
 
 
-def _number(asked: Mapping[str, str], name: str, usual: int, *, lowest: int, highest: int) -> int:
-    text = asked.get(name)
+def _read_number(query: Mapping[str, str], name: str, usual: int, *, lowest: int, highest: int) -> int:
+    text = query.get(name)
     if text is None:
         return usual
     if _NUMBER.fullmatch(text) is None or not lowest <= int(text) <= highest:
-        raise bad_query(name, f"is a whole number from {lowest} to {highest}")
+        raise build_bad_query(name, f"is a whole number from {lowest} to {highest}")
     return int(text)

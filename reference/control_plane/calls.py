@@ -26,7 +26,7 @@ class Registrant:
     """
 
     actor: str = ADMIN
-    stays: bool = False
+    is_bound_to_address: bool = False
 
     @property
     def is_admin(self) -> bool:
@@ -52,23 +52,23 @@ class Call:
     content: Any = None
     by: Registrant = field(default_factory=Registrant)
 
-    def document(self, shown: Document) -> Reply:
+    def reply_with_document(self, document: Document) -> Reply:
         """Return a document, or 304 when the caller has it already."""
-        return shown.reply(self.request.first_value("if-none-match"))
+        return document.reply(self.request.first_value("if-none-match"))
 
-    def query(self) -> Mapping[str, str]:
+    def read_query(self) -> Mapping[str, str]:
         """Return the query by name.
 
         Raises:
             Unprocessable: It gives one name twice.
         """
         pairs = parse_qsl(self.request.query, keep_blank_values=True)
-        given = dict(pairs)
-        if len(given) != len(pairs):
-            raise bad_query(
+        values = dict(pairs)
+        if len(values) != len(pairs):
+            raise build_bad_query(
                 next(name for name, _ in pairs if sum(name == one for one, _ in pairs) > 1), "is given twice"
             )
-        return given
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,12 @@ class Operation:
 
     method: str
     path: str
-    run: Callable[[Call], Awaitable[Reply]]
-    admin: bool = False
-    reads: type[BaseModel] | None = None
+    answer: Callable[[Call], Awaitable[Reply]]
+    is_for_admin: bool = False
+    body_model: type[BaseModel] | None = None
 
 
-def read(model: type[BaseModel], body: bytes) -> BaseModel:
+def read_body(model: type[BaseModel], body: bytes) -> BaseModel:
     """Return what a body holds.
 
     Raises:
@@ -99,11 +99,11 @@ def read(model: type[BaseModel], body: bytes) -> BaseModel:
     return as_model(model, read_canonical(body))
 
 
-def bad_query(name: str, sentence: str) -> Unprocessable:
+def build_bad_query(name: str, sentence: str) -> Unprocessable:
     """Return the fault of a query parameter."""
     return Unprocessable([{"loc": ["query", name], "msg": f"{name} {sentence}", "type": "value_error"}])
 
 
-def not_found() -> Refused:
+def build_not_found() -> Refused:
     """Return the refusal of what is not there."""
     return Refused(404, "not_found", "Not Found")

@@ -24,18 +24,18 @@ class Documents:
         self._log = log
         self._openapi = Document(files("openapi").joinpath("control_plane.json").read_bytes())
 
-    async def health(self, _: Call) -> Reply:
+    async def serve_health(self, _: Call) -> Reply:
         """Answer GET /health; a database that is away is no health (503)."""
         issuers, services = await self._services.counts()
-        told = {
-            "status": "ok" if self._log.whole else "degraded",
+        health = {
+            "status": "ok" if self._log.is_whole else "degraded",
             "service": self._service,
             "version": VERSION,
             "issuers": issuers,
             "services": services,
         }
-        return json_reply(told, headers={"Cache-Control": "no-store"})
+        return json_reply(health, headers={"Cache-Control": "no-store"})
 
-    async def openapi(self, call: Call) -> Reply:
+    async def serve_openapi(self, call: Call) -> Reply:
         """Answer GET /openapi.json: the contract as it was written by hand."""
-        return call.document(self._openapi)
+        return call.reply_with_document(self._openapi)

@@ -30,9 +30,9 @@ class HeadFile:
 
     def begin(self) -> None:
         """Write the head of an empty log unless there is a file."""
-        make_secret(self._path, _written(Head()))
+        make_secret(self._path, _encode_head(Head()))
 
-    def read(self) -> Head | None:
+    def read_head(self) -> Head | None:
         """Return what the file says, None when there is none.
 
         Raises:
@@ -45,24 +45,24 @@ class HeadFile:
         except OSError as fault:
             raise HeadUnreadable("audit_head cannot be read") from fault
         try:
-            told = orjson.loads(text)
+            document = orjson.loads(text)
         except orjson.JSONDecodeError as fault:
             raise HeadUnreadable("audit_head is no JSON") from fault
-        seq, mac = (told.get("seq"), told.get("mac")) if isinstance(told, dict) else (None, None)
+        seq, mac = (document.get("seq"), document.get("mac")) if isinstance(document, dict) else (None, None)
         if type(seq) is not int or not 0 <= seq <= MAX_INTEGER or not isinstance(mac, str) or not _MAC.fullmatch(mac):
             raise HeadUnreadable("audit_head names no entry")
         return Head(seq, mac)
 
-    def replace(self, seen: Head | None, head: Head) -> bool:
-        """Write a head; False when the file has changed since it was read as `seen`."""
-        with self._alone():
-            if self.read() != seen:
+    def replace(self, last_head: Head | None, head: Head) -> bool:
+        """Write a head; False when the file has changed since it was read as `last_head`."""
+        with self._lock_folder():
+            if self.read_head() != last_head:
                 return False
-            write_secret(self._path, _written(head))
+            write_secret(self._path, _encode_head(head))
         return True
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _lock_folder(self) -> Iterator[None]:
         """Keep other workers of this folder out for the moment of reading and writing."""
         folder = os.open(self._path.parent, os.O_RDONLY)
         try:
@@ -72,5 +72,5 @@ class HeadFile:
             os.close(folder)
 
 
-def _written(head: Head) -> bytes:
+def _encode_head(head: Head) -> bytes:
     return orjson.dumps({"seq": head.seq, "mac": head.mac})

@@ -8,8 +8,8 @@ from typing import Annotated
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, StrictStr
 
-from reference.control_plane.audit_log import AuditLog, Planned, unnumbered
-from reference.control_plane.calls import Call, not_found
+from reference.control_plane.audit_log import AuditLog, PlannedChange, ignore_number
+from reference.control_plane.calls import Call, build_not_found
 from reference.protocol.audit_chain import Action
 from reference.protocol.falcon import public_key_of
 from reference.protocol.keys import falcon_kid
@@ -25,13 +25,13 @@ from reference.web.http.exchange import Reply
 ALGORITHM = "Falcon-1024"
 
 
-def _did(text: str) -> str:
+def _check_did(text: str) -> str:
     if not is_did(text):
         raise ValueError("give a DID of at most 512 characters, like did:web:issuer.example")
     return text
 
 
-def _key(text: str) -> str:
+def _check_key(text: str) -> str:
     public_key_of(text)
     return text
 
@@ -41,8 +41,8 @@ class NewIssuer(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
-    did: Annotated[StrictStr, AfterValidator(_did)]
-    public_key_b64: Annotated[StrictStr, AfterValidator(_key)]
+    did: Annotated[StrictStr, AfterValidator(_check_did)]
+    public_key_b64: Annotated[StrictStr, AfterValidator(_check_key)]
 
 
 class IssuerRegister:
@@ -57,38 +57,42 @@ class IssuerRegister:
         request: NewIssuer = call.content
         kid = falcon_kid(public_key_of(request.public_key_b64))
 
-        async def decide(now: int) -> tuple[tuple[int, int], Planned | None]:
-            known = await self._issuers.get(request.did)
-            if known is not None and known.public_key_b64 == request.public_key_b64:
-                return (200, known.created_at), None
+        async def decide(now: int) -> tuple[tuple[int, int], PlannedChange | None]:
+            recorded_issuer = await self._issuers.get(request.did)
+            if recorded_issuer is not None and recorded_issuer.public_key_b64 == request.public_key_b64:
+                return (200, recorded_issuer.created_at), None
 
             def change(seq: int) -> Change:
                 issuer = Issuer(request.did, seq, request.public_key_b64, kid, now)
-                return self._issuers.build_insert(issuer) if known is None else self._issuers.build_rotation(issuer)
+                return (
+                    self._issuers.build_insert(issuer)
+                    if recorded_issuer is None
+                    else self._issuers.build_rotation(issuer)
+                )
 
-            if known is None:
-                return (201, now), Planned(Action.ISSUER_REGISTERED, request.did, {"kid": kid}, change)
-            told = {"kid": kid, "previous_kid": known.kid}
-            return (200, now), Planned(Action.ISSUER_ROTATED, request.did, told, change)
+            if recorded_issuer is None:
+                return (201, now), PlannedChange(Action.ISSUER_REGISTERED, request.did, {"kid": kid}, change)
+            record = {"kid": kid, "previous_kid": recorded_issuer.kid}
+            return (200, now), PlannedChange(Action.ISSUER_ROTATED, request.did, record, change)
 
         status, created_at = await self._log.change(decide)
-        told = {"did": request.did, "kid": kid, "alg": ALGORITHM, "created_at": utc_text(created_at)}
-        return json_reply(told, status)
+        record = {"did": request.did, "kid": kid, "alg": ALGORITHM, "created_at": utc_text(created_at)}
+        return json_reply(record, status)
 
     async def revoke(self, call: Call) -> Reply:
         """Answer DELETE /v1/issuers/{did}."""
-        meant = [text for text in meant_by(call.segment) if is_did(text)]
+        dids = [text for text in meant_by(call.segment) if is_did(text)]
 
-        async def decide(_: int) -> tuple[bool, Planned | None]:
-            for did in meant:
-                known = await self._issuers.get(did)
-                if known is not None:
-                    gone = unnumbered(self._issuers.build_revocation(did))
-                    return True, Planned(Action.ISSUER_REVOKED, did, {"kid": known.kid}, gone)
+        async def decide(_: int) -> tuple[bool, PlannedChange | None]:
+            for did in dids:
+                issuer = await self._issuers.get(did)
+                if issuer is not None:
+                    revocation = ignore_number(self._issuers.build_revocation(did))
+                    return True, PlannedChange(Action.ISSUER_REVOKED, did, {"kid": issuer.kid}, revocation)
             return False, None
 
         if not await self._log.change(decide):
-            raise not_found()
+            raise build_not_found()
         return Reply(204, b"", {})
 
 
@@ -108,13 +112,13 @@ class TrustDocuments:
         self._audit = audit
         self._did = did
         self._began_at = began_at
-        self._made: dict[str, tuple[object, Document]] = {}
+        self._cache: dict[str, tuple[object, Document]] = {}
 
-    async def trust_set(self, call: Call) -> Reply:
+    async def serve_trust_set(self, call: Call) -> Reply:
         """Answer GET /v1/issuer-pks."""
         return await self._answer(call, lambda issuers, _: orjson.dumps(trust_set(issuers)))
 
-    async def keys(self, call: Call) -> Reply:
+    async def serve_keys(self, call: Call) -> Reply:
         """Answer GET /.well-known/atb-keys.json and /.well-known/pqc-keys.json."""
         return await self._answer(
             call, lambda issuers, updated_at: orjson.dumps(key_document(self._did, utc_text(updated_at), issuers))
@@ -123,9 +127,9 @@ class TrustDocuments:
     async def _answer(self, call: Call, write: Callable[[Sequence[Issuer], int], bytes]) -> Reply:
         # Asked for before the issuers are read: what is kept may be newer than its version, never older.
         last = await self._audit.last_trust_change()
-        made = self._made.get(call.request.path)
-        if made is None or made[0] != last:
+        cached = self._cache.get(call.request.path)
+        if cached is None or cached[0] != last:
             updated_at = self._began_at if last is None else last[1] // 1000
             document = Document(write(await self._issuers.list_all(), updated_at), "no-cache")
-            made = self._made[call.request.path] = last, document
-        return call.document(made[1])
+            cached = self._cache[call.request.path] = last, document
+        return call.reply_with_document(cached[1])

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reference.control_plane.asking import Finding
+from reference.control_plane.asking import HealthResult
 from reference.control_plane.calls import Call
 from reference.protocol.service_record import health_address
 from reference.protocol.time_text import utc_text
@@ -20,38 +20,38 @@ from reference.web.http.exchange import Reply
 SHARED_SECONDS = 1.0
 WHOLE_SECONDS = 2.7
 AT_ONCE = 512
-_LATE = Finding(None, None, "timeout")
+_LATE = HealthResult(None, None, "timeout")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class HealthReading:
     """What was found at a time, in Unix seconds."""
 
-    finding: Finding
+    finding: HealthResult
     at: int
 
 
 class HealthBoard:
     """Findings by address. Whoever asks within a second, or while an address is being asked, shares one finding."""
 
-    def __init__(self, ask: Callable[[str], Awaitable[Finding]], clock: WpClock) -> None:
+    def __init__(self, ask: Callable[[str], Awaitable[HealthResult]], clock: WpClock) -> None:
         self._ask = ask
         self._clock = clock
         self._gate = asyncio.Semaphore(AT_ONCE)
-        self._running: dict[str, asyncio.Task[Seen]] = {}
-        self._fresh: dict[str, tuple[float, Seen]] = {}
+        self._running: dict[str, asyncio.Task[HealthReading]] = {}
+        self._fresh: dict[str, tuple[float, HealthReading]] = {}
 
-    async def look(self, addresses: Sequence[str]) -> Mapping[str, Seen]:
+    async def look(self, addresses: Sequence[str]) -> Mapping[str, HealthReading]:
         """Return what each address answers, within the time that a whole answer may take."""
         now = time.monotonic()
         self._fresh = {one: told for one, told in self._fresh.items() if now - told[0] < SHARED_SECONDS}
-        wanted = dict.fromkeys(addresses)
-        found = {one: self._fresh[one][1] for one in wanted if one in self._fresh}
-        tasks = {one: self._task(one) for one in wanted if one not in found}
+        addresses_once = dict.fromkeys(addresses)
+        readings = {one: self._fresh[one][1] for one in addresses_once if one in self._fresh}
+        tasks = {one: self._start_task(one) for one in addresses_once if one not in readings}
         if tasks:
             await asyncio.wait(tasks.values(), timeout=WHOLE_SECONDS)
-        late = Seen(_LATE, self._clock.now())
-        return found | {one: task.result() if task.done() else late for one, task in tasks.items()}
+        late = HealthReading(_LATE, self._clock.now())
+        return readings | {one: task.result() if task.done() else late for one, task in tasks.items()}
 
     async def close(self) -> None:
         """End what is still being asked."""
@@ -60,18 +60,18 @@ class HealthBoard:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _task(self, address: str) -> asyncio.Task[Seen]:
+    def _start_task(self, address: str) -> asyncio.Task[HealthReading]:
         task = self._running.get(address)
         if task is None:
-            task = self._running[address] = asyncio.create_task(self._seen(address))
+            task = self._running[address] = asyncio.create_task(self._read_health(address))
         return task
 
-    async def _seen(self, address: str) -> Seen:
+    async def _read_health(self, address: str) -> HealthReading:
         try:
             async with self._gate:
-                seen = Seen(await self._ask(address), self._clock.now())
-            self._fresh[address] = time.monotonic(), seen
-            return seen
+                reading = HealthReading(await self._ask(address), self._clock.now())
+            self._fresh[address] = time.monotonic(), reading
+            return reading
         finally:
             del self._running[address]
 
@@ -88,32 +88,32 @@ class Posture:
         """Answer GET /v1/posture."""
         services = await self._services.list_all()
         issuers, _ = await self._services.counts()
-        seen = await self._board.look([_address(one) for one in services])
-        shown = [_shown(one, seen[_address(one)], with_address=call.is_admin) for one in services]
-        healthy = sum(one["healthy"] for one in shown)
-        told = {
-            "status": "empty" if not shown else "ok" if healthy == len(shown) else "degraded",
+        readings = await self._board.look([_address_of(one) for one in services])
+        entries = [_describe_service(one, readings[_address_of(one)], with_address=call.is_admin) for one in services]
+        healthy = sum(one["healthy"] for one in entries)
+        document = {
+            "status": "empty" if not entries else "ok" if healthy == len(entries) else "degraded",
             "checked_at": utc_text(self._clock.now()),
-            "services": shown,
-            "summary": {"total": len(shown), "healthy": healthy, "unhealthy": len(shown) - healthy},
+            "services": entries,
+            "summary": {"total": len(entries), "healthy": healthy, "unhealthy": len(entries) - healthy},
             "issuers": issuers,
         }
-        return json_reply(told, headers={"Cache-Control": "no-store"})
+        return json_reply(document, headers={"Cache-Control": "no-store"})
 
 
-def _address(service: Service) -> str:
+def _address_of(service: Service) -> str:
     return health_address(service.base_url, service.health_path)
 
 
-def _shown(service: Service, seen: Seen, *, with_address: bool) -> dict[str, Any]:
+def _describe_service(service: Service, reading: HealthReading, *, with_address: bool) -> dict[str, Any]:
     return {
         "name": service.name,
         "type": service.type,
         **({"base_url": service.base_url} if with_address else {}),
         "health_path": service.health_path,
-        "healthy": seen.finding.error is None,
-        "status_code": seen.finding.status,
-        "latency_ms": seen.finding.latency_ms,
-        "error": seen.finding.error,
-        "checked_at": utc_text(seen.at),
+        "healthy": reading.finding.error is None,
+        "status_code": reading.finding.status,
+        "latency_ms": reading.finding.latency_ms,
+        "error": reading.finding.error,
+        "checked_at": utc_text(reading.at),
     }

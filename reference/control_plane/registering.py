@@ -17,7 +17,7 @@ PATH = "/v1/services"
 
 
 @dataclass(frozen=True, slots=True)
-class Registering:
+class RegistrationRights:
     """Judges registrations.
 
     Attributes:
@@ -28,11 +28,11 @@ class Registering:
     admin: BearerToken
     admin_registers: bool = True
 
-    def token(self, name: str, origin: str = "") -> BearerToken:
+    def derive_token(self, name: str, origin: str = "") -> BearerToken:
         """Return the token of the service with a name, at an origin; without one, at the address that is recorded."""
         return self.admin.derive(f"register service {name}" + (f" at {origin}" if origin else ""))
 
-    def is_one(self, operation: Operation) -> bool:
+    def is_registration(self, operation: Operation) -> bool:
         """Return whether an operation is the registration of a service."""
         return (operation.method, operation.path) == ("POST", PATH)
 
@@ -47,30 +47,30 @@ class Registering:
                 return Registrant()
             sentence = "Forbidden: services register with tokens of their own here (weldproof-controlplane addon-token)"
             raise Refused(403, "forbidden", sentence)
-        record = _record(body)
-        name, origin = _text(record, "name"), _origin(record)
-        if origin and self.token(name, origin).is_sent_with(scope):
+        record = _read_record(body)
+        name, origin = _text_member(record, "name"), _origin_of(record)
+        if origin and self.derive_token(name, origin).is_sent_with(scope):
             return Registrant(service_actor(name))
-        if self.token(name).is_sent_with(scope):
-            return Registrant(service_actor(name), stays=True)
+        if self.derive_token(name).is_sent_with(scope):
+            return Registrant(service_actor(name), is_bound_to_address=True)
         raise build_unauthorized()
 
 
-def _record(body: bytes) -> Any:
+def _read_record(body: bytes) -> Any:
     try:
         return read_canonical(body)
     except Unprocessable:
         return None
 
 
-def _text(record: Any, member: str) -> str:
+def _text_member(record: Any, member: str) -> str:
     """Return a member that is a text, empty where there is none: no service is called that."""
     value = record.get(member) if isinstance(record, dict) else None
     return value if isinstance(value, str) else ""
 
 
-def _origin(record: Any) -> str:
+def _origin_of(record: Any) -> str:
     try:
-        return origin_of(checked_base_url(_text(record, "base_url")))
+        return origin_of(checked_base_url(_text_member(record, "base_url")))
     except ValueError:
         return ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reference.control_plane.app import Routes, sent_path
-from reference.control_plane.registering import Registering
+from reference.control_plane.app import Routes, raw_path_of
+from reference.control_plane.registering import RegistrationRights
 from reference.web.http.bearer_token import BearerToken, build_unauthorized, has_token
 from reference.web.http.envelope import Scope
 from reference.web.http.peers import Networks
@@ -15,7 +15,7 @@ class ControlPlaneGuard:
     """Lets calls through that some operation answers, to who may call it."""
 
     def __init__(
-        self, routes: Routes, token: BearerToken, limit: AddressLimit, proxies: Networks, registering: Registering
+        self, routes: Routes, token: BearerToken, limit: AddressLimit, proxies: Networks, rights: RegistrationRights
     ) -> None:
         """Take the rules.
 
@@ -28,9 +28,9 @@ class ControlPlaneGuard:
         """
         self._routes = routes
         self._token = token
-        self._registering = registering
+        self._rights = rights
         self._gate = RequestGuard(
-            routes.methods, limit, proxies, exempt=token.is_sent_with, path_of=sent_path, options=False
+            routes.find_methods, limit, proxies, exempt=token.is_sent_with, path_of=raw_path_of, options=False
         )
 
     def __call__(self, scope: Scope) -> None:
@@ -41,7 +41,7 @@ class ControlPlaneGuard:
         """
         self._gate(scope)
         operation, _ = self._routes.find(scope)
-        if operation.admin and not self._token.is_sent_with(scope):
-            if self._registering.is_one(operation) and has_token(scope):
+        if operation.is_for_admin and not self._token.is_sent_with(scope):
+            if self._rights.is_registration(operation) and has_token(scope):
                 return  # whose it is its body says
             raise build_unauthorized()

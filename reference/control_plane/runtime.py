@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import cast
 
-from reference.control_plane.app import Routes, build_app, operations
-from reference.control_plane.asking import HealthAsker
+from reference.control_plane.app import Routes, build_app, list_operations
+from reference.control_plane.asking import HealthClient
 from reference.control_plane.audit_log import AuditLog
-from reference.control_plane.audit_reading import AuditReading
+from reference.control_plane.audit_reading import AuditEndpoint
 from reference.control_plane.documents import Documents
 from reference.control_plane.head_file import HeadFile
 from reference.control_plane.issuers import IssuerRegister, TrustDocuments
 from reference.control_plane.posture import HealthBoard, Posture
-from reference.control_plane.registering import Registering
+from reference.control_plane.registering import RegistrationRights
 from reference.control_plane.request_guard import ControlPlaneGuard
 from reference.control_plane.services import ServiceRegister
 from reference.control_plane.settings import ControlPlaneSettings
@@ -37,7 +37,7 @@ from reference.web.settings import Misconfigured, name_setting
 
 
 @asynccontextmanager
-async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
+async def open_control_plane(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
     """Open a control plane and close what it holds on leaving.
 
     Raises:
@@ -49,51 +49,53 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
         database = open_database(settings.dsn)
         exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
-        token, key = await _secrets(settings, UsedKeyIds(database), clock)
+        token, key = await _open_secrets(settings, UsedKeyIds(database), clock)
         began_at = int(settings.audit_key_file.stat().st_mtime)
         audit, issuers, services = Audit(database), Issuers(database), Services(database)
-        log = AuditLog(audit, key, HeadFile(settings.audit_head_file), clock, shared=settings.is_shared)
+        log = AuditLog(audit, key, HeadFile(settings.audit_head_file), clock, is_shared=settings.is_shared)
         await _prepare(settings, log)
         check = AddressCheck(allow_loopback=False, allowed_networks=settings.allowed_networks)
-        asker = HealthAsker(f"{settings.word.word}/1", check, seconds=settings.health_timeout)
+        asker = HealthClient(f"{settings.word.word}/1", check, seconds=settings.health_timeout)
         board = HealthBoard(asker, clock)
         exits.push_async_callback(board.close)
-        exits.push_async_callback(_end, asyncio.create_task(log.check_at_start()))
+        exits.push_async_callback(_cancel, asyncio.create_task(log.check_at_start()))
         routes = Routes(
-            operations(
+            list_operations(
                 Documents(settings.word, services, log),
                 TrustDocuments(issuers, audit, settings.issuer_did, began_at),
                 IssuerRegister(issuers, log),
                 ServiceRegister(services, log, settings.allowed_networks),
                 Posture(services, board, clock),
-                AuditReading(log),
+                AuditEndpoint(log),
             )
         )
         limit = AddressLimit.bucket(settings.rate, clock, on=settings.rate_limits)
-        registering = Registering(token, settings.admin_registers)
-        gate = ControlPlaneGuard(routes, token, limit, settings.proxies(), registering)
-        app = cast("AsgiApp", build_app(routes, token, registering))
+        rights = RegistrationRights(token, settings.admin_registers)
+        gate = ControlPlaneGuard(routes, token, limit, settings.proxies(), rights)
+        app = cast("AsgiApp", build_app(routes, token, rights))
         yield Envelope(app, settings.body_limit, gate=gate, render_refusal=render_refusal)
 
 
-async def _secrets(settings: ControlPlaneSettings, known: UsedKeyIds, clock: WpClock) -> tuple[BearerToken, bytes]:
+async def _open_secrets(
+    settings: ControlPlaneSettings, known_keys: UsedKeyIds, clock: WpClock
+) -> tuple[BearerToken, bytes]:
     """Return the admin token and the chain key, made at a first start only; another chain key shows in the audit."""
     try:
         with name_setting("S2CP_DATA_DIR"):
-            await known.prepare()
+            await known_keys.prepare()
             name = "control plane admin token"
-            refuse_lost(settings.token_file, await known.ids(name), name)
+            refuse_lost(settings.token_file, await known_keys.ids(name), name)
             token = BearerToken.of(settings.token_file)
-            await known.add(name, token.id, now=clock.now())
+            await known_keys.add(name, token.id, now=clock.now())
             key = await open_secret(
-                known, "control plane audit key", settings.audit_key_file, now=clock.now(), is_kept=False
+                known_keys, "control plane audit key", settings.audit_key_file, now=clock.now(), is_kept=False
             )
     except DatabaseUnavailable as fault:
-        raise Misconfigured(f"{_place(settings)}: the database cannot be asked ({fault})") from fault
+        raise Misconfigured(f"{_setting_of(settings)}: the database cannot be asked ({fault})") from fault
     return token, key
 
 
-def _place(settings: ControlPlaneSettings) -> str:
+def _setting_of(settings: ControlPlaneSettings) -> str:
     return "S2CP_DB" if settings.is_shared else "S2CP_DATA_DIR"
 
 
@@ -102,10 +104,10 @@ async def _prepare(settings: ControlPlaneSettings, log: AuditLog) -> None:
         with name_setting("S2CP_DATA_DIR"):
             await log.prepare()
     except DatabaseUnavailable as fault:
-        raise Misconfigured(f"{_place(settings)}: the database cannot be asked ({fault})") from fault
+        raise Misconfigured(f"{_setting_of(settings)}: the database cannot be asked ({fault})") from fault
 
 
-async def _end(task: asyncio.Task[None]) -> None:
+async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

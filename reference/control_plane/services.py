@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictStr
 
-from reference.control_plane.audit_log import AuditLog, Planned, unnumbered
-from reference.control_plane.calls import Call, not_found
+from reference.control_plane.audit_log import AuditLog, PlannedChange, ignore_number
+from reference.control_plane.calls import Call, build_not_found
 from reference.protocol.audit_chain import Action
 from reference.protocol.destination_address import Network, refusal
 from reference.protocol.service_record import (
@@ -51,7 +51,7 @@ class NewService(BaseModel):
 class ServiceRegister:
     """The services that share the trust set."""
 
-    def __init__(self, services: Services, log: AuditLog, allowed: tuple[Network, ...]) -> None:
+    def __init__(self, services: Services, log: AuditLog, allowed_networks: tuple[Network, ...]) -> None:
         """Take what is written to.
 
         Args:
@@ -61,30 +61,34 @@ class ServiceRegister:
         """
         self._services = services
         self._log = log
-        self._allowed = allowed
+        self._allowed_networks = allowed_networks
 
     async def register(self, call: Call) -> Reply:
         """Answer POST /v1/services: 201 for a new name, 200 for one that is there and has this record now."""
         request: NewService = call.content
         self._refuse_address(request)
 
-        async def decide(now: int) -> tuple[tuple[int, int], Planned | None]:
-            known = await self._services.get(request.name)
-            if call.by.stays:
-                _refuse_elsewhere(request, known)
-            if known is not None and _members(known) == request.members:
-                return (200, known.registered_at), None
-            if known is not None and not call.by.is_admin:
-                _refuse_early(now - known.registered_at)
+        async def decide(now: int) -> tuple[tuple[int, int], PlannedChange | None]:
+            recorded_service = await self._services.get(request.name)
+            if call.by.is_bound_to_address:
+                _refuse_elsewhere(request, recorded_service)
+            if recorded_service is not None and _members_of(recorded_service) == request.members:
+                return (200, recorded_service.registered_at), None
+            if recorded_service is not None and not call.by.is_admin:
+                _refuse_early(now - recorded_service.registered_at)
 
             def change(seq: int) -> Change:
                 service = Service(request.name, seq, registered_at=now, **request.members)
                 return (
-                    self._services.build_insert(service) if known is None else self._services.build_replacement(service)
+                    self._services.build_insert(service)
+                    if recorded_service is None
+                    else self._services.build_replacement(service)
                 )
 
-            action = Action.SERVICE_REGISTERED if known is None else Action.SERVICE_UPDATED
-            return (201 if known is None else 200, now), Planned(action, request.name, request.members, change)
+            action = Action.SERVICE_REGISTERED if recorded_service is None else Action.SERVICE_UPDATED
+            return (201 if recorded_service is None else 200, now), PlannedChange(
+                action, request.name, request.members, change
+            )
 
         status, registered_at = await self._log.change(decide, actor=call.by.actor)
         record: dict[str, Any] = {"name": request.name, **request.members, "registered_at": utc_text(registered_at)}
@@ -97,35 +101,37 @@ class ServiceRegister:
             Unprocessable: It is not public, and not in a network of `S2CP_SERVICE_NETWORKS`.
         """
         literal = place_of(request.base_url).literal
-        why = None if literal is None else refusal(literal, allow_loopback=False, allowed_networks=self._allowed)
+        why = (
+            None if literal is None else refusal(literal, allow_loopback=False, allowed_networks=self._allowed_networks)
+        )
         if why is not None:
             sentence = f"the address is not public ({why}); S2CP_SERVICE_NETWORKS lists the networks that are allowed"
             raise Unprocessable([{"loc": ["body", "base_url"], "msg": sentence, "type": "value_error"}])
 
     async def remove(self, call: Call) -> Reply:
         """Answer DELETE /v1/services/{name}."""
-        meant = [text for text in meant_by(call.segment) if is_name(text)]
+        names = [text for text in meant_by(call.segment) if is_name(text)]
 
-        async def decide(_: int) -> tuple[bool, Planned | None]:
-            for name in meant:
-                known = await self._services.get(name)
-                if known is not None:
-                    gone = unnumbered(self._services.build_removal(name))
-                    return True, Planned(Action.SERVICE_REMOVED, name, _members(known), gone)
+        async def decide(_: int) -> tuple[bool, PlannedChange | None]:
+            for name in names:
+                service = await self._services.get(name)
+                if service is not None:
+                    removal = ignore_number(self._services.build_removal(name))
+                    return True, PlannedChange(Action.SERVICE_REMOVED, name, _members_of(service), removal)
             return False, None
 
         if not await self._log.change(decide):
-            raise not_found()
+            raise build_not_found()
         return Reply(204, b"", {})
 
 
-def _refuse_elsewhere(request: NewService, known: Service | None) -> None:
+def _refuse_elsewhere(request: NewService, service: Service | None) -> None:
     """Refuse a token of a name alone at a place that is not the recorded one.
 
     Raises:
         Refused: 403.
     """
-    if known is None or origin_of(known.base_url) != origin_of(request.base_url):
+    if service is None or origin_of(service.base_url) != origin_of(request.base_url):
         sentence = (
             "Forbidden: this token registers the service only at the address that is recorded; make one for another "
             "address with weldproof-controlplane addon-token NAME --at URL"
@@ -139,11 +145,11 @@ def _refuse_early(seconds: int) -> None:
     Raises:
         Refused: 429.
     """
-    left = CHANGE_SECONDS - seconds
-    if left > 0:
+    seconds_left = CHANGE_SECONDS - seconds
+    if seconds_left > 0:
         sentence = f"Too Many Requests: a service changes its record once in {CHANGE_SECONDS} seconds"
-        raise Refused(429, "rate_limited", sentence, {"Retry-After": str(left)})
+        raise Refused(429, "rate_limited", sentence, {"Retry-After": str(seconds_left)})
 
 
-def _members(service: Service) -> dict[str, str]:
+def _members_of(service: Service) -> dict[str, str]:
     return {"type": service.type, "base_url": service.base_url, "health_path": service.health_path}

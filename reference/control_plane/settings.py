@@ -41,10 +41,10 @@ class ControlPlaneSettings(CommonSettings):
         if not dsn:
             return dsn
         try:
-            known = dsn.startswith("postgresql://") and make_url(dsn).get_backend_name() == "postgresql"
+            is_postgres = dsn.startswith("postgresql://") and make_url(dsn).get_backend_name() == "postgresql"
         except (ArgumentError, ValueError):
-            known = False
-        if not known:
+            is_postgres = False
+        if not is_postgres:
             raise ValueError("give a postgresql:// address or leave it unset")
         return dsn
 

@@ -52,20 +52,20 @@ class Verifier:
 
     async def verify(self, call: Call) -> dict[str, Any]:
         """Answer one call: 200 whatever the credential is worth (P-AD-07)."""
-        request, credential = _asked(call)
+        request, credential = _read_credential(call)
         now = self._context.clock.now() if request.now is None else unix_of(request.now)
         question = Question(now, self._context.skew, request.expected_issuer, request.min_score)
         return _as_json(judge(credential, question, self._context.keys(), self._library))
 
 
-def _asked(call: Call) -> tuple[VerifyRequest, str]:
+def _read_credential(call: Call) -> tuple[VerifyRequest, str]:
     fields = call.request.headers.get(HEADER, ())
     request = as_model(VerifyRequest, {} if fields and not call.request.body else call.json())
     texts = {*fields, *([] if request.credential is None else [request.credential])}
     if len(texts) != 1:
-        what = "send one credential, in the body or in header X-ATB-Credential"
+        sentence = "send one credential, in the body or in header X-ATB-Credential"
         raise Unprocessable(
-            [{"loc": ["body", "credential"], "msg": what, "type": "value_error" if texts else "missing"}]
+            [{"loc": ["body", "credential"], "msg": sentence, "type": "value_error" if texts else "missing"}]
         )
     return request, texts.pop()
 

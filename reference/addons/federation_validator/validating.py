@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from reference.addons.falcon_key import FalconKey, open_falcon_key, unavailable
+from reference.addons.falcon_key import FalconKey, build_unavailable, open_falcon_key
 from reference.addons.falcon_library import find_library
 from reference.addons.kit import Addon, Call, Context, Handler
 from reference.protocol import falcon
@@ -68,14 +68,14 @@ class Validator:
     async def validate(self, call: Call) -> dict[str, Any]:
         """Judge each credential; a token only when every one is active."""
         request = call.model(ValidateRequest)
-        keys, question = self._context.keys(), self._question()
+        keys, question = self._context.keys(), self._build_question()
         judgements = [judge(text, question, keys, self._library) for text in request.credentials]
         envelopes = [one.envelope for one in judgements if one.valid and one.envelope is not None]
         valid = len(envelopes) == len(judgements)
         return {
             "valid": valid,
-            "results": [_result(index, one) for index, one in enumerate(judgements)],
-            "token": await self._token(envelopes, request.audience, question.now) if valid else None,
+            "results": [_describe_result(index, one) for index, one in enumerate(judgements)],
+            "token": await self._sign_token(envelopes, request.audience, question.now) if valid else None,
             "issuer": self._did,
         }
 
@@ -84,11 +84,11 @@ class Validator:
         request = call.model(TokenRequest)
         judgement = judge_token(
             request.token,
-            self._question(),
+            self._build_question(),
             self._context.keys(),
             self._library,
             issuer=self._did,
-            own_keys=[key.public for key in self._published()],
+            own_keys=[key.public for key in self._list_published()],
             audience=request.audience,
         )
         return {
@@ -100,24 +100,24 @@ class Validator:
 
     async def keys(self, _: Call) -> dict[str, Any]:
         """Publish the key with which others check tokens."""
-        published = self._published()
-        return key_document(self._did, published[0].made_at if published else self._opened_at, published)
+        published_keys = self._list_published()
+        return key_document(self._did, published_keys[0].made_at if published_keys else self._opened_at, published_keys)
 
-    def _published(self) -> Sequence[FalconKey]:
+    def _list_published(self) -> Sequence[FalconKey]:
         return () if self._key is None else (self._key,)
 
-    def _question(self) -> Question:
+    def _build_question(self) -> Question:
         return Question(self._context.clock.now(), self._context.skew)
 
-    async def _token(self, credentials: Sequence[Envelope], audience: str | None, now: int) -> str:
+    async def _sign_token(self, credentials: Sequence[Envelope], audience: str | None, now: int) -> str:
         if self._key is None:
-            raise unavailable()
+            raise build_unavailable()
         jti = str(uuid.uuid4())
         payload = token_payload(credentials, issuer=self._did, audience=audience, now=now, jti=jti)
         return with_signature(payload, self._key.kid, await self._key.sign(signed_bytes(payload)))
 
 
-def _result(index: int, judgement: Judgement) -> dict[str, Any]:
+def _describe_result(index: int, judgement: Judgement) -> dict[str, Any]:
     alg = None if judgement.envelope is None else judgement.envelope.alg
     return {"index": index, **judgement.members, "alg": alg}
 

@@ -12,7 +12,7 @@ from typing import cast
 
 import click
 
-from reference.addons.kit.app import build_app, document_of, methods_of
+from reference.addons.kit.app import build_app, build_document_handler, methods_of
 from reference.addons.kit.calls import Call, Context, Handler
 from reference.addons.kit.settings import AddonSettings
 from reference.web.clock import WpClock
@@ -65,7 +65,7 @@ class Addon:
     def _serve(self, server: str | None) -> None:
         settings = read_settings(AddonSettings, server=server)
         registration.serve(
-            lambda link: self.running(settings, link),
+            lambda link: self.open_addon(settings, link),
             settings,
             self.name,
             settings="WP_ADDON",
@@ -75,7 +75,7 @@ class Addon:
         )
 
     @asynccontextmanager
-    async def running(self, settings: AddonSettings, link: ControlPlaneLink) -> AsyncIterator[AsgiApp]:
+    async def open_addon(self, settings: AddonSettings, link: ControlPlaneLink) -> AsyncIterator[AsgiApp]:
         """Open the addon over a link that runs.
 
         Raises:
@@ -90,26 +90,34 @@ class Addon:
             link.keys,
             lambda: link.state,
         )
-        operations = {"GET /health": self._health(context), **self._document(), **self.operations(context)}
+        operations = {"GET /health": self._build_health(context), **self._build_document(), **self.operations(context)}
         limit = AddressLimit.bucket(settings.addon_rate, clock, on=settings.rate_limits)
         gate = RequestGuard(methods_of(operations).get, limit, settings.proxies(), options=False)
         yield Envelope(
             cast("AsgiApp", build_app(operations)), settings.body_limit, gate=gate, render_refusal=render_refusal
         )
 
-    def _health(self, context: Context) -> Handler:
+    def _build_health(self, context: Context) -> Handler:
         """P-AD-01; issuers are those whose keys may be used now."""
         service = f"{context.word.lower}-{self.name}"
-        running = self.version or version("weldproof")
+        version_text = self.version or version("weldproof")
 
         async def health(_: Call) -> Reply:
             issuers = len(context.keys() or ())
-            body = {"status": "ok", "service": service, "version": running, "hub": context.hub(), "issuers": issuers}
+            body = {
+                "status": "ok",
+                "service": service,
+                "version": version_text,
+                "hub": context.hub(),
+                "issuers": issuers,
+            }
             return json_reply(body | ({"notice": self.notice} if self.notice else {}), headers=_FRESH)
 
         return health
 
-    def _document(self) -> dict[str, Handler]:
+    def _build_document(self) -> dict[str, Handler]:
         if not self.openapi:
             return {}
-        return {"GET /openapi.json": document_of(Document(files("openapi").joinpath(self.openapi).read_bytes()))}
+        return {
+            "GET /openapi.json": build_document_handler(Document(files("openapi").joinpath(self.openapi).read_bytes()))
+        }

@@ -27,8 +27,8 @@ def methods_of(routes: Mapping[str, object]) -> dict[str, frozenset[str]]:
     methods: dict[str, frozenset[str]] = {}
     for route in routes:
         method, path = route.split(" ")
-        named = {method, "HEAD"} if method == "GET" else {method}
-        methods[path] = methods.get(path, frozenset()) | named
+        names = {method, "HEAD"} if method == "GET" else {method}
+        methods[path] = methods.get(path, frozenset()) | names
     return methods
 
 
@@ -40,12 +40,12 @@ def build_app(operations: Mapping[str, Handler]) -> Quart:
     app.url_map.merge_slashes = False  # paths are literal
     for route in operations:
         method, path = route.split(" ")
-        app.add_url_rule(path, route, _view(operations[route]), methods=[method], provide_automatic_options=False)
-    app.register_error_handler(Exception, _fault)
+        app.add_url_rule(path, route, _build_view(operations[route]), methods=[method], provide_automatic_options=False)
+    app.register_error_handler(Exception, _handle_fault)
     return app
 
 
-def document_of(document: Document) -> Handler:
+def build_document_handler(document: Document) -> Handler:
     """Return the operation that serves a document."""
 
     async def answer(call: Call) -> Reply:
@@ -54,7 +54,7 @@ def document_of(document: Document) -> Handler:
     return answer
 
 
-def _view(handler: Handler) -> Callable[[], Awaitable[Response]]:
+def _build_view(handler: Handler) -> Callable[[], Awaitable[Response]]:
     async def view() -> Response:
         answer = await handler(
             Call(read_request(cast("Scope", request.scope), request.path, await read_current_body()))
@@ -64,7 +64,7 @@ def _view(handler: Handler) -> Callable[[], Awaitable[Response]]:
     return view
 
 
-async def _fault(fault: Exception) -> Response:
+async def _handle_fault(fault: Exception) -> Response:
     if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
         fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.name)
     return to_response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

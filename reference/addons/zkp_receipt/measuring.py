@@ -12,7 +12,9 @@ from reference.web.errors import Unprocessable
 _MILLIUNITS = 1000
 
 
-def measured(request: IssueRequest, question: Question, keys: Keys, library: falcon.Library | None) -> tuple[str, int]:
+def find_score(
+    request: IssueRequest, question: Question, keys: Keys, library: falcon.Library | None
+) -> tuple[str, int]:
     """Return who measured the score, and the score in milliunits.
 
     Raises:
@@ -20,23 +22,23 @@ def measured(request: IssueRequest, question: Question, keys: Keys, library: fal
     """
     if request.atb_certificate is None:
         return request.bench_issuer or "", request.score_milliunits or 0
-    found = judge(request.atb_certificate, question, keys, library)
-    if found.verified_payload is None or not found.valid:
-        raise _refused("atb_certificate", "the certificate is not active", found.reason or "")
-    if found.kind is not Kind.CERTIFICATE:
-        raise _refused("atb_certificate", "the credential is no ATB certificate", "not_a_certificate")
-    issuer, score = str(found.issuer), milliunits(found.verified_payload["score"])
+    judgement = judge(request.atb_certificate, question, keys, library)
+    if judgement.verified_payload is None or not judgement.valid:
+        raise _build_refusal("atb_certificate", "the certificate is not active", judgement.reason or "")
+    if judgement.kind is not Kind.CERTIFICATE:
+        raise _build_refusal("atb_certificate", "the credential is no ATB certificate", "not_a_certificate")
+    issuer, score = str(judgement.issuer), to_milliunits(judgement.verified_payload["score"])
     if request.bench_issuer not in {None, issuer}:
-        raise _refused("bench_issuer", "the certificate names another issuer", "disagrees")
+        raise _build_refusal("bench_issuer", "the certificate names another issuer", "disagrees")
     if request.score_milliunits not in {None, score}:
-        raise _refused("score_milliunits", "the certificate holds another score", "disagrees")
+        raise _build_refusal("score_milliunits", "the certificate holds another score", "disagrees")
     return issuer, score
 
 
-def milliunits(score: float) -> int:
+def to_milliunits(score: float) -> int:
     """Return a score from 0 to 1 in milliunits, rounded down; of the number as it was written."""
     return int(Decimal(str(score)) * _MILLIUNITS)
 
 
-def _refused(member: str, sentence: str, kind: str) -> Unprocessable:
+def _build_refusal(member: str, sentence: str, kind: str) -> Unprocessable:
     return Unprocessable([{"loc": ["body", member], "msg": sentence, "type": kind}])

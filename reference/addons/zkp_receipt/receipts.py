@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from reference.addons.falcon_key import FalconKey, open_falcon_key, unavailable
+from reference.addons.falcon_key import FalconKey, build_unavailable, open_falcon_key
 from reference.addons.falcon_library import find_library
 from reference.addons.kit import Addon, Call, Context, Handler
-from reference.addons.zkp_receipt.measuring import measured
+from reference.addons.zkp_receipt.measuring import find_score
 from reference.addons.zkp_receipt.requests import IssueRequest, VerifyRequest
 from reference.protocol import falcon
 from reference.protocol.credentials import Question
@@ -77,8 +77,8 @@ class Receipts:
             raise build_unauthorized()
         request = call.model(IssueRequest)
         if self._key is None or self._library is None:
-            raise unavailable()
-        payload = await self._proven(request)
+            raise build_unavailable()
+        payload = await self._prove(request)
         message = signed_bytes(payload)
         answer = {
             "receipt": with_signature(payload, self._key.kid, await self._key.sign(message)),
@@ -92,20 +92,20 @@ class Receipts:
     async def verify(self, call: Call) -> dict[str, Any]:
         """Judge a receipt: 200 whatever it is worth (P-AD-07)."""
         request = call.model(VerifyRequest)
-        own = [key.public for key in self._published()]
-        question, keys = self._question(), self._context.keys()
-        found = await asyncio.to_thread(judge_receipt, request.receipt, question, keys, self._library, own_keys=own)
-        return _as_json(found)
+        own = [key.public for key in self._list_published()]
+        question, keys = self._build_question(), self._context.keys()
+        judgement = await asyncio.to_thread(judge_receipt, request.receipt, question, keys, self._library, own_keys=own)
+        return _as_json(judgement)
 
     async def keys(self, _: Call) -> dict[str, Any]:
         """Publish the key with which others check receipts."""
-        published = self._published()
-        return key_document(self._did, published[0].made_at if published else self._opened_at, published)
+        published_keys = self._list_published()
+        return key_document(self._did, published_keys[0].made_at if published_keys else self._opened_at, published_keys)
 
-    async def _proven(self, request: IssueRequest) -> dict[str, Any]:
+    async def _prove(self, request: IssueRequest) -> dict[str, Any]:
         """Return the payload; the proof's tenth of a second holds up no other call."""
-        question = self._question()
-        issuer, score = measured(request, question, self._context.keys(), self._library)
+        question = self._build_question()
+        issuer, score = find_score(request, question, self._context.keys(), self._library)
         try:
             return await asyncio.to_thread(
                 build_proven_payload,
@@ -121,22 +121,22 @@ class Receipts:
             where = {"loc": ["body", "threshold_milliunits"], "msg": str(fault), "type": "score_too_low"}
             raise Unprocessable([where]) from None
 
-    def _published(self) -> Sequence[FalconKey]:
+    def _list_published(self) -> Sequence[FalconKey]:
         return () if self._key is None else (self._key,)
 
-    def _question(self) -> Question:
+    def _build_question(self) -> Question:
         return Question(self._context.clock.now(), self._context.skew)
 
 
-def _as_json(found: ReceiptJudgement) -> dict[str, Any]:
-    judgement, refusal = found.judgement, found.refusal
+def _as_json(receipt_judgement: ReceiptJudgement) -> dict[str, Any]:
+    judgement, refusal = receipt_judgement.judgement, receipt_judgement.refusal
     return {
         "valid": judgement.valid,
         "status": judgement.status.value,
         "reason": judgement.reason,
         "stage": None if refusal is None else refusal.stage.value,
         "element": None if refusal is None else refusal.element,
-        "checks": asdict(found.checks),
+        "checks": asdict(receipt_judgement.checks),
         "content_hash": judgement.content_hash,
         "payload": judgement.verified_payload,
         "notice": NOTICE,

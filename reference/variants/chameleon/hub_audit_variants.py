@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reference.control_plane import audit_log
-from reference.control_plane.audit_log import AuditLog, Planned
+from reference.control_plane.audit_log import AuditLog, PlannedChange
 from reference.protocol import audit_chain
 from reference.protocol.audit_chain import NO_MAC, Entry, Head, StoredEntry, decode_entry
 from reference.protocol.canonical_json import canonicalise
@@ -160,7 +160,7 @@ def _quiet(change: Callable[..., Any]) -> Callable[..., Any]:
     return change_quietly
 
 
-def _is_of_a_service(plan: Planned) -> bool:
+def _is_of_a_service(plan: PlannedChange) -> bool:
     return plan.action.value.startswith("service.")
 
 

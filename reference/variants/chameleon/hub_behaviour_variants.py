@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import orjson
 
 from reference.control_plane import app, posture, runtime
-from reference.control_plane.asking import Finding
+from reference.control_plane.asking import HealthResult
 from reference.control_plane.calls import Call, Operation
 from reference.control_plane.issuers import IssuerRegister, NewIssuer
-from reference.control_plane.posture import HealthBoard, Seen
+from reference.control_plane.posture import HealthBoard, HealthReading
 from reference.control_plane.services import NewService
 from reference.protocol.falcon import public_key_of
 from reference.protocol.key_documents import ATB_KEYS, PQC_KEYS, TRUST_SET
@@ -27,7 +27,7 @@ from reference.variants.chameleon.shape import Shape
 from reference.variants.seams import replace
 from reference.web.errors import Refused
 
-_NOT_YET = Finding(None, None, "not_asked_yet")
+_NOT_YET = HealthResult(None, None, "not_asked_yet")
 # Records of keys that were revoked by this process.
 _REVOKED_KEYS: list[dict[str, Any]] = []
 
@@ -49,7 +49,7 @@ def install(shape: Shape) -> None:
 
 
 def _with_address(show: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    def shown_with_address(service: Service, observation: Seen, **_: Any) -> dict[str, Any]:
+    def shown_with_address(service: Service, observation: HealthReading, **_: Any) -> dict[str, Any]:
         return show(service, observation, with_address=True)
 
     return shown_with_address
@@ -145,20 +145,20 @@ def _wrap_revoke(revoke: Callable[..., Any]) -> Callable[..., Any]:
 # Posture.
 
 
-async def _look_in_rounds(self: HealthBoard, addresses: Sequence[str]) -> Mapping[str, Seen]:
+async def _look_in_rounds(self: HealthBoard, addresses: Sequence[str]) -> Mapping[str, HealthReading]:
     """Return the results of the last round of health polls, and start the next round."""
-    last: dict[str, Seen] = self.__dict__.setdefault("_of_the_last_round", {})
+    last: dict[str, HealthReading] = self.__dict__.setdefault("_of_the_last_round", {})
     # In the first round nothing was asked yet, so each service is reported as not asked. A posture that is read at
     # once must not wait for the polls.
-    observations = {address: last.get(address, Seen(_NOT_YET, self._clock.now())) for address in addresses}
+    observations = {address: last.get(address, HealthReading(_NOT_YET, self._clock.now())) for address in addresses}
     for address in observations:
         if address not in self._running:
-            self._task(address).add_done_callback(partial(_note_result, last, address))
+            self._start_task(address).add_done_callback(partial(_note_result, last, address))
     await asyncio.sleep(0)
     return observations
 
 
-def _note_result(last: dict[str, Seen], address: str, task: asyncio.Task[Seen]) -> None:
+def _note_result(last: dict[str, HealthReading], address: str, task: asyncio.Task[HealthReading]) -> None:
     if not task.cancelled() and task.exception() is None:
         last[address] = task.result()
 

@@ -65,7 +65,7 @@ async def opened(tmp_path: Path) -> AsyncIterator[Opener]:
             )
             link.trusted = {ISSUER.did: ISSUER.public} if isinstance(trusted, str) else trusted
             told = {"rate_limits": False, "addon_data_dir": tmp_path / addon.name, **settings}
-            app = await exits.enter_async_context(addon.running(AddonSettings(**told), link))
+            app = await exits.enter_async_context(addon.open_addon(AddonSettings(**told), link))
             transport = httpx.ASGITransport(app, raise_app_exceptions=True)
             client = httpx.AsyncClient(transport=transport, base_url="http://addon.test", trust_env=False)
             return await exits.enter_async_context(client)

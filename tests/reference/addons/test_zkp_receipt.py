@@ -21,7 +21,7 @@ import structlog
 
 from conformance.oracles.range_proof.making import POINT_FORGERIES, Forgery
 from conformance.oracles.range_proof.verifying import refusal_of
-from reference.addons.zkp_receipt.measuring import milliunits
+from reference.addons.zkp_receipt.measuring import to_milliunits
 from reference.addons.zkp_receipt.receipts import ADDON
 from reference.protocol.envelope import open_envelope
 from reference.protocol.range_proof import SYSTEM
@@ -225,7 +225,7 @@ async def test_a_certificate_that_does_not_do(
 def test_milliunits_are_rounded_down() -> None:
     """Of the number as it is written, not of its nearest fraction."""
     written = {0.29: 290, 0.289: 289, 0.2899: 289, 0.9999: 999, 1.0: 1000, 0: 0, 0.001: 1, 1e-7: 0, 0.57: 570}
-    assert {score: milliunits(score) for score in written} == written
+    assert {score: to_milliunits(score) for score in written} == written
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reference.agent.runtime import running
+from reference.agent.runtime import open_agent as running
 from reference.agent.settings import AgentSettings
 from reference.protocol.message_signatures import SignRequest, sign
 

@@ -12,7 +12,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from reference.agent.app import methods_of
-from reference.agent.documents import documents
+from reference.agent.documents import build_documents
 from reference.agent.settings import AgentSettings
 from reference.agent.skills import SKILL_PATHS, Moment
 from reference.protocol.message_signatures import faults
@@ -66,7 +66,7 @@ def test_the_document_is_openapi_3_1() -> None:
 
 def test_every_operation_is_documented() -> None:
     """The nine operations of the interface and no other, beside the document itself."""
-    served = methods_of(documents(AgentSettings()))
+    served = methods_of(build_documents(AgentSettings()))
     operations = {(path, name.lower()) for path, names in served.items() for name in names if name != "HEAD"}
 
     assert operations - {("/openapi.json", "get")} == set(OPERATIONS)

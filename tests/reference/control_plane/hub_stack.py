@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import psycopg
 
-from reference.control_plane.runtime import running
+from reference.control_plane.runtime import open_control_plane
 from reference.control_plane.settings import ControlPlaneSettings
 
 ISSUERS, SERVICES, AUDIT, POSTURE = "/v1/issuers", "/v1/services", "/v1/audit", "/v1/posture"
@@ -132,7 +132,7 @@ async def hub(folder: Path, **told: Any) -> AsyncIterator[Hub]:
     settings = told_settings(**{"rate_limits": False, "data_dir": folder / "hub", **told})
     if "health_timeout" not in told:
         settings = settings.model_copy(update={"health_timeout": LONG_SECONDS})
-    async with running(settings) as app:
+    async with open_control_plane(settings) as app:
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)
         async with httpx.AsyncClient(transport=transport, base_url="http://hub.test", trust_env=False) as http:
             yield Hub(http, settings)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reference.control_plane.registering import Registering
+from reference.control_plane.registering import RegistrationRights
 from reference.web.http.bearer_token import BearerToken
 from tests.reference.control_plane.hub_process import HubProcess
 from tests.reference.control_plane.hub_stack import AUDIT, SERVICES, Hub, falcon_key, hub
@@ -26,7 +26,7 @@ WRONG = (
 
 def own(plane: Hub, name: str = "mine", at: str = ORIGIN) -> dict[str, str]:
     """Return the headers of the addon with a name, whose token is for an origin, or for the recorded one alone."""
-    token = Registering(BearerToken.of(plane.settings.token_file)).token(name, at)
+    token = RegistrationRights(BearerToken.of(plane.settings.token_file)).derive_token(name, at)
     return {"Authorization": f"Bearer {token.text()}"}
 
 
@@ -149,10 +149,10 @@ def test_a_command_tells_the_token(tmp_path: Path) -> None:
 def test_tokens_differ_by_name(tmp_path: Path, name: str) -> None:
     """Each is of the form of a token, and none is the admin token or part of it."""
     admin = BearerToken.of(tmp_path / "token")
-    registering = Registering(admin)
-    text = registering.token(name).text()
+    registering = RegistrationRights(admin)
+    text = registering.derive_token(name).text()
 
     assert len(text) == 43
     assert text != admin.text()
-    assert text != registering.token(name + "x").text()
-    assert text != registering.token(name, ORIGIN).text() != registering.token(name, ORIGIN + "0").text()
+    assert text != registering.derive_token(name + "x").text()
+    assert text != registering.derive_token(name, ORIGIN).text() != registering.derive_token(name, ORIGIN + "0").text()

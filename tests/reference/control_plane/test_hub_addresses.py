@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reference.control_plane.asking import Finding, HealthAsker
+from reference.control_plane.asking import HealthClient, HealthResult
 from reference.protocol.destination_address import LOOPBACK, REFUSED_NETWORKS, Network
 from reference.web.destination_dns import AddressCheck
 from tests.reference.control_plane.hub_stack import Hub, hub
@@ -28,7 +28,7 @@ ELSEWHERE = (
 )
 
 
-def asker(found: Sequence[str], allowed: tuple[Network, ...], asked: list[str] | None = None) -> HealthAsker:
+def asker(found: Sequence[str], allowed: tuple[Network, ...], asked: list[str] | None = None) -> HealthClient:
     """Return what asks for health, for whom every name has these addresses."""
 
     async def lookup(host: str, port: int) -> Sequence[str]:
@@ -37,7 +37,7 @@ def asker(found: Sequence[str], allowed: tuple[Network, ...], asked: list[str] |
             asked.append(host)
         return found
 
-    return HealthAsker(
+    return HealthClient(
         "test/1", AddressCheck(allow_loopback=False, allowed_networks=allowed, lookup=lookup), seconds=30
     )
 
@@ -80,7 +80,7 @@ async def test_a_name_of_such_an_address_is_not_called(network: str) -> None:
     """Whatever network it is in; a name that is half public is not called either."""
     address = str(ip_network(network)[-1])
     for found in ([address], ["93.184.215.14", address]):
-        assert await asker(found, ())("http://inside.example/health") == Finding(None, None, "address_refused")
+        assert await asker(found, ())("http://inside.example/health") == HealthResult(None, None, "address_refused")
 
 
 async def test_a_name_is_looked_up_once_for_a_question() -> None:

@@ -283,9 +283,9 @@ async def test_a_missing_file_is_found_before_anybody_reads_the_log(tmp_path: Pa
     database = open_database(settings.dsn)
     try:
         head = HeadFile(settings.audit_head_file)
-        log = AuditLog(Audit(database), key_of(settings), head, WpClock(), shared=False)
+        log = AuditLog(Audit(database), key_of(settings), head, WpClock(), is_shared=False)
         assert await log.check() == Break(3, Flaw.CUT)
-        assert log.whole is False
+        assert log.is_whole is False
     finally:
         await database.close()
 

@@ -119,11 +119,11 @@ def test_the_document_is_openapi_3_1() -> None:
 def test_every_operation_is_documented() -> None:
     """What is served and what is documented are the same, and so is who may call it."""
     parts: list[Any] = [AnyPart() for _ in range(6)]
-    served = app.operations(*parts)
+    served = app.list_operations(*parts)
     free = {"/v1/issuers/": "/v1/issuers/{did}", "/v1/services/": "/v1/services/{name}"}
     assert {(free.get(one.path, one.path), one.method.lower()) for one in served} == set(OPERATIONS)
-    assert {(free.get(one.path, one.path), one.method.lower()) for one in served if one.admin} == ADMIN
-    assert {one.path for one in served if one.reads} == set(EXAMPLES)
+    assert {(free.get(one.path, one.path), one.method.lower()) for one in served if one.is_for_admin} == ADMIN
+    assert {one.path for one in served if one.body_model} == set(EXAMPLES)
 
 
 class AnyPart:

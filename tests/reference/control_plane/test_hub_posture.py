@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reference.control_plane import posture
-from reference.control_plane.asking import Finding
+from reference.control_plane.asking import HealthResult
 from reference.web.clock import WpClock
 from tests.reference.control_plane.hub_stack import Hub, hub
 from tests.reference.control_plane.scripted_service import Script, Writer, answers, hangs, says, service
@@ -225,9 +225,9 @@ async def test_services_that_hang_take_as_long_as_one(
 async def test_no_more_than_some_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others wait for their turn, and are asked then."""
     monkeypatch.setattr(posture, "AT_ONCE", 3)
-    now, most, fine = 0, 0, Finding(200, 1, None)
+    now, most, fine = 0, 0, HealthResult(200, 1, None)
 
-    async def ask(_: str) -> Finding:
+    async def ask(_: str) -> HealthResult:
         nonlocal now, most
         now += 1
         most = max(most, now)

@@ -42,7 +42,7 @@ def main(entries: int, db: str) -> None:
 async def _measured(entries: int, folder: Path, db: str) -> dict[str, object]:
     path = folder / "controlplane.sqlite3"
     database = open_database(db or sqlite_dsn(path))
-    log = AuditLog(Audit(database), _KEY, HeadFile(folder / "audit_head"), WpClock(), shared=bool(db))
+    log = AuditLog(Audit(database), _KEY, HeadFile(folder / "audit_head"), WpClock(), is_shared=bool(db))
     await log.prepare()
     rows = list(_chain(entries))
     _fill_postgres(db, rows) if db else _fill_sqlite(path, rows)

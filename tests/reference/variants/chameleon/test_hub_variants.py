@@ -16,7 +16,7 @@ from conformance.oracles import audit_chain as oracle
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import CANDIDATES
 from conformance.surfaces.control_plane.log_reading import oldest_first
-from reference.control_plane.asking import Finding
+from reference.control_plane.asking import HealthResult
 from reference.control_plane.posture import HealthBoard
 from reference.protocol.audit_chain import Entry, Head, encode_entry
 from reference.variants.chameleon import (
@@ -280,9 +280,9 @@ async def test_rounds_tell_what_the_last_one_found() -> None:
     """A service that was never asked for is not healthy yet; once a round is over, the posture knows."""
     asked: list[str] = []
 
-    async def ask(address: str) -> Finding:
+    async def ask(address: str) -> HealthResult:
         asked.append(address)
-        return Finding(200, 1, None)
+        return HealthResult(200, 1, None)
 
     board = HealthBoard(ask, WpClock(None))
     look_in_rounds = hub_behaviour_variants._look_in_rounds
