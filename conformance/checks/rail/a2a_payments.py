@@ -128,8 +128,8 @@ def _are_of_one_execution(rest_receipts: frozenset[str], message: frozenset[str]
     _UNKNOWN,
     surface="rail",
     lane="algorand",
-    fix="Verify a payment over A2A in the same way as by REST: find the transaction on the chain, and compare its note with the "
-    "token.",
+    fix="Verify a payment over A2A in the same way as by REST: find the transaction on the chain, and compare its "
+    "note with the token.",
 )
 async def what_is_no_payment_completes_no_task(case: Case) -> None:
     """A transfer without the weld, and a transaction that was never sent, complete no task.
