@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from tools.requests_parsed import table
-from tools.requests_parsed.judged import Parsed, lines, parsed
+from tools.requests_parsed.judged import Parsed, lines, parse_capture
 
 
 @click.command()
@@ -21,11 +21,11 @@ from tools.requests_parsed.judged import Parsed, lines, parsed
 @click.option("--write", is_flag=True, help="Put what was sent into the table.")
 def main(file: Path, *, write: bool) -> None:
     """Hold the requests of a capture to the table."""
-    found = parsed(lines(file))
-    click.echo(shares(found))
+    exchanges = parse_capture(lines(file))
+    click.echo(shares(exchanges))
     if write:
-        table.FILE.write_text(table.written(found, table.read()), "utf-8")
-    wrong = table.findings(found, table.read())
+        table.FILE.write_text(table.write_table(exchanges, table.read()), "utf-8")
+    wrong = table.findings(exchanges, table.read())
     for what, where in wrong.items():
         click.echo(f"{what}  ({len(where)}, the first is exchange {where[0]})")
     for fault in table.faults_of(table.read()):
@@ -33,13 +33,13 @@ def main(file: Path, *, write: bool) -> None:
     sys.exit(bool(wrong or table.faults_of(table.read())))
 
 
-def shares(found: list[Parsed]) -> str:
+def shares(exchanges: list[Parsed]) -> str:
     """Return how many requests were parsed, honest, with one fault, with several, and how far they were looked into."""
-    read = [one for one in found if one.request is not None]
+    read = [one for one in exchanges if one.request is not None]
     faults = Counter("several" if len(one.faults) > 1 else ("one" if one.faults else "none") for one in read)
-    parts = Counter(part for one in read for part in one.told)
+    parts = Counter(part for one in read for part in one.examined_parts)
     return (
-        f"{len(found)} exchanges: {len(read)} parsed back, {len(found) - len(read)} sent no bytes; "
+        f"{len(exchanges)} exchanges: {len(read)} parsed back, {len(exchanges) - len(read)} sent no bytes; "
         f"no fault {faults['none']}, one {faults['one']}, several {faults['several']}\n"
         f"read into: {', '.join(f'{part} {count}' for part, count in sorted(parts.items()))}"
     )

@@ -29,52 +29,52 @@ class Transfer:
 
 def read(body: bytes) -> dict[str, Transfer]:
     """Return the transactions in a request to `/v2/transactions`, by their ids."""
-    found, rest = {}, body
-    while rest:
-        start = rest
-        signed, rest = _value(rest)
-        whole = start[: len(start) - len(rest)]
+    transfers, tail = {}, body
+    while tail:
+        start = tail
+        signed_members, tail = _value(tail)
+        whole = start[: len(start) - len(tail)]
         # The transaction is the last member of a signed one, so its bytes are the end of these.
         raw = whole[whole.index(b"\xa3txn") + 4 :]
         text = b"TX" + raw
         identity = base64.b32encode(hashlib.new("sha512_256", text).digest()).decode().rstrip("=")
-        found[identity] = Transfer(signed["txn"], _verifies(signed, text))
-    return found
+        transfers[identity] = Transfer(signed_members["txn"], _verifies(signed_members, text))
+    return transfers
 
 
-def _verifies(signed: Mapping[str, Any], text: bytes) -> bool:
+def _verifies(signed_members: Mapping[str, Any], text: bytes) -> bool:
     try:
-        Ed25519PublicKey.from_public_bytes(signed["txn"]["snd"]).verify(signed.get("sig", b""), text)
+        Ed25519PublicKey.from_public_bytes(signed_members["txn"]["snd"]).verify(signed_members.get("sig", b""), text)
     except InvalidSignature:
         return False
     return True
 
 
-def deviations(sent: Transfer, entry: Mapping[str, Any], tokens: Mapping[str, Any]) -> set[str]:
+def deviations(transfer: Transfer, entry: Mapping[str, Any], tokens: Mapping[str, Any]) -> set[str]:
     """Return how a transaction differs from what an `accepts` entry asks for; `tokens` are those ever issued."""
-    one, found = sent.fields, set()
-    if not sent.is_signed:
-        found.add("the transaction's signature")
-    note = one.get("note", b"")
+    members, faults = transfer.fields, set()
+    if not transfer.is_signed:
+        faults.add("the transaction's signature")
+    note = members.get("note", b"")
     if note != entry["extra"]["payment_reference"].encode():
-        other = note.decode("utf-8", "replace") in tokens
-        found.add("weld: of another challenge" if other else "weld: missing or altered")
-    if one.get("type") != "axfer":
-        native = one.get("type") == "pay"
-        found.add("asset: native coin" if native else "no transfer")
-        if native and address(one.get("rcv", _ZERO)) != entry["payTo"]:
-            found.add("receiver")
-        return found
-    if one.get("asnd"):
-        found.add("clawback")
-    if str(one.get("xaid")) != entry["asset"]:
-        found.add("asset")
-    if address(one.get("arcv", _ZERO)) != entry["payTo"]:
-        found.add("receiver")
-    price, amount = int(entry["maxAmountRequired"]), one.get("aamt", 0)
+        names_other_token = note.decode("utf-8", "replace") in tokens
+        faults.add("weld: of another challenge" if names_other_token else "weld: missing or altered")
+    if members.get("type") != "axfer":
+        native = members.get("type") == "pay"
+        faults.add("asset: native coin" if native else "no transfer")
+        if native and address(members.get("rcv", _ZERO)) != entry["payTo"]:
+            faults.add("receiver")
+        return faults
+    if members.get("asnd"):
+        faults.add("clawback")
+    if str(members.get("xaid")) != entry["asset"]:
+        faults.add("asset")
+    if address(members.get("arcv", _ZERO)) != entry["payTo"]:
+        faults.add("receiver")
+    price, amount = int(entry["maxAmountRequired"]), members.get("aamt", 0)
     if amount != price:
-        found.add("amount: less" if amount < price else "(amount: more)")
-    return found | {f"({what})" for member, what in _UNUSUAL.items() if one.get(member)}
+        faults.add("amount: less" if amount < price else "(amount: more)")
+    return faults | {f"({what})" for member, what in _UNUSUAL.items() if members.get(member)}
 
 
 # What the interface leaves open, or names no fault.
@@ -88,40 +88,40 @@ def address(key: bytes) -> str:
 
 def _value(data: bytes) -> tuple[Any, bytes]:
     """Read one msgpack value of the kinds that Algorand writes."""
-    tag, rest = data[0], data[1:]
+    tag, tail = data[0], data[1:]
     if tag < 0x80:
-        return tag, rest
+        return tag, tail
     if tag < 0x90:
-        return _map(tag & 0x0F, rest)
+        return _map(tag & 0x0F, tail)
     if tag < 0xA0:
-        return _array(tag & 0x0F, rest)
+        return _array(tag & 0x0F, tail)
     if tag < 0xC0:
-        return rest[: tag & 0x1F].decode(), rest[tag & 0x1F :]
+        return tail[: tag & 0x1F].decode(), tail[tag & 0x1F :]
     if tag in (0xC2, 0xC3):
-        return tag == 0xC3, rest
+        return tag == 0xC3, tail
     width = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD9: 1, 0xDA: 2, 0xDC: 2, 0xDE: 2}[tag]
-    number, rest = int.from_bytes(rest[:width], "big"), rest[width:]
+    number, tail = int.from_bytes(tail[:width], "big"), tail[width:]
     if 0xCC <= tag <= 0xCF:
-        return number, rest
+        return number, tail
     if tag == 0xDC:
-        return _array(number, rest)
+        return _array(number, tail)
     if tag == 0xDE:
-        return _map(number, rest)
-    content = rest[:number]
-    return (content.decode() if tag in (0xD9, 0xDA) else content), rest[number:]
+        return _map(number, tail)
+    content = tail[:number]
+    return (content.decode() if tag in (0xD9, 0xDA) else content), tail[number:]
 
 
-def _map(count: int, rest: bytes) -> tuple[dict[str, Any], bytes]:
-    found = {}
+def _map(count: int, tail: bytes) -> tuple[dict[str, Any], bytes]:
+    members = {}
     for _ in range(count):
-        name, rest = _value(rest)
-        found[name], rest = _value(rest)
-    return found, rest
+        name, tail = _value(tail)
+        members[name], tail = _value(tail)
+    return members, tail
 
 
-def _array(count: int, rest: bytes) -> tuple[list[Any], bytes]:
-    found = []
+def _array(count: int, tail: bytes) -> tuple[list[Any], bytes]:
+    items = []
     for _ in range(count):
-        one, rest = _value(rest)
-        found.append(one)
-    return found, rest
+        element, tail = _value(tail)
+        items.append(element)
+    return items, tail

@@ -33,22 +33,22 @@ def deviations(proof: Mapping[str, Any], entry: Mapping[str, Any], tokens: Mappi
     if values is None:
         return {"terms are of a wrong form"}
     _, to, value, after, before, nonce = values
-    found = set()
+    faults = set()
     if to != _number(entry["payTo"]):
-        found.add("receiver")
+        faults.add("receiver")
     price = int(entry["maxAmountRequired"])
     if value != price:
-        found.add("amount: less" if value < price else "amount: more")
+        faults.add("amount: less" if value < price else "amount: more")
     if nonce != int.from_bytes(keccak(entry["extra"]["payment_reference"].encode()), "big"):
-        other = nonce in nonces(frozenset(tokens))
-        found.add("weld: of another challenge" if other else "weld: missing or altered")
+        is_other_nonce = nonce in nonces(frozenset(tokens))
+        faults.add("weld: of another challenge" if is_other_nonce else "weld: missing or altered")
     if after >= now:
-        found.add("window: not yet open")
+        faults.add("window: not yet open")
     if before < now + _MARGIN:
-        found.add("window: closed or about to")
+        faults.add("window: closed or about to")
     if any(type(terms[name]) is not str for name in _MEMBERS):
-        found.add("(numbers as integers)")
-    return found | signature_faults(str(proof["signature"]), values, domain_of(entry))
+        faults.add("(numbers as integers)")
+    return faults | signature_faults(str(proof["signature"]), values, domain_of(entry))
 
 
 def domain_of(entry: Mapping[str, Any]) -> tuple[str, str, int, str]:
@@ -150,11 +150,11 @@ def _times(scalar: int, point: Point) -> Point:
     return total
 
 
-def _add(one: Point, other: Point) -> Point:
+def _add(first: Point, second: Point) -> Point:
     """Add in Jacobian coordinates."""
-    (x1, y1, z1), (x2, y2, z2) = one, other
+    (x1, y1, z1), (x2, y2, z2) = first, second
     if z1 == 0 or z2 == 0:
-        return other if z1 == 0 else one
+        return second if z1 == 0 else first
     zz1, zz2 = z1 * z1 % P, z2 * z2 % P
     u1, u2, s1, s2 = x1 * zz2 % P, x2 * zz1 % P, y1 * z2 * zz2 % P, y2 * z1 * zz1 % P
     if u1 == u2:
@@ -187,31 +187,31 @@ _CONSTANTS: Final = _round_constants()
 def keccak(data: bytes) -> bytes:
     """Return Keccak-256 (the padding of before SHA-3)."""
     rate = 136
-    padded = bytearray(data + b"\x01" + bytes(-(len(data) + 1) % rate))
-    padded[-1] |= 0x80
+    padded_data = bytearray(data + b"\x01" + bytes(-(len(data) + 1) % rate))
+    padded_data[-1] |= 0x80
     lanes = [[0] * 5 for _ in range(5)]
-    for start in range(0, len(padded), rate):
+    for start in range(0, len(padded_data), rate):
         for place in range(rate // 8):
-            word = padded[start + 8 * place : start + 8 * place + 8]
+            word = padded_data[start + 8 * place : start + 8 * place + 8]
             lanes[place % 5][place // 5] ^= int.from_bytes(word, "little")
-        lanes = _permuted(lanes)
+        lanes = _permute(lanes)
     return b"".join(lanes[place][0].to_bytes(8, "little") for place in range(4))
 
 
-def _permuted(a: list[list[int]]) -> list[list[int]]:
+def _permute(a: list[list[int]]) -> list[list[int]]:
     for constant in _CONSTANTS:
         c = [a[x][0] ^ a[x][1] ^ a[x][2] ^ a[x][3] ^ a[x][4] for x in range(5)]
-        d = [c[x - 1] ^ _turned(c[(x + 1) % 5], 1) for x in range(5)]
+        d = [c[x - 1] ^ _rotate(c[(x + 1) % 5], 1) for x in range(5)]
         a = [[a[x][y] ^ d[x] for y in range(5)] for x in range(5)]
         x, y, current = 1, 0, a[1][0]
         for turn in range(24):
             x, y = y, (2 * x + 3 * y) % 5
-            current, a[x][y] = a[x][y], _turned(current, (turn + 1) * (turn + 2) // 2)
+            current, a[x][y] = a[x][y], _rotate(current, (turn + 1) * (turn + 2) // 2)
         a = [[a[x][y] ^ (~a[(x + 1) % 5][y] & _MASK & a[(x + 2) % 5][y]) for y in range(5)] for x in range(5)]
         a[0][0] ^= constant
     return a
 
 
-def _turned(value: int, by: int) -> int:
+def _rotate(value: int, by: int) -> int:
     by %= 64
     return (value << by | value >> (64 - by)) & _MASK

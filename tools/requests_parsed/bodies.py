@@ -41,8 +41,8 @@ def deviations(request: Request, now: float) -> tuple[set[str], str]:
         return found | wrong, "schema"
     if request.path in _MESSAGES:
         wrong = messages.deviations(value, now, key_needed=_MESSAGES[request.path])
-        unsigned = _on_sale(request) and wrong == {"message: unsigned"}
-        return found | ({"(message: unsigned)"} if unsigned else wrong), "message"
+        is_unsigned_allowed = _on_sale(request) and wrong == {"message: unsigned"}
+        return found | ({"(message: unsigned)"} if is_unsigned_allowed else wrong), "message"
 
     token = value.get("jws") if isinstance(value, dict) else None
     if not isinstance(token, str):
@@ -64,7 +64,7 @@ def _fault_place(fault: Any) -> str:
 
 @cache
 def _documents() -> list[tuple[re.Pattern[str], str, Draft202012Validator]]:
-    found = []
+    documents = []
     for surface in _SURFACES:
         document = json.loads(files("openapi").joinpath(f"{surface}.json").read_text("utf-8"))
         for path, operations in document["paths"].items():
@@ -74,8 +74,8 @@ def _documents() -> list[tuple[re.Pattern[str], str, Draft202012Validator]]:
                 if schema is not None:
                     pattern = re.compile(re.sub(r"\\\{[^}]*\\\}", "[^/]+", re.escape(path)))
                     whole = {**schema, "components": document.get("components", {})}
-                    found.append((pattern, method.upper(), Draft202012Validator(whole)))
-    return found
+                    documents.append((pattern, method.upper(), Draft202012Validator(whole)))
+    return documents
 
 
 @cache

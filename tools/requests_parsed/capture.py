@@ -57,23 +57,23 @@ class Capture:
         """Put itself between Python and its sockets, and between the recording client and its transport."""
         send, sendall, sendmsg = socket.socket.send, socket.socket.sendall, socket.socket.sendmsg
 
-        def noted_send(sock: socket.socket, data: Any, *rest: Any) -> int:
-            count = send(sock, data, *rest)
+        def noted_send(sock: socket.socket, data: Any, *arguments: Any) -> int:
+            count = send(sock, data, *arguments)
             self._note(sock, bytes(memoryview(data).cast("B")[:count]))
             return count
 
-        def noted_sendall(sock: socket.socket, data: Any, *rest: Any) -> None:
-            sendall(sock, data, *rest)
+        def noted_sendall(sock: socket.socket, data: Any, *arguments: Any) -> None:
+            sendall(sock, data, *arguments)
             self._note(sock, bytes(data))
 
-        def noted_sendmsg(sock: socket.socket, buffers: Any, *rest: Any) -> int:
-            held = [bytes(one) for one in buffers]
-            count = sendmsg(sock, held, *rest)
-            self._note(sock, b"".join(held)[:count])
+        def noted_sendmsg(sock: socket.socket, buffers: Any, *arguments: Any) -> int:
+            parts = [bytes(one) for one in buffers]
+            count = sendmsg(sock, parts, *arguments)
+            self._note(sock, b"".join(parts)[:count])
             return count
 
-        for name, noted in (("send", noted_send), ("sendall", noted_sendall), ("sendmsg", noted_sendmsg)):
-            setattr(socket.socket, name, noted)
+        for name, replacement in (("send", noted_send), ("sendall", noted_sendall), ("sendmsg", noted_sendmsg)):
+            setattr(socket.socket, name, replacement)
         self._client()
 
     def _client(self) -> None:
@@ -81,8 +81,8 @@ class Capture:
         numbers: ContextVar[list[int]] = ContextVar("numbers")
 
         async def noted_once(client: Client, *arguments: Any, **options: Any) -> Any:
-            sent, number = Sent(), list[int]()
-            EXCHANGE.set(sent)
+            record, number = Sent(), list[int]()
+            EXCHANGE.set(record)
             numbers.set(number)
             answer = None
             try:
@@ -90,14 +90,14 @@ class Capture:
             finally:
                 EXCHANGE.set(None)
                 body = answer.body if answer is not None and len(answer.body) <= _LONGEST_ANSWER else None
-                told = {
+                line_members = {
                     "n": number[0] if number else None,
                     "check": client._check,  # noqa: SLF001
-                    "port": sent.port,
+                    "port": record.port,
                     "status": answer.status if answer is not None else None,
                     "answer": None if body is None else base64.b64encode(body).decode(),
                 }
-                self._file.write(json.dumps(told | sent.line()) + "\n")
+                self._file.write(json.dumps(line_members | record.line()) + "\n")
             return answer
 
         def noted_add(log: EventLog, event: str, **members: Any) -> None:
@@ -111,20 +111,20 @@ class Capture:
     def _note(self, sock: socket.socket, data: bytes) -> None:
         if sock.family not in (socket.AF_INET, socket.AF_INET6):
             return
-        sent = EXCHANGE.get()
-        if sent is None:
-            sent = self._nodes.get(sock)
-            if sent is None:
-                sent = self._nodes[sock] = Sent()
-                self._kept.append(sent)
-        if not sent.port:
-            sent.port = sock.getpeername()[1]
-        sent.pieces.append(data)
+        record = EXCHANGE.get()
+        if record is None:
+            record = self._nodes.get(sock)
+            if record is None:
+                record = self._nodes[sock] = Sent()
+                self._kept.append(record)
+        if not record.port:
+            record.port = sock.getpeername()[1]
+        record.pieces.append(data)
 
     def close(self) -> None:
         """Write what went to nodes."""
-        for sent in self._kept:
-            self._file.write(json.dumps({"node": sent.port} | sent.line()) + "\n")
+        for record in self._kept:
+            self._file.write(json.dumps({"node": record.port} | record.line()) + "\n")
 
 
 def main() -> None:

@@ -32,11 +32,11 @@ class _Reader:
         self.text, self.at = text, 0
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str]:
-        found = pattern.match(self.text, self.at)
-        if found is None:
+        match = pattern.match(self.text, self.at)
+        if match is None:
             raise Malformed(f"at {self.at}: {self.text[self.at : self.at + 20]!r}")
-        self.at = found.end()
-        return found
+        self.at = match.end()
+        return match
 
     def skip(self, letters: str) -> None:
         while self.text[self.at : self.at + 1] and self.text[self.at] in letters:
@@ -69,13 +69,13 @@ class _Reader:
         return self.take(_TOKEN)[0].encode()
 
     def parameters(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        parameters: dict[str, Any] = {}
         while self.comes(";"):
             self.skip(" ")
             name = self.take(_KEY)[0]
-            found.pop(name, None)
-            found[name] = self.bare() if self.comes("=") else True
-        return found
+            parameters.pop(name, None)
+            parameters[name] = self.bare() if self.comes("=") else True
+        return parameters
 
     def item(self) -> Item:
         start = self.at
@@ -84,12 +84,12 @@ class _Reader:
         return Item(value, parameters, self.text[start : self.at])
 
     def inner(self) -> tuple[Item, ...]:
-        found = list[Item]()
+        items = list[Item]()
         while True:
             self.skip(" ")
             if self.comes(")"):
-                return tuple(found)
-            found.append(self.item())
+                return tuple(items)
+            items.append(self.item())
             if self.text[self.at : self.at + 1] not in (" ", ")"):
                 raise Malformed("no space between items")
 
@@ -102,17 +102,17 @@ def dictionary(text: str) -> dict[str, Item]:
     """
     if not text.isascii():
         raise Malformed("not ASCII")
-    reader, found = _Reader(text.strip(" ")), dict[str, Item]()
+    reader, members = _Reader(text.strip(" ")), dict[str, Item]()
     while reader.at < len(reader.text):
         name = reader.take(_KEY)[0]
-        found.pop(name, None)
-        found[name] = reader.item() if reader.comes("=") else Item(True, reader.parameters())
+        members.pop(name, None)
+        members[name] = reader.item() if reader.comes("=") else Item(True, reader.parameters())
         reader.skip(" \t")
         if reader.at == len(reader.text):
-            return found
+            return members
         if not reader.comes(","):
             raise Malformed("no comma between members")
         reader.skip(" \t")
         if reader.at == len(reader.text):
             raise Malformed("a comma at the end")
-    return found
+    return members

@@ -55,15 +55,15 @@ class Request:
 
 def read(data: bytes) -> Request | None:
     """Return the last request in the bytes of an exchange (a kept connection may have needed two), None without any."""
-    found, rest = None, data
-    while rest:
-        found, rest = read_one(rest)
-    return found
+    requests, tail = None, data
+    while tail:
+        requests, tail = read_one(tail)
+    return requests
 
 
 def read_one(data: bytes) -> tuple[Request, bytes]:
     """Return the first request in bytes, and what follows it."""
-    head, ended, rest = data.partition(b"\r\n\r\n")
+    head, blank_line, tail = data.partition(b"\r\n\r\n")
     lines = head.split(b"\r\n")
     parts = lines[0].split(b" ")
     words = [part.decode("latin-1") for part in parts] + ["", ""]
@@ -72,7 +72,7 @@ def read_one(data: bytes) -> tuple[Request, bytes]:
         request.faults.add("request line")
     elif not _TARGET.fullmatch(parts[1]):
         request.faults.add("request target")
-    if not ended:
+    if not blank_line:
         request.faults.add("no end of the header section")
     for line in lines[1:]:
         name, colon, value = line.partition(b":")
@@ -86,40 +86,40 @@ def read_one(data: bytes) -> tuple[Request, bytes]:
     request.faults |= {f"{name} twice" for name in _ONCE if names.count(name) > 1}
     if "host" not in names:
         request.faults.add("no host")
-    return request, _framed(request, rest)
+    return request, _take_body(request, tail)
 
 
-def _framed(request: Request, rest: bytes) -> bytes:
-    """Take the body off `rest` and return what follows."""
+def _take_body(request: Request, tail: bytes) -> bytes:
+    """Take the body off `tail` and return what follows."""
     lengths, codings = request.values("content-length"), request.values("transfer-encoding")
     if codings:
         if lengths:
             request.faults.add("two framings")
         if codings != [b"chunked"]:
             request.faults.add("transfer-encoding")
-        return _chunks(request, rest)
+        return _chunks(request, tail)
     if not lengths:
-        request.faults |= {"body without framing"} if rest else set()
-        request.body = rest
+        request.faults |= {"body without framing"} if tail else set()
+        request.body = tail
         return b""
     if not re.fullmatch(rb"[0-9]{1,18}", lengths[0]):
         request.faults.add("content-length")
-        request.body = rest
+        request.body = tail
         return b""
     length = int(lengths[0])
-    request.body = rest[:length]
-    if len(rest) < length:
+    request.body = tail[:length]
+    if len(tail) < length:
         request.faults.add("shorter than content-length")
-    if len(rest) > length and not re.match(rb"[A-Z]+ \S+ HTTP/1", rest[length:]):
+    if len(tail) > length and not re.match(rb"[A-Z]+ \S+ HTTP/1", tail[length:]):
         request.faults.add("longer than content-length")
         return b""
-    return rest[length:]
+    return tail[length:]
 
 
-def _chunks(request: Request, rest: bytes) -> bytes:
+def _chunks(request: Request, tail: bytes) -> bytes:
     while True:
-        line, ended, after = rest.partition(b"\r\n")
-        if not ended or not re.fullmatch(rb"[0-9A-Fa-f]{1,16}(;[^\r\n]*)?", line):
+        line, line_end, after = tail.partition(b"\r\n")
+        if not line_end or not re.fullmatch(rb"[0-9A-Fa-f]{1,16}(;[^\r\n]*)?", line):
             request.faults.add("chunk framing")
             return b""
         size = int(line.partition(b";")[0], 16)
@@ -129,4 +129,4 @@ def _chunks(request: Request, rest: bytes) -> bytes:
         if after[size : size + 2] != b"\r\n":
             request.faults.add("chunk framing")
             return b""
-        rest = after[size + 2 :]
+        tail = after[size + 2 :]

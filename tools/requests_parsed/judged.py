@@ -33,7 +33,7 @@ class Parsed:
     status: int | None
     faults: frozenset[str]
     notes: frozenset[str]
-    told: frozenset[str]
+    examined_parts: frozenset[str]
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -42,22 +42,22 @@ def lines(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in file]
 
 
-def world_of(captured: list[dict[str, Any]]) -> payments.World:
+def world_of(lines: list[dict[str, Any]]) -> payments.World:
     """Return what was sent to nodes, and every challenge that was issued."""
     world = payments.World()
-    for line in captured:
-        sent = base64.b64decode(line["sent"])
+    for line in lines:
+        request_bytes = base64.b64decode(line["sent"])
         if "node" in line:
-            _learn_transactions(world, sent)
-        elif line["answer"] and b"payment_reference" in (told := base64.b64decode(line["answer"])):
-            request = http1.read(sent)
+            _learn_transactions(world, request_bytes)
+        elif line["answer"] and b"payment_reference" in (answer_bytes := base64.b64decode(line["answer"])):
+            request = http1.read(request_bytes)
             if request is not None:
-                world.learn(request, plain_json.read(told)[0])
+                world.learn(request, plain_json.read(answer_bytes)[0])
     return world
 
 
-def _learn_transactions(world: payments.World, sent: bytes) -> None:
-    for request in _requests(sent):
+def _learn_transactions(world: payments.World, request_bytes: bytes) -> None:
+    for request in _requests(request_bytes):
         if request.method == "POST" and request.path == "/v2/transactions":
             world.algorand |= algorand.read(request.body)
         elif b'"sendTransaction"' in request.body:
@@ -67,34 +67,34 @@ def _learn_transactions(world: payments.World, sent: bytes) -> None:
 
 
 def _requests(data: bytes) -> Iterator[http1.Request]:
-    rest = data
-    while rest:
-        request, rest = http1.read_one(rest)
+    tail = data
+    while tail:
+        request, tail = http1.read_one(tail)
         yield request
 
 
-def parsed(captured: list[dict[str, Any]]) -> list[Parsed]:
+def parse_capture(lines: list[dict[str, Any]]) -> list[Parsed]:
     """Return the exchanges of a capture in the order in which they ended."""
-    world = world_of(captured)
-    return [_parsed(line, world) for line in captured if "node" not in line]
+    world = world_of(lines)
+    return [_parse_line(line, world) for line in lines if "node" not in line]
 
 
-def _parsed(line: Mapping[str, Any], world: payments.World) -> Parsed:
+def _parse_line(line: Mapping[str, Any], world: payments.World) -> Parsed:
     request = http1.read(base64.b64decode(line["sent"]))
-    faults, told = set[str](), {"http"}
+    faults, examined_parts = set[str](), {"http"}
     if request is not None:
         faults |= request.faults
         if request.values("x-payment") or request.values("payment-signature"):
-            told.add("payment")
+            examined_parts.add("payment")
             more, key = payments.deviations(request, world, line["at"])
             faults |= more
             if line["status"] == 200 and key:
-                world.served.add(key)
+                world.served_proofs.add(key)
         if request.body:
             more, part = bodies.deviations(request, line["at"])
             # A body that is another operation's breaks this one's schema, which is no fault of its own.
             faults |= {one for one in more if "request: another path" not in faults or not one.startswith("schema")}
-            told.add(part)
+            examined_parts.add(part)
     notes = {one for one in faults if one.startswith("(")}
     return Parsed(
         line["n"],
@@ -103,5 +103,5 @@ def _parsed(line: Mapping[str, Any], world: payments.World) -> Parsed:
         line["status"],
         frozenset(faults - notes),
         frozenset(notes),
-        frozenset(told),
+        frozenset(examined_parts),
     )

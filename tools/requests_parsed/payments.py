@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from tools.requests_parsed import algorand, base, plain_json, solana
 from tools.requests_parsed.http1 import Request
 
-_MINED: Final = {"tx_id", "payment_reference"}
+_MINED_MEMBERS: Final = {"tx_id", "payment_reference"}
 _BASE: Final = {"authorization", "signature", "challenge_token"}
 _STOCK: Final = ("x402Version", "scheme", "accepted", "payload")
 _STANDARD: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
@@ -40,19 +40,19 @@ class World:
     references: dict[str, str] = field(default_factory=dict)
     algorand: dict[str, algorand.Transfer] = field(default_factory=dict)
     solana: dict[str, solana.Transaction] = field(default_factory=dict)
-    served: set[str] = field(default_factory=set)
+    served_proofs: set[str] = field(default_factory=set)
 
     def learn(self, request: Request, document: Any) -> None:
         """Keep the challenges of a 402, and of a task that waits for its payment, which binds another request."""
-        rest = [document]
-        while rest:
-            one = rest.pop()
-            if isinstance(one, dict):
-                is_task = one is not document
-                self._keep(one.get("accepts"), None if is_task else asked(request))
-                rest += one.values()
-            elif isinstance(one, list):
-                rest += one
+        values = [document]
+        while values:
+            value = values.pop()
+            if isinstance(value, dict):
+                is_task = value is not document
+                self._keep(value.get("accepts"), None if is_task else binding_of(request))
+                values += value.values()
+            elif isinstance(value, list):
+                values += value
 
     def _keep(self, accepts: Any, request: tuple[str, str, str, str] | None) -> None:
         for entry in accepts if isinstance(accepts, list) else []:
@@ -65,16 +65,16 @@ class World:
                 self.references[entry["extra"]["svm_reference_pubkey"]] = token
 
 
-def asked(request: Request) -> tuple[str, str, str, str]:
+def binding_of(request: Request) -> tuple[str, str, str, str]:
     """Return what a challenge binds of a request: method, path, query, body as a JSON value."""
     value, faults = plain_json.read(request.body)
-    return request.method, request.path, request.query, repr(request.body if faults else _sorted(value))
+    return request.method, request.path, request.query, repr(request.body if faults else _sort_members(value))
 
 
-def _sorted(value: Any) -> Any:
+def _sort_members(value: Any) -> Any:
     if isinstance(value, dict):
-        return sorted((name, _sorted(inner)) for name, inner in value.items())
-    return [_sorted(inner) for inner in value] if isinstance(value, list) else value
+        return sorted((name, _sort_members(inner)) for name, inner in value.items())
+    return [_sort_members(inner) for inner in value] if isinstance(value, list) else value
 
 
 def deviations(request: Request, world: World, now: float) -> tuple[set[str], str | None]:
@@ -107,10 +107,10 @@ def decode(text: str) -> tuple[bytes | None, set[str]]:
         plain = "".join(one for one in plain if one in string.ascii_letters + string.digits + "+/")
         plain = plain[: len(plain) - 1] if len(plain) % 4 == 1 else plain
         plain += "=" * (-len(plain) % 4)
-    decoded = base64.b64decode(plain)
-    if not faults and base64.b64encode(decoded).decode() != text:
+    decoded_bytes = base64.b64decode(plain)
+    if not faults and base64.b64encode(decoded_bytes).decode() != text:
         faults.add("X-PAYMENT: spare bits of base64 set")
-    return decoded, faults
+    return decoded_bytes, faults
 
 
 def of_proof(proof: Any, request: Request, world: World, now: float) -> tuple[set[str], str | None]:
@@ -122,52 +122,52 @@ def of_proof(proof: Any, request: Request, world: World, now: float) -> tuple[se
         return {"proof: no object"}, None
     if any(name in proof for name in _STOCK):
         return {"proof: of a stock client"}, None
-    shape = next((one for one in (_MINED, _BASE) if one <= set(proof)), None)
+    shape = next((one for one in (_MINED_MEMBERS, _BASE) if one <= set(proof)), None)
     if shape is None:
         return {"proof: a member is missing or has another name"}, None
-    found = _of_members(proof, shape)
-    token = proof["payment_reference" if shape == _MINED else "challenge_token"]
+    faults = _of_members(proof, shape)
+    token = proof["payment_reference" if shape == _MINED_MEMBERS else "challenge_token"]
     challenge = world.challenges.get(token) if isinstance(token, str) else None
     if challenge is not None:
-        found |= _other_request(request, challenge, now)
+        faults |= _other_request(request, challenge, now)
     else:
-        if not any(one.startswith("proof: a") for one in found):
-            found.add(_unknown_token(token, world))
+        if not any(one.startswith("proof: a") for one in faults):
+            faults.add(_unknown_token(token, world))
         challenge = _challenge_paid(proof, shape, world)
     if challenge is None:
-        return found, None
+        return faults, None
     more, key = _payment(proof, shape, challenge, world, now)
-    found |= more | ({"spent"} if key in world.served else set())
+    faults |= more | ({"spent"} if key in world.served_proofs else set())
     if proof.get("network") not in (None, challenge.entry["network"]):
-        found.add("proof: network of another lane")
-    return found, key
+        faults.add("proof: network of another lane")
+    return faults, key
 
 
 def _of_members(proof: Mapping[str, Any], shape: set[str]) -> set[str]:
     """Return what the names and types of a proof's members deviate in."""
-    more, found = set(proof) - shape, set()
-    if more & (_MINED | _BASE):
-        found.add("proof: of both shapes")
+    more, faults = set(proof) - shape, set()
+    if more & (_MINED_MEMBERS | _BASE):
+        faults.add("proof: of both shapes")
     if "network" in more:
-        found.add("(proof: with its network)")
-    if more - _MINED - _BASE - {"network"}:
-        found.add("(proof: a member more)")
+        faults.add("(proof: with its network)")
+    if more - _MINED_MEMBERS - _BASE - {"network"}:
+        faults.add("(proof: a member more)")
     texts = [proof[name] for name in sorted(shape - {"authorization"})]
     if any(not isinstance(one, str) for one in texts):
-        found.add("proof: a member of another type")
+        faults.add("proof: a member of another type")
     elif not all(one.strip() for one in texts):
-        found.add("proof: an empty member")
-    return found
+        faults.add("proof: an empty member")
+    return faults
 
 
 def _challenge_paid(proof: Mapping[str, Any], shape: set[str], world: World) -> Challenge | None:
     """Return the challenge that a payment is welded to, so that the rest of it is looked at beside a wrong token."""
-    if shape == _MINED and isinstance(proof["tx_id"], str):
-        sent = world.algorand.get(proof["tx_id"])
-        if sent is not None:
-            return world.challenges.get(sent.fields.get("note", b"").decode("utf-8", "replace"))
-        given = world.solana.get(proof["tx_id"])
-        for _, accounts, _ in given.instructions if given is not None else ():
+    if shape == _MINED_MEMBERS and isinstance(proof["tx_id"], str):
+        algorand_transfer = world.algorand.get(proof["tx_id"])
+        if algorand_transfer is not None:
+            return world.challenges.get(algorand_transfer.fields.get("note", b"").decode("utf-8", "replace"))
+        solana_transfer = world.solana.get(proof["tx_id"])
+        for _, accounts, _ in solana_transfer.instructions if solana_transfer is not None else ():
             for account in accounts:
                 if account in world.references:
                     return world.challenges[world.references[account]]
@@ -180,15 +180,17 @@ def _unknown_token(token: str, world: World) -> str:
 
 
 def _other_request(request: Request, challenge: Challenge, now: float) -> set[str]:
-    mine = asked(request)
+    mine = binding_of(request)
     theirs = challenge.request or mine
     names = ("method", "path", "query", "body")
-    found = {f"request: another {name}" for name, one, other in zip(names, mine, theirs, strict=True) if one != other}
-    issued = re.match(r"(\d{10}):", challenge.entry["extra"]["payment_reference"])
-    if issued and int(issued[1]) + challenge.entry["maxTimeoutSeconds"] < now:
-        found.add("challenge: expired")
+    differences = {
+        f"request: another {name}" for name, one, other in zip(names, mine, theirs, strict=True) if one != other
+    }
+    issue_time = re.match(r"(\d{10}):", challenge.entry["extra"]["payment_reference"])
+    if issue_time and int(issue_time[1]) + challenge.entry["maxTimeoutSeconds"] < now:
+        differences.add("challenge: expired")
     # Another operation has another path and mostly another body: that is one thing.
-    return found - {"request: another body"} if "request: another path" in found else found
+    return differences - {"request: another body"} if "request: another path" in differences else differences
 
 
 def _payment(
@@ -207,25 +209,29 @@ def _payment(
     tx_id = proof["tx_id"]
     if not isinstance(tx_id, str) or not tx_id.strip():
         return set(), None
-    known: Mapping[str, Any] = world.algorand if challenge.lane == "algorand" else world.solana
-    other: Mapping[str, Any] = world.solana if challenge.lane == "algorand" else world.algorand
-    if tx_id in known:
+    lane_transactions: Mapping[str, Any] = world.algorand if challenge.lane == "algorand" else world.solana
+    other_transactions: Mapping[str, Any] = world.solana if challenge.lane == "algorand" else world.algorand
+    if tx_id in lane_transactions:
         if challenge.lane == "algorand":
-            return algorand.deviations(known[tx_id], challenge.entry, world.challenges), tx_id
-        return solana.deviations(known[tx_id], challenge.entry, world.references), tx_id
-    if tx_id in other:
+            return algorand.deviations(lane_transactions[tx_id], challenge.entry, world.challenges), tx_id
+        return solana.deviations(lane_transactions[tx_id], challenge.entry, world.references), tx_id
+    if tx_id in other_transactions:
         return {"token: of another lane"}, tx_id
-    spelt = _spelt(tx_id, known) if challenge.lane == "algorand" or tx_id.strip() != tx_id else None
+    spelt = _spelt(tx_id, lane_transactions) if challenge.lane == "algorand" or tx_id.strip() != tx_id else None
     return {f"transaction: {'in another spelling' if spelt else 'unknown'}"}, spelt
 
 
-def _spelt(tx_id: str, known: Mapping[str, Any]) -> str | None:
+def _spelt(tx_id: str, known_transactions: Mapping[str, Any]) -> str | None:
     """Return the transaction whose id a text means in another spelling."""
     text = unquote(tx_id).strip().strip("\0=").removeprefix("0x")
-    for one in (text, text.upper()):
-        if one in known:
-            return one
-        near = [one[:-1] + last for last in "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" if one[:-1] + last in known]
-        if near and len(one) == len(near[0]):
+    for spelling in (text, text.upper()):
+        if spelling in known_transactions:
+            return spelling
+        near = [
+            spelling[:-1] + last
+            for last in "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+            if spelling[:-1] + last in known_transactions
+        ]
+        if near and len(spelling) == len(near[0]):
             return near[0]
     return None

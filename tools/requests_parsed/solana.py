@@ -42,16 +42,16 @@ def read(raw: bytes) -> tuple[str, Transaction]:
     at += 32 * keys_count + 32
     names = [base58(key) for key in keys]
     instructions_count, at = _length(message, at)
-    found = []
+    instructions = []
     for _ in range(instructions_count):
         program, (accounts_count, at) = message[at], _length(message, at + 1)
         accounts, at = message[at : at + accounts_count], at + accounts_count
         data_count, at = _length(message, at)
         data, at = message[at : at + data_count], at + data_count
-        named = tuple(names[one] if one < len(names) else None for one in accounts)
-        found.append((names[program] if program < len(names) else None, named, data))
-    signed = len(signatures) == signers and all(map(_verifies, keys, signatures, [message] * signers))
-    return base58(signatures[0]), Transaction(tuple(found), signed)
+        account_names = tuple(names[one] if one < len(names) else None for one in accounts)
+        instructions.append((names[program] if program < len(names) else None, account_names, data))
+    is_signed = len(signatures) == signers and all(map(_verifies, keys, signatures, [message] * signers))
+    return base58(signatures[0]), Transaction(tuple(instructions), is_signed)
 
 
 def _verifies(key: bytes, signature: bytes, message: bytes) -> bool:
@@ -62,27 +62,27 @@ def _verifies(key: bytes, signature: bytes, message: bytes) -> bool:
     return True
 
 
-def deviations(sent: Transaction, entry: Mapping[str, Any], references: Mapping[str, str]) -> set[str]:
+def deviations(transaction: Transaction, entry: Mapping[str, Any], references: Mapping[str, str]) -> set[str]:
     """Return the fewest differences of a top-level transfer from what an entry asks for.
 
     `references` are the reference accounts of all challenges.
     """
-    found = set() if sent.is_signed else {"the transaction's signature"}
-    every = [_of_transfer(*one, entry, references) for one in sent.instructions]
+    faults = set() if transaction.is_signed else {"the transaction's signature"}
+    every = [_of_transfer(*one, entry, references) for one in transaction.instructions]
     candidates = [one for one in every if one is not None]
     if not candidates:
         wants = entry["extra"]["svm_reference_pubkey"]
-        native = any(program == "1" * 32 and data[:1] == b"\x02" for program, _, data in sent.instructions)
-        named = any(wants in accounts for _, accounts, _ in sent.instructions)
+        native = any(program == "1" * 32 and data[:1] == b"\x02" for program, _, data in transaction.instructions)
+        is_named = any(wants in accounts for _, accounts, _ in transaction.instructions)
         return (
-            found
+            faults
             | {"asset: native coin" if native else "no top-level transfer"}
-            | (set() if named or not native else {"weld: missing or altered"})
+            | (set() if is_named or not native else {"weld: missing or altered"})
         )
     best = min(candidates, key=len)
     if len(candidates) > 1 and best:
         best = best | {"(several transfers)"}
-    return found | best
+    return faults | best
 
 
 def _of_transfer(
@@ -94,24 +94,24 @@ def _of_transfer(
 ) -> set[str] | None:
     if program != _OF_TOKENS or len(data) < 9 or data[0] not in (_TRANSFER, _TRANSFER_CHECKED):
         return None
-    checked = data[0] == _TRANSFER_CHECKED
-    mint = accounts[1] if checked else None
-    destination, extra = (accounts[2], accounts[4:]) if checked else (accounts[1], accounts[3:])
-    found = set()
+    is_checked = data[0] == _TRANSFER_CHECKED
+    mint = accounts[1] if is_checked else None
+    destination, extra = (accounts[2], accounts[4:]) if is_checked else (accounts[1], accounts[3:])
+    faults = set()
     if mint not in (entry["asset"], None):
         # The associated account of another mint is another account as well.
-        found.add("asset")
-    elif destination is not None and destination != associated(entry["payTo"], entry["asset"]):
-        found.add("receiver, or its account of another asset")
+        faults.add("asset")
+    elif destination is not None and destination != associated_account(entry["payTo"], entry["asset"]):
+        faults.add("receiver, or its account of another asset")
     price, amount = int(entry["maxAmountRequired"]), int.from_bytes(data[1:9], "little")
     if amount != price:
-        found.add("amount: less" if amount < price else "(amount: more)")
+        faults.add("amount: less" if amount < price else "(amount: more)")
     if entry["extra"]["svm_reference_pubkey"] not in extra and None not in extra:
-        other = any(one in references for one in extra)
-        found.add("weld: of another challenge" if other else "weld: missing or altered")
+        names_other_reference = any(one in references for one in extra)
+        faults.add("weld: of another challenge" if names_other_reference else "weld: missing or altered")
     if None in accounts:
-        found.add("(accounts of a table)")
-    return found
+        faults.add("(accounts of a table)")
+    return faults
 
 
 _OF_TOKENS: Final = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"
@@ -119,7 +119,7 @@ _OF_ASSOCIATED: Final = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"
 
 
 @cache
-def associated(owner: str, mint: str) -> str:
+def associated_account(owner: str, mint: str) -> str:
     """Return the associated token account of an owner and a mint."""
     seeds = b"".join(map(unbase58, (owner, _OF_TOKENS, mint)))
     for bump in range(255, -1, -1):
@@ -153,8 +153,8 @@ def unbase58(text: str, count: int = 32) -> bytes:
         ValueError: It is no base58, or of more bytes.
     """
     number = 0
-    for one in text:
-        number = number * 58 + _ALPHABET.index(one)
+    for digit in text:
+        number = number * 58 + _ALPHABET.index(digit)
     if number >= 256**count:
         raise ValueError("too many bytes")
     return number.to_bytes(count, "big")

@@ -17,19 +17,19 @@ from tools.requests_parsed.judged import Parsed
 FILE: Final = Path(__file__).with_name("sends.json")
 HONEST: Final = "honest"
 # The fault lies in nothing that was sent: the chain, the clock or the server's own state must hold it.
-REFUSED: Final = "honest, and refused"
+HONEST_AND_REFUSED: Final = "honest, and refused"
 _AND: Final = " + "
 
 
-def name_of(one: Parsed) -> str:
+def name_of(exchange: Parsed) -> str:
     """Return the name of a check without its lane."""
-    return one.check.partition("[")[0]
+    return exchange.check.partition("[")[0]
 
 
-def describe_faults(one: Parsed) -> str:
+def describe_faults(exchange: Parsed) -> str:
     """Return a request's faults as the table writes them; a payment without one may have been refused."""
-    refused = one.status is not None and one.status >= 400 and "payment" in one.told
-    return _AND.join(sorted(one.faults)) or (REFUSED if refused else HONEST)
+    is_refused = exchange.status is not None and exchange.status >= 400 and "payment" in exchange.examined_parts
+    return _AND.join(sorted(exchange.faults)) or (HONEST_AND_REFUSED if is_refused else HONEST)
 
 
 def read() -> dict[str, Any]:
@@ -38,14 +38,14 @@ def read() -> dict[str, Any]:
     return table
 
 
-def findings(parsed: Iterable[Parsed], table: Mapping[str, Any]) -> dict[str, list[int]]:
+def findings(exchanges: Iterable[Parsed], table: Mapping[str, Any]) -> dict[str, list[int]]:
     """Return what was sent and is not in the table, `check: faults`, with the exchanges that hold it."""
-    found: dict[str, list[int]] = {}
-    for one in parsed:
-        entry = table["checks"].get(name_of(one), {})
-        if "drawn" not in entry and describe_faults(one) not in entry.get("sends", {}):
-            found.setdefault(f"{name_of(one)}: {describe_faults(one)}", []).append(one.n)
-    return found
+    places_by_name: dict[str, list[int]] = {}
+    for exchange in exchanges:
+        entry = table["checks"].get(name_of(exchange), {})
+        if "drawn" not in entry and describe_faults(exchange) not in entry.get("sends", {}):
+            places_by_name.setdefault(f"{name_of(exchange)}: {describe_faults(exchange)}", []).append(exchange.n)
+    return places_by_name
 
 
 def faults_of(table: Mapping[str, Any]) -> list[str]:
@@ -54,16 +54,16 @@ def faults_of(table: Mapping[str, Any]) -> list[str]:
         f"{check}: {faults}: no reason"
         for check, entry in table["checks"].items()
         for faults, reason in entry.get("sends", {}).items()
-        if (_AND in faults or faults == REFUSED) and reason not in table["reasons"]
+        if (_AND in faults or faults == HONEST_AND_REFUSED) and reason not in table["reasons"]
     ]
 
 
-def written(parsed: Iterable[Parsed], table: Mapping[str, Any]) -> str:
+def write_table(exchanges: Iterable[Parsed], table: Mapping[str, Any]) -> str:
     """Return the table with what was sent as well, as its file has it; a reader gives what is new its reason."""
     checks = {check: dict(entry) for check, entry in table["checks"].items()}
-    for one in parsed:
-        entry = checks.setdefault(name_of(one), {})
+    for exchange in exchanges:
+        entry = checks.setdefault(name_of(exchange), {})
         if "drawn" not in entry:
-            entry["sends"] = dict(sorted({describe_faults(one): "", **entry.get("sends", {})}.items()))
+            entry["sends"] = dict(sorted({describe_faults(exchange): "", **entry.get("sends", {})}.items()))
     whole = {"reasons": table["reasons"], "checks": dict(sorted(checks.items()))}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tools.vectors_builder.family import BuildFault
-from tools.vectors_builder.package import FAMILIES, FOLDER, build, standing
+from tools.vectors_builder.package import FAMILIES, FOLDER, build, read_state
 
 
 @click.command()
@@ -14,23 +14,23 @@ from tools.vectors_builder.package import FAMILIES, FOLDER, build, standing
 @click.pass_context
 def main(ctx: click.Context, check: bool, release: bool) -> None:
     """Build the vectors."""
-    before, releases = standing(FOLDER)
+    before, releases = read_state(FOLDER)
     try:
-        built = build(before=before, releases=releases, release=release)
+        files = build(before=before, releases=releases, release=release)
     except BuildFault as fault:
         raise click.ClickException(str(fault)) from fault
     stale = []
-    for name, data in built.items():
+    for name, data in files.items():
         path = FOLDER / name
         if not path.exists() or path.read_bytes() != data:
             stale.append(path)
             if not check:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
-    kept = {FOLDER / name for name in built}
-    stale += [path for one in FAMILIES for path in (FOLDER / one.name).glob("*.json") if path not in kept]
+    kept_paths = {FOLDER / name for name in files}
+    stale += [path for one in FAMILIES for path in (FOLDER / one.name).glob("*.json") if path not in kept_paths]
     for path in stale:
-        click.echo(f"{'differs' if check or path not in kept else 'written'}: {path.relative_to(FOLDER)}")
+        click.echo(f"{'differs' if check or path not in kept_paths else 'written'}: {path.relative_to(FOLDER)}")
     if check and stale:
         ctx.exit(1)
 

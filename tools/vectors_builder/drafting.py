@@ -42,7 +42,7 @@ class Draft:
     fault: str | None = None
     codes: tuple[str, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
-    pinned: tuple[str, ...] = ()
+    pinned_members: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
     doors: tuple[str, ...] = ("offline",)
     origin: str = OURS
@@ -69,10 +69,10 @@ class Draft:
         return () if self.valid else self.codes or (self.stage,)
 
 
-def holding(
-    shown: str,
+def draft_holding(
+    property_name: str,
     variant: str,
-    given: Mapping[str, Any],
+    vector_input: Mapping[str, Any],
     why: str,
     rows: tuple[str, ...],
     *,
@@ -90,14 +90,16 @@ def holding(
         values: What a verifier can work out from it.
         pins: Clauses of the profile by which alone it holds; none where the standards say so.
     """
-    pinned = ("valid", "values") if pins else ("values",)
-    return Draft(VALID, shown, variant, given, why, rows, values=values, pinned=pinned, pins=pins)
+    pinned_members = ("valid", "values") if pins else ("values",)
+    return Draft(
+        VALID, property_name, variant, vector_input, why, rows, values=values, pinned_members=pinned_members, pins=pins
+    )
 
 
-def refusal(
+def draft_refusal(
     kind: str,
     variant: str,
-    given: Mapping[str, Any],
+    vector_input: Mapping[str, Any],
     fault: str,
     why: str,
     rows: tuple[str, ...],
@@ -118,8 +120,10 @@ def refusal(
         pins: Clauses of the profile by which alone it is refused; none where the standards refuse it.
     """
     stage, fault_name = kind.split("/")
-    pinned = ("valid", "stage", "codes") if pins else ("stage", "codes")
-    return Draft(stage, fault_name, variant, given, why, rows, fault, codes, pinned=pinned, pins=pins)
+    pinned_members = ("valid", "stage", "codes") if pins else ("stage", "codes")
+    return Draft(
+        stage, fault_name, variant, vector_input, why, rows, fault, codes, pinned_members=pinned_members, pins=pins
+    )
 
 
 def seed(family: str, name: str) -> bytes:

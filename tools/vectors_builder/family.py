@@ -46,7 +46,7 @@ class Family:
     stages: tuple[str, ...]
     files: Mapping[str, tuple[Callable[[], Iterable[Draft]], ...]]
     judge: Callable[[Mapping[str, Any]], Verdict]
-    told: tuple[str, ...] = ()
+    reported_values: tuple[str, ...] = ()
     second: Callable[[Draft], Iterable[str]] = _nothing_further
     differences: Mapping[str, str] = field(default_factory=dict)
 
@@ -62,19 +62,19 @@ class Family:
         Raises:
             BuildFault: A draft is wrong.
         """
-        unused = set(self.differences)
-        built = {}
+        unused_differences = set(self.differences)
+        files = {}
         for name, parts in self.files.items():
-            vectors = [self.vector(draft, unused) for part in parts for draft in part()]
+            vectors = [self.vector(draft, unused_differences) for part in parts for draft in part()]
             document = {"format": FORMAT, "family": self.name, "vectors": vectors}
-            built[name] = (json.dumps(document, ensure_ascii=True, indent=1) + "\n").encode("ascii")
-        if unused:
-            gone = ", ".join(sorted(unused))
-            raise BuildFault(f"{self.name}: libraries do not differ, or there is no such vector: {gone}")
-        return built
+            files[name] = (json.dumps(document, ensure_ascii=True, indent=1) + "\n").encode("ascii")
+        if unused_differences:
+            unused_names = ", ".join(sorted(unused_differences))
+            raise BuildFault(f"{self.name}: libraries do not differ, or there is no such vector: {unused_names}")
+        return files
 
-    def vector(self, draft: Draft, unused: set[str]) -> dict[str, Any]:
-        """Return a draft as a vector; what libraries differ on is taken off `unused`.
+    def vector(self, draft: Draft, unused_differences: set[str]) -> dict[str, Any]:
+        """Return a draft as a vector; what libraries differ on is taken off `unused_differences`.
 
         Raises:
             BuildFault: The suite judges it differently than meant, or another library does without a written reason.
@@ -83,7 +83,7 @@ class Family:
         for complaint in self.second(draft):
             if draft.name not in self.differences:
                 raise BuildFault(f"{self.prefix}/{draft.name}: {complaint}")
-            unused.discard(draft.name)
+            unused_differences.discard(draft.name)
         return {
             "id": f"{self.prefix}/{draft.name}",
             "kind": draft.kind,
@@ -95,7 +95,7 @@ class Family:
                 "codes": list(draft.expected_codes),
                 "values": dict(draft.values),
             },
-            "pinned": list(draft.pinned),
+            "pinned": list(draft.pinned_members),
             "pins": list(draft.pins),
             "doors": list(draft.doors),
             "fault": draft.fault,
@@ -104,12 +104,12 @@ class Family:
         }
 
     def _judge(self, draft: Draft) -> None:
-        found = self.judge(draft.input)
-        meant = (draft.valid, None if draft.valid else draft.stage, sorted(draft.expected_codes))
-        said = (found.valid, found.stage, sorted(found.codes))
-        if meant != said:
-            raise BuildFault(f"{self.prefix}/{draft.name}: meant {meant}, the suite says {said}")
-        wrong = {name: value for name, value in draft.values.items() if found.values.get(name) != value}
+        judgement = self.judge(draft.input)
+        intended = (draft.valid, None if draft.valid else draft.stage, sorted(draft.expected_codes))
+        actual = (judgement.valid, judgement.stage, sorted(judgement.codes))
+        if intended != actual:
+            raise BuildFault(f"{self.prefix}/{draft.name}: meant {intended}, the suite says {actual}")
+        wrong = {name: value for name, value in draft.values.items() if judgement.values.get(name) != value}
         if wrong:
-            told = {name: found.values.get(name) for name in wrong}
-            raise BuildFault(f"{self.prefix}/{draft.name}: meant {wrong}, the suite works out {told}")
+            computed_values = {name: judgement.values.get(name) for name in wrong}
+            raise BuildFault(f"{self.prefix}/{draft.name}: meant {wrong}, the suite works out {computed_values}")

@@ -73,40 +73,40 @@ def build(
     Raises:
         BuildFault: A draft is wrong, or the version does not tell what has changed.
     """
-    kept = tuple(families)
-    built = {f"{one.name}/{name}": data for one in kept for name, data in one.build().items()}
-    made = manifest(kept, built, version)
-    _demand_a_version(made, before, releases or {})
-    listed = {RELEASES: _text({**(releases or {}), version: made["digest"]})} if release else {}
-    return {**built, vectors.MANIFEST: _text(made), **listed}
+    family_list = tuple(families)
+    files = {f"{one.name}/{name}": data for one in family_list for name, data in one.build().items()}
+    new_manifest = manifest(family_list, files, version)
+    _demand_a_version(new_manifest, before, releases or {})
+    release_file = {RELEASES: _text({**(releases or {}), version: new_manifest["digest"]})} if release else {}
+    return {**files, vectors.MANIFEST: _text(new_manifest), **release_file}
 
 
-def manifest(families: Iterable[Family], built: Mapping[str, bytes], version: str) -> dict[str, Any]:
+def manifest(families: Iterable[Family], files: Mapping[str, bytes], version: str) -> dict[str, Any]:
     """Return the manifest of built files: version, families, a digest of every file and of every vector."""
-    documents = {name: json.loads(data) for name, data in built.items()}
-    listed = [one for document in documents.values() for one in document["vectors"]]
-    counted = {
-        one.name: sum(len(found["vectors"]) for found in documents.values() if found["family"] == one.name)
-        for one in families
+    documents = {name: json.loads(data) for name, data in files.items()}
+    vector_list = [family for document in documents.values() for family in document["vectors"]]
+    counts = {
+        family.name: sum(len(found["vectors"]) for found in documents.values() if found["family"] == family.name)
+        for family in families
     }
-    sums = {name: hashlib.sha256(data).hexdigest() for name, data in built.items()}
+    sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     return {
         "format": FORMAT,
         "version": version,
         "digest": _sum(sums),
         "families": {
-            one.name: {
-                "prefix": one.prefix,
-                "title": one.title,
-                "input": dict(one.input),
-                "stages": list(one.stages),
-                "told": list(one.told),
-                "vectors": counted[one.name],
+            family.name: {
+                "prefix": family.prefix,
+                "title": family.title,
+                "input": dict(family.input),
+                "stages": list(family.stages),
+                "told": list(family.reported_values),
+                "vectors": counts[family.name],
             }
-            for one in families
+            for family in families
         },
         "files": sums,
-        "vectors": {one["id"]: _sum([one["input"], one["expected"]]) for one in listed},
+        "vectors": {family["id"]: _sum([family["input"], family["expected"]]) for family in vector_list},
     }
 
 
@@ -120,28 +120,34 @@ def bump(before: Mapping[str, Any], after: Mapping[str, Any]) -> Bump:
     return Bump.PATCH if before["files"] != after["files"] else Bump.NOTHING
 
 
-def _demand_a_version(made: Mapping[str, Any], before: Mapping[str, Any] | None, releases: Mapping[str, str]) -> None:
-    version = made["version"]
-    if releases.get(version, made["digest"]) != made["digest"]:
-        told = "" if before is None else f": what has changed demands a new {bump(before, made).name} version"
-        raise BuildFault(f"version {version} was released with other vectors{told}")
+def _demand_a_version(
+    new_manifest: Mapping[str, Any], before: Mapping[str, Any] | None, releases: Mapping[str, str]
+) -> None:
+    version = new_manifest["version"]
+    if releases.get(version, new_manifest["digest"]) != new_manifest["digest"]:
+        change_note = (
+            "" if before is None else f": what has changed demands a new {bump(before, new_manifest).name} version"
+        )
+        raise BuildFault(f"version {version} was released with other vectors{change_note}")
     if before is None or before["version"] == version:
         return
-    demanded, given = bump(before, made), _raised(before["version"], version)
-    if given < demanded:
-        raise BuildFault(f"{before['version']} to {version}: what has changed demands a new {demanded.name} version")
+    demanded_part, raised_part = bump(before, new_manifest), _raised_part(before["version"], version)
+    if raised_part < demanded_part:
+        raise BuildFault(
+            f"{before['version']} to {version}: what has changed demands a new {demanded_part.name} version"
+        )
 
 
-def _raised(old: str, new: str) -> Bump:
+def _raised_part(old: str, new: str) -> Bump:
     """Return which part of a version was raised.
 
     Raises:
         BuildFault: None was: the new one is no later version.
     """
-    one, other = ([int(part) for part in text.split(".")] for text in (old, new))
-    if other <= one:
+    old_parts, new_parts = ([int(part) for part in text.split(".")] for text in (old, new))
+    if new_parts <= old_parts:
         raise BuildFault(f"{new} is no later version than {old}")
-    place = next(place for place in range(3) if other[place] != one[place])
+    place = next(place for place in range(3) if new_parts[place] != old_parts[place])
     return (Bump.MAJOR, Bump.MINOR, Bump.PATCH)[place]
 
 
@@ -155,10 +161,10 @@ def _text(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=True, indent=1) + "\n").encode("ascii")
 
 
-def standing(folder: Path) -> tuple[dict[str, Any] | None, dict[str, str]]:
+def read_state(folder: Path) -> tuple[dict[str, Any] | None, dict[str, str]]:
     """Return the manifest and the releases that stand in a folder."""
-    made, releases = folder / vectors.MANIFEST, folder / RELEASES
+    manifest_path, releases = folder / vectors.MANIFEST, folder / RELEASES
     return (
-        json.loads(made.read_text("ascii")) if made.exists() else None,
+        json.loads(manifest_path.read_text("ascii")) if manifest_path.exists() else None,
         json.loads(releases.read_text("ascii")) if releases.exists() else {},
     )

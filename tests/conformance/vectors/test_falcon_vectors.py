@@ -23,7 +23,7 @@ from reference.protocol import credentials, federation
 from reference.protocol.credentials import Question
 from reference.protocol.key_documents import keys_of_trust_set
 from tools.vectors_builder.falcon_envelopes import FAMILY, making
-from tools.vectors_builder.falcon_envelopes.edges import EDGES, lengthened
+from tools.vectors_builder.falcon_envelopes.edges import EDGES, lengthen_vector
 from tools.vectors_builder.falcon_envelopes.recording import Recorded
 from tools.vectors_builder.falcon_envelopes.second_opinion import canonical, complaints
 from tools.vectors_builder.falcon_envelopes.signing import library, pqcrypto_holds
@@ -306,7 +306,7 @@ def test_recorded_keys_are_pairs_and_nothing_is_left_over() -> None:
         pair = making.SIGNER.keys.of(name, dict)
         secret, public = (base64.b64decode(pair[f"{half}_key_b64"]) for half in ("secret", "public"))
         assert pqcrypto_holds(public, b"pair", library().sign(secret, b"pair"))
-    assert making.SIGNER.keys.unasked() == making.SIGNER.signatures.unasked() == EDGES.unasked() == set()
+    assert making.SIGNER.keys.unused_names() == making.SIGNER.signatures.unused_names() == EDGES.unused_names() == set()
 
 
 def test_what_was_never_recorded_stops_the_build(tmp_path: Path) -> None:
@@ -318,16 +318,16 @@ def test_what_was_never_recorded_stops_the_build(tmp_path: Path) -> None:
     assert kept.of("one", lambda: {"value": "1"}) == {"value": "1"}
     kept.save()
     again = Recorded(tmp_path / "kept.json", "a note")
-    assert again.unasked() == {"one"}
+    assert again.unused_names() == {"one"}
     assert again.of("one", lambda: {"value": "2"}) == {"value": "1"}
-    assert again.unasked() == set()
+    assert again.unused_names() == set()
 
 
 def test_a_vector_is_made_as_long_as_asked() -> None:
     """To the unit, whatever it was."""
     rng = random.Random(7)
     for squared in (falcon.LENGTH_BOUND // 2, falcon.LENGTH_BOUND // 2 + 1):
-        vector = lengthened([round(rng.gauss(0, 168)) for _ in range(1024)], squared)
+        vector = lengthen_vector([round(rng.gauss(0, 168)) for _ in range(1024)], squared)
         assert sum(one * one for one in vector) == squared
         assert len(vector) == 1024
 

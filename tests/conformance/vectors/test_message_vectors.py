@@ -99,7 +99,7 @@ def test_every_example_of_appendix_b_is_there() -> None:
 def test_everything_that_can_be_covered_holds_somewhere() -> None:
     """Each derived name, each parameter of components and signatures, each algorithm and digest has such a message."""
     holding = [judged(one.message, one.key, one.policy) for one in ALL if one.expected.valid]
-    covered = [found.signature.covered for found in holding if found.signature is not None]
+    covered = [found.signature.coverage for found in holding if found.signature is not None]
     components = [component for one in covered for component in one.components]
     assert {component.name for component in components} >= DERIVED_NAMES
     assert {flag for one in components for flag in one.flags} >= {"sf", "bs", "key", "tr", "req", "name"}
@@ -120,7 +120,7 @@ def test_everything_that_can_be_covered_holds_somewhere() -> None:
 )
 def test_the_build_stops_at_a_draft_that_is_not_what_it_says(change: dict[str, Any]) -> None:
     """The control: expectations, policy and key all matter."""
-    message = drafting.signed(drafting.get(method="PUT"), '"@method"')
+    message = drafting.sign(drafting.get(method="PUT"), '"@method"')
     draft = drafting.holds("a", "b", message, "why", key=drafting.ALICE.hex)
     assert FAMILY.vector(draft, set())["expected"]["valid"] is True
     with pytest.raises(BuildFault):
@@ -129,7 +129,7 @@ def test_the_build_stops_at_a_draft_that_is_not_what_it_says(change: dict[str, A
 
 def test_the_build_stops_where_a_library_differs_without_a_reason() -> None:
     """Each difference is listed with its reason, and every listed one is a difference."""
-    draft = drafting.holds("a", "b", drafting.signed(drafting.get(method="get"), '"@method"'), "why")
+    draft = drafting.holds("a", "b", drafting.sign(drafting.get(method="get"), '"@method"'), "why")
     with pytest.raises(BuildFault, match="http-message-signatures says False"):
         FAMILY.vector(draft, set())
     assert set(DIFFERENCES) <= {one.id.removeprefix("rfc9421/") for one in ALL}

@@ -121,9 +121,9 @@ def test_what_is_sent_to_a_host_fits_its_door() -> None:
 def test_the_order_of_steps_is_the_profiles_alone() -> None:
     """Stage and code are pinned for every refusal; the verdict wherever a clause is named, and there only."""
     for draft in DRAFTS:
-        assert ("stage" in draft.pinned, "codes" in draft.pinned) == (not draft.valid,) * 2, draft.name
-        assert ("valid" in draft.pinned) is bool(draft.pins), draft.name
-        assert ("values" in draft.pinned) is bool(draft.values), draft.name
+        assert ("stage" in draft.pinned_members, "codes" in draft.pinned_members) == (not draft.valid,) * 2, draft.name
+        assert ("valid" in draft.pinned_members) is bool(draft.pins), draft.name
+        assert ("values" in draft.pinned_members) is bool(draft.values), draft.name
 
 
 def test_structure_fails_nobody_who_reads_jws_alone() -> None:

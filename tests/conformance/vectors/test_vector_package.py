@@ -18,7 +18,7 @@ from conformance.vectors.judges.table import judge as judge_of
 from tools.vectors_builder import package as packaging
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.family import BuildFault, Family
-from tools.vectors_builder.package import FAMILIES, FOLDER, RELEASES, Bump, build, bump, standing
+from tools.vectors_builder.package import FAMILIES, FOLDER, RELEASES, Bump, build, bump, read_state
 
 ROW = "GW-RCPT-01"
 
@@ -44,7 +44,7 @@ def test_there_are_enough() -> None:
 @pytest.mark.slow
 def test_the_build_gives_every_file_byte_for_byte() -> None:
     """From seeds and recordings alone, two unrelated libraries agreeing on the way; and the version is released."""
-    before, releases = standing(FOLDER)
+    before, releases = read_state(FOLDER)
     built = build(before=before, releases=releases, release=True)
     assert {name: data for name, data in built.items() if (FOLDER / name).read_bytes() != data} == {}
     there = {f"{path.parent.name}/{path.name}" for one in FAMILIES for path in (FOLDER / one.name).glob("*.json")}
@@ -256,7 +256,7 @@ def test_a_version_is_never_used_again() -> None:
 
 def test_this_version_is_the_one_that_stands_there() -> None:
     """The builder's number, the manifest's and the last release are one."""
-    before, releases = standing(FOLDER)
+    before, releases = read_state(FOLDER)
     assert before is not None
     assert packaging.VERSION == before["version"] == list(releases)[-1] == package().version
     assert releases[before["version"]] == before["digest"]

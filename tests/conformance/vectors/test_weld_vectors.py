@@ -67,8 +67,8 @@ def test_every_draft_stands_under_known_requirements_and_stages() -> None:
 def test_what_only_the_profile_decides_says_so() -> None:
     """A verifier that may judge differently learns the clause; stage and code are ours only."""
     for draft in DRAFTS.values():
-        assert draft.valid or {"stage", "codes"} <= set(draft.pinned)
-        assert bool(draft.pins) is ("valid" in draft.pinned)
+        assert draft.valid or {"stage", "codes"} <= set(draft.pinned_members)
+        assert bool(draft.pins) is ("valid" in draft.pinned_members)
         assert len(draft.pins) == len(set(draft.pins))
 
 

@@ -179,7 +179,7 @@ def test_a_verifier_that_reduces_scalars_is_told(monkeypatch: pytest.MonkeyPatch
     def reducing(payload: Mapping[str, Any], proof: bytes) -> Refusal | None:
         ends = {name: int.from_bytes(making.element(proof, name), "little") % curve.L for name in ("a", "b")}
         reduced = {name: value.to_bytes(32, "little") for name, value in ends.items()}
-        return verifying.refusal_of(payload, making.placed(proof, **reduced))
+        return verifying.refusal_of(payload, making.place_elements(proof, **reduced))
 
     monkeypatch.setattr(f"{judging.__name__}.refusal_of", reducing)
     scalars = "proof_invalid/scalar_"
@@ -263,4 +263,4 @@ def test_nothing_recorded_is_left_over() -> None:
     """Every key, signature and proof is some vector's."""
     assert len(DRAFTS) == len(ALL)
     kept = (making.SIGNER.keys, making.SIGNER.signatures, making.PROOFS)
-    assert [one.unasked() for one in kept] == [set()] * 3
+    assert [one.unused_names() for one in kept] == [set()] * 3

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.engine.catalogue import load_catalogue
 from tools.requests_parsed import table
-from tools.requests_parsed.judged import Parsed, lines, parsed
+from tools.requests_parsed.judged import Parsed, lines, parse_capture
 
 # Payments of the three lanes with one thing wrong each, malformed ones, and signed messages.
 ROWS = ["RAIL-WELD-01", "RAIL-WELD-03", "RAIL-PAY-08", "RAIL-PAY-12", "RAIL-402-15", "RAIL-402-16", "AGENT-VERIFY-02"]
@@ -55,7 +55,7 @@ def test_requests_hold_what_the_table_says(tmp_path: Path) -> None:
     run = ["run", "--reference", "--seed", "11", "--report", "json", "--report-dir", str(tmp_path), *ROWS]
     command = [sys.executable, "-m", "tools.requests_parsed.capture", str(file), *run]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
-    found = parsed(lines(file))
+    found = parse_capture(lines(file))
     assert table.findings(found, table.read()) == {}
     assert sum(len(one.faults) == 1 for one in found) > 100
     named = {fault for one in found for fault in one.faults}

@@ -154,7 +154,7 @@ def test_each_library_can_say_no(name: str) -> None:
 
 def test_recording_again_gives_the_same_tokens() -> None:
     """Keys and nonces are drawn from seeds; the elliptic ones are quick enough to try."""
-    kept = json.loads(record.RECORDED.read_text("ascii"))
+    kept = json.loads(record.RECORDED_FILE.read_text("ascii"))
     assert set(kept) == set(record.TOKENS)
     sign, jwk = record.elliptic()
     for name, (_, signed) in record.TOKENS.items():
@@ -166,7 +166,7 @@ def test_recording_again_gives_the_same_tokens() -> None:
 @pytest.mark.parametrize("name", sorted(record.TOKENS))
 def test_a_recorded_signature_is_verified(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One bit changed, or another header, and the build stops."""
-    kept: dict[str, Any] = json.loads(record.RECORDED.read_text("ascii"))
+    kept: dict[str, Any] = json.loads(record.RECORDED_FILE.read_text("ascii"))
     right = kept[name]["token"]
     for wrong, told in ((flipped(right), "does not hold"), ("e30" + right[right.index(".") :], "says something else")):
         tampered = {**kept, name: {**kept[name], "token": wrong}}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from conformance.oracles.audit_chain import GENESIS, mac_of
-from tools.vectors_builder.drafting import Draft, holding, seed
+from tools.vectors_builder.drafting import Draft, draft_holding, seed
 
 Entry = dict[str, Any]
 KEY: Final = seed("audit_chains", "chain key")
@@ -46,13 +46,13 @@ EVENTS: Final[tuple[tuple[str, str, str, Mapping[str, Any]], ...]] = (
 )
 
 
-def sealed(entry: Entry, key: bytes = KEY) -> Entry:
+def seal_entry(entry: Entry, key: bytes = KEY) -> Entry:
     """Return an entry with the MAC that a key gives it."""
     bare = {name: member for name, member in entry.items() if name != "mac"}
     return {**bare, "mac": mac_of(bare, key)}
 
 
-def chained(
+def chain_entries(
     bare: Sequence[Mapping[str, Any]],
     key: bytes = KEY,
     *,
@@ -61,33 +61,33 @@ def chained(
     seal: Callable[[Entry, bytes], Entry] = sealed,
 ) -> list[Entry]:
     """Return entries numbered from `first` and linked from `before`, with their MACs; given members go before ours."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for place, one in enumerate(bare):
         seq = first + place
         entry = {"seq": seq, "ts_ms": _START_MS + 1000 * seq, **one, "prev_mac": before}
-        found.append(seal(entry, key))
-        before = found[-1]["mac"]
-    return found
+        entries.append(seal(entry, key))
+        before = entries[-1]["mac"]
+    return entries
 
 
 def events(count: int) -> list[dict[str, Any]]:
     """Return what happened first in a log, without numbers and MACs."""
-    taken = (EVENTS[place % len(EVENTS)] for place in range(count))
+    event_cycle = (EVENTS[place % len(EVENTS)] for place in range(count))
     return [
         {"actor": actor, "action": action, "subject": subject, "payload": dict(payload)}
-        for actor, action, subject, payload in taken
+        for actor, action, subject, payload in event_cycle
     ]
 
 
 def log_of(count: int, key: bytes = KEY) -> list[Entry]:
     """Return a whole log."""
-    return chained(events(count), key)
+    return chain_entries(events(count), key)
 
 
 def with_subject(subject: str, **further: Any) -> list[Entry]:
     """Return a log of two entries, the first about a subject, with further members of its payload."""
     first, second = events(2)
-    return chained([{**first, "subject": subject, "payload": {**first["payload"], **further}}, second])
+    return chain_entries([{**first, "subject": subject, "payload": {**first["payload"], **further}}, second])
 
 
 def head_of(entries: Sequence[Entry]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _input(entries: Sequence[Any], key_hex: str, head: Mapping[str, Any] | None,
 
 
 def whole(
-    shown: str,
+    property_name: str,
     variant: str,
     entries: Sequence[Entry],
     why: str,
@@ -116,11 +116,11 @@ def whole(
 ) -> Draft:
     """Return the draft of a log that is whole."""
     rows = ("CP-AUDIT-04", "CP-AUDIT-05")
-    given, values = _input(entries, key_hex, head, partial), {"entries": len(entries)}
-    return holding(shown, variant, given, why, rows, values=values, pins=_PINS)
+    vector_input, values = _input(entries, key_hex, head, partial), {"entries": len(entries)}
+    return draft_holding(property_name, variant, vector_input, why, rows, values=values, pins=_PINS)
 
 
-def broken(
+def draft_broken(
     name: str,
     entries: Sequence[Any],
     fault: str,
@@ -148,6 +148,17 @@ def broken(
     stage, fault_name, variant = name.split("/")
     rows = ("CP-AUDIT-05", "CP-AUDIT-06" if stage in {"missing", "reordered", "cut_tail"} else "CP-AUDIT-07")
     values = {} if place is None else {"place": place, "seq": seq}
-    given = _input(entries, key_hex, head, partial)
-    pinned = ("valid", "stage", "codes", "values")
-    return Draft(stage, fault_name, variant, given, why, rows, fault, values=values, pinned=pinned, pins=_PINS)
+    vector_input = _input(entries, key_hex, head, partial)
+    pinned_members = ("valid", "stage", "codes", "values")
+    return Draft(
+        stage,
+        fault_name,
+        variant,
+        vector_input,
+        why,
+        rows,
+        fault,
+        values=values,
+        pinned_members=pinned_members,
+        pins=_PINS,
+    )

@@ -16,21 +16,25 @@ _HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2})+")
 
 def complaints(draft: Draft) -> Iterator[str]:
     """Yield where the other verifier disagrees with a draft's author: whether it holds, and where not."""
-    meant = None if draft.valid else draft.values.get("place", -1)
-    found = first_bad(draft.input)
-    if found != meant:
-        yield f"rfc8785 and PyCryptodome find the first fault at {found}, not {meant}"
+    intended_place = None if draft.valid else draft.values.get("place", -1)
+    actual_place = first_bad(draft.input)
+    if actual_place != intended_place:
+        yield f"rfc8785 and PyCryptodome find the first fault at {actual_place}, not {intended_place}"
 
 
-def first_bad(given: Mapping[str, Any]) -> int | None:
+def first_bad(vector_input: Mapping[str, Any]) -> int | None:
     """Return the index of the first entry that is not as it should be.
 
     The number of entries stands for a missing end, -1 for an invalid key, None for a whole log.
     """
-    text, entries = given["key_hex"].strip(), given["entries"]
+    text, entries = vector_input["key_hex"].strip(), vector_input["entries"]
     if not _HEX.fullmatch(text):
         return -1
-    key, seq, link = bytes.fromhex(text), None if given["partial"] else 1, None if given["partial"] else "0" * 64
+    key, seq, link = (
+        bytes.fromhex(text),
+        None if vector_input["partial"] else 1,
+        None if vector_input["partial"] else "0" * 64,
+    )
     for place, entry in enumerate(entries):
         if (
             not _is_entry(entry)
@@ -40,7 +44,7 @@ def first_bad(given: Mapping[str, Any]) -> int | None:
         ):
             return place
         seq, link = entry["seq"] + 1, entry["mac"]
-    return _end(entries, given["head"])
+    return _end(entries, vector_input["head"])
 
 
 def _end(entries: list[Any], head: Mapping[str, Any] | None) -> int | None:
@@ -48,8 +52,8 @@ def _end(entries: list[Any], head: Mapping[str, Any] | None) -> int | None:
         return None
     if not entries or entries[-1]["seq"] < head["seq"]:
         return len(entries)
-    noted = [place for place, entry in enumerate(entries) if entry["seq"] == head["seq"]]
-    return next((place for place in noted if entries[place]["mac"] != head["mac"]), None)
+    places = [place for place, entry in enumerate(entries) if entry["seq"] == head["seq"]]
+    return next((place for place in places if entries[place]["mac"] != head["mac"]), None)
 
 
 def _is_entry(entry: Any) -> bool:
@@ -57,5 +61,5 @@ def _is_entry(entry: Any) -> bool:
 
 
 def _fits(entry: dict[str, Any], key: bytes) -> bool:
-    covered = rfc8785.dumps({name: value for name, value in entry.items() if name != "mac"})
-    return bool(HMAC.new(key, covered, SHA256).hexdigest() == entry["mac"])
+    covered_bytes = rfc8785.dumps({name: value for name, value in entry.items() if name != "mac"})
+    return bool(HMAC.new(key, covered_bytes, SHA256).hexdigest() == entry["mac"])

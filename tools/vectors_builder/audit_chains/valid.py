@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tools.vectors_builder.audit_chains.logs import KEY, chained, events, head_of, log_of, whole
+from tools.vectors_builder.audit_chains.logs import KEY, chain_entries, events, head_of, log_of, whole
 from tools.vectors_builder.audit_chains.logs import with_subject as about
 from tools.vectors_builder.drafting import Draft
 
@@ -27,7 +27,7 @@ def lengths() -> Iterator[Draft]:
         "payload": {"kid": "00c4f5a3b2d19e80"},
     }
     why = "The profile's own example"
-    yield whole("one", "of-the-profile", chained([example], _EXAMPLE_KEY), why, key_hex=_EXAMPLE_KEY.hex())
+    yield whole("one", "of-the-profile", chain_entries([example], _EXAMPLE_KEY), why, key_hex=_EXAMPLE_KEY.hex())
     yield whole(
         "one", "last-of-a-log", log_of(4)[3:], "One entry from the middle tells of its own MAC only", partial=True
     )
@@ -37,8 +37,8 @@ def lengths() -> Iterator[Draft]:
     why = "A page of a log: what comes before it is not known"
     yield whole("part", "from-the-middle", log[2:], why, partial=True)
     yield whole("part", "from-the-start", log[:3], "A log that may begin anywhere may begin at its start", partial=True)
-    stamped = [{**one, "ts_ms": 1_767_225_600_000} for one in events(3)]
-    late = chained(stamped, first=9_007_199_254_740_989, before="a" * 64)
+    equal_times = [{**one, "ts_ms": 1_767_225_600_000} for one in events(3)]
+    late = chain_entries(equal_times, first=9_007_199_254_740_989, before="a" * 64)
     yield whole("part", "numbers-to-the-last-exact", late, "Numbers up to 2^53 - 1 are exact", partial=True)
 
 
@@ -57,8 +57,8 @@ def heads() -> Iterator[Draft]:
 
 def canonical() -> Iterator[Draft]:
     """Yield logs whose MACs are right only over the canonical form of RFC 8785."""
-    turned = [dict(reversed(entry.items())) for entry in log_of(3)]
-    yield whole("order", "of-members", turned, "Members come in any order; the MAC is over the sorted ones")
+    reversed_entries = [dict(reversed(entry.items())) for entry in log_of(3)]
+    yield whole("order", "of-members", reversed_entries, "Members come in any order; the MAC is over the sorted ones")
     why = "Sorted by UTF-16 code units, at every depth"
     yield whole("order", "of-names-beyond-ascii", about("names", **{"\ufb33": 1, "\U0001f600": 2, "é": 3}), why)
     yield whole("order", "nested", about("deep", list=[{"b": {"d": 1, "c": 2}, "a": []}]), why)
@@ -85,5 +85,5 @@ def canonical() -> Iterator[Draft]:
         "No fraction, no minus",
     )
     why = "A member that nobody knows is covered too"
-    yield whole("further", "member", chained([{**one, "note": [None, True]} for one in events(2)]), why)
+    yield whole("further", "member", chain_entries([{**one, "note": [None, True]} for one in events(2)]), why)
     yield whole("further", "empty-values", about("", none=None, empty={}, nothing=[], text=""), "Empty is not absent")

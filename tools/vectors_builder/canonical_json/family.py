@@ -15,10 +15,10 @@ FAMILY: Final = Family(
     title="canonical JSON (RFC 8785)",
     input={"json_b64": "the bytes of what may be a JSON text, in base64"},
     stages=("encoding", "not_json", "number", "duplicate_members", "string"),
-    told=("canonical_b64",),
+    reported_values=("canonical_b64",),
     files={
         "rfc.json": (rfc.samples, rfc.numbers),
-        "numbers.json": (numbers.whole, numbers.fractions, numbers.rounded),
+        "numbers.json": (numbers.whole, numbers.fractions, numbers.rounded_numbers),
         "texts.json": (texts.structure, texts.members, texts.strings, texts.nesting),
         "not_json.json": (refused.encodings, refused.not_json),
         "no_form.json": (refused.duplicates, refused.halves, refused.out_of_range),

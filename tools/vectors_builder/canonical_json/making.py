@@ -22,7 +22,7 @@ def _input(text: str | bytes) -> dict[str, str]:
 
 
 def holds(
-    shown: str,
+    property_name: str,
     variant: str,
     text: str | bytes,
     canonical: str,
@@ -33,11 +33,22 @@ def holds(
     """Return the draft of a text that has a canonical form; with `pins`, only by those clauses."""
     form = canonical.encode()
     values = {"canonical_b64": base64.b64encode(form).decode(), "sha256": hashlib.sha256(form).hexdigest()}
-    pinned = _WHOLE if pins else ()
-    return Draft(VALID, shown, variant, _input(text), why, ROWS, values=values, pinned=pinned, pins=pins, origin=origin)
+    pinned_members = _WHOLE if pins else ()
+    return Draft(
+        VALID,
+        property_name,
+        variant,
+        _input(text),
+        why,
+        ROWS,
+        values=values,
+        pinned_members=pinned_members,
+        pins=pins,
+        origin=origin,
+    )
 
 
-def refused(
+def draft_refusal(
     stage: str,
     fault_name: str,
     variant: str,
@@ -48,7 +59,16 @@ def refused(
     origin: str = OURS,
 ) -> Draft:
     """Return the draft of a text that has no canonical form; with `pins`, only by those clauses."""
-    pinned = ("valid", *_REFUSAL) if pins else _REFUSAL
+    pinned_members = ("valid", *_REFUSAL) if pins else _REFUSAL
     return Draft(
-        stage, fault_name, variant, _input(text), why, ROWS_ON_JSON, fault, pinned=pinned, pins=pins, origin=origin
+        stage,
+        fault_name,
+        variant,
+        _input(text),
+        why,
+        ROWS_ON_JSON,
+        fault,
+        pinned_members=pinned_members,
+        pins=pins,
+        origin=origin,
     )

@@ -56,7 +56,7 @@ def fractions() -> Iterator[Draft]:
     yield holds("long-number", "zeros-and-a-negative-exponent", "5" + "0" * 30 + "e-30", "5", why)
 
 
-def rounded() -> Iterator[Draft]:
+def rounded_numbers() -> Iterator[Draft]:
     """Yield numbers that are more exact in text than binary64: open by the standards, and read to the nearest."""
     why = "Half way between two numbers the even one is taken"
     yield holds("greater-precision", "half-way", "9007199254740993.0", "9007199254740992", why, _DIGITS)

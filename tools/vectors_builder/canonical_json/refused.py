@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tools.vectors_builder.canonical_json.making import refused
+from tools.vectors_builder.canonical_json.making import draft_refusal
 from tools.vectors_builder.drafting import Draft
 
 _MARK: Final = ("profile 1.1 P-CV-02: a byte order mark counts as not JSON (RFC 8259 8.1 lets a parser ignore it)",)
@@ -17,20 +17,22 @@ def encodings() -> Iterator[Draft]:
     stage = "encoding"
     why = "A mark that one parser drops and another hashes"
     mark = "The text begins with a byte order mark."
-    yield refused(stage, "byte-order-mark", "before-an-object", b'\xef\xbb\xbf{"a":1}', mark, why, _MARK)
+    yield draft_refusal(stage, "byte-order-mark", "before-an-object", b'\xef\xbb\xbf{"a":1}', mark, why, _MARK)
     why = "JSON that is exchanged is UTF-8 (RFC 8259 8.1); a lenient decoder turns other bytes into characters"
     for variant, data, fault in (
         ("overlong", b'"\xc0\xaf"', "A solidus is encoded in two bytes."),
         ("lone-continuation", b'"\x80"', "A continuation byte stands alone."),
         ("cut-off", b'"\xe2\x82"', "The third byte of a character is missing."),
     ):
-        yield refused(stage, "not-utf-8", variant, data, fault, why)
+        yield draft_refusal(stage, "not-utf-8", variant, data, fault, why)
     fault = "Half of a surrogate pair is encoded in three bytes."
-    yield refused(stage, "surrogate-in-utf-8", "half", b'"\xed\xa0\x80"', fault, why)
+    yield draft_refusal(stage, "surrogate-in-utf-8", "half", b'"\xed\xa0\x80"', fault, why)
     fault = "A character beyond U+FFFF is encoded as two surrogates of three bytes each (CESU-8)."
-    yield refused(stage, "surrogate-in-utf-8", "pair", b'"\xed\xa0\xbd\xed\xb8\x80"', fault, why)
-    yield refused(stage, "beyond-unicode", "u110000", b'"\xf4\x90\x80\x80"', "A code point is above U+10FFFF.", why)
-    yield refused(stage, "latin-1", "e-acute", b'{"caf\xe9":1}', "A letter is encoded in Latin-1.", why)
+    yield draft_refusal(stage, "surrogate-in-utf-8", "pair", b'"\xed\xa0\xbd\xed\xb8\x80"', fault, why)
+    yield draft_refusal(
+        stage, "beyond-unicode", "u110000", b'"\xf4\x90\x80\x80"', "A code point is above U+10FFFF.", why
+    )
+    yield draft_refusal(stage, "latin-1", "e-acute", b'{"caf\xe9":1}', "A letter is encoded in Latin-1.", why)
     why = "UTF-16 was allowed once (RFC 4627) and is not any more"
     for variant, codec, mark in (
         ("little-endian", "utf-16-le", ""),
@@ -38,7 +40,7 @@ def encodings() -> Iterator[Draft]:
         ("with-mark", "utf-16-le", "\ufeff"),
     ):
         data = (mark + '{"a":1}').encode(codec)
-        yield refused(stage, "utf-16", variant, data, "The text is encoded in UTF-16.", why)
+        yield draft_refusal(stage, "utf-16", variant, data, "The text is encoded in UTF-16.", why)
 
 
 _SCRIPT: Final = "JavaScript allows it, JSON does not"
@@ -109,56 +111,56 @@ _NOT_JSON: Final[tuple[tuple[str, str, str, str, str], ...]] = (
 def not_json() -> Iterator[Draft]:
     """Yield UTF-8 that does not parse as JSON (RFC 8259)."""
     for fault_name, variant, text, fault, why in _NOT_JSON:
-        yield refused("not_json", fault_name, variant, text, fault, why)
+        yield draft_refusal("not_json", fault_name, variant, text, fault, why)
 
 
 def duplicates() -> Iterator[Draft]:
     """Yield objects with two members of one name: readers take the first, the last or both."""
     stage, why = "duplicate_members", "Readers take the first or the last, so two see two documents (RFC 8785 3.1)"
-    yield refused(stage, "same-name", "two-values", '{"a":1,"a":2}', "Two members have one name.", why)
-    yield refused(
+    yield draft_refusal(stage, "same-name", "two-values", '{"a":1,"a":2}', "Two members have one name.", why)
+    yield draft_refusal(
         stage, "same-name", "one-value", '{"a":1,"b":2,"a":1}', "Two members have one name and one value.", why
     )
-    yield refused(stage, "same-name", "empty", '{"":1,"":2}', "Two members have the empty name.", why)
+    yield draft_refusal(stage, "same-name", "empty", '{"":1,"":2}', "Two members have the empty name.", why)
     fault = "Two members have one name, once spelled with an escape."
-    yield refused(stage, "other-spelling", "escaped-letter", '{"a":1,"\\u0061":2}', fault, why)
-    yield refused(stage, "other-spelling", "digits-in-both-cases", '{"\\u00EF":1,"\\u00ef":2}', fault, why)
-    yield refused(stage, "other-spelling", "surrogate-pair", '{"\U0001f600":1,"\\ud83d\\ude00":2}', fault, why)
+    yield draft_refusal(stage, "other-spelling", "escaped-letter", '{"a":1,"\\u0061":2}', fault, why)
+    yield draft_refusal(stage, "other-spelling", "digits-in-both-cases", '{"\\u00EF":1,"\\u00ef":2}', fault, why)
+    yield draft_refusal(stage, "other-spelling", "surrogate-pair", '{"\U0001f600":1,"\\ud83d\\ude00":2}', fault, why)
     fault = "Two members of an inner object have one name."
-    yield refused(stage, "nested", "in-an-object", '{"a":{"b":1,"b":2}}', fault, why)
-    yield refused(stage, "nested", "in-an-array", '[{"a":1},{"b":1,"b":null}]', fault, why)
-    yield refused(stage, "nested", "deeper", '{"a":[{"b":1,"b":2}],"c":0}', fault, why)
+    yield draft_refusal(stage, "nested", "in-an-object", '{"a":{"b":1,"b":2}}', fault, why)
+    yield draft_refusal(stage, "nested", "in-an-array", '[{"a":1},{"b":1,"b":null}]', fault, why)
+    yield draft_refusal(stage, "nested", "deeper", '{"a":[{"b":1,"b":2}],"c":0}', fault, why)
 
 
 def halves() -> Iterator[Draft]:
     """Yield strings with half of a surrogate pair."""
     stage, why = "string", "Half a character has no UTF-8; a lenient encoder writes something else (RFC 8785 3.2.2.2)"
     fault = "A string has half of a surrogate pair."
-    yield refused(stage, "lone-surrogate", "high", r'"\ud83d"', fault, why)
-    yield refused(stage, "lone-surrogate", "low", r'["\udead"]', fault, why)
-    yield refused(
+    yield draft_refusal(stage, "lone-surrogate", "high", r'"\ud83d"', fault, why)
+    yield draft_refusal(stage, "lone-surrogate", "low", r'["\udead"]', fault, why)
+    yield draft_refusal(
         stage, "lone-surrogate", "reversed", r'"\ude00\ud83d"', "The halves of a pair stand in the wrong order.", why
     )
     fault = "A name has half of a surrogate pair."
-    yield refused(stage, "lone-surrogate-in-a-name", "high", r'{"\ud83d":1}', fault, why)
-    yield refused(stage, "lone-surrogate-in-a-name", "nested", r'{"a":[{"b\udc00":1}]}', fault, why)
+    yield draft_refusal(stage, "lone-surrogate-in-a-name", "high", r'{"\ud83d":1}', fault, why)
+    yield draft_refusal(stage, "lone-surrogate-in-a-name", "nested", r'{"a":[{"b\udc00":1}]}', fault, why)
     fault = "A character stands between the halves of a pair."
-    yield refused(stage, "parted-pair", "by-a-letter", r'"\ud83da\ude00"', fault, why)
+    yield draft_refusal(stage, "parted-pair", "by-a-letter", r'"\ud83da\ude00"', fault, why)
 
 
 def out_of_range() -> Iterator[Draft]:
     """Yield numbers that binary64 has not, and integers that it cannot tell from their neighbours."""
     stage, why = "number", "It is read as infinity, which has no form (RFC 8785 3.1)"
     fault = "A number is outside binary64."
-    yield refused(stage, "outside-binary64", "large", "1e400", fault, why)
-    yield refused(stage, "outside-binary64", "negative", '{"a":[-1e400]}', fault, why)
-    yield refused(stage, "outside-binary64", "just-above", "1.7976931348623159e308", fault, why)
+    yield draft_refusal(stage, "outside-binary64", "large", "1e400", fault, why)
+    yield draft_refusal(stage, "outside-binary64", "negative", '{"a":[-1e400]}', fault, why)
+    yield draft_refusal(stage, "outside-binary64", "just-above", "1.7976931348623159e308", fault, why)
     why = "A literal of JavaScript that several readers take"
     for text in ("NaN", "Infinity", "-Infinity"):
         variant = {"-": "minus-infinity", "N": "nan", "I": "infinity"}[text[0]]
-        yield refused(stage, "literal", variant, f'{{"a":{text}}}', f"A value is {text}.", why)
+        yield draft_refusal(stage, "literal", variant, f'{{"a":{text}}}', f"A value is {text}.", why)
     why = "A neighbour is read as the same number, so an amount may change under a hash that holds"
     fault = "An integer is beyond 2^53 - 1."
-    yield refused(stage, "inexact-integer", "two-to-the-53rd", "9007199254740992", fault, why, _EXACT)
-    yield refused(stage, "inexact-integer", "odd", "[-9007199254740993]", fault, why, _EXACT)
-    yield refused(stage, "inexact-integer", "thirty-digits", "123456789012345678901234567890", fault, why, _EXACT)
+    yield draft_refusal(stage, "inexact-integer", "two-to-the-53rd", "9007199254740992", fault, why, _EXACT)
+    yield draft_refusal(stage, "inexact-integer", "odd", "[-9007199254740993]", fault, why, _EXACT)
+    yield draft_refusal(stage, "inexact-integer", "thirty-digits", "123456789012345678901234567890", fault, why, _EXACT)

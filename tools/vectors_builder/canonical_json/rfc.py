@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from tools.vectors_builder.canonical_json.making import holds, refused
+from tools.vectors_builder.canonical_json.making import draft_refusal, holds
 from tools.vectors_builder.drafting import Draft
 
 _TABLE_ORIGIN: Final = "RFC 8785 B"
@@ -23,7 +23,7 @@ _SAMPLE_FORM: Final = (
     r"'"
     r'B\"\\\\\"/"}'
 )
-_SORTED: Final = r"""{
+_SORTED_EXAMPLE: Final = r"""{
   "\u20ac": "Euro Sign",
   "\r": "Carriage Return",
   "\ufb33": "Hebrew Letter Dalet With Dagesh",
@@ -71,15 +71,18 @@ def samples() -> Iterator[Draft]:
     why = "Every rule of the form at once, as the RFC shows it"
     yield holds("sample", "rfc-8785-3.2.2", _SAMPLE, _SAMPLE_FORM, why, origin="RFC 8785 3.2.2")
     why = "Names from four ranges, sorted by UTF-16 code units: the emoji comes before the Hebrew letter"
-    yield holds("sample", "rfc-8785-3.2.3", _SORTED, _SORTED_FORM, why, origin="RFC 8785 3.2.3")
+    yield holds("sample", "rfc-8785-3.2.3", _SORTED_EXAMPLE, _SORTED_FORM, why, origin="RFC 8785 3.2.3")
 
 
 def numbers() -> Iterator[Draft]:
     """Yield the table of numbers, each written with seventeen digits and an exponent, which names it exactly."""
-    for bits, form, what in _NUMBERS:
+    for bits, form, description in _NUMBERS:
         (number,) = struct.unpack(">d", bytes.fromhex(bits))
-        why = f"The table of RFC 8785: {what}"
+        why = f"The table of RFC 8785: {description}"
         yield holds("number-table", bits, f"{number:.16e}", form, why, origin=_TABLE_ORIGIN)
-    for bits, text, what in (("7fffffffffffffff", "NaN", "no number"), ("7ff0000000000000", "Infinity", "infinity")):
-        fault, why = f"The number is {what}.", f"The table of RFC 8785: {what} is an error"
-        yield refused("number", "number-table", bits, text, fault, why, origin=_TABLE_ORIGIN)
+    for bits, text, description in (
+        ("7fffffffffffffff", "NaN", "no number"),
+        ("7ff0000000000000", "Infinity", "infinity"),
+    ):
+        fault, why = f"The number is {description}.", f"The table of RFC 8785: {description} is an error"
+        yield draft_refusal("number", "number-table", bits, text, fault, why, origin=_TABLE_ORIGIN)

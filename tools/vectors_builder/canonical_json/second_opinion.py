@@ -20,7 +20,7 @@ import rfc8785
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.family import BuildFault
 
-RECORDED: Final = Path(__file__).parent / "recorded" / "node.json"
+RECORDED_FILE: Final = Path(__file__).parent / "recorded" / "node.json"
 
 
 def complaints(draft: Draft) -> Iterator[str]:
@@ -30,14 +30,14 @@ def complaints(draft: Draft) -> Iterator[str]:
         BuildFault: Node was never asked about this text.
     """
     data = base64.b64decode(draft.input["json_b64"])
-    meant = base64.b64decode(draft.values["canonical_b64"]) if draft.valid else None
-    asked = (("orjson and rfc8785", by_rfc8785(data)), ("node", by_node(draft.name, data)))
-    for who, found in asked:
-        if found != meant:
-            yield f"{who}: {_describe(found)}, not {_describe(meant)}"
+    intended_form = base64.b64decode(draft.values["canonical_b64"]) if draft.valid else None
+    opinions = (("orjson and rfc8785", by_rfc8785(data)), ("node", by_node(draft.name, data)))
+    for library, form in opinions:
+        if form != intended_form:
+            yield f"{library}: {_describe(form)}, not {_describe(intended_form)}"
     number = _number(data) if draft.valid else None
-    if number is not None and by_search(number).encode() != meant:
-        yield f"digits searched for: {by_search(number)}, not {_describe(meant)}"
+    if number is not None and by_search(number).encode() != intended_form:
+        yield f"digits searched for: {by_search(number)}, not {_describe(intended_form)}"
 
 
 def _describe(form: bytes | None) -> str:
@@ -58,17 +58,17 @@ def by_node(name: str, data: bytes) -> bytes | None:
     Raises:
         BuildFault: It was asked about another text under this name, or about none.
     """
-    found = _answers().get(name)
-    if found is None or found["asked"] != hashlib.sha256(data).hexdigest():
+    answer = _answers().get(name)
+    if answer is None or answer["asked"] != hashlib.sha256(data).hexdigest():
         raise BuildFault(f"{name}: node was never asked about this text; record.mjs says how")
-    form = found["canonical_b64"]
+    form = answer["canonical_b64"]
     return None if form is None else base64.b64decode(form)
 
 
 @cache
 def _answers() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(RECORDED.read_text("ascii"))["answers"]
-    return found
+    answers: dict[str, Any] = json.loads(RECORDED_FILE.read_text("ascii"))["answers"]
+    return answers
 
 
 def _number(data: bytes) -> float | None:

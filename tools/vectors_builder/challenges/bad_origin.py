@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from tools.vectors_builder.challenges.offering import (
     ALGORAND,
+    ALL_MEMBERS,
     BASE,
-    EVERYTHING,
     PINS,
     SOLANA,
     UNIX,
@@ -31,17 +31,17 @@ def drafts() -> Iterator[Draft]:
     yield from _changed_afterwards()
 
 
-def _refused(fault_name: str, variant: str, given: Mapping[str, Any], fault: str, why: str) -> Draft:
+def _draft_refusal(fault_name: str, variant: str, vector_input: Mapping[str, Any], fault: str, why: str) -> Draft:
     return Draft(
         stage="origin",
         fault_name=fault_name,
         variant=variant,
-        input=given,
+        input=vector_input,
         why=why,
         requirements=("RAIL-WELD-07",),
         fault=fault,
         codes=UNKNOWN,
-        pinned=EVERYTHING,
+        pinned_members=ALL_MEMBERS,
         pins=PINS,
     )
 
@@ -63,28 +63,30 @@ def _other_terms() -> Iterator[Draft]:
     why = "who may choose the terms of a token pays what he likes to whom he likes"
     for fault_name, variant, lane, change, fault in cases:
         offer = Offer(f"{fault_name} {variant}", lane={**lane, **change}, lanes=(ALGORAND, BASE, SOLANA))
-        yield _refused(fault_name, variant, offer.input(), fault, why)
+        yield _draft_refusal(fault_name, variant, offer.input(), fault, why)
     offer = Offer("not offered", lane=ALGORAND, lanes=(BASE, SOLANA))
     why = "a lane that is no longer offered takes no payment"
-    yield _refused("lane", "not-offered", offer.input(), "the token's lane is not among those accepted", why)
+    yield _draft_refusal("lane", "not-offered", offer.input(), "the token's lane is not among those accepted", why)
 
 
 def _other_issuer() -> Iterator[Draft]:
-    issued = Offer("issuer")
-    others = {
+    offer = Offer("issuer")
+    other_tokens = {
         "other": seed("challenges", "another secret"),
-        "reversed": issued.issuer.secret[::-1],
-        "hex-text": issued.issuer.secret.hex().encode(),
+        "reversed": offer.issuer.secret[::-1],
+        "hex-text": offer.issuer.secret.hex().encode(),
     }
-    for variant, secret in others.items():
-        token = issued.changed(secret=secret).token()
+    for variant, secret in other_tokens.items():
+        token = offer.with_members(secret=secret).token()
         fault = "the token is made with its secret's hex text for a key" if variant == "hex-text" else ""
         why = "only the rail's own secret makes its tokens"
-        yield _refused("secret", variant, issued.input(token), fault or "the token is made with another secret", why)
+        yield _draft_refusal(
+            "secret", variant, offer.input(token), fault or "the token is made with another secret", why
+        )
     for variant, word in (("other", "Acme"), ("near", "Weldproofs")):
-        token = issued.changed(service_word=word).token()
+        token = offer.with_members(service_word=word).token()
         fault, why = "the token is of another service word", "two deployments with one secret stay two issuers"
-        yield _refused("service-word", variant, issued.input(token), fault, why)
+        yield _draft_refusal("service-word", variant, offer.input(token), fault, why)
 
 
 def _halves() -> Iterator[Draft]:
@@ -97,13 +99,13 @@ def _halves() -> Iterator[Draft]:
     )
     for variant, head, tail, fault in halves:
         why = "each half has its place, and a true half B proves nothing about half A"
-        yield _refused("halves", variant, offer.input(offer.token(head, tail)), fault, why)
+        yield _draft_refusal("halves", variant, offer.input(offer.token(head, tail)), fault, why)
     for variant, place in (("first-bit", 0), ("last-bit", 15)):
         raw = bytearray.fromhex(first)
         raw[place] ^= 0x80 if place == 0 else 0x01
         fault = f"the {variant.replace('-', ' ')} of half A is flipped, and half B made over it"
         why = "every bit of half A is compared"
-        yield _refused("bit", variant, offer.input(offer.token(raw.hex())), fault, why)
+        yield _draft_refusal("bit", variant, offer.input(offer.token(raw.hex())), fault, why)
 
 
 def _constructions() -> Iterator[Draft]:
@@ -119,7 +121,7 @@ def _constructions() -> Iterator[Draft]:
         ("joining", "bars", _mac(key, "|".join(lines)), "the members are joined by bars"),
         ("joining", "carriage-returns", _mac(key, "\r\n".join(lines)), "the members are joined by CR LF"),
         ("joining", "final-line-end", _mac(key, text + "\n"), "there is a line end after the last member"),
-        ("order", "asset-and-amount", _mac(key, _ordered(offer, label)), "asset and amount are swapped"),
+        ("order", "asset-and-amount", _mac(key, _order_members(offer, label)), "asset and amount are swapped"),
         ("cut", "last-half", hmac.digest(key, text.encode(), "sha256")[16:].hex(), "half A is the HMAC's other half"),
         ("hash", "sha-512", hmac.digest(key, text.encode(), "sha512")[:16].hex(), "the HMAC is of SHA-512"),
         ("hash", "no-hmac", hashlib.sha256(key + text.encode()).hexdigest()[:32], "it is a hash of secret and text"),
@@ -127,34 +129,34 @@ def _constructions() -> Iterator[Draft]:
     )
     why = "two implementations that share a secret must make the same token"
     for fault_name, variant, head, fault in cases:
-        yield _refused(fault_name, variant, offer.input(offer.token(head)), fault, why)
+        yield _draft_refusal(fault_name, variant, offer.input(offer.token(head)), fault, why)
 
 
 def _changed_afterwards() -> Iterator[Draft]:
     """A true token whose open parts were changed: time and nonce are covered by half A."""
     offer = Offer("changed", now=UNIX + 10_000)
     mac = offer.first + offer.second
-    fresh = f"{UNIX + 10_000}:{offer.drawn}:{mac}"
+    fresh = f"{UNIX + 10_000}:{offer.nonce_text}:{mac}"
     why = "else a token could be renewed by whoever holds it"
-    yield _refused("time", "renewed", offer.input(fresh), "the issue time was set to now", why)
-    offer = offer.changed(now=UNIX)
-    later = f"{UNIX + 1}:{offer.drawn}:{mac}"
-    yield _refused("time", "a-second-later", offer.input(later), "the issue time was set a second later", why)
-    other = f"{UNIX}:{seed('challenges', 'another nonce')[:8].hex()}:{mac}"
+    yield _draft_refusal("time", "renewed", offer.input(fresh), "the issue time was set to now", why)
+    offer = offer.with_members(now=UNIX)
+    later = f"{UNIX + 1}:{offer.nonce_text}:{mac}"
+    yield _draft_refusal("time", "a-second-later", offer.input(later), "the issue time was set a second later", why)
+    other_nonce = f"{UNIX}:{seed('challenges', 'another nonce')[:8].hex()}:{mac}"
     why = "else one payment's token could be multiplied"
-    yield _refused("nonce", "other", offer.input(other), "the nonce was changed", why)
-    turned = f"{UNIX}:{offer.drawn[::-1]}:{mac}"
-    yield _refused("nonce", "reversed", offer.input(turned), "the nonce was reversed", why)
+    yield _draft_refusal("nonce", "other", offer.input(other_nonce), "the nonce was changed", why)
+    reversed_nonce = f"{UNIX}:{offer.nonce_text[::-1]}:{mac}"
+    yield _draft_refusal("nonce", "reversed", offer.input(reversed_nonce), "the nonce was reversed", why)
 
 
 def _lines(offer: Offer) -> list[str]:
     label = "weldproof-payable-core:challenge:a:1"
-    return [label, offer.issued_at, offer.drawn, *(offer.lane[name] for name in _FIELDS)]
+    return [label, offer.issued_at, offer.nonce_text, *(offer.lane[name] for name in _FIELDS)]
 
 
-def _ordered(offer: Offer, label: str) -> str:
+def _order_members(offer: Offer, label: str) -> str:
     names = ("caip2", "amount", "asset", "pay_to")
-    return "\n".join((label + "a:1", offer.issued_at, offer.drawn, *(offer.lane[name] for name in names)))
+    return "\n".join((label + "a:1", offer.issued_at, offer.nonce_text, *(offer.lane[name] for name in names)))
 
 
 def _mac(key: bytes, text: str) -> str:

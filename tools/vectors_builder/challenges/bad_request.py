@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from conformance.oracles import challenge_tokens as tokens
-from tools.vectors_builder.challenges.offering import ALGORAND, EVERYTHING, REQUEST, SOLANA, Offer
+from tools.vectors_builder.challenges.offering import ALGORAND, ALL_MEMBERS, REQUEST, SOLANA, Offer
 from tools.vectors_builder.drafting import Draft
 
 _BODY: Final[Mapping[str, Any]] = {"jws": "a.b.c", "items": [1, 2], "note": "caf\u00e9"}
@@ -24,20 +24,20 @@ def drafts() -> Iterator[Draft]:
     yield from _constructions()
 
 
-def _refused(
-    fault_name: str, variant: str, given: Mapping[str, Any], fault: str, why: str, row: str, **told: Any
+def _draft_refusal(
+    fault_name: str, variant: str, vector_input: Mapping[str, Any], fault: str, why: str, row: str, **values: Any
 ) -> Draft:
     return Draft(
         stage="request",
         fault_name=fault_name,
         variant=variant,
-        input=given,
+        input=vector_input,
         why=why,
         requirements=(row,),
         fault=fault,
         codes=("request_mismatch",),
-        values=told,
-        pinned=EVERYTHING,
+        values=values,
+        pinned_members=ALL_MEMBERS,
         pins=_RECIPE,
     )
 
@@ -68,24 +68,26 @@ def _other_requests() -> Iterator[Draft]:
     for number, (fault_name, variant, change, fault, row) in enumerate(cases):
         lane = (ALGORAND, SOLANA)[number % 2]
         offer = Offer(f"request {fault_name} {variant}", request=base, lane=lane)
-        asked = {**base, **change}
-        told = tokens.request_hash(asked, offer.service_id)
-        given = offer.input(request=asked)
-        yield _refused(fault_name, variant, given, fault, why, row, lane=lane["caip2"], request_hash=told)
+        request = {**base, **change}
+        request_hash = tokens.request_hash(request, offer.service_id)
+        vector_input = offer.input(request=request)
+        yield _draft_refusal(
+            fault_name, variant, vector_input, fault, why, row, lane=lane["caip2"], request_hash=request_hash
+        )
 
 
 def _other_services() -> Iterator[Draft]:
     why = "the service stands in half B of its own, beside the request"
-    for variant, other in (("other", "audit-verify"), ("case", "Receipt-Verify"), ("empty", "")):
+    for variant, other_service in (("other", "audit-verify"), ("case", "Receipt-Verify"), ("empty", "")):
         offer = Offer(f"service {variant}")
-        fault = "the token was issued for another service" if other else "no service is named"
-        yield _refused("service", variant, offer.input(service_id=other), fault, why, "RAIL-WELD-08")
+        fault = "the token was issued for another service" if other_service else "no service is named"
+        yield _draft_refusal("service", variant, offer.input(service_id=other_service), fault, why, "RAIL-WELD-08")
 
 
 def _other_hashes() -> Iterator[Draft]:
     """Half B over another text for the same request."""
     offer = Offer("hash form")
-    digest = offer.hashed.removeprefix("sha256:")
+    digest = offer.request_hash.removeprefix("sha256:")
     loose = json.dumps({**REQUEST, "service_id": offer.service_id}, sort_keys=True)
     body = json.dumps(REQUEST["body"], separators=(",", ":"))
     hashes = (
@@ -98,36 +100,40 @@ def _other_hashes() -> Iterator[Draft]:
          "the hash leaves the service out"),
     )  # fmt: skip
     why = "two implementations that share a secret must bind a request alike"
-    for fault_name, variant, hashed, fault in hashes:
-        tail = offer.issuer.second_half(offer.first, offer.service_id, hashed)
-        given = offer.input(offer.token(second=tail))
-        yield _refused(fault_name, variant, given, fault, why, "RAIL-WELD-09", request_hash=offer.hashed)
+    for fault_name, variant, hash_input, fault in hashes:
+        tail = offer.issuer.second_half(offer.first, offer.service_id, hash_input)
+        vector_input = offer.input(offer.token(second=tail))
+        yield _draft_refusal(
+            fault_name, variant, vector_input, fault, why, "RAIL-WELD-09", request_hash=offer.request_hash
+        )
 
 
 def _constructions() -> Iterator[Draft]:
     offer = Offer("half b")
-    other = offer.changed(nonce="f" * 16)
-    key, rest = offer.issuer.secret, f"{offer.service_id}\n{offer.hashed}"
+    other_offer = offer.with_members(nonce="f" * 16)
+    key, remaining_members = offer.issuer.secret, f"{offer.service_id}\n{offer.request_hash}"
     label = "weldproof-payable-core:challenge:b:1"
-    flipped = bytearray.fromhex(offer.second)
-    flipped[-1] ^= 1
-    raw = hmac.digest(key, f"{label}\n".encode() + bytes.fromhex(offer.first) + f"\n{rest}".encode(), "sha256")
+    flipped_half = bytearray.fromhex(offer.second)
+    flipped_half[-1] ^= 1
+    raw = hmac.digest(
+        key, f"{label}\n".encode() + bytes.fromhex(offer.first) + f"\n{remaining_members}".encode(), "sha256"
+    )
     halves = (
-        ("half-b", "last-bit", flipped.hex(), "the last bit of half B is flipped"),
+        ("half-b", "last-bit", flipped_half.hex(), "the last bit of half B is flipped"),
         ("half-b", "zero", "0" * 32, "half B is zero"),
         ("half-b", "half-a-again", offer.first, "half A stands in the place of half B, too"),
-        ("chaining", "other-token", other.second, "half B is of another token for the same request"),
+        ("chaining", "other-token", other_offer.second, "half B is of another token for the same request"),
         ("chaining", "raw-half-a", raw[:16].hex(), "half A went into half B as bytes, not as hex"),
-        ("chaining", "no-half-a", offer.issuer.mac("challenge:b:1", offer.service_id, offer.hashed),
+        ("chaining", "no-half-a", offer.issuer.mac("challenge:b:1", offer.service_id, offer.request_hash),
          "half A did not go into half B"),
-        ("label-b", "of-half-a", offer.issuer.mac("challenge:a:1", offer.first, offer.service_id, offer.hashed),
+        ("label-b", "of-half-a", offer.issuer.mac("challenge:a:1", offer.first, offer.service_id, offer.request_hash),
          "half B is made under the label of half A"),
-        ("label-b", "second-version", offer.issuer.mac("challenge:b:2", offer.first, offer.service_id, offer.hashed),
+        ("label-b", "second-version", offer.issuer.mac("challenge:b:2", offer.first, offer.service_id, offer.request_hash),
          "half B is made under another version"),
     )  # fmt: skip
     why = "a token without a true half B is good for any request"
     for fault_name, variant, tail, fault in halves:
-        yield _refused(fault_name, variant, offer.input(offer.token(second=tail)), fault, why, "RAIL-WELD-08")
+        yield _draft_refusal(fault_name, variant, offer.input(offer.token(second=tail)), fault, why, "RAIL-WELD-08")
 
 
 def _hash(text: str) -> str:

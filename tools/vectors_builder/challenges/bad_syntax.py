@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from tools.vectors_builder.challenges.offering import EVERYTHING, PINS, UNIX, UNKNOWN, Offer
+from tools.vectors_builder.challenges.offering import ALL_MEMBERS, PINS, UNIX, UNKNOWN, Offer
 from tools.vectors_builder.drafting import Draft
 
 _LENIENT: Final = "a lenient reader would take it for a second spelling of a good token, and spend it twice"
@@ -15,9 +15,9 @@ def drafts() -> Iterator[Draft]:
     """Yield them."""
     yield from _times()
     yield from _nonces()
-    for fault_name, variant, respelled, fault in _RESPELLED:
+    for fault_name, variant, respell, fault in _RESPELLINGS:
         offer = Offer(f"{fault_name} {variant}")
-        yield _refused(fault_name, variant, offer, respelled(offer.token()), fault, _LENIENT)
+        yield _draft_refusal(fault_name, variant, offer, respell(offer.token()), fault, _LENIENT)
 
 
 def _times() -> Iterator[Draft]:
@@ -35,7 +35,7 @@ def _times() -> Iterator[Draft]:
     )
     for fault_name, variant, text, fault in texts:
         offer = Offer(f"{fault_name} {variant}", issued_at=text)
-        yield _refused(fault_name, variant, offer, offer.token(), fault, _LENIENT)
+        yield _draft_refusal(fault_name, variant, offer, offer.token(), fault, _LENIENT)
 
 
 def _nonces() -> Iterator[Draft]:
@@ -49,10 +49,10 @@ def _nonces() -> Iterator[Draft]:
     )
     for fault_name, variant, text, fault in texts:
         offer = Offer(f"{fault_name} {variant}", nonce=text)
-        yield _refused(fault_name, variant, offer, offer.token(), fault, _LENIENT)
+        yield _draft_refusal(fault_name, variant, offer, offer.token(), fault, _LENIENT)
 
 
-def _refused(fault_name: str, variant: str, offer: Offer, token: str, fault: str, why: str) -> Draft:
+def _draft_refusal(fault_name: str, variant: str, offer: Offer, token: str, fault: str, why: str) -> Draft:
     return Draft(
         stage="syntax",
         fault_name=fault_name,
@@ -62,7 +62,7 @@ def _refused(fault_name: str, variant: str, offer: Offer, token: str, fault: str
         requirements=("RAIL-WELD-07",),
         fault=fault,
         codes=UNKNOWN,
-        pinned=EVERYTHING,
+        pinned_members=ALL_MEMBERS,
         pins=PINS,
     )
 
@@ -76,11 +76,11 @@ def _upper_mac(token: str) -> str:
     return f"{unix}:{nonce}:{mac.upper()}"
 
 
-def _colons(other: str) -> Callable[[str], str]:
-    return lambda token: token.replace(":", other)
+def _colons(separator: str) -> Callable[[str], str]:
+    return lambda token: token.replace(":", separator)
 
 
-_RESPELLED: Final[tuple[tuple[str, str, Callable[[str], str], str], ...]] = (
+_RESPELLINGS: Final[tuple[tuple[str, str, Callable[[str], str], str], ...]] = (
     ("mac-length", "half-a-only", lambda token: token[:-32], "the mac ends after half A"),
     ("mac-length", "one-digit-less", lambda token: token[:-1], "the mac has 63 digits"),
     ("mac-length", "one-digit-more", lambda token: token + "0", "the mac has 65 digits"),

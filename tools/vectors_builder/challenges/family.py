@@ -31,7 +31,7 @@ FAMILY: Final = Family(
         "ttl_seconds": "lifetime of a token",
     },
     stages=("syntax", "origin", "request", "time"),
-    told=("lane", "request_hash", "payment_reference_hash"),
+    reported_values=("lane", "request_hash", "payment_reference_hash"),
     files={
         "valid.json": (valid.drafts,),
         "syntax.json": (bad_syntax.drafts,),

@@ -11,7 +11,7 @@ from tools.vectors_builder.drafting import Draft, seed
 
 FAMILY: Final = "challenges"
 PINS: Final = ("profile 5.4",)
-EVERYTHING: Final = ("valid", "stage", "codes", "values")
+ALL_MEMBERS: Final = ("valid", "stage", "codes", "values")
 UNKNOWN: Final = ("unknown_challenge",)
 UNIX: Final = 1_767_225_600
 TTL: Final = 1_800
@@ -66,7 +66,7 @@ class Offer:
     secret: bytes | None = None
     nonce: str | None = None
 
-    def changed(self, **members: Any) -> Offer:
+    def with_members(self, **members: Any) -> Offer:
         """Return it with members changed."""
         return replace(self, **members)
 
@@ -76,65 +76,65 @@ class Offer:
         return tokens.Issuer(self.secret or seed(FAMILY, f"secret {self.name}"), self.service_word)
 
     @property
-    def drawn(self) -> str:
+    def nonce_text(self) -> str:
         """The token's nonce."""
         return seed(FAMILY, f"nonce {self.name}")[:8].hex() if self.nonce is None else self.nonce
 
     @property
-    def asked(self) -> Mapping[str, Any]:
+    def request_members(self) -> Mapping[str, Any]:
         """The request."""
         return REQUEST if self.request is None else self.request
 
     @property
-    def hashed(self) -> str:
+    def request_hash(self) -> str:
         """The request's hash reference."""
-        return tokens.request_hash(self.asked, self.service_id)
+        return tokens.request_hash(self.request_members, self.service_id)
 
     @property
     def first(self) -> str:
         """Half A of the token that holds."""
-        return self.issuer.first_half(self.issued_at, self.drawn, self.lane)
+        return self.issuer.first_half(self.issued_at, self.nonce_text, self.lane)
 
     @property
     def second(self) -> str:
         """Half B of the token that holds."""
-        return self.issuer.second_half(self.first, self.service_id, self.hashed)
+        return self.issuer.second_half(self.first, self.service_id, self.request_hash)
 
     def token(self, first: str | None = None, second: str | None = None) -> str:
         """Return the token, or one with another half; half B follows a changed half A where it is not given."""
         head = self.first if first is None else first
-        tail = self.issuer.second_half(head, self.service_id, self.hashed) if second is None else second
-        return f"{self.issued_at}:{self.drawn}:{head}{tail}"
+        tail = self.issuer.second_half(head, self.service_id, self.request_hash) if second is None else second
+        return f"{self.issued_at}:{self.nonce_text}:{head}{tail}"
 
     def input(self, token: str | None = None, **members: Any) -> dict[str, Any]:
         """Return what a verifier is given: the token that holds, or another one; None takes a member away."""
-        given = {
+        vector_input = {
             "token": self.token() if token is None else token,
             "secret_hex": self.issuer.secret.hex(),
             "service_word": self.service_word,
             "lanes": [dict(lane) for lane in self.lanes],
             "service_id": self.service_id,
-            "request": dict(self.asked),
+            "request": dict(self.request_members),
             "now": self.now,
             "ttl_seconds": self.ttl,
             **members,
         }
-        return {name: member for name, member in given.items() if member is not None}
+        return {name: member for name, member in vector_input.items() if member is not None}
 
-    def values(self, hashed: str | None = None) -> dict[str, Any]:
+    def values(self, request_hash: str | None = None) -> dict[str, Any]:
         """Return the values that a verifier can report of the token that holds."""
         text = self.token()
-        told = {
+        values = {
             "lane": self.lane["caip2"],
-            "request_hash": hashed or self.hashed,
+            "request_hash": request_hash or self.request_hash,
             "payment_reference_hash": tokens.payment_reference_hash(text),
         }
         match self.lane["caip2"].partition(":")[0]:
             case "eip155":
-                told["eip3009_nonce"] = tokens.eip3009_nonce(text)
+                values["eip3009_nonce"] = tokens.eip3009_nonce(text)
             case "solana":
-                told["solana_reference"] = tokens.solana_reference(text, self.service_word)
-        return told
+                values["solana_reference"] = tokens.solana_reference(text, self.service_word)
+        return values
 
 
 def holds(fault_name: str, variant: str, offer: Offer, why: str, *rows: str, **more: Any) -> Draft:
@@ -147,7 +147,7 @@ def holds(fault_name: str, variant: str, offer: Offer, why: str, *rows: str, **m
         why=why,
         requirements=rows or ("RAIL-402-10",),
         values=offer.values(),
-        pinned=("valid", "values"),
+        pinned_members=("valid", "values"),
         pins=PINS,
         **more,
     )

@@ -23,9 +23,9 @@ def _example() -> Iterator[Draft]:
     why = "secret, nonce and time are round numbers, so that every step can be redone by hand"
     example = Offer("example", secret=bytes(range(32)), nonce="0011223344556677")
     yield holds("example", "base", example, why, "RAIL-402-10", "RAIL-WELD-03", origin=_EXAMPLE)
-    solana = example.changed(lane=SOLANA)
+    solana = example.with_members(lane=SOLANA)
     yield holds("example", "solana", solana, why, "RAIL-402-10", "RAIL-WELD-04", "RAIL-LANE-05", origin=_EXAMPLE)
-    algorand = example.changed(lane=ALGORAND)
+    algorand = example.with_members(lane=ALGORAND)
     yield holds("example", "algorand", algorand, why, "RAIL-402-10", "RAIL-WELD-01", origin=_EXAMPLE)
 
 
@@ -47,8 +47,8 @@ def _lanes() -> Iterator[Draft]:
     old = BASE | {"amount": "9000"}
     offer = Offer("old price", lane=old, lanes=(BASE, old))
     yield holds("generation", "old-price", offer, why, "RAIL-402-08")
-    moved = BASE | {"pay_to": "0x2222222222222222222222222222222222222222"}
-    offer = Offer("old payee", lane=moved, lanes=(ALGORAND, BASE, moved, SOLANA))
+    moved_lane = BASE | {"pay_to": "0x2222222222222222222222222222222222222222"}
+    offer = Offer("old payee", lane=moved_lane, lanes=(ALGORAND, BASE, moved_lane, SOLANA))
     yield holds("generation", "old-payee", offer, "the same with a payee that has moved", "RAIL-402-06")
     large = SOLANA | {"amount": "18446744073709551615"}
     offer = Offer("large", lane=large, lanes=(large,))
@@ -79,10 +79,10 @@ def _requests() -> Iterator[Draft]:
     yield holds("request", "canonical-body", rich, why, "RAIL-WELD-09")
     empty = Offer("empty body", request={**REQUEST, "body": {}})
     yield holds("request", "empty-body", empty, "an empty object is a body, too", "RAIL-WELD-09")
-    hashed = Offer("hashed")
-    given = hashed.input(request=None, request_hash=hashed.hashed)
+    offer = Offer("hashed")
+    vector_input = offer.input(request=None, request_hash=offer.request_hash)
     why = "who has the hash from the challenge needs no request"
-    yield holds("request-hash", "given", hashed, why, "RAIL-WELD-09", given=given)
+    yield holds("request-hash", "given", offer, why, "RAIL-WELD-09", given=vector_input)
 
 
 def _words() -> Iterator[Draft]:

@@ -25,14 +25,14 @@ from tools.vectors_builder.falcon_envelopes.making import (
 )
 
 _VECTOR: Final = 41
-_PADDED: Final = 1280
-_CODING: Final = "Falcon has one coding of it; another one would let anybody make a second signature of a first."
+_PADDED_BYTES: Final = 1280
+_ONE_CODING: Final = "Falcon has one coding of it; another one would let anybody make a second signature of a first."
 
 
 def drafts() -> Iterator[Draft]:
     """Yield them."""
     yield from _headers()
-    yield from _changed()
+    yield from _changed_drafts()
     yield from _codings()
     yield from _lengths()
     yield from _ends()
@@ -50,14 +50,14 @@ def signed_with(data: bytes) -> str:
     return envelope(certificate(), sig=encode_base64url(data))
 
 
-def flipped(data: bytes, bit: int) -> bytes:
+def flip_bit(data: bytes, bit: int) -> bytes:
     """Return data with one bit turned; bits are counted from the highest of the first byte."""
     at, place = divmod(bit, 8)
     return data[:at] + bytes([data[at] ^ 0x80 >> place]) + data[at + 1 :]
 
 
 def _headers() -> Iterator[Draft]:
-    rest = signature()[1:]
+    tail = signature()[1:]
     whys = {
         0x5A: ("constant_time", "The header of the constant-time coding, which is another one and is not spoken here."),
         0x39: ("degree_512", "The header of Falcon-512."),
@@ -65,64 +65,64 @@ def _headers() -> Iterator[Draft]:
     }
     for header, (variant, why) in whys.items():
         fault = f"The signature begins with {header:#04x} instead of 0x3a."
-        yield refused("sig_invalid/header", variant, signed_with(bytes([header]) + rest), fault, why, pins=("P-KY-09",))
+        yield refused("sig_invalid/header", variant, signed_with(bytes([header]) + tail), fault, why, pins=("P-KY-09",))
     yield refused(
         "sig_invalid/header_bit",
         "fixed_bit",
-        signed_with(b"\x2a" + rest),
+        signed_with(b"\x2a" + tail),
         "The signature begins with 0x2a instead of 0x3a: the bit between coding and degree is zero.",
         "Who looks at the coding and the degree alone takes it.",
         pins=("P-KY-09",),
     )
 
 
-def _changed() -> Iterator[Draft]:
-    held = signature()
+def _changed_drafts() -> Iterator[Draft]:
+    original = signature()
     why = "The salt goes into the point that is signed: another salt is another message."
     changes = {
-        "first_bit": (flipped(held, 8), "The first bit of the salt is turned."),
-        "last_bit": (flipped(held, 8 * _VECTOR - 1), "The last bit of the salt is turned."),
-        "zeros": (held[:1] + bytes(40) + held[_VECTOR:], "The salt is zeros."),
+        "first_bit": (flip_bit(original, 8), "The first bit of the salt is turned."),
+        "last_bit": (flip_bit(original, 8 * _VECTOR - 1), "The last bit of the salt is turned."),
+        "zeros": (original[:1] + bytes(40) + original[_VECTOR:], "The salt is zeros."),
     }
     for variant, (data, fault) in changes.items():
         yield refused("sig_invalid/salt", variant, signed_with(data), fault, why)
-    salt, vector = signature_parts(held)
+    salt, vector = signature_parts(original)
     first = next(at for at, value in enumerate(vector) if value)
     why = "The vector is coded rightly and is of a length that a signer's would have; the equation alone refutes it."
-    negated = [-value if at == first else value for at, value in enumerate(vector)]
-    other = {
-        "sign_of_one": (negated, "One coefficient is negated."),
-        "two_swapped": (swapped(vector), "The first two coefficients that differ have changed places."),
+    negated_vector = [-value if at == first else value for at, value in enumerate(vector)]
+    other_signatures = {
+        "sign_of_one": (negated_vector, "One coefficient is negated."),
+        "two_swapped": (swap_neighbours(vector), "The first two coefficients that differ have changed places."),
         "all_negated": ([-value for value in vector], "Every coefficient is negated."),
     }
-    for variant, (changed, fault) in other.items():
-        yield refused("sig_invalid/vector", variant, signed_with(recoded(salt, changed)), fault, why)
+    for variant, (signature_bytes, fault) in other_signatures.items():
+        yield refused("sig_invalid/vector", variant, signed_with(encode_whole(salt, signature_bytes)), fault, why)
     yield refused(
         "sig_invalid/zero_vector",
         "all",
-        signed_with(recoded(salt, [0] * len(vector))),
+        signed_with(encode_whole(salt, [0] * len(vector))),
         "Every coefficient is zero.",
         "Then the other half is the hashed message itself, which is far too long: only the bound refutes it.",
     )
 
 
-def swapped(vector: list[int]) -> list[int]:
+def swap_neighbours(vector: list[int]) -> list[int]:
     """Return a vector whose first two neighbours that differ have changed places."""
     at = next(at for at in range(len(vector)) if vector[at] != vector[at + 1])
     return [*vector[:at], vector[at + 1], vector[at], *vector[at + 2 :]]
 
 
-def recoded(salt: bytes, vector: list[int]) -> bytes:
+def encode_whole(salt: bytes, vector: list[int]) -> bytes:
     """Return a signature of a salt and a vector, whose coding is as long as it is."""
     return b"\x3a" + salt + compress(vector)
 
 
 def _codings() -> Iterator[Draft]:
-    held = signature()
+    original = signature()
     yield refused(
         "sig_invalid/coding",
         "ones",
-        signed_with(held[:_VECTOR] + b"\xff" * (len(held) - _VECTOR)),
+        signed_with(original[:_VECTOR] + b"\xff" * (len(original) - _VECTOR)),
         "The vector is ones throughout, more of them than 1024 coefficients of nine bits.",
         "A hundred bytes that nobody has read follow the last coefficient.",
     )
@@ -132,25 +132,25 @@ def _codings() -> Iterator[Draft]:
         "minus_zero",
         envelope(payload, sig=encode_base64url(_with_minus_zero(zero))),
         "A coefficient of zero has the sign of less.",
-        f"The vector is the one that was signed. {_CODING}",
+        f"The vector is the one that was signed. {_ONE_CODING}",
     )
-    payload, padded = _signed_where(lambda data: not data[-1] & 1)
+    payload, padded_signature = _signed_where(lambda data: not data[-1] & 1)
     yield refused(
         "sig_invalid/padding_bit",
         "last",
-        envelope(payload, sig=encode_base64url(flipped(padded, 8 * len(padded) - 1))),
+        envelope(payload, sig=encode_base64url(flip_bit(padded_signature, 8 * len(padded_signature) - 1))),
         "The last bit after the last coefficient is one.",
-        f"The vector is the one that was signed. {_CODING}",
+        f"The vector is the one that was signed. {_ONE_CODING}",
     )
 
 
-def _signed_where(wanted: Callable[[bytes], bool]) -> tuple[dict[str, Any], bytes]:
+def _signed_where(condition: Callable[[bytes], bool]) -> tuple[dict[str, Any], bytes]:
     """Return the first of some payloads whose signature is as wanted, and the signature."""
     for tasks in range(481, 520):
         payload = certificate(tasks_run=tasks)
-        held = SIGNER.sign(BENCH, jcs_bytes(payload))
-        if wanted(held):
-            return payload, held
+        original = SIGNER.sign(BENCH, jcs_bytes(payload))
+        if condition(original):
+            return payload, original
     raise AssertionError("no such signature among forty")
 
 
@@ -158,15 +158,15 @@ def _with_minus_zero(data: bytes) -> bytes:
     """Return a signature whose first coefficient of zero is coded with the other sign."""
     _, vector = signature_parts(data)
     before = sum(9 + (abs(value) >> 7) for value in vector[: vector.index(0)])
-    return flipped(data, 8 * _VECTOR + before)
+    return flip_bit(data, 8 * _VECTOR + before)
 
 
 def _lengths() -> Iterator[Draft]:
-    held = signature()
+    original = signature()
     short = {
         "empty": (b"", "The signature is no bytes at all."),
-        "header_and_salt": (held[:_VECTOR], "The signature ends after the salt."),
-        "last_byte_gone": (held[:-1], "The signature's last byte is missing."),
+        "header_and_salt": (original[:_VECTOR], "The signature ends after the salt."),
+        "last_byte_gone": (original[:-1], "The signature's last byte is missing."),
     }
     for variant, (data, fault) in short.items():
         why = "A reader that trusts the length reads beyond the end."
@@ -174,7 +174,7 @@ def _lengths() -> Iterator[Draft]:
     yield refused(
         "sig_invalid/too_long",
         "by_one",
-        signed_with(held.ljust(MAX_SIGNATURE_BYTES + 1, b"\0")),
+        signed_with(original.ljust(MAX_SIGNATURE_BYTES + 1, b"\0")),
         f"The signature is {MAX_SIGNATURE_BYTES + 1} bytes, the rest of them zeros: one more than any is.",
         "A library with a buffer of the longest signature must not be handed more.",
         pins=("P-KY-09",),
@@ -182,7 +182,7 @@ def _lengths() -> Iterator[Draft]:
     yield refused(
         "sig_invalid/too_long",
         "twice",
-        signed_with(held + held),
+        signed_with(original + original),
         "The signature stands there twice.",
         "What follows a signature is not looked at by who reads until it has 1024 coefficients.",
         pins=("P-KY-09",),
@@ -190,56 +190,56 @@ def _lengths() -> Iterator[Draft]:
 
 
 def _ends() -> Iterator[Draft]:
-    held = signature()
+    original = signature()
     why = "Several libraries take zeros after the end, so that one signature has many texts: decoded for length first."
     zeros = {
-        "one": (held + b"\0", "A zero byte follows the signature."),
+        "one": (original + b"\0", "A zero byte follows the signature."),
         "padded_form": (
-            held.ljust(_PADDED, b"\0"),
+            original.ljust(_PADDED_BYTES, b"\0"),
             "The signature is filled up with zeros to 1280 bytes, as padded Falcon.",
         ),
-        "longest": (held.ljust(MAX_SIGNATURE_BYTES, b"\0"), "The signature is filled up with zeros to 1462 bytes."),
+        "longest": (original.ljust(MAX_SIGNATURE_BYTES, b"\0"), "The signature is filled up with zeros to 1462 bytes."),
     }
     for variant, (data, fault) in zeros.items():
         yield refused("sig_invalid/zeros_after_the_end", variant, signed_with(data), fault, why, pins=("P-KY-09",))
     yield refused(
         "sig_invalid/byte_after_the_end",
         "one",
-        signed_with(held + b"\x01"),
+        signed_with(original + b"\x01"),
         "A byte of one follows the signature.",
         "Whatever follows makes another text of the same signature.",
     )
 
 
 def _other_messages() -> Iterator[Draft]:
-    held = signature()
+    original = signature()
     why = "What the issuer has not signed is not the issuer's word."
-    raised = certificate(score=0.992)
+    raised_payload = certificate(score=0.992)
     yield refused(
         "sig_invalid/changed_payload",
         "score",
-        envelope(raised, sig=encode_base64url(held)),
+        envelope(raised_payload, sig=encode_base64url(original)),
         "The score was raised after the signature was made.",
         why,
     )
     yield refused(
         "sig_invalid/changed_payload",
         "member_added",
-        envelope(certificate(agent_did="did:web:agent.example"), sig=encode_base64url(held)),
+        envelope(certificate(agent_did="did:web:agent.example"), sig=encode_base64url(original)),
         "A member was added after the signature was made.",
         "Every member is covered, also those that the profile does not name.",
     )
     yield refused(
         "sig_invalid/changed_payload",
         "member_gone",
-        envelope(certificate(tasks_run=None), sig=encode_base64url(held)),
+        envelope(certificate(tasks_run=None), sig=encode_base64url(original)),
         "A member that the profile does not name was taken out after the signature was made.",
         "Who checks only the members that it knows does not notice.",
     )
     payload = certificate()
-    unsorted = json.dumps(payload, separators=(",", ":")).encode()
+    unsorted_text = json.dumps(payload, separators=(",", ":")).encode()
     over = {
-        "text_as_written": (unsorted, "The signature is over the payload as it is written, not over its JCS."),
+        "text_as_written": (unsorted_text, "The signature is over the payload as it is written, not over its JCS."),
         "hash": (hashlib.sha256(jcs_bytes(payload)).digest(), "The signature is over SHA-256 of the payload's JCS."),
         "sorted_with_spaces": (
             json.dumps(payload, sort_keys=True).encode(),
@@ -247,9 +247,9 @@ def _other_messages() -> Iterator[Draft]:
         ),
     }
     for variant, (message, fault) in over.items():
-        made = envelope(payload, sig=encode_base64url(SIGNER.sign(BENCH, message)))
+        text = envelope(payload, sig=encode_base64url(SIGNER.sign(BENCH, message)))
         why = "A signature of the right key over nearly the right bytes: what many a signer does by mistake."
-        yield refused("sig_invalid/signed_otherwise", variant, made, fault, why, pins=("P-AD-06", "P-CV-07"))
+        yield refused("sig_invalid/signed_otherwise", variant, text, fault, why, pins=("P-AD-06", "P-CV-07"))
 
 
 def _other_keys() -> Iterator[Draft]:
@@ -263,23 +263,23 @@ def _other_keys() -> Iterator[Draft]:
         "A kid is a claim; the equation is what counts.",
     )
     key = SIGNER.public(BENCH)
-    known = public_polynomial(key)
-    small = [place for place, value in enumerate(known) if value + MODULUS < 1 << 14]
+    polynomial = public_polynomial(key)
+    small = [place for place, value in enumerate(polynomial) if value + MODULUS < 1 << 14]
     for variant, place in (("first", small[0]), ("last", small[-1])):
-        changed = _with_coefficient(key, place, known[place] + MODULUS)
-        kid = kid_of(changed)
+        changed_key = _with_coefficient(key, place, polynomial[place] + MODULUS)
+        kid = kid_of(changed_key)
         yield refused(
             "sig_invalid/key_beyond_the_modulus",
             variant,
             envelope(certificate(bench_kid=kid), kid=kid),
             f"Coefficient {place} of the key has {MODULUS} added to it, which is the modulus.",
             "Who reduces it instead finds the issuer's own key, under which the signature holds, with another name.",
-            trusted={DIDS[BENCH]: base64_text(changed)},
+            trusted={DIDS[BENCH]: base64_text(changed_key)},
         )
 
 
 def _with_coefficient(key: bytes, place: int, value: int) -> bytes:
     """Return a public key with another coefficient, 14 bits each."""
     shift = 14 * (DEGREE - 1 - place)
-    packed = int.from_bytes(key[1:], "big")
-    return key[:1] + (packed & ~(0x3FFF << shift) | value << shift).to_bytes(len(key) - 1, "big")
+    number = int.from_bytes(key[1:], "big")
+    return key[:1] + (number & ~(0x3FFF << shift) | value << shift).to_bytes(len(key) - 1, "big")

@@ -25,8 +25,8 @@ from tools.vectors_builder.falcon_envelopes.making import (
     DIDS,
     REGISTRY,
     base64_text,
+    encode_value,
     holds,
-    packed,
     passport,
     refused,
 )
@@ -52,17 +52,20 @@ class Shape:
 
     second: Callable[[random.Random], list[int]]
     spread: float = _SIGMA
-    squared: int | None = None
+    squared_length: int | None = None
 
 
 def valid_drafts() -> Iterator[Draft]:
     """Yield those that hold."""
-    shown = {
+    shapes = {
         "norm at_the_bound": (
-            Shape(_usual, squared=LENGTH_BOUND),
+            Shape(_usual, squared_length=LENGTH_BOUND),
             "The squared length may be the bound itself: too long is what is longer.",
         ),
-        "norm just_below": (Shape(_usual, squared=LENGTH_BOUND - 1), "One less than the bound, under another key."),
+        "norm just_below": (
+            Shape(_usual, squared_length=LENGTH_BOUND - 1),
+            "One less than the bound, under another key.",
+        ),
         "signature_length shortest": (
             Shape(lambda rng: [rng.choice((-1, 1)) * rng.randint(1, 127) for _ in range(DEGREE)]),
             "No coefficient needs more than nine bits: 1193 bytes, far fewer than a signer's usual 1270.",
@@ -74,7 +77,7 @@ def valid_drafts() -> Iterator[Draft]:
         "coefficient highest": (_with_first(2047), "No coefficient is larger than 2047."),
         "coefficient lowest": (_with_first(-2047), "None is less than -2047."),
     }
-    for name, (shape, why) in shown.items():
+    for name, (shape, why) in shapes.items():
         text, keys = _envelope(name, shape)
         yield holds(*_two(name), text, why, trusted=keys)
 
@@ -82,9 +85,9 @@ def valid_drafts() -> Iterator[Draft]:
 def refused_drafts() -> Iterator[Draft]:
     """Yield those that do not."""
     why = "The equation holds and the coding is right: only the length of the vector tells that nobody signed this."
-    for variant, squared in (("by_one", LENGTH_BOUND + 1), ("twice", 2 * LENGTH_BOUND)):
-        text, keys = _envelope(f"norm {variant}", Shape(_usual, squared=squared))
-        fault = f"The squared length of the signature's vector is {squared}, and {LENGTH_BOUND} is the most."
+    for variant, squared_length in (("by_one", LENGTH_BOUND + 1), ("twice", 2 * LENGTH_BOUND)):
+        text, keys = _envelope(f"norm {variant}", Shape(_usual, squared_length=squared_length))
+        fault = f"The squared length of the signature's vector is {squared_length}, and {LENGTH_BOUND} is the most."
         yield refused("sig_invalid/norm", variant, text, fault, why, trusted=keys)
     for variant, value in (("highest", 2048), ("lowest", -2048)):
         text, keys = _envelope(f"beyond {variant}", _with_first(value))
@@ -102,53 +105,56 @@ def _with_first(value: int) -> Shape:
 
 
 def _two(name: str) -> tuple[str, str]:
-    shown, variant = name.split(" ")
-    return shown, variant
+    property_name, variant = name.split(" ")
+    return property_name, variant
 
 
 def _envelope(name: str, shape: Shape) -> tuple[str, dict[str, str]]:
     """Return an envelope and the trust set under which a vector of a shape signs it."""
     payload = passport(passport_id=f"passport-of-{name.replace(' ', '-').replace('_', '-')}")
-    made = _made(name, jcs_bytes(payload), shape)
-    kid, sig = kid_of(made.public_key), encode_base64url(made.signature)
-    text = packed({"payload": payload, "alg": "Falcon-1024", "kid": kid, "sig": sig})
-    return text, {DIDS[REGISTRY]: base64_text(made.public_key)}
+    one_signature = _make_signature(name, jcs_bytes(payload), shape)
+    kid, sig = kid_of(one_signature.public_key), encode_base64url(one_signature.signature)
+    text = encode_value({"payload": payload, "alg": "Falcon-1024", "kid": kid, "sig": sig})
+    return text, {DIDS[REGISTRY]: base64_text(one_signature.public_key)}
 
 
-def _made(name: str, message: bytes, shape: Shape) -> OneSignature:
+def _make_signature(name: str, message: bytes, shape: Shape) -> OneSignature:
     def draw() -> Entry:
-        drawn = _drawn(random.Random(seed("falcon_envelopes", name)), message, shape)  # noqa: S311 - no secret
-        return {"public_key_b64": base64_text(drawn.public_key), "signature_b64": base64_text(drawn.signature)}
+        one_signature = _draw_signature(random.Random(seed("falcon_envelopes", name)), message, shape)  # noqa: S311 - no secret
+        return {
+            "public_key_b64": base64_text(one_signature.public_key),
+            "signature_b64": base64_text(one_signature.signature),
+        }
 
-    kept = EDGES.of(f"{name} {hashlib.sha256(message).hexdigest()}", draw)
-    return OneSignature(*(base64.b64decode(kept[part]) for part in ("public_key_b64", "signature_b64")))
+    stored_parts = EDGES.of(f"{name} {hashlib.sha256(message).hexdigest()}", draw)
+    return OneSignature(*(base64.b64decode(stored_parts[part]) for part in ("public_key_b64", "signature_b64")))
 
 
-def _drawn(rng: random.Random, message: bytes, shape: Shape) -> OneSignature:
+def _draw_signature(rng: random.Random, message: bytes, shape: Shape) -> OneSignature:
     while True:
         second = shape.second(rng)
         first = [round(rng.gauss(0, shape.spread)) for _ in range(DEGREE)]
-        if shape.squared is not None:
-            first = lengthened(first, shape.squared - sum(one * one for one in second))
-        made = sign_with_vector(message, rng.randbytes(SALT_BYTES), first, second)
-        if made is not None:
-            return made
+        if shape.squared_length is not None:
+            first = lengthen_vector(first, shape.squared_length - sum(one * one for one in second))
+        one_signature = sign_with_vector(message, rng.randbytes(SALT_BYTES), first, second)
+        if one_signature is not None:
+            return one_signature
 
 
-def lengthened(vector: Sequence[int], squared: int) -> list[int]:
-    """Return a vector stretched so that its squared length is exactly `squared`.
+def lengthen_vector(vector: Sequence[int], squared_length: int) -> list[int]:
+    """Return a vector stretched so that its squared length is exactly `squared_length`.
 
     All coefficients but the last few are stretched alike, and what is then left goes to those, largest squares first.
 
     Raises:
         ValueError: That many squares do not come out even.
     """
-    stretch = isqrt(10**12 * (squared * 998 // 1000) // sum(one * one for one in vector))
-    found = [one * stretch // 10**6 for one in vector[:-_FEW]]
-    rest = squared - sum(one * one for one in found)
+    stretch = isqrt(10**12 * (squared_length * 998 // 1000) // sum(one * one for one in vector))
+    stretched_vector = [one * stretch // 10**6 for one in vector[:-_FEW]]
+    missing_length = squared_length - sum(one * one for one in stretched_vector)
     for _ in range(_FEW):
-        found.append(isqrt(rest))
-        rest -= found[-1] ** 2
-    if rest:
+        stretched_vector.append(isqrt(missing_length))
+        missing_length -= stretched_vector[-1] ** 2
+    if missing_length:
         raise ValueError("no such vector")
-    return found
+    return stretched_vector

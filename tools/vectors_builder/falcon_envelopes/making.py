@@ -11,7 +11,7 @@ from typing import Any, Final
 from conformance.oracles.credentials.envelope import open_envelope
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.keys import encode_base64url
-from tools.vectors_builder.drafting import Draft, holding, refusal
+from tools.vectors_builder.drafting import Draft, draft_holding, draft_refusal
 from tools.vectors_builder.falcon_envelopes.signing import Signer
 
 SIGNER: Final = Signer(Path(__file__).parent / "recorded")
@@ -42,7 +42,7 @@ def certificate(**changes: Any) -> dict[str, Any]:
         "expires_at": "2026-08-01T12:00:00Z",
         "tasks_run": 480,
     }
-    return _changed(payload, changes)
+    return _change_members(payload, changes)
 
 
 def passport(**changes: Any) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def passport(**changes: Any) -> dict[str, Any]:
         "issued_at": "2026-06-01T12:00:00Z",
         "expires_at": "2026-08-01T12:00:00Z",
     }
-    return _changed(payload, changes)
+    return _change_members(payload, changes)
 
 
 def token(**changes: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def token(**changes: Any) -> dict[str, Any]:
     }
 
 
-def _changed(payload: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _change_members(payload: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**payload, **changes}.items() if value is not None}
 
 
@@ -101,10 +101,10 @@ def members(payload: Mapping[str, Any], by: str | None = None, **changes: Any) -
 
 def envelope(payload: Mapping[str, Any], by: str | None = None, **changes: Any) -> str:
     """Return an envelope as a text; see `members`."""
-    return packed(members(payload, by, **changes))
+    return encode_value(members(payload, by, **changes))
 
 
-def packed(value: Any) -> str:
+def encode_value(value: Any) -> str:
     """Return a JSON value as an envelope's text is written."""
     return encode_base64url(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
@@ -114,12 +114,12 @@ def base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def nested(levels: int) -> list[Any]:
+def nest_lists(levels: int) -> list[Any]:
     """Return a list of lists, so many levels deep."""
-    found: list[Any] = []
+    outer_list: list[Any] = []
     for _ in range(levels - 1):
-        found = [found]
-    return found
+        outer_list = [outer_list]
+    return outer_list
 
 
 def trust_set(*names: str) -> dict[str, str]:
@@ -127,23 +127,23 @@ def trust_set(*names: str) -> dict[str, str]:
     return {DIDS[name]: SIGNER.public_text(name) for name in names}
 
 
-def asked(text: str, trusted: Mapping[str, str] | None, expect: str, **rest: Any) -> dict[str, Any]:
+def build_input(text: str, trusted_keys: Mapping[str, str] | None, expect: str, **more_members: Any) -> dict[str, Any]:
     """Return a vector's input; without a trust set, that of who issues what is expected."""
     usual = {CREDENTIAL: (BENCH,), TOKEN: (VALIDATOR,)}[expect]
-    keys = trust_set(*usual) if trusted is None else dict(trusted)
-    return {"envelope": text, "keys": keys, "now": NOW, "expect": expect, **rest}
+    keys = trust_set(*usual) if trusted_keys is None else dict(trusted_keys)
+    return {"envelope": text, "keys": keys, "now": NOW, "expect": expect, **more_members}
 
 
 def holds(
-    shown: str,
+    property_name: str,
     variant: str,
     text: str,
     why: str,
     *,
-    trusted: Mapping[str, str] | None = None,
+    trusted_keys: Mapping[str, str] | None = None,
     expect: str = CREDENTIAL,
     pins: tuple[str, ...] = (),
-    **rest: Any,
+    **more_members: Any,
 ) -> Draft:
     """Return a draft of an envelope that holds.
 
@@ -157,11 +157,25 @@ def holds(
         pins: Clauses by which alone it holds; none where the standards say so.
         rest: Further members of the input.
     """
-    found = open_envelope(text)
-    kind = TOKEN if expect == TOKEN else "agent_passport" if "passport_id" in found.payload else "atb_certificate"
+    opened_envelope = open_envelope(text)
+    kind = (
+        TOKEN
+        if expect == TOKEN
+        else "agent_passport"
+        if "passport_id" in opened_envelope.payload
+        else "atb_certificate"
+    )
     rows = CERTIFICATE_ROWS if kind == "atb_certificate" else ROWS
-    values = {"type": kind, "content_hash": found.content_hash}
-    return holding(shown, variant, asked(text, trusted, expect, **rest), why, rows, values=values, pins=pins)
+    values = {"type": kind, "content_hash": opened_envelope.content_hash}
+    return draft_holding(
+        property_name,
+        variant,
+        build_input(text, trusted_keys, expect, **more_members),
+        why,
+        rows,
+        values=values,
+        pins=pins,
+    )
 
 
 def refused(
@@ -171,11 +185,11 @@ def refused(
     fault: str,
     why: str,
     *,
-    trusted: Mapping[str, str] | None = None,
+    trusted_keys: Mapping[str, str] | None = None,
     expect: str = CREDENTIAL,
     rows: tuple[str, ...] | None = None,
     pins: tuple[str, ...] = (),
-    **rest: Any,
+    **more_members: Any,
 ) -> Draft:
     """Return a draft of an envelope with one fault.
 
@@ -192,5 +206,5 @@ def refused(
         rest: Further members of the input.
     """
     usual = CERTIFICATE_ROWS if expect == CREDENTIAL else ROWS
-    given = asked(text, trusted, expect, **rest)
-    return refusal(kind, variant, given, fault, why, rows or usual, pins=pins)
+    vector_input = build_input(text, trusted_keys, expect, **more_members)
+    return draft_refusal(kind, variant, vector_input, fault, why, rows or usual, pins=pins)

@@ -12,15 +12,15 @@ from tools.vectors_builder.falcon_envelopes.recording import Recorded
 from tools.vectors_builder.family import Family
 
 
-def record(family: Family, *kept: Recorded) -> None:
+def record(family: Family, *recordings: Recorded) -> None:
     """Go through a family's drafts, draw what they ask for and write it down."""
-    for one in kept:
-        one.recording = True
+    for recording in recordings:
+        recording.recording = True
     for _ in family.drafts():
         pass
-    for one in kept:
-        one.recording = False
-        one.save()
+    for recording in recordings:
+        recording.recording = False
+        recording.save()
 
 
 if __name__ == "__main__":

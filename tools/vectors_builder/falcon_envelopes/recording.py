@@ -45,13 +45,13 @@ class Recorded:
             self._entries[name] = draw()
         return self._entries[name]
 
-    def unasked(self) -> set[str]:
+    def unused_names(self) -> set[str]:
         """Return the names of entries that no caller has asked for."""
         return self._entries.keys() - self._asked
 
     def save(self) -> None:
         """Write what was asked for; the rest goes."""
-        kept = {name: self._entries[name] for name in sorted(self._asked)}
-        document: dict[str, Any] = {"note": self._note, _MEMBER: kept}
+        used_entries = {name: self._entries[name] for name in sorted(self._asked)}
+        document: dict[str, Any] = {"note": self._note, _MEMBER: used_entries}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps(document, ensure_ascii=True, indent=1) + "\n", "ascii")

@@ -11,10 +11,10 @@ from typing import Any, Final
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.falcon_envelopes.signing import pqcrypto_holds
 
-# Where the fault is the signature's; at the stages of `_SIGNED` it lies elsewhere, and the signature must hold.
-_UNSIGNED: Final = "sig_invalid"
+# Where the fault is the signature's; at the stages of `_CODES_AFTER_SIGNATURE` it lies elsewhere, and the signature must hold.
+_UNSIGNED_CODE: Final = "sig_invalid"
 _UNREADABLE: Final = "envelope_decode"
-_SIGNED: Final = frozenset(
+_CODES_AFTER_SIGNATURE: Final = frozenset(
     {
         "valid",
         "unsupported_alg",
@@ -46,10 +46,10 @@ def said_of(draft: Draft, text: str) -> Iterator[str]:
         return
     if draft.stage == _UNREADABLE:
         yield "a lenient reader reads it"
-    elif draft.stage in {_UNSIGNED, *_SIGNED}:
-        held = _held(members, draft.input["keys"])
-        if held != (draft.stage != _UNSIGNED):
-            yield f"by pqcrypto the signature {'holds' if held else 'does not hold'}"
+    elif draft.stage in {_UNSIGNED_CODE, *_CODES_AFTER_SIGNATURE}:
+        holds = _signature_holds(members, draft.input["keys"])
+        if holds != (draft.stage != _UNSIGNED_CODE):
+            yield f"by pqcrypto the signature {'holds' if holds else 'does not hold'}"
 
 
 def read(text: str) -> Any:
@@ -57,13 +57,13 @@ def read(text: str) -> Any:
     return json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 
-def _held(members: Mapping[str, Any], keys: Mapping[str, str]) -> bool:
+def _signature_holds(members: Mapping[str, Any], keys: Mapping[str, str]) -> bool:
     """Return whether the signature holds under the trusted key that the envelope names, or under any for want of it."""
     message = canonical(members["payload"]).encode()
     signature = base64.urlsafe_b64decode(str(members["sig"]) + "==")
-    known = [base64.b64decode(key) for key in keys.values()]
-    named = [key for key in known if hashlib.sha256(key).hexdigest().startswith(str(members["kid"]))]
-    return any(pqcrypto_holds(key, message, signature) for key in named or known)
+    keys_in_set = [base64.b64decode(key) for key in keys.values()]
+    keys_of_kid = [key for key in keys_in_set if hashlib.sha256(key).hexdigest().startswith(str(members["kid"]))]
+    return any(pqcrypto_holds(key, message, signature) for key in keys_of_kid or keys_in_set)
 
 
 def canonical(value: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from conformance.oracles.credentials.judging import kid_of
 from tools.vectors_builder.falcon_envelopes.recording import Entry, Recorded
 
-_PUBLISHED: Final = "Published test keys: anybody can sign with them. Trust them nowhere."
+_PUBLISHED_NOTE: Final = "Published test keys: anybody can sign with them. Trust them nowhere."
 _ONCE: Final = "Falcon signatures are randomised. These were made once, by key and SHA-256 of the message."
 
 
@@ -24,7 +24,7 @@ class Signer:
 
     def __init__(self, folder: Path) -> None:
         """Read what a folder keeps: `keys.json`, `signatures.json`."""
-        self.keys = Recorded(folder / "keys.json", _PUBLISHED)
+        self.keys = Recorded(folder / "keys.json", _PUBLISHED_NOTE)
         self.signatures = Recorded(folder / "signatures.json", _ONCE)
 
     def public(self, name: str) -> bytes:

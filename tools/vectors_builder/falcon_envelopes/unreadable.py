@@ -16,10 +16,10 @@ from tools.vectors_builder.falcon_envelopes.making import (
     TOKEN,
     VALIDATOR,
     certificate,
+    encode_value,
     envelope,
     members,
-    nested,
-    packed,
+    nest_lists,
     passport,
     refused,
     token,
@@ -50,7 +50,7 @@ def shape_drafts() -> Iterator[Draft]:
 def _text_of(count: int) -> str:
     """Return an envelope whose text is so many letters more than a multiple of four."""
     for number in range(4):
-        text = packed({**members(certificate()), "x": "." * number})
+        text = encode_value({**members(certificate()), "x": "." * number})
         if len(text) % 4 == count:
             return text
     raise AssertionError("no such length among four")
@@ -84,21 +84,21 @@ def _with_spare_bits(text: str) -> str:
 
 def _no_json() -> Iterator[Draft]:
     whole = json.dumps(members(certificate())).encode()
-    broken = {
+    broken_texts = {
         "cut_off": (whole[:-1], "The last brace is missing."),
         "two_values": (whole + b"{}", "Another object follows."),
         "not_utf8": (whole.replace(b"atb-core", b"atb-c\xf6re"), "A letter is coded in Latin-1."),
     }
-    for variant, (data, fault) in broken.items():
+    for variant, (data, fault) in broken_texts.items():
         yield refused("envelope_decode/json", variant, encode_base64url(data), fault, "JSON is one value in UTF-8.")
 
 
 def _lenient_json() -> Iterator[Draft]:
-    made = members(certificate())
-    text = json.dumps(made)
+    members_of_certificate = members(certificate())
+    text = json.dumps(members_of_certificate)
     why = "Two readers take two different members: what one verifies is not what the other shows."
     twice = {
-        "in_the_envelope": text[:-1] + f', "kid": "{made["kid"]}"}}',
+        "in_the_envelope": text[:-1] + f', "kid": "{members_of_certificate["kid"]}"}}',
         "in_the_payload": text.replace('"score": 0.912', '"score": 0.999, "score": 0.912'),
         "of_the_payload": '{"payload": {"passport_id": "x"}, ' + text[1:],
     }
@@ -107,8 +107,8 @@ def _lenient_json() -> Iterator[Draft]:
         "in_the_payload": "The payload has the member score twice.",
         "of_the_payload": "The envelope has the member payload twice.",
     }
-    for variant, changed in twice.items():
-        shown = encode_base64url(changed.encode())
+    for variant, changed_text in twice.items():
+        shown = encode_base64url(changed_text.encode())
         yield refused("envelope_decode/duplicate", variant, shown, faults[variant], why, pins=_STRICT)
     for variant, literal in (("nan", "NaN"), ("infinity", "Infinity")):
         yield refused(
@@ -129,7 +129,7 @@ def _lenient_json() -> Iterator[Draft]:
     yield refused(
         "envelope_decode/depth",
         "thirty_three",
-        envelope(certificate(counters=nested(31))),
+        envelope(certificate(counters=nest_lists(31))),
         "The JSON is nested 33 levels deep.",
         "A reader of one's own has a limit of its stack; the profile has one that is the same everywhere.",
         pins=_STRICT,
@@ -137,23 +137,30 @@ def _lenient_json() -> Iterator[Draft]:
 
 
 def _no_envelope() -> Iterator[Draft]:
-    made = members(certificate())
+    members_of_certificate = members(certificate())
     why = "An envelope is an object of payload, alg, kid and sig."
-    for variant, value in (("list", [made]), ("text", "envelope"), ("null", None)):
+    for variant, value in (("list", [members_of_certificate]), ("text", "envelope"), ("null", None)):
         fault = f"The JSON is a {variant} and no object." if value else "The JSON is null and no object."
-        yield refused("envelope_shape/no_object", variant, packed(value), fault, why, pins=_FORM)
+        yield refused("envelope_shape/no_object", variant, encode_value(value), fault, why, pins=_FORM)
     for name in ("payload", "kid", "sig"):
-        text = packed({member: value for member, value in made.items() if member != name})
+        text = encode_value({member: value for member, value in members_of_certificate.items() if member != name})
         yield refused("envelope_shape/member_missing", name, text, f"The member {name} is missing.", why, pins=_FORM)
     types: dict[str, tuple[str, Any]] = {
-        "payload_as_text": ("payload", json.dumps(made["payload"])),
+        "payload_as_text": ("payload", json.dumps(members_of_certificate["payload"])),
         "alg_null": ("alg", None),
         "kid_number": ("kid", 7),
     }
     for variant, (name, value) in types.items():
         fault = f"The member {name} has a value of another type."
-        yield refused("envelope_shape/member_type", variant, packed({**made, name: value}), fault, why, pins=_FORM)
-    sig = made["sig"]
+        yield refused(
+            "envelope_shape/member_type",
+            variant,
+            encode_value({**members_of_certificate, name: value}),
+            fault,
+            why,
+            pins=_FORM,
+        )
+    sig = members_of_certificate["sig"]
     signatures = {
         "padded": (sig + "=", "has padding"),
         "standard_alphabet": (sig.replace("-", "+").replace("_", "/"), "is in the other alphabet"),
@@ -163,7 +170,7 @@ def _no_envelope() -> Iterator[Draft]:
         yield refused(
             "envelope_shape/signature_text",
             variant,
-            packed({**made, "sig": text}),
+            encode_value({**members_of_certificate, "sig": text}),
             f"The signature's text {fault}.",
             "A second text for the same bytes is a second envelope for the same credential.",
             pins=_SPELLING,
@@ -171,7 +178,7 @@ def _no_envelope() -> Iterator[Draft]:
 
 
 def _no_canonical_form() -> Iterator[Draft]:
-    made = json.dumps(members(certificate()))
+    certificate_text = json.dumps(members(certificate()))
     values = {
         "integer_beyond_exact": (
             "9007199254740992",
@@ -184,7 +191,7 @@ def _no_canonical_form() -> Iterator[Draft]:
         yield refused(
             "envelope_shape/no_canonical_form",
             variant,
-            encode_base64url(made.replace('"tasks_run": 480', f'"tasks_run": {literal}').encode()),
+            encode_base64url(certificate_text.replace('"tasks_run": 480', f'"tasks_run": {literal}').encode()),
             fault,
             "RFC 8785 has no form for it, so there is nothing that a signature could cover.",
             pins=("P-CV-20",),
@@ -218,8 +225,8 @@ def _no_payload() -> Iterator[Draft]:
     }
     for variant, (payload, fault) in passports.items():
         why = "The signature holds, and what is signed is no passport."
-        text, trusted = envelope(payload), trust_set(REGISTRY)
-        yield refused("envelope_shape/passport_member", variant, text, fault, why, trusted=trusted, pins=_FORM)
+        text, trusted_keys = envelope(payload), trust_set(REGISTRY)
+        yield refused("envelope_shape/passport_member", variant, text, fault, why, trusted=trusted_keys, pins=_FORM)
 
 
 def _no_token() -> Iterator[Draft]:
@@ -254,8 +261,8 @@ def _confusions() -> Iterator[Draft]:
             "A federation token has all that a certificate has.",
         ),
     }
-    for variant, (text, trusted, fault) in as_credential.items():
-        yield refused("envelope_shape/type_as_credential", variant, text, fault, why, trusted=trusted, pins=pins)
+    for variant, (text, trusted_keys, fault) in as_credential.items():
+        yield refused("envelope_shape/type_as_credential", variant, text, fault, why, trusted=trusted_keys, pins=pins)
     as_token = {
         "no_type": (token(), "A token has everything but its type."),
         "zk_receipt": (token(), "A token says that it is a ZK receipt."),

@@ -39,7 +39,7 @@ def key_drafts() -> Iterator[Draft]:
 
 def time_drafts() -> Iterator[Draft]:
     """Yield those whose signature holds, and that are refused all the same."""
-    yield from _expired()
+    yield from _expired_drafts()
     yield from _wishes()
 
 
@@ -52,22 +52,22 @@ def _algorithms() -> Iterator[Draft]:
         yield refused("unsupported_alg/another", variant, envelope(certificate(), alg=alg), fault, why)
     for variant, alg in (("small_letters", "falcon-1024"), ("padded", "Falcon-padded-1024"), ("fips", "FN-DSA-1024")):
         fault = f"The envelope names the algorithm {alg}, and the signature is of Falcon-1024."
-        made = envelope(certificate(), alg=alg)
-        yield refused("unsupported_alg/spelling", variant, made, fault, why, pins=("P-AD-06",))
+        text_of_envelope = envelope(certificate(), alg=alg)
+        yield refused("unsupported_alg/spelling", variant, text_of_envelope, fault, why, pins=("P-AD-06",))
 
 
 def _issuers() -> Iterator[Draft]:
     why = "Who asks for one issuer is not answered with another, however trusted."
     fault = "The issuer is trusted, and another one was expected."
-    both = trust_set(BENCH, REGISTRY)
+    both_issuers = trust_set(BENCH, REGISTRY)
     texts: dict[str, dict[str, Any]] = {
-        "certificate": {"text": envelope(certificate()), "trusted": both, "expected_issuer": DIDS[REGISTRY]},
-        "passport": {"text": envelope(passport()), "trusted": both, "expected_issuer": DIDS[BENCH]},
+        "certificate": {"text": envelope(certificate()), "trusted": both_issuers, "expected_issuer": DIDS[REGISTRY]},
+        "passport": {"text": envelope(passport()), "trusted": both_issuers, "expected_issuer": DIDS[BENCH]},
         "token": {"text": envelope(token()), "expect": TOKEN, "expected_issuer": "did:other:federation-validator"},
     }
-    for variant, made in texts.items():
-        text = made.pop("text")
-        yield refused("wrong_issuer/another", variant, text, fault, why, pins=("profile 8.2",), **made)
+    for variant, text_of_envelope in texts.items():
+        text = text_of_envelope.pop("text")
+        yield refused("wrong_issuer/another", variant, text, fault, why, pins=("profile 8.2",), **text_of_envelope)
     yield refused(
         "wrong_issuer/spelling",
         "capitals",
@@ -90,9 +90,9 @@ def _keys() -> Iterator[Draft]:
             "The key that signed stands in the trust set under another DID.",
         ),
     }
-    for variant, (trusted, fault) in unknown.items():
+    for variant, (trusted_keys, fault) in unknown.items():
         why = "A credential's issuer chooses the key; a revoked issuer is an unknown one."
-        yield refused("no_public_key/unknown", variant, text, fault, why, trusted=trusted, rows=rows)
+        yield refused("no_public_key/unknown", variant, text, fault, why, trusted=trusted_keys, rows=rows)
     fault = "The validator's key is not in the trust set."
     why = "A token is verified as a credential is."
     yield refused(
@@ -190,12 +190,12 @@ def _times() -> Iterator[Draft]:
         "a_word": ("yesterday", "The time of issue is a word."),
     }
     for variant, (start, fault) in starts.items():
-        text, trusted = envelope(passport(issued_at=start)), trust_set(REGISTRY)
+        text, trusted_keys = envelope(passport(issued_at=start)), trust_set(REGISTRY)
         why = "Both times are read, also the one that nothing is compared with."
-        yield refused("timestamp_parse/issued_at", variant, text, fault, why, trusted=trusted, pins=pins)
+        yield refused("timestamp_parse/issued_at", variant, text, fault, why, trusted=trusted_keys, pins=pins)
 
 
-def _expired() -> Iterator[Draft]:
+def _expired_drafts() -> Iterator[Draft]:
     skew = ("P-CV-09",)
     fault = "It ended 61 seconds ago, and clocks may differ by 60."
     why = "The first second beyond the skew."
@@ -203,8 +203,8 @@ def _expired() -> Iterator[Draft]:
     yield refused("expired/beyond_the_skew", "certificate", text, fault, why, pins=skew)
     text = envelope(token(issued_at="2026-07-01T11:53:59Z", expires_at="2026-07-01T11:58:59Z"))
     yield refused("expired/beyond_the_skew", "token", text, fault, why, expect=TOKEN, pins=skew)
-    text, trusted = envelope(passport(expires_at="2026-07-01T11:58:59Z")), trust_set(REGISTRY)
-    yield refused("expired/beyond_the_skew", "passport", text, fault, why, trusted=trusted, pins=skew)
+    text, trusted_keys = envelope(passport(expires_at="2026-07-01T11:58:59Z")), trust_set(REGISTRY)
+    yield refused("expired/beyond_the_skew", "passport", text, fault, why, trusted=trusted_keys, pins=skew)
     text = envelope(certificate(issued_at="2024-06-01T12:00:00Z", expires_at="2024-08-01T12:00:00Z"))
     yield refused("expired/long_ago", "certificate", text, "It ended two years ago.", "Over is over.")
 
@@ -235,6 +235,8 @@ def _wishes() -> Iterator[Draft]:
     }
     for variant, (payload, audience, fault) in audiences.items():
         why = "A token that somebody else was given must not be of use here."
-        made = envelope(payload)
+        text_of_envelope = envelope(payload)
         pins = ("profile 8.3",)
-        yield refused("wrong_audience/asked", variant, made, fault, why, expect=TOKEN, audience=audience, pins=pins)
+        yield refused(
+            "wrong_audience/asked", variant, text_of_envelope, fault, why, expect=TOKEN, audience=audience, pins=pins
+        )

@@ -15,11 +15,11 @@ from tools.vectors_builder.falcon_envelopes.making import (
     TOKEN,
     VALIDATOR,
     certificate,
+    encode_value,
     envelope,
     holds,
     members,
-    nested,
-    packed,
+    nest_lists,
     passport,
     token,
     trust_set,
@@ -31,7 +31,7 @@ def drafts() -> Iterator[Draft]:
     yield from _payloads()
     yield from _tokens()
     yield from _writers_freedom()
-    yield from _written()
+    yield from _number_drafts()
     yield from _questions()
 
 
@@ -88,21 +88,21 @@ def _tokens() -> Iterator[Draft]:
 
 def _writers_freedom() -> Iterator[Draft]:
     """What is signed is the payload's JCS: how the envelope writes it is free."""
-    made = members(certificate())
-    backwards = dict(reversed(list(made["payload"].items())))
+    envelope_members = members(certificate())
+    backwards = dict(reversed(list(envelope_members["payload"].items())))
     yield holds(
         "canonical_form",
         "members_in_another_order",
-        packed({**made, "payload": backwards}),
+        encode_value({**envelope_members, "payload": backwards}),
         "The signature covers JCS of the payload, so the order in which the envelope has its members is free.",
     )
     yield holds(
         "canonical_form",
         "spaces_and_lines",
-        encode_base64url(json.dumps(made, indent=2).encode()),
+        encode_base64url(json.dumps(envelope_members, indent=2).encode()),
         "White space between the members is not in what is signed.",
     )
-    text = json.dumps(made).replace('"atb-core-v2.1"', '"\\u0061tb-core-v2.1"')
+    text = json.dumps(envelope_members).replace('"atb-core-v2.1"', '"\\u0061tb-core-v2.1"')
     yield holds(
         "canonical_form",
         "escaped_letter",
@@ -111,7 +111,7 @@ def _writers_freedom() -> Iterator[Draft]:
     )
 
 
-def _written() -> Iterator[Draft]:
+def _number_drafts() -> Iterator[Draft]:
     """Numbers, names and depth: where two readers of JSON come apart."""
     yield holds(
         "number_form",
@@ -140,7 +140,7 @@ def _written() -> Iterator[Draft]:
     yield holds(
         "depth",
         "thirty_two",
-        envelope(certificate(counters=nested(30))),
+        envelope(certificate(counters=nest_lists(30))),
         "As deep as JSON may be.",
     )
     yield holds(

@@ -18,7 +18,7 @@ from tools.vectors_builder.message_signatures.drafting import (
     EVERYWHERE,
     OFFLINE,
     Members,
-    drafted,
+    draft_message,
     with_headers,
     with_signature,
 )
@@ -28,7 +28,7 @@ _PSS: Final = {"algorithm": RSA_PSS, "public_key_pem": rfc_keys.RSA_PSS_PUBLIC}
 _V1_5: Final = {"algorithm": RSA_V1_5, "public_key_pem": rfc_keys.RSA_PUBLIC}
 _P256: Final = {"algorithm": ECDSA_P256, "public_key_pem": rfc_keys.P256_PUBLIC}
 _SECRET: Final = {"algorithm": HMAC_SHA256, "secret_b64": rfc_keys.SHARED_SECRET}
-_UNDIGESTED: Final = {"require_content_digest": False}
+_WITHOUT_DIGEST: Final = {"require_content_digest": False}
 
 REQUEST: Final[Members] = {
     "method": "POST",
@@ -155,13 +155,15 @@ def drafts() -> Iterator[Draft]:
     no_digest = with_headers(REQUEST, "content-digest")
     internal = with_headers(no_digest, host="service.internal.example", client_cert=_CLIENT_CERT)
     internal = {**internal, "authority": "service.internal.example"}
-    yield from _both("B.2.1", with_signature(REQUEST, *_B21), _PSS, allow_empty_components=True, **_UNDIGESTED)
-    yield from _both("B.2.2", with_signature(REQUEST, *_B22), _PSS)
-    yield from _both("B.2.3", with_signature(REQUEST, *_B23), _PSS)
-    yield from _both("B.2.4", with_signature(RESPONSE, *_B24), _P256)
-    yield from _both("B.2.5", with_signature(REQUEST, *_B25), _SECRET, **_UNDIGESTED)
-    yield _example("B.2.6", "ed25519", with_signature(REQUEST, *_B26), _ED25519, policy=_UNDIGESTED)
-    yield from _both("B.3", with_signature(internal, *_B3), _P256, **_UNDIGESTED)
+    yield from _draft_both(
+        "B.2.1", with_signature(REQUEST, *_B21), _PSS, allow_empty_components=True, **_WITHOUT_DIGEST
+    )
+    yield from _draft_both("B.2.2", with_signature(REQUEST, *_B22), _PSS)
+    yield from _draft_both("B.2.3", with_signature(REQUEST, *_B23), _PSS)
+    yield from _draft_both("B.2.4", with_signature(RESPONSE, *_B24), _P256)
+    yield from _draft_both("B.2.5", with_signature(REQUEST, *_B25), _SECRET, **_WITHOUT_DIGEST)
+    yield _example("B.2.6", "ed25519", with_signature(REQUEST, *_B26), _ED25519, policy=_WITHOUT_DIGEST)
+    yield from _draft_both("B.3", with_signature(internal, *_B3), _P256, **_WITHOUT_DIGEST)
     yield from _transformations()
     yield _response_of_section_2_4()
     yield from _proxy_of_section_4_3()
@@ -177,24 +179,28 @@ def _transformations() -> Iterator[Draft]:
         "headers": {"Host": "example.org", "Date": date, "Accept": accept},
     }
     longer = "/demo?name1=Value1&Name2=value2&param=added"
-    joined = {"Host": "example.org", "Referer": "https://developer.example.org/demo", "Accept": ", ".join(accept)}
-    turned = {"Accept": accept, "Date": date, "Host": "example.org"}
-    added = with_headers({**message, "path": longer}, accept_language="en-US,en;q=0.5")
-    for variant, changed in (
+    joined_headers = {
+        "Host": "example.org",
+        "Referer": "https://developer.example.org/demo",
+        "Accept": ", ".join(accept),
+    }
+    reversed_headers = {"Accept": accept, "Date": date, "Host": "example.org"}
+    with_language = with_headers({**message, "path": longer}, accept_language="en-US,en;q=0.5")
+    for variant, changed_message in (
         ("as-signed", message),
-        ("header-and-query-added", added),
-        ("accept-on-one-line", {**message, "headers": joined}),
-        ("fields-reordered", {**message, "headers": turned}),
+        ("header-and-query-added", with_language),
+        ("accept-on-one-line", {**message, "headers": joined_headers}),
+        ("fields-reordered", {**message, "headers": reversed_headers}),
     ):
-        yield _example("B.4", variant, with_signature(changed, *_B4), _ED25519)
-    other = with_headers({**message, "method": "POST", "authority": "example.com"}, host="example.com")
-    swapped = {**message, "headers": {**message["headers"], "Accept": accept[::-1]}}
-    for variant, changed, fault in (
-        ("method-and-authority-changed", other, "the method and the authority are others than were signed"),
-        ("accept-lines-swapped", swapped, "the two Accept lines come in the other order"),
+        yield _example("B.4", variant, with_signature(changed_message, *_B4), _ED25519)
+    other_message = with_headers({**message, "method": "POST", "authority": "example.com"}, host="example.com")
+    swapped_values = {**message, "headers": {**message["headers"], "Accept": accept[::-1]}}
+    for variant, changed_message, fault in (
+        ("method-and-authority-changed", other_message, "the method and the authority are others than were signed"),
+        ("accept-lines-swapped", swapped_values, "the two Accept lines come in the other order"),
     ):
-        signed = with_signature(changed, *_B4)
-        yield _example("B.4", variant, signed, _ED25519, codes=(Code.SIGNATURE_MISMATCH,), fault=fault)
+        signed_message = with_signature(changed_message, *_B4)
+        yield _example("B.4", variant, signed_message, _ED25519, codes=(Code.SIGNATURE_MISMATCH,), fault=fault)
 
 
 def _response_of_section_2_4() -> Draft:
@@ -202,23 +208,25 @@ def _response_of_section_2_4() -> Draft:
     body = b'{"busy": true, "message": "Your call is very important to us"}'
     headers = {**RESPONSE["headers"], "Content-Digest": f"sha-512=:{digest}:", "Content-Length": "62"}
     message = {**RESPONSE, "status": 503, "headers": headers, "body_b64": base64.b64encode(body).decode()}
-    signed = with_signature({**message, "related_request": REQUEST}, *_SECTION_2_4)
-    return _example("2.4", "response-to-a-request", signed, _P256, policy=_allow(_P256), doors=OFFLINE)
+    signed_message = with_signature({**message, "related_request": REQUEST}, *_SECTION_2_4)
+    return _example("2.4", "response-to-a-request", signed_message, _P256, policy=_allow(_P256), doors=OFFLINE)
 
 
 def _proxy_of_section_4_3() -> Iterator[Draft]:
     client = with_signature(REQUEST, *_CLIENT_OF_4_3)
     yield _example("4.3", "client", client, _P256, policy=_allow(_P256), doors=OFFLINE)
     host, date = "origin.host.internal.example", "Tue, 20 Apr 2021 02:07:56 GMT"
-    relayed = with_headers(client, host=host, date=date, forwarded="for=192.0.2.123;host=example.com;proto=https")
-    both = with_signature({**relayed, "authority": host}, *_PROXY_OF_4_3)
+    relayed_message = with_headers(
+        client, host=host, date=date, forwarded="for=192.0.2.123;host=example.com;proto=https"
+    )
+    doubly_signed = with_signature({**relayed_message, "authority": host}, *_PROXY_OF_4_3)
     policy = _allow(_V1_5, label="proxy_sig", now=1_618_884_500)
-    yield _example("4.3", "proxy", both, _V1_5, policy=policy, doors=OFFLINE)
+    yield _example("4.3", "proxy", doubly_signed, _V1_5, policy=policy, doors=OFFLINE)
     fault = "the client's signature is looked at after the proxy changed the host"
     policy = _allow(_P256, label="sig1")
     codes = (Code.SIGNATURE_MISMATCH,)
     yield _example(
-        "4.3", "client-behind-the-proxy", both, _P256, policy=policy, codes=codes, fault=fault, doors=OFFLINE
+        "4.3", "client-behind-the-proxy", doubly_signed, _P256, policy=policy, codes=codes, fault=fault, doors=OFFLINE
     )
 
 
@@ -226,7 +234,7 @@ def _allow(key: dict[str, str], **policy: Any) -> dict[str, Any]:
     return {**policy, "allowed_algorithms": [key["algorithm"]]}
 
 
-def _both(section: str, message: Members, key: dict[str, str], **policy: Any) -> Iterator[Draft]:
+def _draft_both(section: str, message: Members, key: dict[str, str], **policy: Any) -> Iterator[Draft]:
     algorithm = key["algorithm"]
     yield _example(section, algorithm, message, key, policy=_allow(key, **policy), doors=OFFLINE)
     codes: tuple[Code, ...] = (Code.SIGNATURE_MISMATCH,)
@@ -253,4 +261,6 @@ def _example(
     rows = ("AGENT-VERIFY-11", "AGENT-EXPLAIN-02") if fault is None else ("AGENT-VERIFY-11", "AGENT-VERIFY-03")
     why = "an example of the RFC, judged as the RFC states" if fault is None else "what the RFC says must not verify"
     origin = f"RFC 9421, {place}"
-    return drafted(kind, variant, message, why, rows, codes, fault, key=key, policy=policy, doors=doors, origin=origin)
+    return draft_message(
+        kind, variant, message, why, rows, codes, fault, key=key, policy=policy, doors=doors, origin=origin
+    )

@@ -12,11 +12,11 @@ from tools.vectors_builder.message_signatures.drafting import (
     OFFLINE,
     PARAMETERS,
     Members,
-    attached,
-    forged,
+    attach_signature,
+    draft_refusal,
+    forge,
     get,
-    refused,
-    signed,
+    sign,
     with_headers,
 )
 from tools.vectors_builder.message_signatures.valid_offline import answer
@@ -27,49 +27,51 @@ Lines = list[tuple[str, str]]
 
 def drafts() -> Iterator[Draft]:
     """Yield them."""
-    yield from _repeated()
+    yield from _repetition_drafts()
     yield from _unknown()
     yield from _parameters()
     yield from _other_message()
-    yield from _structured()
+    yield from _structured_drafts()
     yield from _query_parameters()
-    yield from _missing()
+    yield from _missing_drafts()
     yield from _values()
     yield from _policy()
 
 
 def _bad(kind: str, variant: str, message: Members, lines: Lines, fault: str, why: str, **more: Any) -> Draft:
     """Return a vector that a verifier without this rule would accept: the lines given are truly signed."""
-    made = forged(message, lines)
-    return refused(f"coverage/{kind}", variant, made, Code.UNSUPPORTED_COMPONENT, fault, why, **more)
+    forged_message = forge(message, lines)
+    return draft_refusal(f"coverage/{kind}", variant, forged_message, Code.UNSUPPORTED_COMPONENT, fault, why, **more)
 
 
-def _gone(kind: str, variant: str, message: Members, lines: Lines, fault: str, why: str, **more: Any) -> Draft:
-    made = forged(message, lines)
-    return refused(f"coverage/{kind}", variant, made, Code.MISSING_COMPONENT, fault, why, "AGENT-VERIFY-13", **more)
+def _draft_gone(kind: str, variant: str, message: Members, lines: Lines, fault: str, why: str, **more: Any) -> Draft:
+    forged_message = forge(message, lines)
+    return draft_refusal(
+        f"coverage/{kind}", variant, forged_message, Code.MISSING_COMPONENT, fault, why, "AGENT-VERIFY-13", **more
+    )
 
 
-def _repeated() -> Iterator[Draft]:
+def _repetition_drafts() -> Iterator[Draft]:
     row, why = "AGENT-VERIFY-14", "each identifier occurs once (RFC 9421 2)"
     accept = ('"accept"', "application/json")
     page = ('"@query-param";name="page"', "2")
     priority = with_headers(get(), priority="u=1")
-    turned = [('"priority";key="u";sf', "1"), ('"priority";sf;key="u"', "1"), _METHOD]
+    reversed_parameters = [('"priority";key="u";sf', "1"), ('"priority";sf;key="u"', "1"), _METHOD]
     for kind, variant, message, lines, fault in (
         ("repeated-name", "derived", get(), [_METHOD, _METHOD], "@method is covered twice"),
         ("repeated-name", "field", get(), [accept, _METHOD, accept], "a field is covered twice"),
         ("repeated-name", "three-times", get(), [_METHOD, _METHOD, _METHOD], "@method is covered three times"),
         ("repeated-with-parameters", "query-param", get(), [page, _METHOD, page], "a query parameter is covered twice"),
-        ("repeated-with-parameters", "order", priority, turned, "the same parameters in another order"),
+        ("repeated-with-parameters", "order", priority, reversed_parameters, "the same parameters in another order"),
     ):
         code = Code.DUPLICATE_COMPONENT
-        yield refused(f"coverage/{kind}", variant, forged(message, lines), code, fault, why, row)
+        yield draft_refusal(f"coverage/{kind}", variant, forge(message, lines), code, fault, why, row)
     empty = "a signature over nothing fits any message"
     for variant, parameters in (("with-parameters", PARAMETERS), ("without", "")):
-        yield refused(
+        yield draft_refusal(
             "coverage/nothing",
             variant,
-            forged(get(), [], parameters),
+            forge(get(), [], parameters),
             Code.EMPTY_COMPONENTS,
             "nothing is covered",
             empty,
@@ -99,7 +101,7 @@ def _unknown() -> Iterator[Draft]:
         yield _bad("upper-case", variant, get(), [_METHOD, (identifier, value)], fault, why, pins=pins)
     for variant, identifier in (("space", '"accept "'), ("colon", '"accept:"'), ("empty", '""')):
         fault = "a component's name is no field name"
-        yield _gone("no-field-name", variant, get(), [_METHOD, (identifier, "application/json")], fault, why)
+        yield _draft_gone("no-field-name", variant, get(), [_METHOD, (identifier, "application/json")], fault, why)
 
 
 def _parameters() -> Iterator[Draft]:
@@ -152,7 +154,7 @@ def _other_message() -> Iterator[Draft]:
     why = "@status belongs to responses (RFC 9421 2.2.9)"
     for variant, value in (("200", "200"), ("empty", "")):
         lines = [_METHOD, ('"@status"', value)]
-        yield _gone("status-of-a-request", variant, get(), lines, "a request has no status", why)
+        yield _draft_gone("status-of-a-request", variant, get(), lines, "a request has no status", why)
     why = "a response has no method, authority or path of its own (RFC 9421 2.2)"
     for variant, identifier, value in (
         ("method", '"@method"', "GET"),
@@ -167,14 +169,18 @@ def _other_message() -> Iterator[Draft]:
     yield _bad("req-without-a-request", "derived", alone, lines, "the request is not known", why, doors=OFFLINE)
     lines = [('"@status"', "200"), ('"x-none";req', "")]
     fault = "the request has no such field"
-    yield _gone("req-field-absent", "field", answer(), lines, fault, "req looks into the request only", doors=OFFLINE)
+    yield _draft_gone(
+        "req-field-absent", "field", answer(), lines, fault, "req looks into the request only", doors=OFFLINE
+    )
     lines = [('"@status"', "200"), ('"expires";tr', "")]
     fault = "the trailers have no such field"
-    trailing = answer(trailers={"X-Sum": "1"})
-    yield _gone("tr-field-absent", "field", trailing, lines, fault, "tr looks into the trailers only", doors=OFFLINE)
+    with_trailer = answer(trailers={"X-Sum": "1"})
+    yield _draft_gone(
+        "tr-field-absent", "field", with_trailer, lines, fault, "tr looks into the trailers only", doors=OFFLINE
+    )
 
 
-def _structured() -> Iterator[Draft]:
+def _structured_drafts() -> Iterator[Draft]:
     why = "only what is known to be a structured field can be written strictly (RFC 9421 2.5)"
     note = with_headers(get(), x_note="a=1")
     for variant, message, identifier, value in (
@@ -185,10 +191,10 @@ def _structured() -> Iterator[Draft]:
         pins = ("P-AG-02 known structured fields",)
         yield _bad("sf-on-an-unstructured-field", variant, message, lines, "its type is not known", why, pins=pins)
     why = "a field whose value is malformed has no component value (RFC 9421 2.5)"
-    broken = with_headers(get(), priority="u=1,, i")
+    broken_field = with_headers(get(), priority="u=1,, i")
     for variant, identifier in (("sf", '"priority";sf'), ("key", '"priority";key="u"')):
         lines = [_METHOD, (identifier, "1" if variant == "key" else "u=1,, i")]
-        yield _bad("field-malformed", variant, broken, lines, "the field is no dictionary", why)
+        yield _bad("field-malformed", variant, broken_field, lines, "the field is no dictionary", why)
     date = [_METHOD, ('"date";key="wed"', "?1")]
     yield _bad("key-on-no-dictionary", "date", get(), date, "the field is no dictionary", why)
     item = with_headers(get(), x_item='"a string"')
@@ -212,49 +218,57 @@ def _query_parameters() -> Iterator[Draft]:
         yield _bad("query-param-repeated", variant, get(path=path), lines, "the query has the name twice", why)
 
 
-def _missing() -> Iterator[Draft]:
+def _missing_drafts() -> Iterator[Draft]:
     why = "a covered component that the message does not have is an error (RFC 9421 2.5)"
     for variant, name in (("never-there", "x-tenant"), ("content-digest", "content-digest"), ("host", "host")):
         lines = [_METHOD, (f'"{name}"', "")]
-        yield _gone("field-absent", variant, get(), lines, f"the message has no {name}", why)
+        yield _draft_gone("field-absent", variant, get(), lines, f"the message has no {name}", why)
     lines = [_METHOD, ('"expires"', "")]
-    yield _gone(
+    yield _draft_gone(
         "parameter-as-field", "expires", get(), lines, "expires is a parameter, and there is no such field", why
     )
-    stripped = with_headers(signed(with_headers(get(), x_tenant="7"), '"@method" "x-tenant"'), "x-tenant")
+    stripped_message = with_headers(sign(with_headers(get(), x_tenant="7"), '"@method" "x-tenant"'), "x-tenant")
     for variant, message in (
-        ("by-a-proxy", stripped),
-        ("and-another-left", with_headers(stripped, x_tenant_id="7")),
+        ("by-a-proxy", stripped_message),
+        ("and-another-left", with_headers(stripped_message, x_tenant_id="7")),
     ):
         code = Code.MISSING_COMPONENT
         fault = "a field was removed after signing"
-        yield refused(
+        yield draft_refusal(
             "coverage/field-removed", variant, message, code, fault, why, "AGENT-VERIFY-13", "AGENT-VERIFY-08"
         )
     dictionary = with_headers(get(), priority="u=1")
     for variant, identifier in (("member", '"priority";key="i"'), ("letter-case", '"priority";key="U"')):
         lines = [_METHOD, (identifier, "")]
-        yield _gone("member-absent", variant, dictionary, lines, "the dictionary has no such member", why)
+        yield _draft_gone("member-absent", variant, dictionary, lines, "the dictionary has no such member", why)
     for variant, identifier in (
         ("never-there", '"@query-param";name="size"'),
         ("letter-case", '"@query-param";name="Page"'),
     ):
         lines = [_METHOD, (identifier, "")]
-        yield _gone("query-param-absent", variant, get(), lines, "the query has no such parameter", why)
+        yield _draft_gone("query-param-absent", variant, get(), lines, "the query has no such parameter", why)
 
 
 def _values() -> Iterator[Draft]:
     why = "a line break in a value would add lines to the signature base"
     pins = ("decision 0005: a value is one line",)
-    injected = with_headers(get(method="DELETE"), x_note='a\n"@method": GET')
+    with_line_break = with_headers(get(method="DELETE"), x_note='a\n"@method": GET')
     base = f'"x-note": a\n"@method": GET\n"@signature-params": ("x-note"){PARAMETERS}'
-    broken = attached(injected, f'("x-note"){PARAMETERS}', base)
+    broken_message = attach_signature(with_line_break, f'("x-note"){PARAMETERS}', base)
     code = Code.UNSUPPORTED_COMPONENT
-    yield refused("coverage/line-break", "line-feed", broken, code, "a field's value has a line feed", why, pins=pins)
-    returned = with_headers(get(), x_note="a\rb")
+    yield draft_refusal(
+        "coverage/line-break", "line-feed", broken_message, code, "a field's value has a line feed", why, pins=pins
+    )
+    with_carriage_return = with_headers(get(), x_note="a\rb")
     lines = [('"x-note"', "a\rb")]
     yield _bad(
-        "line-break", "carriage-return", returned, lines, "a field's value has a carriage return", why, pins=pins
+        "line-break",
+        "carriage-return",
+        with_carriage_return,
+        lines,
+        "a field's value has a carriage return",
+        why,
+        pins=pins,
     )
     zero = with_headers(get(), x_note="a\x00b")
     yield _bad("control-character", "nul", zero, [('"x-note"', "a\x00b")], "a field's value has a NUL", why, pins=pins)
@@ -266,14 +280,14 @@ def _values() -> Iterator[Draft]:
 
 
 def _policy() -> Iterator[Draft]:
-    message = signed(get(), '"@method" "@path" "accept"', f";created={CREATED}")
+    message = sign(get(), '"@method" "@path" "accept"', f";created={CREATED}")
     why = "what the caller demands must be covered"
     pins = ("profile 6.2 required_components",)
-    for variant, required, fault in (
+    for variant, required_components, fault in (
         ("derived", ["@authority"], "@authority must be covered and is not"),
         ("field", ["@method", "date"], "date must be covered and is not"),
         ("with-parameters", ['"accept";bs'], "accept is covered, but not with bs"),
     ):
         code = Code.REQUIRED_COMPONENT_MISSING
-        policy = {"required_components": required}
-        yield refused("coverage/required", variant, message, code, fault, why, policy=policy, pins=pins)
+        policy = {"required_components": required_components}
+        yield draft_refusal("coverage/required", variant, message, code, fault, why, policy=policy, pins=pins)

@@ -12,10 +12,10 @@ from conformance.oracles.message_signatures.faults import Code
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.message_signatures.drafting import (
     BODY,
+    draft_refusal,
     get,
     post,
-    refused,
-    signed,
+    sign,
     with_body,
     with_headers,
 )
@@ -27,46 +27,46 @@ _ROW: Final = "AGENT-VERIFY-10"
 def drafts() -> Iterator[Draft]:
     """Yield them."""
     yield from _absent()
-    yield from _malformed()
-    yield from _unsupported()
-    yield from _changed()
+    yield from _malformed_drafts()
+    yield from _unsupported_drafts()
+    yield from _changed_drafts()
     yield from _wrong()
 
 
 def _bad(kind: str, variant: str, value: str | list[str], code: Code, fault: str, why: str, **more: Any) -> Draft:
     """Return a vector whose Content-Digest is truly signed as it stands."""
-    message = signed(with_headers(post(), content_digest=value), _COVER)
-    return refused(f"digest/{kind}", variant, message, code, fault, why, **more)
+    message = sign(with_headers(post(), content_digest=value), _COVER)
+    return draft_refusal(f"digest/{kind}", variant, message, code, fault, why, **more)
 
 
 def _absent() -> Iterator[Draft]:
     why = "a signature over fields alone leaves the content to anybody (RFC 9421 7.2.8)"
     pins = ("profile 6.2 require_content_digest",)
-    bare = signed(with_headers(post(), "content-digest"), '"@method" "@path"')
+    bare = sign(with_headers(post(), "content-digest"), '"@method" "@path"')
     code = Code.CONTENT_DIGEST_MISSING
-    yield refused("digest/missing", "post", bare, code, "content without a Content-Digest", why, pins=pins)
+    yield draft_refusal("digest/missing", "post", bare, code, "content without a Content-Digest", why, pins=pins)
     wrong = with_headers(post(), "content-digest", repr_digest=digest_value(BODY))
-    message = signed(wrong, '"@method" "@path" "repr-digest"')
+    message = sign(wrong, '"@method" "@path" "repr-digest"')
     fault = "a covered Repr-Digest stands in for Content-Digest"
-    yield refused("digest/missing", "repr-digest", message, code, fault, why, pins=pins)
+    yield draft_refusal("digest/missing", "repr-digest", message, code, fault, why, pins=pins)
     old = base64.b64encode(hashlib.sha256(BODY).digest()).decode()
-    message = signed(with_headers(post(), "content-digest", digest=f"SHA-256={old}"), '"@method" "digest"')
+    message = sign(with_headers(post(), "content-digest", digest=f"SHA-256={old}"), '"@method" "digest"')
     fault = "the Digest field of RFC 3230 stands in for Content-Digest"
-    yield refused("digest/missing", "digest-of-rfc-3230", message, code, fault, why, pins=pins)
+    yield draft_refusal("digest/missing", "digest-of-rfc-3230", message, code, fault, why, pins=pins)
     code = Code.CONTENT_DIGEST_NOT_COVERED
     fault = "Content-Digest is there and not covered"
     for variant, cover in (("one-left-out", '"@method" "@path"'), ("all-but-it", '"date" "content-type" "@method"')):
-        yield refused("digest/not-covered", variant, signed(post(), cover), code, fault, why, pins=pins)
+        yield draft_refusal("digest/not-covered", variant, sign(post(), cover), code, fault, why, pins=pins)
     for variant, name, value, fault in (
         ("begins-alike", "content", "x", "the covered field Content stands in for Content-Digest"),
         ("ends-alike", "x-content-digest", digest_value(BODY), "a covered X-Content-Digest stands in for it"),
         ("goes-on", "content-digest-note", "x", "the covered field Content-Digest-Note stands in for Content-Digest"),
     ):
-        message = signed(with_headers(post(), **{name: value}), f'"@method" "@path" "{name}"')
-        yield refused("digest/another-covered", variant, message, code, fault, why, pins=pins)
+        message = sign(with_headers(post(), **{name: value}), f'"@method" "@path" "{name}"')
+        yield draft_refusal("digest/another-covered", variant, message, code, fault, why, pins=pins)
 
 
-def _malformed() -> Iterator[Draft]:
+def _malformed_drafts() -> Iterator[Draft]:
     code = Code.CONTENT_DIGEST_MALFORMED
     why = "Content-Digest is a dictionary of byte sequences (RFC 9530 2)"
     text = digest_value(BODY)
@@ -92,13 +92,13 @@ def _malformed() -> Iterator[Draft]:
     ):
         yield _bad("another-spelling", variant, value, code, fault, "one digest, one text", pins=pins)
     pins = ("decision 0005: no repeated key",)
-    other = digest_value(b"other")
-    for variant, lines in (("wrong-first", [other, text]), ("wrong-last", [text, other])):
+    other_digest = digest_value(b"other")
+    for variant, lines in (("wrong-first", [other_digest, text]), ("wrong-last", [text, other_digest])):
         fault = "the field gives one algorithm twice"
         yield _bad("repeated-algorithm", variant, lines, code, fault, "what comes twice is ambiguous", pins=pins)
 
 
-def _unsupported() -> Iterator[Draft]:
+def _unsupported_drafts() -> Iterator[Draft]:
     why = "a digest that nobody computes shows nothing (RFC 9530 5: the rest of the registry is legacy)"
     pins = ("P-AG-06",)
     sha1, md5 = (base64.b64encode(hashlib.new(name, BODY).digest()).decode() for name in ("sha1", "md5"))
@@ -107,29 +107,29 @@ def _unsupported() -> Iterator[Draft]:
         yield _bad("unsupported", variant, value, Code.CONTENT_DIGEST_UNSUPPORTED, fault, why, pins=pins)
 
 
-def _changed() -> Iterator[Draft]:
+def _changed_drafts() -> Iterator[Draft]:
     code = Code.CONTENT_DIGEST_MISMATCH
     why = "the signature holds: only comparing the digest shows the change"
     for algorithm in ("sha-256", "sha-512"):
-        message = signed(with_headers(post(), content_digest=digest_value(BODY, algorithm)), _COVER)
+        message = sign(with_headers(post(), content_digest=digest_value(BODY, algorithm)), _COVER)
         for variant, body, fault in (
             ("one-digit", BODY.replace(b"2}", b"3}"), "one digit of the content is another"),
             ("line-feed", BODY + b"\n", "a line feed was added to the content"),
             ("written-anew", BODY.replace(b",", b", "), "the same JSON in another spelling"),
         ):
-            changed = with_body(message, body)
-            yield refused(f"digest/content-changed-{algorithm}", variant, changed, code, fault, why, _ROW)
-    message = signed(post(), _COVER)
+            changed_message = with_body(message, body)
+            yield draft_refusal(f"digest/content-changed-{algorithm}", variant, changed_message, code, fault, why, _ROW)
+    message = sign(post(), _COVER)
     for variant, body, fault in (
         ("emptied", b"", "the content was taken away"),
         ("cut", BODY[:-1], "the content's last byte is missing"),
         ("replaced", b'{"item":7,"quantity":2000}', "another content"),
     ):
-        yield refused("digest/content-replaced", variant, with_body(message, body), code, fault, why, _ROW)
-    empty = signed(with_headers(get(), content_digest=digest_value(b"")), _COVER)
-    added = with_body(empty, b"x")
+        yield draft_refusal("digest/content-replaced", variant, with_body(message, body), code, fault, why, _ROW)
+    empty = sign(with_headers(get(), content_digest=digest_value(b"")), _COVER)
+    with_content = with_body(empty, b"x")
     fault = "content was added to a message without any"
-    yield refused("digest/content-added", "one-byte", added, code, fault, why, _ROW)
+    yield draft_refusal("digest/content-added", "one-byte", with_content, code, fault, why, _ROW)
 
 
 def _wrong() -> Iterator[Draft]:
@@ -151,15 +151,15 @@ def _wrong() -> Iterator[Draft]:
     ):
         value = f"sha-256=:{base64.b64encode(digest).decode()}:"
         yield _bad("wrong", variant, value, code, fault, why)
-    swapped = f"sha-512=:{base64.b64encode(raw).decode()}:"
-    yield _bad("wrong-algorithm", "sha-256-as-sha-512", swapped, code, "a sha-256 is called sha-512", why)
+    swapped_digest = f"sha-512=:{base64.b64encode(raw).decode()}:"
+    yield _bad("wrong-algorithm", "sha-256-as-sha-512", swapped_digest, code, "a sha-256 is called sha-512", why)
     cut = f"sha-256=:{base64.b64encode(raw[:16]).decode()}:"
     yield _bad("wrong-algorithm", "half-a-digest", cut, code, "the first half of the digest", why)
     loose = {"require_content_digest": False}
     pins = ("profile 6.2 require_content_digest",)
-    message = with_body(signed(post(), _COVER), b"other")
+    message = with_body(sign(post(), _COVER), b"other")
     fault = "a covered digest does not match, though none is required"
-    yield refused("digest/not-required", "covered", message, code, fault, why, policy=loose, pins=pins)
-    message = with_body(signed(post(), '"@method" "@path"'), b"other")
+    yield draft_refusal("digest/not-required", "covered", message, code, fault, why, policy=loose, pins=pins)
+    message = with_body(sign(post(), '"@method" "@path"'), b"other")
     fault = "an uncovered digest does not match, though none is required"
-    yield refused("digest/not-required", "uncovered", message, code, fault, why, policy=loose, pins=pins)
+    yield draft_refusal("digest/not-required", "uncovered", message, code, fault, why, policy=loose, pins=pins)

@@ -12,12 +12,12 @@ from tools.vectors_builder.message_signatures.drafting import (
     CREATED,
     PARAMETERS,
     Members,
-    edited,
-    forged,
+    draft_refusal,
+    edit_header,
+    forge,
     get,
     post,
-    refused,
-    signed,
+    sign,
     with_headers,
 )
 
@@ -39,33 +39,33 @@ def drafts() -> Iterator[Draft]:
 
 
 def _message() -> Members:
-    return signed(get(), _COVER)
+    return sign(get(), _COVER)
 
 
 def _input(kind: str, variant: str, old: str, new: str, fault: str, why: str, **more: Any) -> Draft:
-    message = edited(_message(), "Signature-Input", old, new)
-    return refused(f"headers/{kind}", variant, message, Code.MALFORMED_SIGNATURE_INPUT, fault, why, **more)
+    message = edit_header(_message(), "Signature-Input", old, new)
+    return draft_refusal(f"headers/{kind}", variant, message, Code.MALFORMED_SIGNATURE_INPUT, fault, why, **more)
 
 
 def _signature(kind: str, variant: str, new: str, fault: str, why: str, **more: Any) -> Draft:
     message = with_headers(_message(), signature=new)
-    return refused(f"headers/{kind}", variant, message, Code.MALFORMED_SIGNATURE, fault, why, **more)
+    return draft_refusal(f"headers/{kind}", variant, message, Code.MALFORMED_SIGNATURE, fault, why, **more)
 
 
 def _absent() -> Iterator[Draft]:
     why = "half a signature is none"
-    for variant, message in (("get", _message()), ("post", signed(post(), _COVER + ' "content-digest"'))):
-        kept = with_headers(message, "signature-input")
+    for variant, message in (("get", _message()), ("post", sign(post(), _COVER + ' "content-digest"'))):
+        message_without = with_headers(message, "signature-input")
         text = "there is a Signature and no Signature-Input"
-        yield refused("headers/input-absent", variant, kept, Code.MISSING_SIGNATURE_INPUT, text, why)
-        kept = with_headers(message, "signature")
+        yield draft_refusal("headers/input-absent", variant, message_without, Code.MISSING_SIGNATURE_INPUT, text, why)
+        message_without = with_headers(message, "signature")
         text = "there is a Signature-Input and no Signature"
-        yield refused("headers/signature-absent", variant, kept, Code.MISSING_SIGNATURE, text, why)
-    renamed = {**_message()["headers"]}
-    renamed["X-Signature"] = renamed.pop("Signature")
+        yield draft_refusal("headers/signature-absent", variant, message_without, Code.MISSING_SIGNATURE, text, why)
+    renamed_headers = {**_message()["headers"]}
+    renamed_headers["X-Signature"] = renamed_headers.pop("Signature")
     text = "the signature is in a field of another name"
-    yield refused(
-        "headers/signature-absent", "renamed", {**get(), "headers": renamed}, Code.MISSING_SIGNATURE, text, why
+    yield draft_refusal(
+        "headers/signature-absent", "renamed", {**get(), "headers": renamed_headers}, Code.MISSING_SIGNATURE, text, why
     )
 
 
@@ -97,7 +97,7 @@ def _input_syntax() -> Iterator[Draft]:
         yield _input(kind, variant, old, new, fault, why)
     message = with_headers(_message(), signature_input="")
     fault = "Signature-Input is there and empty"
-    yield refused(
+    yield draft_refusal(
         "headers/input-empty",
         "empty",
         message,
@@ -109,13 +109,13 @@ def _input_syntax() -> Iterator[Draft]:
 
 def _input_values() -> Iterator[Draft]:
     why = "each member is a list in parentheses (RFC 9421 4.1)"
-    listed = f"({_COVER})"
+    component_list = f"({_COVER})"
     for variant, new, fault in (
         ("string", '"@method @authority @path"', "the covered list is a String"),
         ("token", "all", "the covered list is a Token"),
         ("byte-sequence", ":AAAA:", "the covered list is a byte sequence"),
     ):
-        yield _input("input-not-a-list", variant, listed, new, fault, why)
+        yield _input("input-not-a-list", variant, component_list, new, fault, why)
     why = "component names are Strings (RFC 9421 2)"
     for variant, item, fault in (
         ("token", "date", "a component is a Token"),
@@ -131,7 +131,7 @@ def _input_repeats() -> Iterator[Draft]:
     why = "what comes twice could be read either way: labels must be unique (RFC 9421 4.1)"
     message = _message()
     twice = f'sig1=("@method");created={CREATED}, {message["headers"]["Signature-Input"]}'
-    yield refused(
+    yield draft_refusal(
         "headers/input-repeated-label",
         "one-line",
         with_headers(message, signature_input=twice),
@@ -140,7 +140,7 @@ def _input_repeats() -> Iterator[Draft]:
         why,
         pins=_UNIQUE,
     )
-    yield refused(
+    yield draft_refusal(
         "headers/input-repeated-label",
         "two-lines",
         with_headers(message, signature_input=twice.split(", ")),
@@ -153,24 +153,24 @@ def _input_repeats() -> Iterator[Draft]:
         ("created", f";created={CREATED - 9}", f";created={CREATED}"),
         ("keyid", ';keyid="bob"', ';keyid="alice"'),
     ):
-        yield refused(
+        yield draft_refusal(
             "headers/input-repeated-parameter",
             variant,
-            _repeated(first, second),
+            _send_both(first, second),
             Code.MALFORMED_SIGNATURE_INPUT,
             f"the parameter {variant} occurs twice",
             why,
             pins=_UNIQUE,
         )
-    other = signed(get(), _COVER)["headers"]["Signature"]
-    text = f"sig1=:{'A' * 86}==:, {other}"
+    other_signature = sign(get(), _COVER)["headers"]["Signature"]
+    text = f"sig1=:{'A' * 86}==:, {other_signature}"
     yield _signature("signature-repeated-label", "one-line", text, "Signature has the label twice", why, pins=_UNIQUE)
 
 
-def _repeated(first: str, second: str) -> Members:
+def _send_both(first: str, second: str) -> Members:
     """Sign what a reader sees who takes the last of two, and send both."""
-    message = signed(get(), _COVER, second)
-    return edited(message, "Signature-Input", second, first + second)
+    message = sign(get(), _COVER, second)
+    return edit_header(message, "Signature-Input", second, first + second)
 
 
 def _parameter_types() -> Iterator[Draft]:
@@ -189,8 +189,10 @@ def _parameter_types() -> Iterator[Draft]:
         ("nonce-not-a-string", "byte-sequence", f";created={CREATED};nonce=:AQID:", "nonce is a byte sequence"),
         ("tag-not-a-string", "token", f";created={CREATED};tag=shop", "tag is a Token"),
     ):
-        message = forged(get(), [('"@method"', "GET"), ('"@authority"', "api.example.org")], parameters)
-        yield refused(f"headers/{kind}", variant, message, Code.MALFORMED_SIGNATURE_INPUT, fault, why, pins=_TYPES)
+        message = forge(get(), [('"@method"', "GET"), ('"@authority"', "api.example.org")], parameters)
+        yield draft_refusal(
+            f"headers/{kind}", variant, message, Code.MALFORMED_SIGNATURE_INPUT, fault, why, pins=_TYPES
+        )
     why = "RFC 9421 builds on RFC 8941, which has neither Dates nor Display Strings"
     for kind, variant, parameters, fault in (
         ("value", "created-as-a-date", f";created=@{CREATED}", "created is a Date of RFC 9651"),
@@ -204,8 +206,8 @@ def _parameter_types() -> Iterator[Draft]:
             "a further parameter is a Display String of RFC 9651",
         ),
     ):
-        message = forged(get(), [('"@method"', "GET"), ('"@path"', "/orders/7")], parameters)
-        yield refused(
+        message = forge(get(), [('"@method"', "GET"), ('"@path"', "/orders/7")], parameters)
+        yield draft_refusal(
             f"headers/{kind}-of-rfc-9651",
             variant,
             message,
@@ -249,20 +251,20 @@ def _signature_syntax() -> Iterator[Draft]:
         yield _signature("signature-padding-broken", variant, new, fault, why)
     message = with_headers(_message(), signature="")
     fault = "Signature is there and empty"
-    yield refused("headers/signature-empty", "empty", message, Code.MISSING_SIGNATURE, fault, why)
+    yield draft_refusal("headers/signature-empty", "empty", message, Code.MISSING_SIGNATURE, fault, why)
 
 
 def _labels() -> Iterator[Draft]:
     row = "AGENT-VERIFY-12"
     message = _message()
     why = "a label in one field and not in the other is an error (RFC 9421 4)"
-    for variant, changed, fault in (
-        ("renamed", edited(message, "Signature", "sig1=", "sig2="), "the two fields name different labels"),
-        ("a-hyphen", edited(message, "Signature", "sig1=", "sig-1="), "the labels differ by a hyphen"),
+    for variant, changed_message, fault in (
+        ("renamed", edit_header(message, "Signature", "sig1=", "sig2="), "the two fields name different labels"),
+        ("a-hyphen", edit_header(message, "Signature", "sig1=", "sig-1="), "the labels differ by a hyphen"),
     ):
-        yield refused("headers/labels-differ", variant, changed, Code.LABEL_MISMATCH, fault, why, row)
+        yield draft_refusal("headers/labels-differ", variant, changed_message, Code.LABEL_MISMATCH, fault, why, row)
     more = f'{message["headers"]["Signature-Input"]}, sig2=("@method");created={CREATED}'
-    yield refused(
+    yield draft_refusal(
         "headers/label-in-one-field",
         "input",
         with_headers(message, signature_input=more),
@@ -273,7 +275,7 @@ def _labels() -> Iterator[Draft]:
         pins=("profile 6.3 label_mismatch",),
     )
     more = f"{message['headers']['Signature']}, sig2=:{'A' * 86}==:"
-    yield refused(
+    yield draft_refusal(
         "headers/label-in-one-field",
         "signature",
         with_headers(message, signature=more),
@@ -287,21 +289,27 @@ def _labels() -> Iterator[Draft]:
 
 def _several_labels() -> Iterator[Draft]:
     message = _message()
-    both = signed(message, '"@authority"', by=BOB, label="sig2")
+    doubly_signed = sign(message, '"@authority"', by=BOB, label="sig2")
     pins = ("profile 6.3 multiple_labels",)
     text = "there are two signatures and nothing says which is meant"
-    yield refused(
-        "headers/several-labels", "two-signers", both, Code.MULTIPLE_LABELS, text, "the caller must choose", pins=pins
+    yield draft_refusal(
+        "headers/several-labels",
+        "two-signers",
+        doubly_signed,
+        Code.MULTIPLE_LABELS,
+        text,
+        "the caller must choose",
+        pins=pins,
     )
-    twice = signed(message, '"@path"', label="sig2")
-    yield refused(
+    twice = sign(message, '"@path"', label="sig2")
+    yield draft_refusal(
         "headers/several-labels", "one-signer", twice, Code.MULTIPLE_LABELS, text, "the caller must choose", pins=pins
     )
-    for variant, given, label in (("one", message, "sig2"), ("two", both, "sig3")):
-        yield refused(
+    for variant, message_variant, label in (("one", message, "sig2"), ("two", doubly_signed, "sig3")):
+        yield draft_refusal(
             "headers/label-not-there",
             variant,
-            given,
+            message_variant,
             Code.LABEL_MISMATCH,
             "the label asked for is not in the message",
             "an applicable signature is not found (RFC 9421 3.2)",

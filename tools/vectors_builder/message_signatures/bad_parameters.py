@@ -11,10 +11,10 @@ from conformance.oracles.message_signatures.keys import did_key
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.message_signatures.drafting import (
     CREATED,
+    draft_refusal,
     get,
-    refused,
-    resigned,
-    signed,
+    replace_signature,
+    sign,
 )
 
 _COVER: Final = '"@method" "@authority" "@path"'
@@ -30,8 +30,10 @@ def drafts() -> Iterator[Draft]:
     yield from _keys()
 
 
-def _bad(kind: str, variant: str, more: str, code: Code, fault: str, why: str, **rest: Any) -> Draft:
-    return refused(f"parameters/{kind}", variant, signed(get(), _COVER, _KEY + more), code, fault, why, **rest)
+def _bad(kind: str, variant: str, more: str, code: Code, fault: str, why: str, **more_members: Any) -> Draft:
+    return draft_refusal(
+        f"parameters/{kind}", variant, sign(get(), _COVER, _KEY + more), code, fault, why, **more_members
+    )
 
 
 def _algorithms() -> Iterator[Draft]:
@@ -73,10 +75,12 @@ def _times() -> Iterator[Draft]:
         policy = {"now": CREATED - ahead}
         why = "a signature from the future was not made now"
         yield _bad("created-ahead", variant, "", Code.CREATED_IN_FUTURE, fault, why, policy=policy, pins=pins)
-    message = signed(get(), _COVER, ';created=99999999999;keyid="alice"')
+    message = sign(get(), _COVER, ';created=99999999999;keyid="alice"')
     fault = "created lies more than three thousand years ahead"
     why = "milliseconds taken for seconds, say"
-    yield refused("parameters/created-ahead", "milliseconds", message, Code.CREATED_IN_FUTURE, fault, why, pins=pins)
+    yield draft_refusal(
+        "parameters/created-ahead", "milliseconds", message, Code.CREATED_IN_FUTURE, fault, why, pins=pins
+    )
     why = "after its expiry a signature says nothing"
     for variant, after in (("just-beyond-the-skew", 62), ("a-day", 86_400)):
         fault = f"expires is {after} s past"
@@ -91,10 +95,12 @@ def _times() -> Iterator[Draft]:
         policy = {"max_age_seconds": limit, "now": now}
         fault = f"the signature is {now - CREATED} s old, {limit} s are allowed"
         yield _bad("too-old", variant, "", Code.TOO_OLD, fault, why, policy=policy, pins=pins)
-    message = signed(get(), _COVER, ';keyid="alice"')
+    message = sign(get(), _COVER, ';keyid="alice"')
     fault = "an age is demanded and the signature bears no created"
     policy = {"max_age_seconds": 300, "now": CREATED}
-    yield refused("parameters/no-created", "age-demanded", message, Code.TOO_OLD, fault, why, policy=policy, pins=pins)
+    yield draft_refusal(
+        "parameters/no-created", "age-demanded", message, Code.TOO_OLD, fault, why, policy=policy, pins=pins
+    )
 
 
 def _keys() -> Iterator[Draft]:
@@ -104,7 +110,7 @@ def _keys() -> Iterator[Draft]:
     the plain equation, under the identity every one.
     """
     identity = (1).to_bytes(32, "little")
-    forged = resigned(signed(get(), _COVER), identity + bytes(32))
+    forged_message = replace_signature(sign(get(), _COVER), identity + bytes(32))
     why = "under a key of small order a signature can be made without a secret"
     pins = ("profile 6.3 key_rejected",)
     small = {
@@ -113,25 +119,29 @@ def _keys() -> Iterator[Draft]:
         "order-eight": bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
     }
     for variant, raw in small.items():
-        yield _key("small-order", variant, raw, "the key is a point of small order", why, forged, pins)
+        yield _key("small-order", variant, raw, "the key is a point of small order", why, forged_message, pins)
     why = "a point has one encoding (RFC 8032 5.1.3)"
     for variant, number in (("p-plus-one", _P + 1), ("all-ones", 2**255 - 1), ("sign-of-zero", (1 << 255) | 1)):
         raw = number.to_bytes(32, "little")
-        yield _key("not-canonical", variant, raw, "the key is not the canonical encoding of a point", why, forged, pins)
-    honest = signed(get(), _COVER)
+        yield _key(
+            "not-canonical", variant, raw, "the key is not the canonical encoding of a point", why, forged_message, pins
+        )
+    honest = sign(get(), _COVER)
     why = "half of all 32 bytes are no point (RFC 8032 5.1.3)"
     for variant, raw in (("two", (2).to_bytes(32, "little")), ("random", _no_point())):
         yield _key("not-on-the-curve", variant, raw, "the key is no point of the curve", why, honest, pins)
     members = {"algorithm": "ed25519", "did_key": did_key(identity)}
     fault = "the did:key holds a point of small order"
-    yield refused("key/small-order-did-key", "identity", forged, Code.KEY_REJECTED, fault, why, key=members, pins=pins)
+    yield draft_refusal(
+        "key/small-order-did-key", "identity", forged_message, Code.KEY_REJECTED, fault, why, key=members, pins=pins
+    )
 
 
 def _key(
     kind: str, variant: str, raw: bytes, fault: str, why: str, message: dict[str, Any], pins: tuple[str, ...]
 ) -> Draft:
     members = {"algorithm": "ed25519", "public_key_hex": raw.hex()}
-    return refused(f"key/{kind}", variant, message, Code.KEY_REJECTED, fault, why, key=members, pins=pins)
+    return draft_refusal(f"key/{kind}", variant, message, Code.KEY_REJECTED, fault, why, key=members, pins=pins)
 
 
 def _no_point() -> bytes:

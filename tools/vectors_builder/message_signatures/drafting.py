@@ -66,7 +66,7 @@ ALICE: Final = Party("alice")
 BOB: Final = Party("bob")
 
 
-def drafted(
+def draft_message(
     kind: str,
     variant: str,
     message: Members,
@@ -97,20 +97,20 @@ def drafted(
         doors: An agent's two endpoints, or only a verifier that is given more than they take.
         origin: Who made it.
     """
-    given = {"message": message, "key": dict(key), "policy": dict(policy or {})}
+    vector_input = {"message": message, "key": dict(key), "policy": dict(policy or {})}
     group, _, name = kind.partition("/")
     clauses = (*pins, *_of_form(message))
     return Draft(
         stage=codes[0].step if codes else VALID,
         fault_name=name,
         variant=variant,
-        input=given,
+        input=vector_input,
         why=why,
         requirements=requirements,
         fault=fault,
         codes=tuple(codes),
-        values=judge(given).values,
-        pinned=(*(["valid"] if clauses else []), *(["stage", "codes"] if codes else [])),
+        values=judge(vector_input).values,
+        pinned_members=(*(["valid"] if clauses else []), *(["stage", "codes"] if codes else [])),
         pins=clauses,
         doors=doors,
         origin=origin,
@@ -132,19 +132,19 @@ def _of_form(message: Mapping[str, Any]) -> Iterator[str]:
         yield "profile 6.2 headers of any text"
 
 
-def refused(
+def draft_refusal(
     kind: str, variant: str, message: Members, code: Code, fault: str, why: str, *rows: str, **more: Any
 ) -> Draft:
     """Return a vector with one fault, under Alice's key unless another is given."""
     requirements = tuple(dict.fromkeys(("AGENT-VERIFY-03", *rows)))
     members_ = {"key": ALICE.hex, **more}
-    return drafted(kind, variant, message, why, requirements, (code,), fault, **members_)
+    return draft_message(kind, variant, message, why, requirements, (code,), fault, **members_)
 
 
 def holds(kind: str, variant: str, message: Members, why: str, *rows: str, **more: Any) -> Draft:
     """Return a vector that holds, under Alice's key unless another is given."""
     requirements = tuple(dict.fromkeys(("AGENT-VERIFY-01", "AGENT-EXPLAIN-02", *rows)))
-    return drafted(f"valid/{kind}", variant, message, why, requirements, **{"key": ALICE.hex, **more})
+    return draft_message(f"valid/{kind}", variant, message, why, requirements, **{"key": ALICE.hex, **more})
 
 
 def get(**changes: Any) -> Members:
@@ -174,12 +174,12 @@ def post(body: bytes = BODY, **changes: Any) -> Members:
     return {**message, **changes}
 
 
-def with_headers(message: Members, *removed: str, **added: str | list[str]) -> Members:
+def with_headers(message: Members, *names_to_remove: str, **new_headers: str | list[str]) -> Members:
     """Return a message with header fields removed and added or replaced; `_` in a name stands for `-`."""
-    new = {name.replace("_", "-").title(): value for name, value in added.items()}
-    dropped = {name.lower() for name in (*removed, *new)}
-    kept = {name: value for name, value in message["headers"].items() if name.lower() not in dropped}
-    return {**message, "headers": {**kept, **new}}
+    new = {name.replace("_", "-").title(): value for name, value in new_headers.items()}
+    dropped_names = {name.lower() for name in (*names_to_remove, *new)}
+    other_headers = {name: value for name, value in message["headers"].items() if name.lower() not in dropped_names}
+    return {**message, "headers": {**other_headers, **new}}
 
 
 def with_body(message: Members, body: bytes) -> Members:
@@ -187,7 +187,7 @@ def with_body(message: Members, body: bytes) -> Members:
     return {**message, "body_b64": base64.b64encode(body).decode("ascii")}
 
 
-def signed(
+def sign(
     message: Members,
     components: str,
     parameters: str = PARAMETERS,
@@ -206,10 +206,10 @@ def signed(
     base = signature_base(members.message_of(message), covered, parameters_as_components=True)
     if base.text is None:
         raise ValueError(f"{text}: {base.faults}")
-    return attached(message, text, base.text, by=by, label=label, algorithm=algorithm)
+    return attach_signature(message, text, base.text, by=by, label=label, algorithm=algorithm)
 
 
-def forged(
+def forge(
     message: Members,
     lines: Sequence[tuple[str, str]],
     parameters: str = PARAMETERS,
@@ -220,10 +220,10 @@ def forged(
     """Return a message signed over lines that are given, as a careless signer and verifier would take them."""
     text = f"({' '.join(identifier for identifier, _ in lines)}){parameters}"
     rows = [*(f"{identifier}: {value}" for identifier, value in lines), f'"@signature-params": {text}']
-    return attached(message, text, "\n".join(rows), by=by, label=label)
+    return attach_signature(message, text, "\n".join(rows), by=by, label=label)
 
 
-def attached(
+def attach_signature(
     message: Members,
     signature_input: str,
     base: str,
@@ -240,17 +240,17 @@ def attached(
 
 def with_signature(message: Members, signature_input: str, signature: str) -> Members:
     """Return a message with the text of both fields, after the signatures that it has."""
-    given = {name.lower(): value for name, value in message["headers"].items()}
-    added = {
+    headers_by_name = {name.lower(): value for name, value in message["headers"].items()}
+    signature_headers = {
         name: [*([before] if isinstance(before, str) else before), text] if before else text
         for name, text in (("Signature-Input", signature_input), ("Signature", signature))
-        for before in [given.get(name.lower())]
+        for before in [headers_by_name.get(name.lower())]
     }
-    kept = {name: value for name, value in message["headers"].items() if name not in added}
-    return {**message, "headers": {**kept, **added}}
+    other_headers = {name: value for name, value in message["headers"].items() if name not in signature_headers}
+    return {**message, "headers": {**other_headers, **signature_headers}}
 
 
-def edited(message: Members, name: str, old: str, new: str) -> Members:
+def edit_header(message: Members, name: str, old: str, new: str) -> Members:
     """Return a message with a text inside a header field replaced once.
 
     Raises:
@@ -267,7 +267,7 @@ def signature_of(message: Members) -> bytes:
     return base64.b64decode(message["headers"]["Signature"].partition(":")[2].rstrip(":"))
 
 
-def resigned(message: Members, signature: bytes) -> Members:
+def replace_signature(message: Members, signature: bytes) -> Members:
     """Return a message with other bytes as its one signature."""
     label = message["headers"]["Signature"].partition("=")[0]
     text = f"{label}={structured.write_bare(signature)}"

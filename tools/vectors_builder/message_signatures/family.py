@@ -26,14 +26,14 @@ from tools.vectors_builder.message_signatures.differences import DIFFERENCES
 def complaints(draft: Draft) -> Iterator[str]:
     """Yield where another library disagrees with the suite about a draft."""
     message, key, policy = (draft.input[name] for name in ("message", "key", "policy"))
-    found = judged(message, key, policy)
+    judgement = judged(message, key, policy)
     whole = second_opinion.whole_message(message, key, policy)
-    if whole is not None and whole is not found.is_valid:
-        yield f"http-message-signatures says {whole}, the suite says {found.is_valid}"
-    text = None if found.base is None else found.base.text
-    outcome = found.outcomes["signature"]
-    if text is not None and found.signature is not None and outcome != "skipped":
-        holds = second_opinion.equation(key, found.signature.signature, text)
+    if whole is not None and whole is not judgement.is_valid:
+        yield f"http-message-signatures says {whole}, the suite says {judgement.is_valid}"
+    text = None if judgement.base is None else judgement.base.text
+    outcome = judgement.outcomes["signature"]
+    if text is not None and judgement.signature is not None and outcome != "skipped":
+        holds = second_opinion.equation(key, judgement.signature.signature, text)
         if holds is not (outcome == "pass"):
             yield f"the equation: PyCryptodome says {holds}, the suite says {outcome}"
 

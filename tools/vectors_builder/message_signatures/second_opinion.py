@@ -101,10 +101,10 @@ def _resolver(material: Any) -> Any:
 
 
 def _material(key: Mapping[str, str]) -> Any:
-    found = reader.key_of(key)
-    if found is None:
+    expected_key = reader.key_of(key)
+    if expected_key is None:
         raise ValueError("a vector without a key")
-    return found.material if key["algorithm"] != "ed25519" else Ed25519PublicKey.from_public_bytes(_octets(key))
+    return expected_key.material if key["algorithm"] != "ed25519" else Ed25519PublicKey.from_public_bytes(_octets(key))
 
 
 def equation(key: Mapping[str, str], signature: bytes, base: str) -> bool:
@@ -145,10 +145,10 @@ def _hmac(key: Mapping[str, str], signature: bytes, base: bytes) -> bool:
 
 
 def _octets(key: Mapping[str, str]) -> bytes:
-    found = reader.key_of(key)
-    if found is None or not isinstance(found.material, bytes):
+    expected_key = reader.key_of(key)
+    if expected_key is None or not isinstance(expected_key.material, bytes):
         raise ValueError("a vector without a key of bytes")
-    return found.material
+    return expected_key.material
 
 
 _EQUATIONS: Final[dict[str, Callable[[Mapping[str, str], bytes, bytes], bool]]] = {

@@ -27,7 +27,7 @@ from tools.vectors_builder.message_signatures.drafting import (
     get,
     holds,
     post,
-    signed,
+    sign,
     with_headers,
 )
 
@@ -64,33 +64,38 @@ def rsa_key() -> tuple[SigningKey, dict[str, str]]:
 
 def drafts() -> Iterator[Draft]:
     """Yield them."""
-    yield from _related()
+    yield from _related_drafts()
     yield from _trailers()
     yield from _algorithms()
 
 
-def _related() -> Iterator[Draft]:
+def _related_drafts() -> Iterator[Draft]:
     def yes(variant: str, message: Members, components: str, why: str) -> Draft:
-        return holds("req", variant, signed(message, components), why, doors=OFFLINE)
+        return holds("req", variant, sign(message, components), why, doors=OFFLINE)
 
-    derived = '"@status" "@method";req "@authority";req "@path";req "@target-uri";req'
-    yield yes("derived", answer(), derived, "a response bound to its request's target")
+    derived_components = '"@status" "@method";req "@authority";req "@path";req "@target-uri";req'
+    yield yes("derived", answer(), derived_components, "a response bound to its request's target")
     fields = '"@status" "content-digest";req "content-type" "content-type";req'
     yield yes("fields", answer(), fields, "the same field of both messages")
-    asked = signed(get(), '"@method"', label="ask")
-    covered = '"signature";req;key="ask" "@status" "@query-param";req;name="page"'
-    yield yes("a-signature", answer(related_request=asked), covered, "a response to that very signed request")
+    signed_request = sign(get(), '"@method"', label="ask")
+    signature_components = '"signature";req;key="ask" "@status" "@query-param";req;name="page"'
+    yield yes(
+        "a-signature",
+        answer(related_request=signed_request),
+        signature_components,
+        "a response to that very signed request",
+    )
 
 
 def _trailers() -> Iterator[Draft]:
     def yes(variant: str, message: Members, components: str, why: str) -> Draft:
-        return holds("tr", variant, signed(message, components), why, doors=OFFLINE)
+        return holds("tr", variant, sign(message, components), why, doors=OFFLINE)
 
     trailers = {"Expires": "Wed, 9 Nov 2022 07:28:00 GMT"}
     message = with_headers(answer(trailers=trailers), trailer="Expires")
     yield yes("rfc-example", message, '"@status" "trailer" "expires";tr', "RFC 9421 2.1.4")
-    both = with_headers(answer(trailers={"X-Sum": ["1", "2"]}), x_sum="0")
-    yield yes("beside-a-header", both, '"x-sum" "x-sum";tr', "header and trailer of one name are never joined")
+    with_both = with_headers(answer(trailers={"X-Sum": ["1", "2"]}), x_sum="0")
+    yield yes("beside-a-header", with_both, '"x-sum" "x-sum";tr', "header and trailer of one name are never joined")
     late = answer(trailers={"Priority": "u=2,  i"})
     yield yes("strict", late, '"priority";tr;sf "priority";key="u";tr', "trailers take the other parameters too")
 
@@ -105,7 +110,7 @@ def _algorithms() -> Iterator[Draft]:
     }.items():
         policy = {"allowed_algorithms": [algorithm]}
         for variant, more in (("", ""), ("-stated", f';alg="{algorithm}"')):
-            message = signed(get(), components, f';created=1735689600;keyid="other"{more}', by=key)
+            message = sign(get(), components, f';created=1735689600;keyid="other"{more}', by=key)
             yield holds(
                 f"algorithm-{algorithm}",
                 f"plain{variant}",

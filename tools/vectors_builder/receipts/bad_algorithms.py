@@ -20,14 +20,22 @@ from conformance.oracles.keys import decode_base64url, encode_base64url
 from tools.vectors_builder.drafting import Draft, seed
 from tools.vectors_builder.family import BuildFault
 from tools.vectors_builder.receipts import record
-from tools.vectors_builder.receipts.material import COMPLIANCE, FAMILY, ONE, header, receipt, refused, without
+from tools.vectors_builder.receipts.material import (
+    COMPLIANCE,
+    FAMILY,
+    FIRST_KEY,
+    draft_refusal,
+    header,
+    receipt,
+    without,
+)
 
 
 def drafts() -> Iterator[Draft]:
     """Yield them."""
     yield from _names()
     yield from _macs()
-    yield from _others()
+    yield from _other_algorithm_drafts()
 
 
 def _body() -> bytes:
@@ -39,80 +47,82 @@ def _names() -> Iterator[Draft]:
     why = "none is no algorithm, however it is spelled and whatever stands as the signature"
     for name, alg in (("lower_case", "none"), ("capital", "None"), ("upper_case", "NONE")):
         fault = f"alg is {alg}, beside a signature that is true"
-        yield refused("algorithm/none", name, receipt(alg=alg), fault, why, row)
+        yield draft_refusal("algorithm/none", name, receipt(alg=alg), fault, why, row)
     row, why = "GW-RCPT-18", "names of algorithms are compared letter by letter (RFC 7515 section 4.1.1)"
     for name, alg in (("lower_case", "eddsa"), ("upper_case", "EDDSA"), ("ed25519", "ed25519")):
         fault = f"alg is {alg}, which is no name of the algorithm"
-        yield refused("algorithm/spelling", name, receipt(alg=alg), fault, why, row)
+        yield draft_refusal("algorithm/spelling", name, receipt(alg=alg), fault, why, row)
     why = "the name must be that of what signed"
     for name, alg in (("es256", "ES256"), ("hs256", "HS256"), ("ed25519ph", "Ed25519ph")):
         fault = f"alg is {alg}, and an Ed25519 key signed"
-        yield refused("algorithm/name_of_another", name, receipt(alg=alg), fault, why, row)
+        yield draft_refusal("algorithm/name_of_another", name, receipt(alg=alg), fault, why, row)
     why = "alg must be there and say something (RFC 7515 section 4.1.1)"
-    bare = ONE.sign(without(header(), "alg"), _body())
-    yield refused("algorithm/no_name", "absent", bare, "there is no alg", why, row)
-    yield refused("algorithm/no_name", "empty", receipt(alg=""), "alg is an empty text", why, row)
-    yield refused("algorithm/no_name", "space_after", receipt(alg="EdDSA "), "alg is followed by a space", why, row)
+    bare = FIRST_KEY.sign(without(header(), "alg"), _body())
+    yield draft_refusal("algorithm/no_name", "absent", bare, "there is no alg", why, row)
+    yield draft_refusal("algorithm/no_name", "empty", receipt(alg=""), "alg is an empty text", why, row)
+    yield draft_refusal(
+        "algorithm/no_name", "space_after", receipt(alg="EdDSA "), "alg is followed by a space", why, row
+    )
 
 
 def _macs() -> Iterator[Draft]:
     row, why = "GW-RCPT-17", "a public key is no secret: whoever verifies a MAC with it believes everybody"
     for alg in ("HS256", "HS384", "HS512"):
-        token = forging.mac(header(alg=alg), _body(), ONE.raw)
+        token = forging.mac(header(alg=alg), _body(), FIRST_KEY.raw)
         fault = f"{alg}, keyed with the bytes of the public key"
-        yield refused("algorithm/mac_with_key_bytes", alg.lower(), token, fault, why, row)
+        yield draft_refusal("algorithm/mac_with_key_bytes", alg.lower(), token, fault, why, row)
     texts = {
-        "x": ONE.jwk["x"].encode(),
-        "pem": ONE.pem(),
-        "jwk": json.dumps(ONE.jwk, separators=(",", ":")).encode(),
+        "x": FIRST_KEY.jwk["x"].encode(),
+        "pem": FIRST_KEY.pem(),
+        "jwk": json.dumps(FIRST_KEY.jwk, separators=(",", ":")).encode(),
     }
     for name, secret in texts.items():
         token = forging.mac(header(alg="HS256"), _body(), secret)
         fault = f"HS256, keyed with the public key as {name}"
-        yield refused("algorithm/mac_with_key_text", name, token, fault, why, row)
-    der = Ed25519PublicKey.from_public_bytes(ONE.raw).public_bytes(
+        yield draft_refusal("algorithm/mac_with_key_text", name, token, fault, why, row)
+    der = Ed25519PublicKey.from_public_bytes(FIRST_KEY.raw).public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    for name, secret in (("der", der), ("kid", ONE.kid.encode()), ("nothing", b"")):
+    for name, secret in (("der", der), ("kid", FIRST_KEY.kid.encode()), ("nothing", b"")):
         token = forging.mac(header(alg="HS256"), _body(), secret)
         fault = f"HS256, keyed with {name}"
-        yield refused("algorithm/mac_with_what_is_known", name, token, fault, why, row)
+        yield draft_refusal("algorithm/mac_with_what_is_known", name, token, fault, why, row)
     why = "a MAC proves nothing to a third party, even with its secret supplied"
     for alg, length in (("HS256", 32), ("HS384", 48), ("HS512", 64)):
         secret = (seed(FAMILY, "secret") * 2)[:length]
-        octets = {"kty": "oct", "k": encode_base64url(secret), "kid": ONE.kid}
+        octets = {"kty": "oct", "k": encode_base64url(secret), "kid": FIRST_KEY.kid}
         token = forging.mac(header(alg=alg), _body(), secret)
         fault = f"{alg}, with its secret in the key set"
-        yield refused(
+        yield draft_refusal(
             "algorithm/mac_with_its_key", alg.lower(), token, fault, why, "GW-RCPT-18", keys={"keys": [octets]}
         )
 
 
-def _others() -> Iterator[Draft]:
+def _other_algorithm_drafts() -> Iterator[Draft]:
     row, why = "GW-RCPT-18", "a true signature of another algorithm, its key supplied, is no receipt's"
     for name in ("es256", "rs256", "ps256"):
-        token, jwk = _recorded(name)
+        token, jwk = _read_recorded(name)
         fault = f"signed by {name.upper()}"
-        yield refused("algorithm/another", name, token, fault, why, row, keys={"keys": [jwk]})
+        yield draft_refusal("algorithm/another", name, token, fault, why, row, keys={"keys": [jwk]})
     why = "the name EdDSA is no word about the key: the key's own type counts"
     for name in ("es256_as_eddsa", "rs256_as_eddsa", "es256_as_ed25519"):
-        token, jwk = _recorded(name)
+        token, jwk = _read_recorded(name)
         fault = f"signed by {name[:5].upper()} under the name of EdDSA"
-        yield refused("algorithm/another_under_our_name", name, token, fault, why, row, keys={"keys": [jwk]})
+        yield draft_refusal("algorithm/another_under_our_name", name, token, fault, why, row, keys={"keys": [jwk]})
     why = "EdDSA on Ed448 is EdDSA, and no receipt's"
     for name, alg in (("under_its_name", "Ed448"), ("as_eddsa", "EdDSA"), ("as_ed25519", "Ed25519")):
-        token, jwk = forging.ed448(header(alg=alg), _body(), seed(FAMILY, "Ed448"), ONE.kid)
+        token, jwk = forging.ed448(header(alg=alg), _body(), seed(FAMILY, "Ed448"), FIRST_KEY.kid)
         fault = f"signed on Ed448, alg is {alg}"
-        yield refused("algorithm/ed448", name, token, fault, why, row, keys={"keys": [jwk]})
+        yield draft_refusal("algorithm/ed448", name, token, fault, why, row, keys={"keys": [jwk]})
 
 
 @cache
 def _tokens() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(record.RECORDED.read_text("ascii"))
-    return found
+    recorded_tokens: dict[str, Any] = json.loads(record.RECORDED_FILE.read_text("ascii"))
+    return recorded_tokens
 
 
-def _recorded(name: str) -> tuple[str, dict[str, Any]]:
+def _read_recorded(name: str) -> tuple[str, dict[str, Any]]:
     """Return a recorded token with its key.
 
     Raises:
@@ -120,11 +130,11 @@ def _recorded(name: str) -> tuple[str, dict[str, Any]]:
     """
     token, jwk = str(_tokens()[name]["token"]), dict(_tokens()[name]["jwk"])
     read = parse(token)
-    named, signed = record.TOKENS[name]
-    if dict(read.header) != record.header(named) or read.payload != _body():
+    alg, sign_token = record.TOKENS[name]
+    if dict(read.header) != record.header(alg) or read.payload != _body():
         raise BuildFault(f"the recorded token {name} says something else than the vector; record it again")
     try:
-        _verify(signed, jwk, read.signing_input, read.signature)
+        _verify(sign_token, jwk, read.signing_input, read.signature)
     except InvalidSignature as fault:
         raise BuildFault(f"the recorded signature of {name} does not hold") from fault
     return token, jwk

@@ -8,8 +8,16 @@ from collections.abc import Iterator
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft
-from tools.vectors_builder.receipts.material import COMPLIANCE, OFFLINE, ONE, PAYABLE, header, receipt, refused
-from tools.vectors_builder.receipts.valid import long_header, long_payload, unsigned
+from tools.vectors_builder.receipts.material import (
+    COMPLIANCE,
+    FIRST_KEY,
+    OFFLINE,
+    PAYABLE,
+    draft_refusal,
+    header,
+    receipt,
+)
+from tools.vectors_builder.receipts.valid import long_header, long_payload, sign_with_none
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _STRICT = ("profile 2.4 step 2",)
@@ -28,77 +36,79 @@ def drafts() -> Iterator[Draft]:
 def _envelopes() -> Iterator[Draft]:
     row, why = "GW-RCPT-28", "without a receipt there is nothing to verify"
     for name, token in (("absent", ...), ("null", None), ("empty", "")):
-        yield refused("envelope/no_receipt", name, token, f"the receipt is {name}", why, row)
+        yield draft_refusal("envelope/no_receipt", name, token, f"the receipt is {name}", why, row)
     head, body, tail = receipt().split(".")
-    flattened = {"payload": body, "protected": head, "signature": tail}
+    flattened_jws = {"payload": body, "protected": head, "signature": tail}
     general = {"payload": body, "signatures": [{"protected": head, "signature": tail}]}
     why = "a receipt is a text in compact serialisation, not a JSON value"
-    for name, value in (("flattened", flattened), ("general", general), ("array", [head, body, tail])):
+    for name, value in (("flattened", flattened_jws), ("general", general), ("array", [head, body, tail])):
         fault = "the receipt is a JSON value and no text"
-        yield refused("envelope/no_text", name, value, fault, why, "GW-RCPT-23", doors=OFFLINE)
+        yield draft_refusal("envelope/no_text", name, value, fault, why, "GW-RCPT-23", doors=OFFLINE)
 
 
 def _segments() -> Iterator[Draft]:
     head, body, tail = receipt().split(".")
     row, why = "GW-RCPT-23", "compact serialisation has exactly three segments (RFC 7515 section 7.1)"
     for name, text in (("one", head), ("two", f"{head}.{body}"), ("words", "this is no receipt")):
-        yield refused("format/too_few_segments", name, text, "there are fewer than three segments", why, row)
+        yield draft_refusal("format/too_few_segments", name, text, "there are fewer than three segments", why, row)
     for name, text in (
         ("four", f"{head}.{body}.{tail}.{tail}"),
         ("five", f"{head}.{body}.{tail}.{body}.{tail}"),
         ("dot_after", f"{head}.{body}.{tail}."),
     ):
-        yield refused("format/too_many_segments", name, text, "there are more than three segments", why, row)
+        yield draft_refusal("format/too_many_segments", name, text, "there are more than three segments", why, row)
     why = "a receipt carries its payload: neither detached nor empty"
-    detached = f"{head}..{tail}"
-    yield refused("format/no_payload", "detached", detached, "the payload is left out of the text", why, row)
-    empty = ONE.sign_segments(head, "")
-    yield refused("format/no_payload", "empty", empty, "the payload is empty, and truly signed so", why, row)
+    detached_token = f"{head}..{tail}"
+    yield draft_refusal(
+        "format/no_payload", "detached", detached_token, "the payload is left out of the text", why, row
+    )
+    empty = FIRST_KEY.sign_segments(head, "")
+    yield draft_refusal("format/no_payload", "empty", empty, "the payload is empty, and truly signed so", why, row)
     why = "an empty segment is no part of a signed token"
     fault = "the header is empty, and the signature is over that"
-    yield refused("format/empty_segment", "header", ONE.sign_segments("", body), fault, why, row)
+    yield draft_refusal("format/empty_segment", "header", FIRST_KEY.sign_segments("", body), fault, why, row)
     fault = "the signature is empty"
-    yield refused("format/empty_segment", "signature", f"{head}.{body}.", fault, why, row, "GW-RCPT-02")
-    yield refused("format/empty_segment", "all", "..", "all three segments are empty", why, row)
+    yield draft_refusal("format/empty_segment", "signature", f"{head}.{body}.", fault, why, row, "GW-RCPT-02")
+    yield draft_refusal("format/empty_segment", "all", "..", "all three segments are empty", why, row)
     why = "an unsecured token proves nothing, however the name is spelled"
     for alg in ("none", "None", "NONE"):
         fault = "an unsecured token: its signature is empty"
         name = {"none": "lower_case", "None": "capital", "NONE": "upper_case"}[alg]
-        yield refused("format/unsecured", name, unsigned(alg), fault, why, "GW-RCPT-16")
-    flattened = {"payload": body, "protected": head, "signature": tail}
+        yield draft_refusal("format/unsecured", name, sign_with_none(alg), fault, why, "GW-RCPT-16")
+    flattened_jws = {"payload": body, "protected": head, "signature": tail}
     general = {"payload": body, "signatures": [{"protected": head, "signature": tail}]}
     with_header = {"payload": body, "header": header(), "signature": tail}
     why = "only compact serialisation is a receipt"
-    for name, value in (("flattened", flattened), ("general", general), ("unprotected", with_header)):
+    for name, value in (("flattened", flattened_jws), ("general", general), ("unprotected", with_header)):
         fault = "the receipt is in JSON serialisation"
-        yield refused("format/json_serialisation", name, json.dumps(value), fault, why, row)
+        yield draft_refusal("format/json_serialisation", name, json.dumps(value), fault, why, row)
 
 
 def _sizes() -> Iterator[Draft]:
     why = "one character more than the most that is read, and right in all else"
     fault = "the receipt has 16,385 characters"
     for name, token in (("header", long_header(16_385, PAYABLE)), ("payload", long_payload(16_385)[0])):
-        yield refused("format/too_long", name, token, fault, why, "GW-RCPT-23", pins=_STRICT)
+        yield draft_refusal("format/too_long", name, token, fault, why, "GW-RCPT-23", pins=_STRICT)
 
 
 def _characters() -> Iterator[Draft]:
     row, why = "GW-RCPT-24", "base64url knows 64 letters and no others (RFC 7515 section 2)"
     for number, place in enumerate(_PLACES):
         fault = f"a star stands within the {place}"
-        yield refused("format/foreign_letter", place, _within(number, "*"), fault, why, row)
+        yield draft_refusal("format/foreign_letter", place, _within(number, "*"), fault, why, row)
         fault = f"the {place} is written in the alphabet of plain base64"
-        yield refused("format/plain_base64", place, _plain(number), fault, why, row, pins=_STRICT)
+        yield draft_refusal("format/plain_base64", place, _plain(number), fault, why, row, pins=_STRICT)
         fault = f"a line end stands within the {place}"
-        yield refused("format/line_end", place, _within(number, "\n"), fault, why, row)
+        yield draft_refusal("format/line_end", place, _within(number, "\n"), fault, why, row)
         fault = f"a letter beyond ASCII stands within the {place}"
-        yield refused("format/beyond_ascii", place, _within(number, "é"), fault, why, row)
+        yield draft_refusal("format/beyond_ascii", place, _within(number, "é"), fault, why, row)
         fault = f"the {place} has a length that no bytes encode to"
-        yield refused("format/impossible_length", place, _impossible(number), fault, why, row)
+        yield draft_refusal("format/impossible_length", place, _impossible(number), fault, why, row)
     why = "nothing stands around a receipt; whoever trims it accepts two texts for one"
     token = receipt()
     for name, text in (("space_before", f" {token}"), ("space_after", f"{token} "), ("line_end_after", f"{token}\n")):
         fault = f"a {name.replace('_', ' ')} the receipt"
-        yield refused("format/around", name, text, fault, why, row, pins=_STRICT)
+        yield draft_refusal("format/around", name, text, fault, why, row, pins=_STRICT)
 
 
 def _spellings() -> Iterator[Draft]:
@@ -106,18 +116,18 @@ def _spellings() -> Iterator[Draft]:
     for number, place in enumerate(_PLACES):
         why = "base64url in JOSE has no padding; signed over the padded text, so that nothing else is wrong"
         fault = f"the {place} is padded"
-        yield refused("format/padding", place, _padded(number), fault, why, row, pins=(*_STRICT, "P-RV-04"))
+        yield draft_refusal("format/padding", place, _pad_segment(number), fault, why, row, pins=(*_STRICT, "P-RV-04"))
         why = "bits that encode nothing must be zero, or one receipt has several texts"
         fault = f"the last letter of the {place} has spare bits that are not zero"
-        yield refused("format/spare_bits", place, _spare(number), fault, why, row, pins=_STRICT)
+        yield draft_refusal("format/spare_bits", place, _spare(number), fault, why, row, pins=_STRICT)
 
 
 def _rebuilt(segments: list[str], number: int, text: str) -> str:
     """Return a token with a segment replaced, signed over what it then says unless that is the signature itself."""
     if number == 2:
         return f"{segments[0]}.{segments[1]}.{text}"
-    changed = [*segments[:number], text, *segments[number + 1 :]]
-    return ONE.sign_segments(changed[0], changed[1])
+    new_segments = [*segments[:number], text, *segments[number + 1 :]]
+    return FIRST_KEY.sign_segments(new_segments[0], new_segments[1])
 
 
 def _within(number: int, letter: str) -> str:
@@ -126,18 +136,18 @@ def _within(number: int, letter: str) -> str:
     return _rebuilt(segments, number, text[:8] + letter + text[8:])
 
 
-def _of_remainder(number: int, *wanted: int) -> list[str]:
+def _of_remainder(number: int, *remainders: int) -> list[str]:
     """Return a receipt's segments of which one has a length with a wanted remainder by four."""
     for count in range(4):
         pad = {"note": "n" * count}
         token = receipt(**{"x-pad": "p" * count}) if number == 0 else receipt({**COMPLIANCE, **pad})
         segments = token.split(".")
-        if len(segments[number]) % 4 in wanted:
+        if len(segments[number]) % 4 in remainders:
             return segments
     raise ValueError("no such length")
 
 
-def _padded(number: int) -> str:
+def _pad_segment(number: int) -> str:
     segments = _of_remainder(number, 2, 3)
     return _rebuilt(segments, number, segments[number] + "=" * (-len(segments[number]) % 4))
 
@@ -171,4 +181,4 @@ def _plain(number: int) -> str:
 def raw_header(text: str | bytes) -> str:
     """Return a receipt whose protected header is any bytes, truly signed."""
     data = text if isinstance(text, bytes) else text.encode()
-    return ONE.sign_segments(encode_base64url(data), encode_base64url(jcs_bytes(dict(COMPLIANCE))))
+    return FIRST_KEY.sign_segments(encode_base64url(data), encode_base64url(jcs_bytes(dict(COMPLIANCE))))

@@ -14,9 +14,9 @@ from tools.vectors_builder.receipts.material import (
     OTHER_HASH,
     PAID_COMPLIANCE,
     PAYABLE,
-    SETTLED,
+    SETTLED_REF,
+    draft_refusal,
     receipt,
-    refused,
     without,
 )
 
@@ -26,7 +26,7 @@ _VALUES: Final = ("profile 2.4 step 8b", "P-RV-04")
 _PAYMENT: Final = ("profile 2.4 step 9",)
 # Without the first a receipt is of another kind, without the second of another canonical form.
 _DECIDED_BEFORE: Final = ("kind", "canon_version")
-_DEMANDED: Final[Mapping[str, tuple[str, ...]]] = {
+_DEMANDED_MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
     "compliance": MEMBERS["compliance"],
     "payable": MEMBERS["payable"],
     "attestation": MEMBERS["settlement_attestation"],
@@ -42,22 +42,24 @@ def drafts() -> Iterator[Draft]:
 
 
 def _absent() -> Iterator[Draft]:
-    for kind, members in _DEMANDED.items():
+    for kind, members in _DEMANDED_MEMBERS.items():
         for name in (one for one in members if one not in _DECIDED_BEFORE):
             why = f"{name} is demanded of this kind of receipt (profile 2.3)"
             for variant, claims in (("absent", without(KINDS[kind], name)), ("null", {**KINDS[kind], name: None})):
                 fault = f"{name} is {variant}"
-                token, told = receipt(claims), {"error_field": name}
-                yield refused(*(f"fields/{kind}.{name}", variant, token, fault, why, _ROW), pins=_ABSENT, values=told)
+                token, values = receipt(claims), {"error_field": name}
+                yield draft_refusal(
+                    *(f"fields/{kind}.{name}", variant, token, fault, why, _ROW), pins=_ABSENT, values=values
+                )
 
 
 def _wrong(kind: str, name: str, group: str, spellings: Mapping[str, Any], why: str) -> Iterator[Draft]:
     for variant, value in spellings.items():
         token = receipt({**KINDS[kind], name: value})
         fault = f"{name} has a value outside its set"
-        told = {"error_field": name}
+        values = {"error_field": name}
         stage = f"values/{kind}.{name}{group}"
-        yield refused(stage, variant, token, fault, why, _ROW, pins=_VALUES, values=told)
+        yield draft_refusal(stage, variant, token, fault, why, _ROW, pins=_VALUES, values=values)
 
 
 def _results() -> Iterator[Draft]:
@@ -81,55 +83,59 @@ def _hashes() -> Iterator[Draft]:
     why = "a hash reference is sha256: and 64 lower-case hex digits (P-CV-06)"
     for name in HASHES:
         digest = str(PAYABLE[name])[7:]
-        spelled = {
+        spellings = {
             "upper_case": f"sha256:{digest.upper()}",
             "no_prefix": digest,
             "other_algorithm": f"sha512:{digest}",
         }
-        yield from _wrong("payable", name, "", spelled, why)
+        yield from _wrong("payable", name, "", spellings, why)
     digest = str(PAYABLE["request_hash"])[7:]
     lengths = {"short": f"sha256:{digest[:-1]}", "long": f"sha256:{digest}0", "empty": "sha256:"}
     yield from _wrong("payable", "request_hash", "_length", lengths, why)
     ends = {"line_end_after": f"sha256:{digest}\n", "space_before": f" sha256:{digest}", "no_hex": "sha256:" + "g" * 64}
     yield from _wrong("payable", "response_hash", "_letters", ends, why)
-    types = {"number": 1, "array": [SETTLED], "empty": ""}
+    types = {"number": 1, "array": [SETTLED_REF], "empty": ""}
     yield from _wrong("payable", "settled_payment_ref", "_type", types, why)
 
 
 def _payments() -> Iterator[Draft]:
     why = "the receipt of another payment is no receipt of this one"
-    bare = SETTLED.removeprefix("sha256:")
+    bare = SETTLED_REF.removeprefix("sha256:")
     for kind, claims in {"compliance": PAID_COMPLIANCE, "payable": PAYABLE, "attestation": ATTESTATION}.items():
         rows = ("RAIL-RCPT-06",) if kind == "payable" else (_ROW,)
-        for variant, expected in (("other", OTHER_HASH), ("upper_case", SETTLED.upper()), ("no_prefix", bare)):
+        for variant, expected_hash in (("other", OTHER_HASH), ("upper_case", SETTLED_REF.upper()), ("no_prefix", bare)):
             fault = "the expected payment is another text than the receipt's"
             stage = f"payment_hash/{kind}"
             token = receipt(claims)
-            yield refused(stage, variant, token, fault, why, *rows, pins=_PAYMENT, expected_payment_hash=expected)
+            yield draft_refusal(
+                stage, variant, token, fault, why, *rows, pins=_PAYMENT, expected_payment_hash=expected_hash
+            )
     why = "a receipt that names no payment is bound to none"
-    for variant, claims, expected in (
-        ("absent", COMPLIANCE, SETTLED),
-        ("null", {**COMPLIANCE, "payment_hash": None}, SETTLED),
+    for variant, claims, expected_hash in (
+        ("absent", COMPLIANCE, SETTLED_REF),
+        ("null", {**COMPLIANCE, "payment_hash": None}, SETTLED_REF),
         ("absent_and_empty", COMPLIANCE, ""),
     ):
         fault = "a payment is expected, and the receipt names none"
-        given: dict[str, Any] = {"pins": _PAYMENT, "expected_payment_hash": expected}
-        yield refused("payment_hash/names_none", variant, receipt(claims), fault, why, _ROW, **given)
+        draft_members: dict[str, Any] = {"pins": _PAYMENT, "expected_payment_hash": expected_hash}
+        yield draft_refusal("payment_hash/names_none", variant, receipt(claims), fault, why, _ROW, **draft_members)
     why = "an empty text is expected, not nothing"
-    given = {"pins": _PAYMENT, "expected_payment_hash": ""}
+    draft_members = {"pins": _PAYMENT, "expected_payment_hash": ""}
     for kind, claims in {"compliance": PAID_COMPLIANCE, "payable": PAYABLE}.items():
         fault = "an empty text is expected, and the receipt names a payment"
-        yield refused("payment_hash/empty_expected", kind, receipt(claims), fault, why, _ROW, **given)
+        yield draft_refusal("payment_hash/empty_expected", kind, receipt(claims), fault, why, _ROW, **draft_members)
     why = "each kind is bound by its own member"
-    given = {"pins": _PAYMENT, "expected_payment_hash": SETTLED}
-    other = {"settled_payment_ref": OTHER_HASH, "payment_hash": SETTLED}
+    draft_members = {"pins": _PAYMENT, "expected_payment_hash": SETTLED_REF}
+    other_hashes = {"settled_payment_ref": OTHER_HASH, "payment_hash": SETTLED_REF}
     fault = "the expected payment stands in payment_hash, which binds no receipt of this kind"
     for kind in ("payable", "attestation"):
-        token = receipt({**KINDS[kind], **other})
-        yield refused("payment_hash/in_another_member", kind, token, fault, why, _ROW, **given)
-    token = receipt({**COMPLIANCE, "settled_payment_ref": SETTLED})
+        token = receipt({**KINDS[kind], **other_hashes})
+        yield draft_refusal("payment_hash/in_another_member", kind, token, fault, why, _ROW, **draft_members)
+    token = receipt({**COMPLIANCE, "settled_payment_ref": SETTLED_REF})
     fault = "the expected payment stands in settled_payment_ref, which binds no compliance receipt"
-    yield refused("payment_hash/in_another_member", "compliance", token, fault, why, _ROW, **given)
-    token = receipt({**COMPLIANCE, "payment_hash": [SETTLED]})
+    yield draft_refusal("payment_hash/in_another_member", "compliance", token, fault, why, _ROW, **draft_members)
+    token = receipt({**COMPLIANCE, "payment_hash": [SETTLED_REF]})
     fault = "the receipt's payment_hash is a list with the expected text"
-    yield refused("payment_hash/no_text", "array", token, fault, "texts are compared, not lists", _ROW, **given)
+    yield draft_refusal(
+        "payment_hash/no_text", "array", token, fault, "texts are compared, not lists", _ROW, **draft_members
+    )

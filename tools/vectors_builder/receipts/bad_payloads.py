@@ -13,8 +13,8 @@ from tools.vectors_builder.receipts.material import (
     COMPLIANCE,
     KINDS,
     PAYABLE,
+    draft_refusal,
     over,
-    refused,
     without,
 )
 
@@ -39,7 +39,7 @@ def with_member(name: str, value: str) -> bytes:
 
 
 def _bad(stage: str, variant: str, payload: bytes, fault: str, why: str, *pins: str) -> Draft:
-    return refused(stage, variant, over(payload), fault, why, _ROW, pins=pins)
+    return draft_refusal(stage, variant, over(payload), fault, why, _ROW, pins=pins)
 
 
 def _no_object() -> Iterator[Draft]:
@@ -84,11 +84,13 @@ def _not_strict() -> Iterator[Draft]:
         yield _bad(
             "payload/raw_control", name, payload, "a control character stands in a text, not escaped", why, strict
         )
-    marked = b"\xef\xbb\xbf" + whole
-    yield _bad("payload/byte_order_mark", "utf_8", marked, "a byte order mark begins the payload", why, strict)
+    with_byte_order_mark = b"\xef\xbb\xbf" + whole
+    yield _bad(
+        "payload/byte_order_mark", "utf_8", with_byte_order_mark, "a byte order mark begins the payload", why, strict
+    )
     why = "32 levels of nesting are the most that is read"
-    for name, left, right in (("arrays", "[", "]"), ("objects", '{"a":', "}")):
-        payload = with_member("x", left * 32 + "0" + right * 32)
+    for name, opening_text, right in (("arrays", "[", "]"), ("objects", '{"a":', "}")):
+        payload = with_member("x", opening_text * 32 + "0" + right * 32)
         yield _bad("payload/depth", name, payload, "the payload nests 33 levels deep", why, strict)
 
 
@@ -111,8 +113,8 @@ def _versions() -> Iterator[Draft]:
     ):
         payload = jcs_bytes({**PAYABLE, "canon_version": value})
         yield _bad("canon_version/spelling", name, payload, "canon_version is spelled otherwise", why, pin)
-    for name, other in (("number", 1), ("array", ["jcs-rfc8785-v1"]), ("object", {"name": "jcs-rfc8785-v1"})):
-        payload = jcs_bytes({**ATTESTATION, "canon_version": other})
+    for name, other_version in (("number", 1), ("array", ["jcs-rfc8785-v1"]), ("object", {"name": "jcs-rfc8785-v1"})):
+        payload = jcs_bytes({**ATTESTATION, "canon_version": other_version})
         yield _bad("canon_version/no_text", name, payload, "canon_version is no text", why, pin)
 
 
@@ -142,9 +144,9 @@ def _white_space() -> Iterator[Draft]:
     why = "names are ordered by UTF-16 code units, also in objects within"
     # U+FB33 stands before U+1F600 as code points and bytes, after its first surrogate as code units.
     by_code_point = with_member("z", '{"\ufb33":1,"\U0001f600":2}')
-    nested = with_member("z", '{"b":1,"a":2}')
+    nested_member = with_member("z", '{"b":1,"a":2}')
     numbers = with_member("z", '{"2":1,"10":2}')
-    for name, payload in (("by_code_point", by_code_point), ("nested", nested), ("by_number", numbers)):
+    for name, payload in (("by_code_point", by_code_point), ("nested", nested_member), ("by_number", numbers)):
         yield _plain("order_within", name, payload, "members of an object within are not in order", why)
 
 
@@ -176,8 +178,8 @@ def _numbers() -> Iterator[Draft]:
             ("e22", "10000000000000000000000.0"),
         ),
     }
-    for stage, spelled in groups.items():
-        for name, text in spelled:
+    for stage, spellings in groups.items():
+        for name, text in spellings:
             payload = with_member("x", text)
             yield _plain(stage, name, payload, f"a number is written {text}", why)
     why = "integers beyond 2^53 - 1 are not the same for every reader (P-CV-20)"
@@ -195,10 +197,10 @@ def _numbers() -> Iterator[Draft]:
 def _members_twice() -> Iterator[Draft]:
     why = "two readers that take another of two members read two receipts (RFC 8785 section 3.1)"
     whole = jcs_bytes(dict(COMPLIANCE))
-    same = whole.replace(b'"screen_result":"ALLOW"', b'"screen_result":"ALLOW","screen_result":"ALLOW"')
-    other = whole.replace(b'"screen_result":"ALLOW"', b'"screen_result":"DENY","screen_result":"ALLOW"')
+    same_member = whole.replace(b'"screen_result":"ALLOW"', b'"screen_result":"ALLOW","screen_result":"ALLOW"')
+    other_member = whole.replace(b'"screen_result":"ALLOW"', b'"screen_result":"DENY","screen_result":"ALLOW"')
     version = whole.replace(b'{"canon_version"', b'{"canon_version":"jcs-rfc8785-v1","canon_version"')
-    for name, payload in (("same", same), ("another_first", other), ("canon_version", version)):
+    for name, payload in (("same", same_member), ("another_first", other_member), ("canon_version", version)):
         yield _plain("member_twice", name, payload, "a member stands twice", why)
     for name, value in (
         ("nested", '{"a":1,"a":1}'),

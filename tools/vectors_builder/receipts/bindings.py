@@ -22,15 +22,15 @@ from tools.vectors_builder.receipts.material import (
     REQUEST,
     RESPONSE,
     SETTLEMENT,
+    draft_refusal,
     receipt,
-    refused,
     valid,
     without,
 )
 
 _REQUEST: Final = ("P-RH-01",)
 _RESPONSE: Final = ("P-RH-02",)
-_SETTLED: Final = ("P-RH-03",)
+_SETTLED_PIN: Final = ("P-RH-03",)
 _MEMBERS: Final = ("profile 2.3",)
 _ALGORAND_TX: Final = "TX7RZT2ZQHBG4PSXKX5WFV4ZUJCJYDQ3V2D6QK2U3GQLN4HKOYEA"
 _ALGORAND_PAYER: Final = "7777777777777777777777777777777777777777777777777774MSJUVU"
@@ -54,16 +54,24 @@ def drafts() -> Iterator[Draft]:
     yield from _tokens_and_payers()
 
 
-def _right(shown: str, variant: str, claims: Mapping[str, Any], why: str, row: str, **given: Any) -> Draft:
+def _right(
+    property_name: str, variant: str, claims: Mapping[str, Any], why: str, row: str, **draft_members: Any
+) -> Draft:
     kind = next(name for name, members in KINDS.items() if members.keys() <= claims.keys())
     token = receipt(claims)
-    return valid(f"bound_{shown}", variant, token, why, row, kind=kind, claims=claims, doors=OFFLINE, **given)
+    return valid(
+        f"bound_{property_name}", variant, token, why, row, kind=kind, claims=claims, doors=OFFLINE, **draft_members
+    )
 
 
-def _wrong(name: str, variant: str, claims: Mapping[str, Any], fault: str, why: str, row: str, **given: Any) -> Draft:
+def _wrong(
+    name: str, variant: str, claims: Mapping[str, Any], fault: str, why: str, row: str, **draft_members: Any
+) -> Draft:
     code = f"{_CODES[name.partition('_')[0]]}_differs"
     token = receipt(claims)
-    return refused(f"bindings/{name}", variant, token, fault, why, row, codes=(code,), doors=OFFLINE, **given)
+    return draft_refusal(
+        f"bindings/{name}", variant, token, fault, why, row, codes=(code,), doors=OFFLINE, **draft_members
+    )
 
 
 _CODES: Final = {
@@ -98,10 +106,10 @@ def _right_requests() -> Iterator[Draft]:
         claims = {**PAYABLE, "response_hash": receipt_bindings.response_hash(response)}
         yield _right("response", name, claims, why, row, pins=_RESPONSE, response=response)
     why = "one receipt binds all of them together"
-    everything = {"request": REQUEST, "response": RESPONSE, "settlement": SETTLEMENT, "payment_reference": REFERENCE}
-    every_pin = (*_REQUEST, *_RESPONSE, *_SETTLED, *_MEMBERS)
-    yield _right("all", "payable", PAYABLE, why, "RAIL-RCPT-06", pins=every_pin, **everything)
-    both = {"settlement": SETTLEMENT, "payer": PAYER, "pins": (*_SETTLED, *_MEMBERS)}
+    all_bindings = {"request": REQUEST, "response": RESPONSE, "settlement": SETTLEMENT, "payment_reference": REFERENCE}
+    every_pin = (*_REQUEST, *_RESPONSE, *_SETTLED_PIN, *_MEMBERS)
+    yield _right("all", "payable", PAYABLE, why, "RAIL-RCPT-06", pins=every_pin, **all_bindings)
+    both = {"settlement": SETTLEMENT, "payer": PAYER, "pins": (*_SETTLED_PIN, *_MEMBERS)}
     yield _right("all", "compliance", PAID_COMPLIANCE, why, "GW-SCR-04", **both)
 
 
@@ -110,8 +118,8 @@ def _settlement(tx_id: str, network: str, word: str = "weldproof") -> dict[str, 
 
 
 def _ref(settlement: Mapping[str, Any]) -> dict[str, Any]:
-    made = receipt_bindings.settled_payment_ref(settlement["tx_id"], settlement["network"], settlement["service"])
-    return {**PAYABLE, "kind": f"{settlement['service']}/payable-svc-receipt/1", "settled_payment_ref": made}
+    reference = receipt_bindings.settled_payment_ref(settlement["tx_id"], settlement["network"], settlement["service"])
+    return {**PAYABLE, "kind": f"{settlement['service']}/payable-svc-receipt/1", "settled_payment_ref": reference}
 
 
 def _right_payments() -> Iterator[Draft]:
@@ -121,28 +129,30 @@ def _right_payments() -> Iterator[Draft]:
         ("algorand", _settlement(_ALGORAND_TX, "algorand_mainnet")),
         ("solana", _settlement(_SOLANA_TX, "solana_mainnet")),
     ):
-        yield _right("settlement", name, _ref(settlement), why, row, pins=_SETTLED, settlement=settlement)
+        yield _right("settlement", name, _ref(settlement), why, row, pins=_SETTLED_PIN, settlement=settlement)
     why = "an EVM transaction id is bound in lower case, however it is spelled (P-NW-04)"
     lower, upper = (_settlement("0x" + digits * 32, "base_mainnet") for digits in ("ab", "AB"))
-    pins = (*_SETTLED, "P-NW-04")
+    pins = (*_SETTLED_PIN, "P-NW-04")
     yield _right("settlement_spelling", "evm", _ref(lower), why, row, pins=pins, settlement=upper)
     why = "the service word is part of what is hashed"
     of_acme = _settlement("0x" + "1" * 64, "base_mainnet", "acme")
-    yield _right("settlement_service", "acme", _ref(of_acme), why, row, pins=_SETTLED, settlement=of_acme)
+    yield _right("settlement_service", "acme", _ref(of_acme), why, row, pins=_SETTLED_PIN, settlement=of_acme)
     why = "an attestation binds the same payment by the same member"
-    yield _right("settlement_of_kind", "attestation", ATTESTATION, why, row, pins=_SETTLED, settlement=SETTLEMENT)
+    yield _right("settlement_of_kind", "attestation", ATTESTATION, why, row, pins=_SETTLED_PIN, settlement=SETTLEMENT)
     why = "a compliance receipt of the rail binds the payment by payment_hash"
-    yield _right("settlement_of_kind", "compliance", PAID_COMPLIANCE, why, row, pins=_SETTLED, settlement=SETTLEMENT)
+    yield _right(
+        "settlement_of_kind", "compliance", PAID_COMPLIANCE, why, row, pins=_SETTLED_PIN, settlement=SETTLEMENT
+    )
 
 
 def _right_payers() -> Iterator[Draft]:
     why = "the challenge token is bound by its hash, and never told"
     yield _right(*("reference", "plain", PAYABLE, why, "RAIL-RCPT-06"), pins=_MEMBERS, payment_reference=REFERENCE)
     row, why = "GW-SCR-04", "who was screened can be proved by whoever knows the address"
-    mixed = {**PAYER, "address": "0x000000000000000000000000000000000000B10C"}
+    mixed_case = {**PAYER, "address": "0x000000000000000000000000000000000000B10C"}
     yield _right("payer", "evm", COMPLIANCE, why, row, pins=_MEMBERS, payer=PAYER)
     why = "an EVM address is bound in lower case, however it is spelled"
-    yield _right("payer_spelling", "evm", COMPLIANCE, why, row, pins=_MEMBERS, payer=mixed)
+    yield _right("payer_spelling", "evm", COMPLIANCE, why, row, pins=_MEMBERS, payer=mixed_case)
     why = "other addresses are bound as they are"
     for name, address, network in (
         ("algorand", _ALGORAND_PAYER, "algorand_mainnet"),
@@ -199,7 +209,7 @@ def _responses() -> Iterator[Draft]:
 
 def _settlements() -> Iterator[Draft]:
     row, why = "RAIL-RCPT-06", "a receipt of one payment is no receipt of another"
-    pins: tuple[str, ...] = _SETTLED
+    pins: tuple[str, ...] = _SETTLED_PIN
     tx = str(SETTLEMENT["tx_id"])
     for name, settlement in (
         ("transaction", {**SETTLEMENT, "tx_id": tx[:-1] + "2"}),
@@ -216,11 +226,11 @@ def _settlements() -> Iterator[Draft]:
     yield _wrong("settlement_not_bound", "compliance", COMPLIANCE, fault, why, row, pins=pins, settlement=SETTLEMENT)
     why = "an id in another spelling is no id (P-NW-04)"
     spare = _ALGORAND_TX[:-1] + "B"
-    other = _settlement(spare, "algorand_mainnet")
+    other_settlement = _settlement(spare, "algorand_mainnet")
     right = _ref(_settlement(_ALGORAND_TX, "algorand_mainnet"))
     fault = "the Algorand id has spare bits that are not zero"
-    pins = (*_SETTLED, "P-NW-04")
-    yield _wrong("settlement_spelling", "algorand", right, fault, why, row, pins=pins, settlement=other)
+    pins = (*_SETTLED_PIN, "P-NW-04")
+    yield _wrong("settlement_spelling", "algorand", right, fault, why, row, pins=pins, settlement=other_settlement)
 
 
 def _tokens_and_payers() -> Iterator[Draft]:

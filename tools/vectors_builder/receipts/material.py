@@ -12,7 +12,7 @@ from conformance.oracles.hashing import jcs_bytes, sha256_hex
 from tools.vectors_builder.drafting import VALID, Draft, seed
 
 FAMILY: Final = "receipts"
-HOSTED: Final = ("hosted", "offline")
+HOSTED_DOORS: Final = ("hosted", "offline")
 OFFLINE: Final = ("offline",)
 CODES: Final = {
     "envelope": "MISSING_ENVELOPE",
@@ -30,11 +30,11 @@ CODES: Final = {
 
 def signer(name: str) -> Signer:
     """Return a key that is always the same for a name; its `kid` is that of P-KY-02."""
-    drawn = seed(FAMILY, name)
-    return Signer(drawn, hashlib.sha256(Signer(drawn, "").raw).hexdigest()[:32])
+    seed_bytes = seed(FAMILY, name)
+    return Signer(seed_bytes, hashlib.sha256(Signer(seed_bytes, "").raw).hexdigest()[:32])
 
 
-ONE: Final = signer("issuer")
+FIRST_KEY: Final = signer("issuer")
 TWO: Final = signer("second key of the issuer")
 THREE: Final = signer("third key of the issuer")
 STRANGER: Final = signer("stranger")
@@ -50,7 +50,7 @@ RESPONSE: Final[Mapping[str, Any]] = {"result": {"verified": True, "error_code":
 SETTLEMENT: Final[Mapping[str, Any]] = {"tx_id": "0x" + "1" * 64, "network": "base_mainnet", "service": "weldproof"}
 REFERENCE: Final = "1767225600:0011223344556677:810b7a167fcae78f8f725677312b195896cc6782690363a2edebdc2642bf33b5"
 PAYER: Final[Mapping[str, Any]] = {"address": "0x000000000000000000000000000000000000b10c", "network": "base_mainnet"}
-SETTLED: Final = str(receipt_bindings.settled_payment_ref("0x" + "1" * 64, "base_mainnet", "weldproof"))
+SETTLED_REF: Final = str(receipt_bindings.settled_payment_ref("0x" + "1" * 64, "base_mainnet", "weldproof"))
 OTHER_HASH: Final = "sha256:" + "dd" * 32
 
 COMPLIANCE: Final[Mapping[str, Any]] = {
@@ -61,7 +61,7 @@ COMPLIANCE: Final[Mapping[str, Any]] = {
     "jurisdiction_flags": ["UK", "EU"],
     "canon_version": "jcs-rfc8785-v1",
 }
-PAID_COMPLIANCE: Final[Mapping[str, Any]] = {**COMPLIANCE, "payment_hash": SETTLED}
+PAID_COMPLIANCE: Final[Mapping[str, Any]] = {**COMPLIANCE, "payment_hash": SETTLED_REF}
 PAYABLE: Final[Mapping[str, Any]] = {
     "kind": "weldproof/payable-svc-receipt/1",
     "canon_version": "jcs-rfc8785-v1",
@@ -72,7 +72,7 @@ PAYABLE: Final[Mapping[str, Any]] = {
     "service_id": "receipt-verify",
     "request_hash": receipt_bindings.request_hash(REQUEST, "receipt-verify"),
     "response_hash": receipt_bindings.response_hash(RESPONSE),
-    "settled_payment_ref": SETTLED,
+    "settled_payment_ref": SETTLED_REF,
     "payment_reference_hash": receipt_bindings.payment_reference_hash(REFERENCE),
     "network": "eip155:8453",
     "asset": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
@@ -82,7 +82,7 @@ PAYABLE: Final[Mapping[str, Any]] = {
 ATTESTATION: Final[Mapping[str, Any]] = {
     "canon_version": "jcs-rfc8785-v1",
     "jurisdiction_flags": ["UK", "EU"],
-    "settled_payment_ref": SETTLED,
+    "settled_payment_ref": SETTLED_REF,
     "settlement_amount": {"amount_minor": "10000", "asset_id": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"},
     "settlement_chain": "base_mainnet",
     "settlement_provider_did": "did:web:rail.example",
@@ -109,7 +109,7 @@ def without(members: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 def jwks(*signers: Signer) -> dict[str, Any]:
     """Return a JWKS document; of the issuer's first key, where none is named."""
-    return {"keys": [dict(one.jwk) for one in signers or (ONE,)]}
+    return {"keys": [dict(one.jwk) for one in signers or (FIRST_KEY,)]}
 
 
 def receipt(claims: Mapping[str, Any] = COMPLIANCE, by: Signer = ONE, /, **members: Any) -> str:
@@ -123,7 +123,7 @@ def over(payload: bytes, by: Signer = ONE) -> str:
 
 
 def valid(
-    shown: str,
+    property_name: str,
     variant: str,
     token: str,
     why: str,
@@ -134,7 +134,7 @@ def valid(
     claims: Mapping[str, Any] | None = None,
     pins: tuple[str, ...] = (),
     doors: tuple[str, ...] = HOSTED,
-    **given: Any,
+    **draft_members: Any,
 ) -> Draft:
     """Return a vector that holds.
 
@@ -155,19 +155,19 @@ def valid(
     body = jcs_bytes(dict(claims or KINDS[kind])) if payload is None else payload
     return Draft(
         stage=VALID,
-        fault_name=shown,
+        fault_name=property_name,
         variant=variant,
-        input={"jws": token, "jwks": jwks() if keys is None else keys, **given},
+        input={"jws": token, "jwks": jwks() if keys is None else keys, **draft_members},
         why=why,
         requirements=rows or ("GW-RCPT-06",),
         values={"receipt_kind": _TOLD_KINDS.get(kind, kind), "content_hash": sha256_hex(body)},
-        pinned=("valid", "values") if pins else ("values",),
+        pinned_members=("valid", "values") if pins else ("values",),
         pins=pins,
         doors=doors,
     )
 
 
-def refused(
+def draft_refusal(
     name: str,
     variant: str,
     token: Any,
@@ -179,7 +179,7 @@ def refused(
     codes: tuple[str, ...] = (),
     values: Mapping[str, Any] | None = None,
     doors: tuple[str, ...] = HOSTED,
-    **given: Any,
+    **draft_members: Any,
 ) -> Draft:
     """Return a vector with one fault.
 
@@ -198,18 +198,18 @@ def refused(
         given: Further members of the input.
     """
     stage, _, fault_name = name.partition("/")
-    sent = {} if token is ... else {"jws": token}
+    jws_member = {} if token is ... else {"jws": token}
     return Draft(
         stage=stage,
         fault_name=fault_name,
         variant=variant,
-        input={**sent, "jwks": jwks() if keys is None else keys, **given},
+        input={**jws_member, "jwks": jwks() if keys is None else keys, **draft_members},
         why=why,
         requirements=rows,
         fault=fault,
         codes=codes or (CODES[stage],),
         values=dict(values or {}),
-        pinned=(*(("valid",) if pins else ()), "stage", "codes", *(("values",) if values else ())),
+        pinned_members=(*(("valid",) if pins else ()), "stage", "codes", *(("values",) if values else ())),
         pins=pins,
         doors=doors,
     )

@@ -22,7 +22,7 @@ from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import seed
 from tools.vectors_builder.receipts.material import COMPLIANCE, FAMILY
 
-RECORDED: Final = Path(__file__).parent / "recorded" / "tokens.json"
+RECORDED_FILE: Final = Path(__file__).parent / "recorded" / "tokens.json"
 _ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 KID: Final = "of-another-kind"
 # Name of the token -> the algorithm that its header names, and the one that signed.
@@ -41,7 +41,7 @@ def header(alg: str) -> dict[str, str]:
     return {"alg": alg, "kid": KID, "typ": "JWT"}
 
 
-def _drawn(name: str) -> Callable[[int], bytes]:
+def _byte_source(name: str) -> Callable[[int], bytes]:
     """Return a source of bytes that is always the same for a name."""
     place, stream = 0, hashlib.shake_256(seed(FAMILY, name)).digest(1 << 20)
 
@@ -62,27 +62,27 @@ def elliptic() -> tuple[Callable[[bytes], bytes], dict[str, Any]]:
 
 
 def _rsa(*, padding: str) -> tuple[Callable[[bytes], bytes], dict[str, Any]]:
-    key = RSA.generate(2048, _drawn("RSA"))
+    key = RSA.generate(2048, _byte_source("RSA"))
     jwk = {"kty": "RSA", "kid": KID, "n": encode_base64url(int(key.n).to_bytes(256, "big")), "e": "AQAB"}
-    scheme: Any = pkcs1_15.new(key) if padding == "RS256" else pss.new(key, rand_func=_drawn("salt"))
+    scheme: Any = pkcs1_15.new(key) if padding == "RS256" else pss.new(key, rand_func=_byte_source("salt"))
     return lambda text: scheme.sign(SHA256.new(text)), jwk
 
 
-def recorded() -> dict[str, Any]:
+def record_tokens() -> dict[str, Any]:
     """Return the tokens with their public keys, by name."""
-    made = {"ES256": elliptic(), "RS256": _rsa(padding="RS256"), "PS256": _rsa(padding="PS256")}
-    found = {}
-    for name, (named, signed) in TOKENS.items():
-        sign, jwk = made[signed]
-        text = signing_input(header(named), jcs_bytes(dict(COMPLIANCE)))
-        found[name] = {"token": f"{text}.{encode_base64url(sign(text.encode()))}", "jwk": jwk}
-    return found
+    keys = {"ES256": elliptic(), "RS256": _rsa(padding="RS256"), "PS256": _rsa(padding="PS256")}
+    tokens = {}
+    for name, (alg, sign_token) in TOKENS.items():
+        sign, jwk = keys[sign_token]
+        text = signing_input(header(alg), jcs_bytes(dict(COMPLIANCE)))
+        tokens[name] = {"token": f"{text}.{encode_base64url(sign(text.encode()))}", "jwk": jwk}
+    return tokens
 
 
 def main() -> None:
     """Write the file."""
-    RECORDED.parent.mkdir(exist_ok=True)
-    RECORDED.write_text(json.dumps(recorded(), indent=1) + "\n", "ascii")
+    RECORDED_FILE.parent.mkdir(exist_ok=True)
+    RECORDED_FILE.write_text(json.dumps(record_tokens(), indent=1) + "\n", "ascii")
 
 
 if __name__ == "__main__":

@@ -26,10 +26,10 @@ from nacl.signing import VerifyKey
 
 from conformance.vectors.judges.receipts import STAGES
 from tools.vectors_builder.drafting import Draft
-from tools.vectors_builder.receipts.material import ONE
+from tools.vectors_builder.receipts.material import FIRST_KEY
 
 # Faults of form that leave nothing to verify; all others of that stage are truly signed: only the form is wrong.
-UNSIGNED: Final = frozenset(
+UNSIGNED_CODES: Final = frozenset(
     {
         *("too_few_segments", "too_many_segments", "empty_segment", "unsecured", "json_serialisation", "no_payload"),
         *("foreign_letter", "line_end", "beyond_ascii", "impossible_length"),
@@ -47,7 +47,7 @@ def complaints(draft: Draft) -> Iterator[str]:
     yield from _equations(draft, token)
     yield from _whole_tokens(draft, token)
     if _reaches(draft, "payload"):
-        yield from _payload(draft, _decoded(token.split(".")[1]))
+        yield from _payload(draft, _decode_base64(token.split(".")[1]))
 
 
 def _reaches(draft: Draft, stage: str) -> bool:
@@ -55,48 +55,48 @@ def _reaches(draft: Draft, stage: str) -> bool:
 
 
 def _equations(draft: Draft, token: str) -> Iterator[str]:
-    if draft.stage == "format" and draft.fault_name in UNSIGNED:
+    if draft.stage == "format" and draft.fault_name in UNSIGNED_CODES:
         return
     if draft.stage == "algorithm":
         if not _signed_somehow(draft.input["jwks"], token):
             yield "PyCryptodome: it is not signed, so more than its algorithm is wrong"
         return
-    jwk = selected(draft.input["jwks"], token) or dict(ONE.jwk)
+    jwk = select_key(draft.input["jwks"], token) or dict(FIRST_KEY.jwk)
     raw = _octets(jwk.get("x"))
     for library, holds in (("PyCryptodome", _pycryptodome), ("libsodium", _libsodium)):
-        said = holds(raw, *_signed(token))
-        if said == (draft.stage == "signature"):
-            yield f"{library}: the equation {'holds' if said else 'does not hold'}"
+        actual = holds(raw, *_split_signature(token))
+        if actual == (draft.stage == "signature"):
+            yield f"{library}: the equation {'holds' if actual else 'does not hold'}"
 
 
-def _signed(token: str) -> tuple[bytes, bytes]:
+def _split_signature(token: str) -> tuple[bytes, bytes]:
     text, _, tail = token.strip().rpartition(".")
-    return text.encode(), _decoded(tail)
+    return text.encode(), _decode_base64(tail)
 
 
-def _decoded(segment: str) -> bytes:
+def _decode_base64(segment: str) -> bytes:
     """Return the bytes of base64 in any alphabet, with padding or without."""
     text = "".join(segment.split()).rstrip("=").replace("-", "+").replace("_", "/")
     return base64.b64decode(text + "=" * (-len(text) % 4))
 
 
 def _octets(text: Any) -> bytes:
-    return _decoded(text) if isinstance(text, str) else b""
+    return _decode_base64(text) if isinstance(text, str) else b""
 
 
-def selected(document: Any, token: str) -> dict[str, Any] | None:
+def select_key(document: Any, token: str) -> dict[str, Any] | None:
     """Return the key that a token's header selects from a key set (P-RV-01); None if there is no such key."""
     keys = document.get("keys") if isinstance(document, Mapping) else None
-    listed = [one for one in keys if isinstance(one, Mapping)] if isinstance(keys, list) else []
+    key_list = [one for one in keys if isinstance(one, Mapping)] if isinstance(keys, list) else []
     kid = _header(token).get("kid")
-    named = [one for one in listed if kid is not None and one.get("kid") == kid]
-    fitting = [one for one in named if (one.get("kty"), one.get("crv")) == ("OKP", "Ed25519")]
-    return dict([*fitting, *named, *listed][0]) if listed else None
+    keys_with_kid = [one for one in key_list if kid is not None and one.get("kid") == kid]
+    ed25519_keys = [one for one in keys_with_kid if (one.get("kty"), one.get("crv")) == ("OKP", "Ed25519")]
+    return dict([*ed25519_keys, *keys_with_kid, *key_list][0]) if key_list else None
 
 
 def _header(token: str) -> dict[str, Any]:
     try:
-        value = json.loads(_decoded(token.split(".", maxsplit=1)[0]).decode("utf-8-sig"))
+        value = json.loads(_decode_base64(token.split(".", maxsplit=1)[0]).decode("utf-8-sig"))
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
@@ -120,7 +120,7 @@ def _libsodium(raw: bytes, message: bytes, signature: bytes) -> bool:
 
 def _signed_somehow(document: Any, token: str) -> bool:
     """Return whether a token is truly signed by what its key set holds, or by a secret that can be read off it."""
-    message, signature = _signed(token)
+    message, signature = _split_signature(token)
     alg = str(_header(token).get("alg"))
     keys = [one for one in document["keys"] if isinstance(one, Mapping)]
     return any(_holds(dict(jwk), alg, message, signature) for jwk in keys)
@@ -163,8 +163,8 @@ def _by_rsa(jwk: Mapping[str, Any], alg: str, message: bytes, signature: bytes) 
 
 def _by_hmac(jwk: Mapping[str, Any], alg: str, message: bytes, signature: bytes) -> bool:
     digest = {"HS256": SHA256, "HS384": SHA384, "HS512": SHA512}.get(alg)
-    made = [HMAC.new(secret, message, digest).digest() for secret in _secrets(jwk)] if digest else []
-    return signature in made
+    macs = [HMAC.new(secret, message, digest).digest() for secret in _secrets(jwk)] if digest else []
+    return signature in macs
 
 
 def _secrets(jwk: Mapping[str, Any]) -> Iterator[bytes]:
@@ -193,12 +193,12 @@ _EQUATIONS: Final = (_by_ed25519, _by_ed448, _by_ecdsa, _by_rsa, _by_hmac)
 
 
 def _whole_tokens(draft: Draft, token: str) -> Iterator[str]:
-    meant = _reaches(draft, "payload")
-    jwk = selected(draft.input["jwks"], token)
+    intended = _reaches(draft, "payload")
+    jwk = select_key(draft.input["jwks"], token)
     for library, accepts in (("PyJWT", _pyjwt), ("joserfc", _joserfc)):
-        said = jwk is not None and accepts(jwk, token)
-        if said is not None and said != meant:
-            yield f"{library}: the token {'holds' if said else 'does not hold'}"
+        actual = jwk is not None and accepts(jwk, token)
+        if actual is not None and actual != intended:
+            yield f"{library}: the token {'holds' if actual else 'does not hold'}"
 
 
 def _pyjwt(jwk: dict[str, Any], token: str) -> bool | None:
@@ -244,9 +244,9 @@ def _payload(draft: Draft, payload: bytes) -> Iterator[str]:
     if _is_canonical(payload) == (draft.stage == "canonical"):
         yield f"rfc8785: the payload is {'not ' if draft.stage != 'canonical' else ''}its canonical form"
     elif _reaches(draft, "bindings"):
-        differing = sorted(_differing(json.loads(payload), draft.input))
-        if differing != sorted(draft.expected_codes):
-            yield f"rfc8785: over what was given, {differing or 'nothing'} differs"
+        differences = sorted(_list_differences(json.loads(payload), draft.input))
+        if differences != sorted(draft.expected_codes):
+            yield f"rfc8785: over what was given, {differences or 'nothing'} differs"
 
 
 def _is_canonical(payload: bytes) -> bool:
@@ -256,7 +256,7 @@ def _is_canonical(payload: bytes) -> bool:
         return False
 
 
-def _differing(claims: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+def _list_differences(claims: Mapping[str, Any], vector_input: Mapping[str, Any]) -> Iterator[str]:
     """Yield the codes of what does not fit, recomputed from the sentences of profile 2.3 and 2.5."""
     compliance = claims.get("kind") is None and "settlement_result" not in claims
     for member, claim, recipe in (
@@ -266,9 +266,9 @@ def _differing(claims: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[
         ("payment_reference", "payment_reference_hash", lambda value: value.encode()),
         ("payer", "payer_ref", _payer),
     ):
-        if member in given:
+        if member in vector_input:
             code = "settled_payment_ref" if member == "settlement" else claim
-            text = recipe(given[member])
+            text = recipe(vector_input[member])
             if text is None or claims.get(claim) != f"sha256:{hashlib.sha256(text).hexdigest()}":
                 yield f"{code}_differs"
 

@@ -12,12 +12,12 @@ from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.receipts.material import (
     ATTESTATION,
     COMPLIANCE,
+    FIRST_KEY,
     KINDS,
-    ONE,
     OTHER_HASH,
     PAID_COMPLIANCE,
     PAYABLE,
-    SETTLED,
+    SETTLED_REF,
     STRANGER,
     THREE,
     TWO,
@@ -77,39 +77,39 @@ def _algorithms() -> Iterator[Draft]:
 
 
 def _kids() -> Iterator[Draft]:
-    all_three = jwks(ONE, TWO, THREE)
+    all_three = jwks(FIRST_KEY, TWO, THREE)
     why = "the header's kid selects the key, whatever its position"
-    for place, by in (("first", ONE), ("second", TWO), ("third", THREE)):
+    for place, by in (("first", FIRST_KEY), ("second", TWO), ("third", THREE)):
         yield valid("kid_of_three", place, receipt(COMPLIANCE, by), why, "GW-RCPT-09", keys=all_three)
     why = "where no kid matches, the first key is used"
     row = "GW-RCPT-10"
     token = receipt(kid="nobody")
     yield valid("kid_of_nobody", "one_key", token, why, row)
     yield valid("kid_of_nobody", "first_of_three", token, why, row, keys=all_three)
-    url = receipt(kid=f"did:web:gateway.example#{ONE.kid}")
+    url = receipt(kid=f"did:web:gateway.example#{FIRST_KEY.kid}")
     yield valid("kid_of_nobody", "did_url", url, why, row, keys=all_three)
-    bare = ONE.sign({"alg": "EdDSA", "typ": "JWT"}, jcs_bytes(dict(COMPLIANCE)))
+    bare = FIRST_KEY.sign({"alg": "EdDSA", "typ": "JWT"}, jcs_bytes(dict(COMPLIANCE)))
     row, why, first = "GW-RCPT-12", "a header without kid means the first key", ("P-RV-01",)
     yield valid("no_kid", "one_key", bare, why, row)
     yield valid("no_kid", "first_of_three", bare, why, row, keys=all_three, pins=first)
-    unnamed = {"keys": [without(ONE.jwk, "kid"), dict(TWO.jwk)]}
-    yield valid("no_kid", "of_the_key", receipt(), why, "GW-RCPT-10", keys=unnamed)
-    twice = {"keys": [dict(ONE.jwk), {**TWO.jwk, "kid": ONE.kid}]}
+    unnamed_keys = {"keys": [without(FIRST_KEY.jwk, "kid"), dict(TWO.jwk)]}
+    yield valid("no_kid", "of_the_key", receipt(), why, "GW-RCPT-10", keys=unnamed_keys)
+    twice = {"keys": [dict(FIRST_KEY.jwk), {**TWO.jwk, "kid": FIRST_KEY.kid}]}
     why = "of two keys of one kid the first counts"
     yield valid("kid_twice", "first_signed", receipt(), why, "GW-RCPT-09", keys=twice, pins=first)
     why = "keys of different types may share a kid, and one of them is of Ed25519 (RFC 7517 section 4.5)"
-    others: Mapping[str, dict[str, Any]] = {
+    other_sets: Mapping[str, dict[str, Any]] = {
         "ec": {"kty": "EC", "crv": "P-256", "x": TWO.jwk["x"], "y": THREE.jwk["x"]},
         "x25519": {"kty": "OKP", "crv": "X25519", "x": TWO.jwk["x"], "use": "enc"},
         "oct": {"kty": "oct", "k": "AAAA"},
     }
-    for name, other in others.items():
-        document = {"keys": [{**other, "kid": ONE.kid}, dict(ONE.jwk)]}
+    for name, other_set in other_sets.items():
+        document = {"keys": [{**other_set, "kid": FIRST_KEY.kid}, dict(FIRST_KEY.jwk)]}
         yield valid("kid_of_two_types", name, receipt(), why, "GW-RCPT-09", keys=document, pins=first)
-    odd = {**ONE.jwk, "kid": "Schlüssel 1/2024 #a"}
+    odd = {**FIRST_KEY.jwk, "kid": "Schlüssel 1/2024 #a"}
     why = "a kid is any text, compared letter by letter"
     yield valid("kid_text", "any", receipt(kid=odd["kid"]), why, "GW-RCPT-09", keys={"keys": [dict(TWO.jwk), odd]})
-    lower, upper = ({**by.jwk, "kid": kid} for by, kid in ((TWO, "key-a"), (ONE, "KEY-A")))
+    lower, upper = ({**by.jwk, "kid": kid} for by, kid in ((TWO, "key-a"), (FIRST_KEY, "KEY-A")))
     token = receipt(kid="KEY-A")
     yield valid("kid_text", "letter_case", token, why, "GW-RCPT-09", keys={"keys": [lower, upper]})
 
@@ -121,27 +121,27 @@ def _key_sets() -> Iterator[Draft]:
         "oct": {"kty": "oct", "k": "AAAA", "kid": "mac-1"},
         "unknown": {"kty": "AKP", "alg": "ML-DSA-44", "pub": "AAAA", "kid": "pq-1"},
     }
-    for name, other in beside.items():
-        yield valid("keys_beside", name, receipt(), why, keys={"keys": [other, dict(ONE.jwk)]})
+    for name, other_key in beside.items():
+        yield valid("keys_beside", name, receipt(), why, keys={"keys": [other_key, dict(FIRST_KEY.jwk)]})
     why = "members of a key that say nothing else change nothing"
     for name, members in (
         ("alg", {"alg": "EdDSA"}),
         ("key_ops", {"key_ops": ["verify"]}),
         ("unknown", {"x-issued": 1, "x-note": ["a"]}),
     ):
-        key = {**without(ONE.jwk, "use"), **members}
+        key = {**without(FIRST_KEY.jwk, "use"), **members}
         yield valid("key_members", name, receipt(), why, keys={"keys": [key]})
     why = "a key of nothing but its type, curve and bytes is a key"
-    bare = {"keys": [without(ONE.jwk, "kid", "use")]}
+    bare = {"keys": [without(FIRST_KEY.jwk, "kid", "use")]}
     yield valid("key_members_least", "three", receipt(), why, "GW-RCPT-10", keys=bare)
-    more = {"keys": [dict(ONE.jwk)], "issuer": "did:web:gateway.example"}
+    more = {"keys": [dict(FIRST_KEY.jwk)], "issuer": "did:web:gateway.example"}
     yield valid("key_set_members", "unknown", receipt(), "unknown members of a set are ignored (RFC 7517)", keys=more)
 
 
 def _headers() -> Iterator[Draft]:
     why = "a key or certificate in the header is nobody's word (P-RV-03)"
     for name, member in (
-        ("jwk_of_the_signer", {"jwk": without(ONE.jwk, "use")}),
+        ("jwk_of_the_signer", {"jwk": without(FIRST_KEY.jwk, "use")}),
         ("jwk_of_another", {"jwk": without(STRANGER.jwk, "use")}),
         ("x5c", {"x5c": ["AAAA"]}),
     ):
@@ -152,7 +152,7 @@ def _headers() -> Iterator[Draft]:
         yield valid("header_address", name, token, why, "GW-RCPT-06", pins=("P-RV-03", "P-CV-15"))
     why = "typ is not checked (P-RV-03)"
     payload = jcs_bytes(dict(COMPLIANCE))
-    yield valid("typ", "absent", ONE.sign(without(header(), "typ"), payload), why, pins=("P-RV-03",))
+    yield valid("typ", "absent", FIRST_KEY.sign(without(header(), "typ"), payload), why, pins=("P-RV-03",))
     yield valid("typ", "jose", receipt(typ="JOSE"), why, pins=("P-RV-03",))
     yield valid("typ", "another", receipt(typ="application/receipt+jwt"), why, pins=("P-RV-03",))
     why = "header members that nobody marks as critical are ignored (RFC 7515 section 4.2)"
@@ -161,11 +161,11 @@ def _headers() -> Iterator[Draft]:
     token = receipt(**{"x-more": "m" * 600})
     yield valid("header_members", "long", token, "no header within the whole is too long", pins=("profile 2.4 step 2",))
     why = "a header is any JSON object; only its bytes are signed (RFC 7515 section 5.2)"
-    spaced = json.dumps(header(), indent=1)
-    reordered = json.dumps(dict(reversed(header().items())), separators=(",", ":"))
-    escaped = json.dumps(header(), separators=(",", ":")).replace("EdDSA", "\\u0045dDSA")
-    for name, text in (("white_space", spaced), ("order", reordered), ("escapes", escaped)):
-        yield valid("header_spelling", name, ONE.sign(text, payload), why)
+    spaced_header = json.dumps(header(), indent=1)
+    reordered_header = json.dumps(dict(reversed(header().items())), separators=(",", ":"))
+    escaped_header = json.dumps(header(), separators=(",", ":")).replace("EdDSA", "\\u0045dDSA")
+    for name, text in (("white_space", spaced_header), ("order", reordered_header), ("escapes", escaped_header)):
+        yield valid("header_spelling", name, FIRST_KEY.sign(text, payload), why)
     why = "b64 true is what holds without it (RFC 7797 section 3)"
     yield valid("b64", "true", receipt(b64=True), why, pins=("profile 2.4 step 2",))
 
@@ -199,10 +199,10 @@ def long_header(length: int, claims: Mapping[str, Any] = COMPLIANCE) -> str:
     """
     middle = (length - len(receipt(claims, **{"x-pad": ""}))) * 3 // 4
     tokens = (receipt(claims, **{"x-pad": "p" * count}) for count in range(middle - 4, middle + 5))
-    found = next((token for token in tokens if len(token) == length), None)
-    if found is None:
+    token_of_length = next((token for token in tokens if len(token) == length), None)
+    if token_of_length is None:
         raise ValueError(f"no receipt has {length} characters")
-    return found
+    return token_of_length
 
 
 def _claims() -> Iterator[Draft]:
@@ -240,29 +240,31 @@ def _claims() -> Iterator[Draft]:
     )
     claims = {**ATTESTATION, "settled_payment_ref": "0x" + "1" * 64}
     why = "the form of a hash reference is asked only of a payable receipt"
-    given: dict[str, Any] = {"kind": "attestation", "claims": claims, "pins": ("profile 2.4 step 8b",)}
-    yield valid("member_of_another_kind", "reference_in_attestation", receipt(claims), why, **given)
+    draft_members: dict[str, Any] = {"kind": "attestation", "claims": claims, "pins": ("profile 2.4 step 8b",)}
+    yield valid("member_of_another_kind", "reference_in_attestation", receipt(claims), why, **draft_members)
 
 
 def _payments() -> Iterator[Draft]:
     why = "the payment that is expected is the one that the receipt is bound to"
-    given: dict[str, Any] = {"pins": ("profile 2.4 step 9",), "expected_payment_hash": SETTLED}
+    draft_members: dict[str, Any] = {"pins": ("profile 2.4 step 9",), "expected_payment_hash": SETTLED_REF}
     token = receipt(PAID_COMPLIANCE)
-    yield valid("expected_payment", "compliance", token, why, "GW-RCPT-06", claims=PAID_COMPLIANCE, **given)
-    yield valid("expected_payment", "payable", receipt(PAYABLE), why, "RAIL-RCPT-06", kind="payable", **given)
-    yield valid("expected_payment", "attestation", receipt(ATTESTATION), why, kind="attestation", **given)
+    yield valid("expected_payment", "compliance", token, why, "GW-RCPT-06", claims=PAID_COMPLIANCE, **draft_members)
+    yield valid("expected_payment", "payable", receipt(PAYABLE), why, "RAIL-RCPT-06", kind="payable", **draft_members)
+    yield valid("expected_payment", "attestation", receipt(ATTESTATION), why, kind="attestation", **draft_members)
     claims = {**PAYABLE, "payment_hash": OTHER_HASH}
     why = "a payable receipt is bound by settled_payment_ref, whatever else it holds"
-    yield valid("expected_payment_beside", "payable", receipt(claims), why, kind="payable", claims=claims, **given)
-    claims = {**COMPLIANCE, "settled_payment_ref": OTHER_HASH, "payment_hash": SETTLED}
+    yield valid(
+        "expected_payment_beside", "payable", receipt(claims), why, kind="payable", claims=claims, **draft_members
+    )
+    claims = {**COMPLIANCE, "settled_payment_ref": OTHER_HASH, "payment_hash": SETTLED_REF}
     why = "a compliance receipt is bound by payment_hash, whatever else it holds"
-    yield valid("expected_payment_beside", "compliance", receipt(claims), why, claims=claims, **given)
+    yield valid("expected_payment_beside", "compliance", receipt(claims), why, claims=claims, **draft_members)
     claims = {**COMPLIANCE, "payment_hash": "any text"}
     why = "the expected payment is compared as text, of any form"
-    given["expected_payment_hash"] = "any text"
-    yield valid("expected_payment_text", "any", receipt(claims), why, claims=claims, **given)
+    draft_members["expected_payment_hash"] = "any text"
+    yield valid("expected_payment_text", "any", receipt(claims), why, claims=claims, **draft_members)
 
 
-def unsigned(alg: str) -> str:
+def sign_with_none(alg: str) -> str:
     """Return an unsecured token under a spelling of none."""
     return forging.compact(header(alg=alg), jcs_bytes(dict(COMPLIANCE)))

@@ -46,11 +46,11 @@ def drafts() -> Iterator[Draft]:
     yield _extra("array", "order", '["b","a",null,true,false]', why)
     yield _extra("array", "empty", '[[],{},""]', why)
     why = "32 levels of nesting are the most that must be read"
-    for name, left, right in (("arrays", "[", "]"), ("objects", '{"a":', "}")):
-        payload = with_member("x", left * 31 + "0" + right * 31)
+    for name, opening_text, right in (("arrays", "[", "]"), ("objects", '{"a":', "}")):
+        payload = with_member("x", opening_text * 31 + "0" + right * 31)
         yield valid("depth", f"32_{name}", over(payload), why, payload=payload, pins=(*_TOLERANT, "P-CV-02"))
 
 
-def _extra(shown: str, variant: str, value: str, why: str) -> Draft:
+def _extra(property_name: str, variant: str, value: str, why: str) -> Draft:
     payload = with_member("x", value)
-    return valid(f"canonical_{shown}", variant, over(payload), why, payload=payload, pins=_TOLERANT)
+    return valid(f"canonical_{property_name}", variant, over(payload), why, payload=payload, pins=_TOLERANT)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from tools.vectors_builder.drafting import Draft, holding, seed
+from tools.vectors_builder.drafting import Draft, draft_holding, seed
 
 T: Final = 1_767_225_600
 SECRET: Final = "weldw_" + seed("webhook_signatures", "secret")[:24].hex()
@@ -53,9 +53,9 @@ def hmac_hex(key: bytes, message: bytes, digest: str = "sha256") -> str:
 
 def v2_key(secret: str = SECRET, word: str = WORD, info: bytes = b"hmac-sha384-outbound") -> bytes:
     """Return the key of v2: 48 bytes of HKDF-SHA256 (RFC 5869), by its definition."""
-    drawn = hmac.digest(f"{word.lower()}-webhook-v2-pqc".encode(), secret.encode(), hashlib.sha256)
-    first = hmac.digest(drawn, info + b"\x01", hashlib.sha256)
-    return (first + hmac.digest(drawn, first + info + b"\x02", hashlib.sha256))[:48]
+    pseudorandom_key = hmac.digest(f"{word.lower()}-webhook-v2-pqc".encode(), secret.encode(), hashlib.sha256)
+    first = hmac.digest(pseudorandom_key, info + b"\x01", hashlib.sha256)
+    return (first + hmac.digest(pseudorandom_key, first + info + b"\x02", hashlib.sha256))[:48]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +110,15 @@ class Delivery:
         further = self.further or ((f"v2={self.v2}",) if self.scheme == "v2" else ())
         return ",".join((f"t={self.t}", f"v1={self.v1}", *further))
 
-    def of(self, **changed: Any) -> Delivery:
+    def of(self, **changes: Any) -> Delivery:
         """Return another delivery: this one with members changed."""
-        return replace(self, **changed)
+        return replace(self, **changes)
 
-    def keyed(self, secret: str) -> Delivery:
+    def with_secret(self, secret: str) -> Delivery:
         """Return the delivery to a destination with another secret."""
         return replace(self, secret=secret)
 
-    def received(self, header: str) -> dict[str, Any]:
+    def to_input(self, header: str) -> dict[str, Any]:
         """Return the input of a vector: what the receiver got and knows."""
         return {
             "header": header,
@@ -137,13 +137,15 @@ HONEST: Final = Delivery()
 
 def holds(name: str, delivery: Delivery, why: str, pins: tuple[str, ...] = (), header: str | None = None) -> Draft:
     """Return the draft of a delivery that verifies; with `pins`, only by those clauses."""
-    shown, variant = name.split("/")
-    given = delivery.received(delivery.header if header is None else header)
+    property_name, variant = name.split("/")
+    vector_input = delivery.to_input(delivery.header if header is None else header)
     values = {"t": delivery.t, "mac": delivery.mac}
-    return holding(shown, variant, given, why, _SENDER_ROWS, values=values, pins=pins)
+    return draft_holding(property_name, variant, vector_input, why, _SENDER_ROWS, values=values, pins=pins)
 
 
-def refused(name: str, delivery: Delivery, header: str, fault: str, why: str, pins: tuple[str, ...] = ()) -> Draft:
+def draft_refusal(
+    name: str, delivery: Delivery, header: str, fault: str, why: str, pins: tuple[str, ...] = ()
+) -> Draft:
     """Return the draft of a delivery that a receiver refuses; with `pins`, only by those clauses.
 
     Args:
@@ -156,16 +158,16 @@ def refused(name: str, delivery: Delivery, header: str, fault: str, why: str, pi
     """
     stage, fault_name, variant = name.split("/")
     values = {} if stage == "header" else {"t": delivery.t, "mac": delivery.mac}
-    pinned = ("valid", "stage", "codes") if pins else ("stage", "codes")
+    pinned_members = ("valid", "stage", "codes") if pins else ("stage", "codes")
     return Draft(
         stage,
         fault_name,
         variant,
-        delivery.received(header),
+        delivery.to_input(header),
         why,
         _ROWS_OF_FAULT.get(fault_name, _ROWS[stage]),
         fault,
         values=values,
-        pinned=(*pinned, "values") if values else pinned,
+        pinned_members=(*pinned_members, "values") if values else pinned_members,
         pins=pins,
     )

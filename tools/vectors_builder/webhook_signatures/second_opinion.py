@@ -27,44 +27,50 @@ def complaints(draft: Draft) -> Iterator[str]:
     Raises:
         BuildFault: The verifier on PyCryptodome disagrees.
     """
-    found = by_pycryptodome(draft.input)
-    if found != draft.stage:
-        raise BuildFault(f"{draft.name}: PyCryptodome's receiver says {found}")
-    said = None if draft.stage == "time" else by_stripe(draft.input)
-    if said not in {None, draft.valid}:
-        yield f"Stripe's receiver says {said}"
+    verdict = by_pycryptodome(draft.input)
+    if verdict != draft.stage:
+        raise BuildFault(f"{draft.name}: PyCryptodome's receiver says {verdict}")
+    stripe_verdict = None if draft.stage == "time" else by_stripe(draft.input)
+    if stripe_verdict not in {None, draft.valid}:
+        yield f"Stripe's receiver says {stripe_verdict}"
 
 
-def by_pycryptodome(given: Mapping[str, Any]) -> str:
+def by_pycryptodome(vector_input: Mapping[str, Any]) -> str:
     """Return the stage at which a delivery is refused, `valid` for none."""
-    form = _HEADER.fullmatch(given["header"])
-    values = re.findall(rf",{given['scheme']}=([^,]*)", given["header"])
-    digits = 64 if given["scheme"] == "v1" else 96
+    form = _HEADER.fullmatch(vector_input["header"])
+    values = re.findall(rf",{vector_input['scheme']}=([^,]*)", vector_input["header"])
+    digits = 64 if vector_input["scheme"] == "v1" else 96
     if form is None or not values or any(re.fullmatch(f"[0-9a-f]{{{digits}}}", value) is None for value in values):
         return "header"
-    if not -given["tolerance_seconds"] <= given["now"] - int(form[1]) <= given["tolerance_seconds"]:
+    if (
+        not -vector_input["tolerance_seconds"]
+        <= vector_input["now"] - int(form[1])
+        <= vector_input["tolerance_seconds"]
+    ):
         return "time"
-    return VALID if _mac(given, form[1]) in values else "signature"
+    return VALID if _mac(vector_input, form[1]) in values else "signature"
 
 
-def _mac(given: Mapping[str, Any], t: str) -> str:
-    before, after = given["template"].replace("{t}", t).encode().split(b"{body}")
-    message, secret = before + base64.b64decode(given["body_b64"]) + after, given["secret"].encode()
-    if given["scheme"] == "v1":
+def _mac(vector_input: Mapping[str, Any], t: str) -> str:
+    before, after = vector_input["template"].replace("{t}", t).encode().split(b"{body}")
+    message, secret = before + base64.b64decode(vector_input["body_b64"]) + after, vector_input["secret"].encode()
+    if vector_input["scheme"] == "v1":
         return str(HMAC.new(secret, message, SHA256).hexdigest())
-    salt = f"{given['service_word'].lower()}-webhook-v2-pqc".encode()
+    salt = f"{vector_input['service_word'].lower()}-webhook-v2-pqc".encode()
     key = cast("bytes", HKDF(secret, 48, salt, SHA256, context=b"hmac-sha384-outbound"))
     return str(HMAC.new(key, message, SHA384).hexdigest())
 
 
-def by_stripe(given: Mapping[str, Any]) -> bool | None:
+def by_stripe(vector_input: Mapping[str, Any]) -> bool | None:
     """Return what Stripe's receiver says of a signature; None where it has no say."""
-    if given["scheme"] != "v1" or given["template"] != "{t}.{body}":
+    if vector_input["scheme"] != "v1" or vector_input["template"] != "{t}.{body}":
         return None
     import stripe  # noqa: PLC0415 - of the extra `dev`
 
     try:
-        stripe.WebhookSignature.verify_header(base64.b64decode(given["body_b64"]), given["header"], given["secret"])
+        stripe.WebhookSignature.verify_header(
+            base64.b64decode(vector_input["body_b64"]), vector_input["header"], vector_input["secret"]
+        )
     except UnicodeDecodeError:
         return None
     except stripe.SignatureVerificationError:

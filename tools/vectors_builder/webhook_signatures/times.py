@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.webhook_signatures import pins
-from tools.vectors_builder.webhook_signatures.deliveries import HONEST, Delivery, T, refused
+from tools.vectors_builder.webhook_signatures.deliveries import HONEST, Delivery, T, draft_refusal
 
 
 def drafts() -> Iterator[Draft]:
@@ -31,4 +31,4 @@ def drafts() -> Iterator[Draft]:
 
 
 def _late(name: str, delivery: Delivery, fault: str, why: str, further: tuple[str, ...] = ()) -> Draft:
-    return refused(f"time/{name}", delivery, delivery.header, fault, why, (*pins.TIME, *further))
+    return draft_refusal(f"time/{name}", delivery, delivery.header, fault, why, (*pins.TIME, *further))

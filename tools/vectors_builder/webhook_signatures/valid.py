@@ -10,7 +10,7 @@ from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.webhook_signatures import pins
 from tools.vectors_builder.webhook_signatures.deliveries import EVENT, HONEST, OTHER_SECRET, T, holds
 
-_EXAMPLE: Final = HONEST.keyed("weldw_example").of(body=b'{"id":"evt_1"}')
+_EXAMPLE: Final = HONEST.with_secret("weldw_example").of(body=b'{"id":"evt_1"}')
 
 
 def events() -> Iterator[Draft]:
@@ -81,18 +81,22 @@ def times() -> Iterator[Draft]:
 def secrets() -> Iterator[Draft]:
     """Yield secrets that look like something else than the text they are."""
     why = "A secret is text: what it looks like is not decoded"
-    hexadecimal, encoded = "00112233445566778899aabbccddeeff" * 2, "c2VjcmV0IGtleSBvZiBhIHdlYmhvb2s="
+    hexadecimal, base64_secret = "00112233445566778899aabbccddeeff" * 2, "c2VjcmV0IGtleSBvZiBhIHdlYmhvb2s="
     yield holds("secret/like-hexadecimal", HONEST.of(secret=hexadecimal), why, pins.KEY)
-    yield holds("secret/like-base64", HONEST.of(secret=encoded), why, pins.KEY)
-    yield holds("secret/with-a-prefix", HONEST.of(secret="whsec_" + encoded), "The prefix is part of the key", pins.KEY)
+    yield holds("secret/like-base64", HONEST.of(secret=base64_secret), why, pins.KEY)
+    yield holds(
+        "secret/with-a-prefix", HONEST.of(secret="whsec_" + base64_secret), "The prefix is part of the key", pins.KEY
+    )
     why = "Nothing is trimmed or normalised"
-    yield holds("secret-text/white-space-at-its-ends", HONEST.keyed(" weldw_spaced \t"), why, pins.KEY)
-    yield holds("secret-text/beyond-ascii", HONEST.keyed("weldw_g\u00e9heim-\U0001f511"), "Text is UTF-8", pins.KEY)
-    yield holds("secret-text/decomposed", HONEST.keyed("weldw_ge\u0301heim"), why, pins.KEY)
+    yield holds("secret-text/white-space-at-its-ends", HONEST.with_secret(" weldw_spaced \t"), why, pins.KEY)
+    yield holds(
+        "secret-text/beyond-ascii", HONEST.with_secret("weldw_g\u00e9heim-\U0001f511"), "Text is UTF-8", pins.KEY
+    )
+    yield holds("secret-text/decomposed", HONEST.with_secret("weldw_ge\u0301heim"), why, pins.KEY)
     why = "HMAC hashes a key that is longer than a block, and pads a shorter one"
-    yield holds("secret-length/one-letter", HONEST.keyed("w"), why)
-    yield holds("secret-length/a-block", HONEST.keyed("w" * 64), why)
-    yield holds("secret-length/more-than-a-block", HONEST.keyed("w" * 65), why)
+    yield holds("secret-length/one-letter", HONEST.with_secret("w"), why)
+    yield holds("secret-length/a-block", HONEST.with_secret("w" * 64), why)
+    yield holds("secret-length/more-than-a-block", HONEST.with_secret("w" * 65), why)
 
 
 def templates() -> Iterator[Draft]:
@@ -115,8 +119,8 @@ def second_scheme() -> Iterator[Draft]:
     yield holds("v2/example-of-the-profile", _EXAMPLE.of(scheme="v2"), "The profile's own example", pins.V2)
     yield holds("v2/other-service", v2.of(word="Acme"), "The service's word is in the salt, in small letters", pins.V2)
     why = "The longer key of v2 is drawn from any text"
-    yield holds("v2-secret/with-a-prefix", v2.keyed("whsec_c2VjcmV0"), why, pins.V2)
-    yield holds("v2-secret/beyond-ascii", v2.keyed("g\u00e9heim"), why, pins.V2)
+    yield holds("v2-secret/with-a-prefix", v2.with_secret("whsec_c2VjcmV0"), why, pins.V2)
+    yield holds("v2-secret/beyond-ascii", v2.with_secret("g\u00e9heim"), why, pins.V2)
     header = f"t={T},v1={HONEST.v1},v2={'0' * 96},v2={v2.v2}"
     yield holds("v2-rotation/second-fits", v2, "One that fits is enough", (*pins.V2, *pins.ROTATION), header)
     yield holds("v2-template/colon", v2.of(template="{t}:{body}"), "It covers what v1 covers", pins.V2)

@@ -11,7 +11,7 @@ from tools.vectors_builder.challenges.offering import TTL, UNIX
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.welds import algorand_wallet as wallet
 from tools.vectors_builder.welds.algorand_wallet import ASSET, PAYEE, PAYER, STRANGER, TOKEN
-from tools.vectors_builder.welds.drafting import ALL, CODES, PRICE, refused
+from tools.vectors_builder.welds.drafting import ALL_MEMBERS, CODES, PRICE, draft_refusal
 
 _EXTRAS: Final = ("profile 5.5 P-LN-09",)
 
@@ -27,21 +27,27 @@ def drafts() -> Iterator[Draft]:
 
 
 def _outcomes() -> Iterator[Draft]:
-    sent = wallet.signed(wallet.transfer())
+    signed_text = wallet.sign(wallet.transfer())
     why = "an id can be shown long before, or without ever, being in a block"
-    failed = wallet.seen(sent, outcome="failed", pool_error="underflow on subtracting 10000 from sender amount 0")
+    failed_evidence = wallet.build_evidence(
+        signed_text, outcome="failed", pool_error="underflow on subtracting 10000 from sender amount 0"
+    )
     fault = "the node has thrown it out of its pool"
-    yield refused("outcome", "failed", "pool-error", failed, fault, why, "RAIL-PAY-11", code="tx_failed")
-    dead = wallet.seen(sent, outcome="failed", pool_error="txn dead: round 57001001 outside of 57000000--57001000")
+    yield draft_refusal("outcome", "failed", "pool-error", failed_evidence, fault, why, "RAIL-PAY-11", code="tx_failed")
+    dead = wallet.build_evidence(
+        signed_text, outcome="failed", pool_error="txn dead: round 57001001 outside of 57000000--57001000"
+    )
     fault = "no block took it while it was valid"
-    yield refused("outcome", "failed", "dead", dead, fault, why, "RAIL-PAY-11", code="tx_failed")
-    waiting = wallet.seen(sent, outcome="pending")
+    yield draft_refusal("outcome", "failed", "dead", dead, fault, why, "RAIL-PAY-11", code="tx_failed")
+    pending_evidence = wallet.build_evidence(signed_text, outcome="pending")
     fault = "it waits in the node's pool"
-    yield refused("finality", "pending", "in-pool", waiting, fault, why, "RAIL-PAY-07", code="tx_not_confirmed")
+    yield draft_refusal(
+        "finality", "pending", "in-pool", pending_evidence, fault, why, "RAIL-PAY-07", code="tx_not_confirmed"
+    )
 
 
 def _ages() -> Iterator[Draft]:
-    sent = wallet.signed(wallet.transfer())
+    signed_text = wallet.sign(wallet.transfer())
     why = "a payment is for the challenge that lives when it is made"
     cases = (
         ("old", "sixty-one-seconds", UNIX - 61, "payment_too_old", "its block is 61 seconds older than the challenge"),
@@ -50,13 +56,15 @@ def _ages() -> Iterator[Draft]:
         ("late", "a-day", UNIX + 86_400, "challenge_expired", "its block is a day after the challenge's issue"),
     )
     for fault_name, variant, time, code, fault in cases:
-        given = wallet.seen(sent, time=time)
-        yield refused("age", fault_name, variant, given, fault, why, "RAIL-WELD-06", code=code, pinned=ALL)
+        evidence = wallet.build_evidence(signed_text, time=time)
+        yield draft_refusal(
+            "age", fault_name, variant, evidence, fault, why, "RAIL-WELD-06", code=code, pinned_members=ALL_MEMBERS
+        )
 
 
-def _kind(fault_name: str, variant: str, given: dict[str, Any], fault: str, why: str, **more: Any) -> Draft:
-    return refused(
-        "kind", fault_name, variant, given, fault, why, "RAIL-PAY-10", code="unsupported_transaction", **more
+def _kind(fault_name: str, variant: str, evidence: dict[str, Any], fault: str, why: str, **more: Any) -> Draft:
+    return draft_refusal(
+        "kind", fault_name, variant, evidence, fault, why, "RAIL-PAY-10", code="unsupported_transaction", **more
     )
 
 
@@ -64,30 +72,38 @@ def _kinds() -> Iterator[Draft]:
     note = TOKEN.encode()
     native = transaction.PaymentTxn(PAYER.address, wallet.params(), PAYEE.address, PRICE, note=note)
     why = "the note welds nothing when what moves is not the asset"
-    yield _kind("native", "same-amount", wallet.seen(wallet.signed(native)), "it moves Algos", why)
+    yield _kind("native", "same-amount", wallet.build_evidence(wallet.sign(native)), "it moves Algos", why)
     much = transaction.PaymentTxn(PAYER.address, wallet.params(), PAYEE.address, 10_000_000, note=note)
-    yield _kind("native", "ten-algos", wallet.seen(wallet.signed(much)), "it moves Algos, many of them", why)
-    clawed = wallet.transfer(revocation_target=STRANGER.address)
+    yield _kind("native", "ten-algos", wallet.build_evidence(wallet.sign(much)), "it moves Algos, many of them", why)
+    clawback = wallet.transfer(revocation_target=STRANGER.address)
     why = "what a clawback takes from somebody can be taken back from the payee, too"
-    given = wallet.seen(wallet.signed(clawed))
-    yield _kind("clawback", "from-another", given, "the asset's clawback moves it", why, pinned=ALL, pins=_EXTRAS)
-    own = wallet.seen(wallet.signed(wallet.transfer(revocation_target=PAYER.address)))
-    yield _kind("clawback", "from-himself", own, "the clawback moves what it holds", why, pinned=ALL, pins=_EXTRAS)
-    called = transaction.ApplicationNoOpTxn(
+    evidence = wallet.build_evidence(wallet.sign(clawback))
+    yield _kind(
+        "clawback", "from-another", evidence, "the asset's clawback moves it", why, pinned=ALL_MEMBERS, pins=_EXTRAS
+    )
+    own = wallet.build_evidence(wallet.sign(wallet.transfer(revocation_target=PAYER.address)))
+    yield _kind(
+        "clawback", "from-himself", own, "the clawback moves what it holds", why, pinned=ALL_MEMBERS, pins=_EXTRAS
+    )
+    application_call = transaction.ApplicationNoOpTxn(
         PAYER.address, wallet.params(), 1234, accounts=[PAYEE.address], foreign_assets=[ASSET], note=note
     )
     inner = [{"type": "axfer", "xaid": ASSET, "aamt": PRICE, "arcv": PAYEE.address, "snd": STRANGER.address}]
     why = "an application pays with its own money; the note is the caller's"
-    given = wallet.seen(wallet.signed(called), inner_transactions=inner)
-    yield _kind("inner", "application-pays", given, "an application's inner transfer pays", why, pinned=ALL)
-    given = wallet.seen(wallet.signed(called), inner_transactions=[{**inner[0], "note": TOKEN}])
+    evidence = wallet.build_evidence(wallet.sign(application_call), inner_transactions=inner)
+    yield _kind("inner", "application-pays", evidence, "an application's inner transfer pays", why, pinned=ALL_MEMBERS)
+    evidence = wallet.build_evidence(wallet.sign(application_call), inner_transactions=[{**inner[0], "note": TOKEN}])
     fault = "an application's inner transfer pays, with the token in its own note"
-    yield _kind("inner", "with-note", given, fault, why, pinned=ALL)
+    yield _kind("inner", "with-note", evidence, fault, why, pinned=ALL_MEMBERS)
     why = "a transaction about the asset is no transfer of it"
-    frozen = transaction.AssetFreezeTxn(PAYER.address, wallet.params(), ASSET, PAYEE.address, False, note=note)
-    yield _kind("administration", "freeze", wallet.seen(wallet.signed(frozen)), "it unfreezes the payee's holding", why)
+    freeze = transaction.AssetFreezeTxn(PAYER.address, wallet.params(), ASSET, PAYEE.address, False, note=note)
+    yield _kind(
+        "administration", "freeze", wallet.build_evidence(wallet.sign(freeze)), "it unfreezes the payee's holding", why
+    )
     key = transaction.KeyregOfflineTxn(PAYER.address, wallet.params(), note=note)
-    yield _kind("administration", "key-registration", wallet.seen(wallet.signed(key)), "it registers a key", why)
+    yield _kind(
+        "administration", "key-registration", wallet.build_evidence(wallet.sign(key)), "it registers a key", why
+    )
 
 
 def _assets() -> Iterator[Draft]:
@@ -99,8 +115,15 @@ def _assets() -> Iterator[Draft]:
         ("asset-far", "first", 1, "it moves the asset with the first id there can be"),
         ("asset-far", "largest", 2**64 - 1, "it moves the asset with the largest id there can be"),
     ):
-        yield refused(
-            "asset", fault_name, variant, wallet.paid(index=number), fault, why, "RAIL-PAY-10", code="wrong_asset"
+        yield draft_refusal(
+            "asset",
+            fault_name,
+            variant,
+            wallet.build_payment(index=number),
+            fault,
+            why,
+            "RAIL-PAY-10",
+            code="wrong_asset",
         )
 
 
@@ -124,12 +147,12 @@ def _payees() -> Iterator[Draft]:
     )
     why = "money that somebody else got is no payment"
     for fault_name, variant, change, fault in cases:
-        given = wallet.paid(**change)
+        evidence = wallet.build_payment(**change)
         # What a close-out moves has reached the payee, too; that it does not count is the profile's.
-        pinned = ALL if fault_name == "recipient-close-out" else CODES
-        yield refused(
-            "recipient", fault_name, variant, given, fault, why, "RAIL-PAY-08",
-            code="wrong_recipient", pinned=pinned, pins=_EXTRAS,
+        pinned_members = ALL_MEMBERS if fault_name == "recipient-close-out" else CODES
+        yield draft_refusal(
+            "recipient", fault_name, variant, evidence, fault, why, "RAIL-PAY-08",
+            code="wrong_recipient", pinned_members=pinned_members, pins=_EXTRAS,
         )  # fmt: skip
 
 
@@ -141,18 +164,28 @@ def _amounts() -> Iterator[Draft]:
         ("amount", "zero", 0, "it pays nothing"),
     )
     for fault_name, variant, amount, fault in cases:
-        given = wallet.paid(amt=amount)
-        yield refused("amount", fault_name, variant, given, fault, why, "RAIL-PAY-09", code="wrong_amount")
+        evidence = wallet.build_payment(amt=amount)
+        yield draft_refusal("amount", fault_name, variant, evidence, fault, why, "RAIL-PAY-09", code="wrong_amount")
     for variant, amount in (("all-of-it", 0), ("the-rest", PRICE - 1)):
-        given = wallet.paid(amt=amount, close_assets_to=PAYEE.address)
+        evidence = wallet.build_payment(amt=amount, close_assets_to=PAYEE.address)
         fault = "only with what the close-out brings could it reach the price"
         why = "what a close-out brings is not in the transaction that was signed"
-        yield refused(
-            "amount", "close-out", variant, given, fault, why, "RAIL-PAY-09",
-            code="wrong_amount", pinned=ALL, pins=_EXTRAS,
+        yield draft_refusal(
+            "amount", "close-out", variant, evidence, fault, why, "RAIL-PAY-09",
+            code="wrong_amount", pinned_members=ALL_MEMBERS, pins=_EXTRAS,
         )  # fmt: skip
-    group = wallet.grouped(wallet.transfer(amt=PRICE // 2), wallet.transfer(amt=PRICE - PRICE // 2))
-    given = wallet.seen(group[0], group_b64=group)
+    group = wallet.sign_group(wallet.transfer(amt=PRICE // 2), wallet.transfer(amt=PRICE - PRICE // 2))
+    evidence = wallet.build_evidence(group[0], group_b64=group)
     why = "each transaction of a group has its own id, and one id is one payment"
     fault = "it pays half; the other half is another transaction of the group"
-    yield refused("amount", "group", "in-halves", given, fault, why, "RAIL-PAY-09", code="wrong_amount", pinned=ALL)
+    yield draft_refusal(
+        "amount",
+        "group",
+        "in-halves",
+        evidence,
+        fault,
+        why,
+        "RAIL-PAY-09",
+        code="wrong_amount",
+        pinned_members=ALL_MEMBERS,
+    )

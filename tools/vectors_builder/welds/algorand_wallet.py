@@ -35,8 +35,8 @@ class Account:
     @property
     def key(self) -> str:
         """Its private key as the SDK writes it."""
-        made = self._signing
-        return base64.b64encode(bytes(made) + bytes(made.verify_key)).decode("ascii")
+        signing_key = self._signing
+        return base64.b64encode(bytes(signing_key) + bytes(signing_key.verify_key)).decode("ascii")
 
     @property
     def address(self) -> str:
@@ -74,54 +74,70 @@ def transfer(**changes: Any) -> AssetTransferTxn:
     return AssetTransferTxn(**{**members, "note": note or None, **changes})
 
 
-def signed(made: Transaction, account: Account = PAYER) -> str:
+def sign(transaction_object: Transaction, account: Account = PAYER) -> str:
     """Return a transaction signed, in base64 as the SDK hands it to a node."""
-    return str(encoding.msgpack_encode(AccountTransactionSigner(account.key).sign_transactions([made], [0])[0]))
+    return str(
+        encoding.msgpack_encode(AccountTransactionSigner(account.key).sign_transactions([transaction_object], [0])[0])
+    )
 
 
-def grouped(*made: Transaction, signers: Sequence[Account] = ()) -> list[str]:
+def sign_group(*transactions: Transaction, signers: Sequence[Account] = ()) -> list[str]:
     """Return transactions signed as one group."""
-    group = transaction.assign_group_id(list(made))
+    group = transaction.assign_group_id(list(transactions))
     keys = signers or [PAYER] * len(group)
-    return [signed(one, account) for one, account in zip(group, keys, strict=True)]
+    return [sign(one, account) for one, account in zip(group, keys, strict=True)]
 
 
-def seen(sent: str, *, outcome: str = "confirmed", time: int = MINED_AT, **members: Any) -> dict[str, Any]:
+def build_evidence(
+    signed_text: str, *, outcome: str = "confirmed", time: int = MINED_AT, **members: Any
+) -> dict[str, Any]:
     """Return a verifier's input for a transaction that a node has reported."""
     block = {"round": ROUND, "time": time} if outcome == "confirmed" else None
-    given = {
+    evidence = {
         "lane": "algorand",
         "challenge": CHALLENGE,
-        "signed_transaction_b64": sent,
+        "signed_transaction_b64": signed_text,
         "outcome": outcome,
         "block": block,
     }
-    return {**given, **members}
+    return {**evidence, **members}
 
 
-def paid(**changes: Any) -> dict[str, Any]:
+def build_payment(**changes: Any) -> dict[str, Any]:
     """Return the evidence of a confirmed transfer by the payer, with members of it changed."""
-    return seen(signed(transfer(**changes)))
+    return build_evidence(sign(transfer(**changes)))
 
 
-def values(made: Transaction) -> dict[str, Any]:
+def values(transaction_object: Transaction) -> dict[str, Any]:
     """Return what a verifier may tell of a payment, by the SDK."""
-    return {"payer": made.sender, "tx_id": made.get_txid()}
+    return {"payer": transaction_object.sender, "tx_id": transaction_object.get_txid()}
 
 
-def parts(sent: str) -> dict[str, Any]:
+def parts(signed_text: str) -> dict[str, Any]:
     """Return a signed transaction as the members of its encoding, to be spoilt."""
     import msgpack  # noqa: PLC0415 - only here is the encoding taken apart
 
-    found: dict[str, Any] = msgpack.unpackb(base64.b64decode(sent), raw=False)
-    return found
+    members: dict[str, Any] = msgpack.unpackb(base64.b64decode(signed_text), raw=False)
+    return members
 
 
-def repacked(members: Mapping[str, Any]) -> str:
+def repack(members: Mapping[str, Any]) -> str:
     """Return members in the order they have, encoded."""
     import msgpack  # noqa: PLC0415
 
     return base64.b64encode(msgpack.packb(members, use_bin_type=True)).decode("ascii")
 
 
-__all__ = ["UNIX", "Account", "grouped", "paid", "params", "parts", "repacked", "seen", "signed", "transfer", "values"]
+__all__ = [
+    "UNIX",
+    "Account",
+    "sign_group",
+    "build_payment",
+    "params",
+    "parts",
+    "repack",
+    "build_evidence",
+    "sign",
+    "transfer",
+    "values",
+]

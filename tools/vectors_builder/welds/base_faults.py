@@ -13,7 +13,7 @@ from conformance.lanes.base.authorization import nonce_of
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.welds import base_wallet as wallet
 from tools.vectors_builder.welds.base_wallet import CHALLENGE, NOW, PAYEE, PAYER, STRANGER, TERMS, TOKEN
-from tools.vectors_builder.welds.drafting import ALL, CODES, PRICE, challenge, draw, refused
+from tools.vectors_builder.welds.drafting import ALL_MEMBERS, CODES, PRICE, challenge, draft_refusal, draw
 
 _RAW: Final = TOKEN.encode()
 
@@ -38,8 +38,10 @@ def _payees() -> Iterator[Draft]:
     )
     why = "an authorization moves money to whom it names, and to nobody else"
     for fault_name, variant, to, fault in cases:
-        given = wallet.seen(wallet.signed(to=to))
-        yield refused("recipient", fault_name, variant, given, fault, why, "RAIL-PAY-14", code="wrong_recipient")
+        evidence = wallet.build_evidence(wallet.sign(to=to))
+        yield draft_refusal(
+            "recipient", fault_name, variant, evidence, fault, why, "RAIL-PAY-14", code="wrong_recipient"
+        )
 
 
 def _amounts() -> Iterator[Draft]:
@@ -54,21 +56,21 @@ def _amounts() -> Iterator[Draft]:
         ("value-far", "largest", 2**256 - 1, "it pays the largest number there is"),
     )
     for fault_name, variant, value, fault in cases:
-        given = wallet.seen(wallet.signed(value=value))
+        evidence = wallet.build_evidence(wallet.sign(value=value))
         pins = ("profile 5.5 P-LN-02",) if value > PRICE else ()
-        yield refused(
-            "amount", fault_name, variant, given, fault, why, "RAIL-PAY-14",
-            code="wrong_amount", pinned=ALL if pins else CODES, pins=pins,
+        yield draft_refusal(
+            "amount", fault_name, variant, evidence, fault, why, "RAIL-PAY-14",
+            code="wrong_amount", pinned_members=ALL_MEMBERS if pins else CODES, pins=pins,
         )  # fmt: skip
 
 
 def _nonces() -> Iterator[Draft]:
-    other = challenge(TERMS, "another challenge")["token"]
+    other_token = challenge(TERMS, "another challenge")["token"]
     algorand = challenge({**TERMS, "caip2": "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k"})["token"]
     digest = nonce_of(TOKEN)
     personal = b"\x19Ethereum Signed Message:\n" + str(len(_RAW)).encode() + _RAW
     cases = (
-        ("nonce-other", "challenge", nonce_of(other), "the nonce is of another challenge for the same request"),
+        ("nonce-other", "challenge", nonce_of(other_token), "the nonce is of another challenge for the same request"),
         ("nonce-other", "lane", nonce_of(algorand), "the nonce is of another lane's token"),
         ("nonce-other", "drawn", draw("nonce of a stock client"), "the nonce is random, as ordinary clients draw it"),
         ("nonce-hash", "sha-256", hashlib.sha256(_RAW).digest(), "the nonce is the token's SHA-256"),
@@ -89,13 +91,15 @@ def _nonces() -> Iterator[Draft]:
     )  # fmt: skip
     why = "an authorization with another nonce was signed for something else, or for nothing"
     for fault_name, variant, nonce, fault in cases:
-        given = wallet.seen(wallet.signed(nonce=nonce))
-        yield refused(
-            "weld", fault_name, variant, given, fault, why, "RAIL-WELD-03", "RAIL-WELD-14", code="weld_mismatch"
+        evidence = wallet.build_evidence(wallet.sign(nonce=nonce))
+        yield draft_refusal(
+            "weld", fault_name, variant, evidence, fault, why, "RAIL-WELD-03", "RAIL-WELD-14", code="weld_mismatch"
         )
-    shown = wallet.seen(wallet.signed(), challenge={**CHALLENGE, "token": other})
+    other_evidence = wallet.build_evidence(wallet.sign(), challenge={**CHALLENGE, "token": other_token})
     fault = "the authorization for one challenge is shown for another"
-    yield refused("weld", "exchanged", "challenge", shown, fault, why, "RAIL-WELD-15", code="weld_mismatch")
+    yield draft_refusal(
+        "weld", "exchanged", "challenge", other_evidence, fault, why, "RAIL-WELD-15", code="weld_mismatch"
+    )
 
 
 def _windows() -> Iterator[Draft]:
@@ -114,8 +118,8 @@ def _windows() -> Iterator[Draft]:
     )
     why = "the contract compares strictly, and settling takes its time"
     for fault_name, variant, change, code, fault, pin in cases:
-        given = wallet.seen(wallet.signed(**change))
-        yield refused(
-            "validity", fault_name, variant, given, fault, why, "RAIL-PAY-13",
-            code=code, pinned=ALL if pin else CODES, pins=(pin,) if pin else (),
+        evidence = wallet.build_evidence(wallet.sign(**change))
+        yield draft_refusal(
+            "validity", fault_name, variant, evidence, fault, why, "RAIL-PAY-13",
+            code=code, pinned_members=ALL_MEMBERS if pin else CODES, pins=(pin,) if pin else (),
         )  # fmt: skip

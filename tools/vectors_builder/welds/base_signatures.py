@@ -12,7 +12,7 @@ from conformance.lanes.base.evm_sdk import Signer
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.welds import base_wallet as wallet
 from tools.vectors_builder.welds.base_wallet import DOMAIN, PAYER, STRANGER, USDC
-from tools.vectors_builder.welds.drafting import ALL, CODES, PRICE, draw, refused
+from tools.vectors_builder.welds.drafting import ALL_MEMBERS, CODES, PRICE, draft_refusal, draw
 
 _HOLDER: Final = ("profile 5.5 P-LN-04",)
 # Who turns the 64 bytes into v, r and s before he settles hands the contract the one form that it takes.
@@ -23,7 +23,7 @@ _MAGIC: Final = "6492" * 16
 def drafts() -> Iterator[Draft]:
     """Yield them."""
     yield from _signers()
-    yield from _altered()
+    yield from _altered_drafts()
     yield from _forms()
     yield from _domains()
     yield from _messages()
@@ -33,41 +33,41 @@ def drafts() -> Iterator[Draft]:
 def _bad(
     fault_name: str,
     variant: str,
-    given: Authorization,
+    authorization: Authorization,
     fault: str,
     why: str,
     *,
     signature: str | None = None,
     pins: tuple[str, ...] = (),
 ) -> Draft:
-    shown = wallet.seen(given, signature=signature)
-    return refused(
-        "signature", fault_name, variant, shown, fault, why, "RAIL-PAY-12",
-        code="invalid_signature", pinned=ALL if pins else CODES, pins=pins,
+    evidence = wallet.build_evidence(authorization, signature=signature)
+    return draft_refusal(
+        "signature", fault_name, variant, evidence, fault, why, "RAIL-PAY-12",
+        code="invalid_signature", pinned_members=ALL_MEMBERS if pins else CODES, pins=pins,
     )  # fmt: skip
 
 
 def _signers() -> Iterator[Draft]:
     why = "an authorization is the payer's only when his key has signed it"
-    given = wallet.offer().signed(STRANGER.key)
-    yield _bad("signer", "another", given, "another key has signed", why)
-    named = wallet.signed().changed(sender=STRANGER.address)
-    yield _bad("signer", "payer-renamed", named, "it is shown as another payer's", why)
+    stranger_authorization = wallet.offer().signed(STRANGER.key)
+    yield _bad("signer", "another", stranger_authorization, "another key has signed", why)
+    stranger_payer = wallet.sign().changed(sender=STRANGER.address)
+    yield _bad("signer", "payer-renamed", stranger_payer, "it is shown as another payer's", why)
     nobody = wallet.offer(sender="0x" + "0" * 40, signature=bytes(64) + b"\x1b")
     fault = "the zero address pays, and the signature is one from which recovery gives nobody"
     yield _bad("signer", "zero-address", nobody, fault, "a failed recovery must not look like an address")
-    good = wallet.signed()
+    good = wallet.sign()
     for variant, place in (("in-r", 5), ("in-s", 40)):
         raw = bytearray(good.signature)
         raw[place] ^= 1
         yield _bad("bit", variant, good.changed(signature=bytes(raw)), "a bit of the signature is flipped", why)
-    other = good.with_recovery(55 - good.signature[64])
-    yield _bad("bit", "other-v", other, "v is the other of the two", why)
+    other_recovery = good.with_recovery(55 - good.signature[64])
+    yield _bad("bit", "other-v", other_recovery, "v is the other of the two", why)
 
 
-def _altered() -> Iterator[Draft]:
+def _altered_drafts() -> Iterator[Draft]:
     """What the payer signed was something else; what is shown is the payment that was asked for."""
-    shown = wallet.offer()
+    offer = wallet.offer()
     changes: tuple[tuple[str, str, dict[str, Any], str], ...] = (
         ("altered", "value", {"value": PRICE // 10}, "a smaller value was signed"),
         ("altered", "to", {"to": STRANGER.address}, "another payee was signed"),
@@ -77,17 +77,17 @@ def _altered() -> Iterator[Draft]:
     )
     why = "every member is covered by the signature"
     for fault_name, variant, change, fault in changes:
-        signature = wallet.signed(**change).signature
-        yield _bad(fault_name, variant, shown.changed(signature=signature), fault, why)
+        signature = wallet.sign(**change).signature
+        yield _bad(fault_name, variant, offer.changed(signature=signature), fault, why)
 
 
 def _forms() -> Iterator[Draft]:
-    good = wallet.signed()
+    good = wallet.sign()
     why = "the contract takes one form of a signature, so that nobody else can make a second one"
     yield _bad("high-s", "other-v", good.malleated(), "s is the order less s, and v the other of the two", why)
     raw = good.signature
-    same = (ORDER - int.from_bytes(raw[32:64], "big")).to_bytes(32, "big")
-    yield _bad("high-s", "same-v", good.changed(signature=raw[:32] + same + raw[64:]), "s is the order less s", why)
+    high_s = (ORDER - int.from_bytes(raw[32:64], "big")).to_bytes(32, "big")
+    yield _bad("high-s", "same-v", good.changed(signature=raw[:32] + high_s + raw[64:]), "s is the order less s", why)
     for v in (2, 26, 29):
         yield _bad("v", f"{v}", good.with_recovery(v), f"the last byte, v, is {v}", why)
     eip155 = good.with_recovery(0)
@@ -101,10 +101,10 @@ def _forms() -> Iterator[Draft]:
     yield _bad("nothing", "no-hex", good, "the signature is in base64", why, signature="MEUCIQ==" * 16)
     top = ORDER.to_bytes(32, "big")
     yield _bad("range", "r-is-order", good.changed(signature=top + raw[32:]), "r is the curve's order", why)
-    turned = raw[64:] + raw[:64]
-    yield _bad("arranged", "v-first", good.changed(signature=turned), "v stands before r and s", why)
-    swapped = raw[32:64] + raw[:32] + raw[64:]
-    yield _bad("arranged", "s-first", good.changed(signature=swapped), "s stands before r", why)
+    turned_signature = raw[64:] + raw[:64]
+    yield _bad("arranged", "v-first", good.changed(signature=turned_signature), "v stands before r and s", why)
+    swapped_signature = raw[32:64] + raw[:32] + raw[64:]
+    yield _bad("arranged", "s-first", good.changed(signature=swapped_signature), "s stands before r", why)
 
 
 def _domains() -> Iterator[Draft]:
@@ -121,7 +121,7 @@ def _domains() -> Iterator[Draft]:
     )  # fmt: skip
     why = "a signature counts for one contract on one chain"
     for fault_name, variant, domain, fault in cases:
-        signature = wallet.signed(domain=domain).signature
+        signature = wallet.sign(domain=domain).signature
         yield _bad(fault_name, variant, wallet.offer(signature=signature), fault, why)
 
 
@@ -129,36 +129,36 @@ def _messages() -> Iterator[Draft]:
     """Signatures of the payer over the right members in another message."""
     why = "a signature counts for one kind of message"
     for variant, kind in (("receive", "ReceiveWithAuthorization"), ("own-name", "Transfer")):
-        given = wallet.offer().signed(PAYER.key, kind=kind)
-        yield _bad("message", variant, given, f"a {kind} is signed", why)
-    given = wallet.signed()
-    digest = bytes.fromhex(str(wallet.values(given)["digest"])[2:])
+        authorization = wallet.offer().signed(PAYER.key, kind=kind)
+        yield _bad("message", variant, authorization, f"a {kind} is signed", why)
+    authorization = wallet.sign()
+    digest = bytes.fromhex(str(wallet.values(authorization)["digest"])[2:])
     again = bytes(Signer.unsafe_sign_hash(keccak(digest), PAYER.key).signature)
-    yield _bad("message", "hashed-twice", given.changed(signature=again), "the digest is hashed once more", why)
+    yield _bad("message", "hashed-twice", authorization.changed(signature=again), "the digest is hashed once more", why)
     personal = keccak(b"\x19Ethereum Signed Message:\n32" + digest)
     signature = bytes(Signer.unsafe_sign_hash(personal, PAYER.key).signature)
     fault = "the digest is signed as a personal message"
-    yield _bad("message-personal", "digest", given.changed(signature=signature), fault, why)
+    yield _bad("message-personal", "digest", authorization.changed(signature=signature), fault, why)
     token = keccak(b"\x19Ethereum Signed Message:\n92" + wallet.TOKEN.encode())
     signature = bytes(Signer.unsafe_sign_hash(token, PAYER.key).signature)
     fault = "the token is signed as a personal message"
-    yield _bad("message-personal", "token", given.changed(signature=signature), fault, why)
+    yield _bad("message-personal", "token", authorization.changed(signature=signature), fault, why)
     plain = {**DOMAIN.data()}
     del plain["verifyingContract"]
     types = [("from", "address"), ("to", "address"), ("value", "uint256"), ("validAfter", "uint256")]
     types += [("validBefore", "uint256"), ("nonce", "bytes32")]
-    named = {"TransferWithAuthorization": [{"name": name, "type": type_} for name, type_ in types]}
-    signature = bytes(Signer.sign_typed_data(PAYER.key, plain, named, given.message).signature)
+    other_type = {"TransferWithAuthorization": [{"name": name, "type": type_} for name, type_ in types]}
+    signature = bytes(Signer.sign_typed_data(PAYER.key, plain, other_type, authorization.message).signature)
     fault = "the domain has no member verifyingContract"
-    yield _bad("domain-members", "no-contract", given.changed(signature=signature), fault, why)
-    salted = {**DOMAIN.data(), "salt": draw("salt")}
-    signature = bytes(Signer.sign_typed_data(PAYER.key, salted, named, given.message).signature)
-    yield _bad("domain-members", "salt", given.changed(signature=signature), "the domain has a salt, too", why)
+    yield _bad("domain-members", "no-contract", authorization.changed(signature=signature), fault, why)
+    salted_domain = {**DOMAIN.data(), "salt": draw("salt")}
+    signature = bytes(Signer.sign_typed_data(PAYER.key, salted_domain, other_type, authorization.message).signature)
+    yield _bad("domain-members", "salt", authorization.changed(signature=signature), "the domain has a salt, too", why)
 
 
 def _contracts() -> Iterator[Draft]:
     """Signatures that only a contract could judge."""
-    good = wallet.signed()
+    good = wallet.sign()
     why = "whether a contract would accept a signature cannot be told without the chain"
     owner = "0x" + PAYER.address[2:].lower().rjust(64, "0") + good.signature.hex()
     fault = "the signature is a contract wallet's bytes (ERC-1271)"
@@ -166,6 +166,6 @@ def _contracts() -> Iterator[Draft]:
     several = "0x" + good.signature.hex() + wallet.offer().signed(STRANGER.key).signature.hex()
     fault = "the signature is two owners' signatures in a row"
     yield _bad("contract", "two-owners", good, fault, why, signature=several, pins=_HOLDER)
-    wrapped = "0x" + STRANGER.address[2:].lower().rjust(64, "0") + good.signature.hex() + _MAGIC
+    wrapped_signature = "0x" + STRANGER.address[2:].lower().rjust(64, "0") + good.signature.hex() + _MAGIC
     fault = "the signature is of a wallet not deployed yet (ERC-6492)"
-    yield _bad("contract", "erc-6492", good, fault, why, signature=wrapped, pins=_HOLDER)
+    yield _bad("contract", "erc-6492", good, fault, why, signature=wrapped_signature, pins=_HOLDER)

@@ -48,38 +48,40 @@ DOMAIN: Final = Domain("USD Coin", "2", 8453, USDC)
 
 def offer(**changes: Any) -> Authorization:
     """Return the authorization that pays the challenge, with members changed, not signed yet."""
-    made = Authorization(PAYER.address, PAYEE.address, PRICE, 0, LATER, nonce_of(TOKEN), DOMAIN, TOKEN, signature=b"")
-    return made.changed(**changes)
+    authorization = Authorization(
+        PAYER.address, PAYEE.address, PRICE, 0, LATER, nonce_of(TOKEN), DOMAIN, TOKEN, signature=b""
+    )
+    return authorization.changed(**changes)
 
 
-def signed(**changes: Any) -> Authorization:
+def sign(**changes: Any) -> Authorization:
     """Return the authorization that pays the challenge, with members changed, signed by the payer."""
     return offer(**changes).signed(PAYER.key)
 
 
-def seen(given: Authorization, *, signature: str | None = None, **members: Any) -> dict[str, Any]:
+def build_evidence(authorization: Authorization, *, signature: str | None = None, **members: Any) -> dict[str, Any]:
     """Return what a verifier is given of an authorization."""
-    proof = given.proof()
-    shown = {
+    proof = authorization.proof()
+    evidence = {
         "lane": "base",
         "challenge": CHALLENGE,
         "authorization": proof["authorization"],
         "signature": proof["signature"] if signature is None else signature,
         "now": NOW,
     }
-    return {**shown, **members}
+    return {**evidence, **members}
 
 
-def values(given: Authorization) -> dict[str, Any]:
+def values(authorization: Authorization) -> dict[str, Any]:
     """Return what a verifier may tell of an authorization that is right, by eth-account."""
     from eth_account.messages import encode_typed_data  # noqa: PLC0415 - py_ecc comes with it, see evm_sdk
 
     types = [("from", "address"), ("to", "address"), ("value", "uint256"), ("validAfter", "uint256")]
     types += [("validBefore", "uint256"), ("nonce", "bytes32")]
     members = {"TransferWithAuthorization": [{"name": name, "type": kind} for name, kind in types]}
-    message = encode_typed_data(given.domain.data(), members, given.message)
+    message = encode_typed_data(authorization.domain.data(), members, authorization.message)
     digest = keccak(b"\x19" + message.version + message.header + message.body)
-    return {"payer": given.sender.lower(), "digest": "0x" + digest.hex()}
+    return {"payer": authorization.sender.lower(), "digest": "0x" + digest.hex()}
 
 
 # Settlement.
@@ -89,16 +91,16 @@ _SPLIT: Final = (*_TYPES, "uint8", "bytes32", "bytes32")
 _WHOLE: Final = (*_TYPES, "bytes")
 
 
-def call(given: Authorization, *, whole: bool = False) -> bytes:
+def call(authorization: Authorization, *, whole: bool = False) -> bytes:
     """Return the call data that uses an authorization, by the overload with (v, r, s) or the one with bytes."""
     types = _WHOLE if whole else _SPLIT
-    signature = given.signature
-    rest: tuple[Any, ...] = (signature,) if whole else (signature[64], signature[:32], signature[32:64])
+    signature = authorization.signature
+    signature_arguments: tuple[Any, ...] = (signature,) if whole else (signature[64], signature[:32], signature[32:64])
     selector = keccak(f"transferWithAuthorization({','.join(types)})".encode())[:4]
-    return bytes(selector + encode(types, (*given.message.values(), *rest)))
+    return bytes(selector + encode(types, (*authorization.message.values(), *signature_arguments)))
 
 
-def sent(data: bytes, *, to: str = USDC, kind: int = 2, chain_id: int | None = 8453) -> bytes:
+def sign_transaction(data: bytes, *, to: str = USDC, kind: int = 2, chain_id: int | None = 8453) -> bytes:
     """Return a signed transaction of the settler: of type 1, 2 or 4, or 0 for a legacy one, with or without a chain."""
     members: dict[str, Any] = {"nonce": 7, "gas": 120_000, "to": to, "value": 0, "data": data}
     members |= {} if chain_id is None else {"chainId": chain_id}
@@ -106,10 +108,10 @@ def sent(data: bytes, *, to: str = USDC, kind: int = 2, chain_id: int | None = 8
         case 2:
             members |= {"type": 2, "maxFeePerGas": 50_000_000, "maxPriorityFeePerGas": 1_000_000}
         case 4:
-            given = {"chainId": chain_id, "address": STRANGER.address, "nonce": 8}
-            listed = [Signer.sign_authorization(given, SETTLER.key)]
+            arguments = {"chainId": chain_id, "address": STRANGER.address, "nonce": 8}
+            authorization_list = [Signer.sign_authorization(arguments, SETTLER.key)]
             members |= {"type": 4, "maxFeePerGas": 50_000_000, "maxPriorityFeePerGas": 1_000_000}
-            members |= {"accessList": [], "authorizationList": listed}
+            members |= {"accessList": [], "authorizationList": authorization_list}
         case 1:
             members |= {"type": 1, "gasPrice": 50_000_000, "accessList": []}
         case _:
@@ -119,17 +121,17 @@ def sent(data: bytes, *, to: str = USDC, kind: int = 2, chain_id: int | None = 8
 
 def log(signature: str, *topics: str, data: str = "0x", contract: str = USDC) -> dict[str, Any]:
     """Return an event with indexed addresses and words."""
-    padded = ["0x" + topic.lower().removeprefix("0x").rjust(64, "0") for topic in topics]
-    return {"address": contract, "topics": ["0x" + keccak(signature.encode()).hex(), *padded], "data": data}
+    padded_topics = ["0x" + topic.lower().removeprefix("0x").rjust(64, "0") for topic in topics]
+    return {"address": contract, "topics": ["0x" + keccak(signature.encode()).hex(), *padded_topics], "data": data}
 
 
 def used(authorizer: str = PAYER.address, nonce: bytes | None = None, contract: str = USDC) -> dict[str, Any]:
     """Return an AuthorizationUsed."""
-    spent = nonce_of(TOKEN) if nonce is None else nonce
-    return log("AuthorizationUsed(address,bytes32)", authorizer, spent.hex(), contract=contract)
+    used_nonce = nonce_of(TOKEN) if nonce is None else nonce
+    return log("AuthorizationUsed(address,bytes32)", authorizer, used_nonce.hex(), contract=contract)
 
 
-def moved(
+def transfer_log(
     sender: str = PAYER.address, to: str = PAYEE.address, value: int = PRICE, contract: str = USDC
 ) -> dict[str, Any]:
     """Return a Transfer."""
@@ -140,8 +142,13 @@ def settlement(
     raw: bytes, logs: Sequence[dict[str, Any]], *, first: int = 17, depth: int = CONFIRMATIONS, **receipt: Any
 ) -> dict[str, Any]:
     """Return what a node reports of a mined transaction: `depth` blocks with its own, logs counted from `first`."""
-    numbered = [{**one, "logIndex": hex(first + place)} for place, one in enumerate(logs)]
-    found = {"transactionHash": "0x" + keccak(raw).hex(), "status": "0x1", "blockNumber": hex(BLOCK), "logs": numbered}
+    numbered_logs = [{**one, "logIndex": hex(first + place)} for place, one in enumerate(logs)]
+    found = {
+        "transactionHash": "0x" + keccak(raw).hex(),
+        "status": "0x1",
+        "blockNumber": hex(BLOCK),
+        "logs": numbered_logs,
+    }
     return {
         "transaction": "0x" + raw.hex(),
         "receipt": {**found, **receipt},
@@ -150,7 +157,7 @@ def settlement(
     }
 
 
-def settled_values(given: Authorization, raw: bytes, log_index: int) -> dict[str, Any]:
+def settled_values(authorization: Authorization, raw: bytes, log_index: int) -> dict[str, Any]:
     """Return what a verifier may tell of a settlement that is right."""
     further = {"tx_id": "0x" + keccak(raw).hex(), "settler": SETTLER.address.lower(), "log_index": log_index}
-    return {**values(given), **further}
+    return {**values(authorization), **further}

@@ -16,7 +16,7 @@ ORDER_PIN: Final = "profile 5.5"
 # A verifier that believes its node need not compare the node's report with the transaction.
 TOLD_PIN: Final = "decision 0031: what the chain could not hold is refused, whatever a node tells of it"
 CODES: Final = ("stage", "codes")
-ALL: Final = ("valid", "stage", "codes")
+ALL_MEMBERS: Final = ("valid", "stage", "codes")
 
 
 def draw(name: str) -> bytes:
@@ -24,12 +24,12 @@ def draw(name: str) -> bytes:
     return seed(FAMILY, name)
 
 
-def challenge(terms: Mapping[str, str], drawn: str = "challenge", /, **members: Any) -> dict[str, Any]:
+def challenge(terms: Mapping[str, str], draw_name: str = "challenge", /, **members: Any) -> dict[str, Any]:
     """Return a challenge with a token that was truly issued for the terms (`caip2`, `asset`, `amount`, `pay_to`).
 
     Another text to draw from gives another challenge for the same request.
     """
-    offer = Offer(drawn, lane=terms, request=REQUEST, service_word=WORD, secret=draw("secret of the rail"))
+    offer = Offer(draw_name, lane=terms, request=REQUEST, service_word=WORD, secret=draw("secret of the rail"))
     return {
         "token": offer.token(),
         **terms,
@@ -40,16 +40,16 @@ def challenge(terms: Mapping[str, str], drawn: str = "challenge", /, **members: 
     }
 
 
-def refused(
+def draft_refusal(
     stage: str,
     fault_name: str,
     variant: str,
-    given: Mapping[str, Any],
+    evidence: Mapping[str, Any],
     fault: str,
     why: str,
     *rows: str,
     code: str,
-    pinned: tuple[str, ...] = CODES,
+    pinned_members: tuple[str, ...] = CODES,
     pins: tuple[str, ...] = (),
 ) -> Draft:
     """Return the draft of a payment that is refused; stages and codes have their names from the profile alone.
@@ -58,22 +58,22 @@ def refused(
     """
     return Draft(
         stage=stage,
-        fault_name=f"{given['lane']}-{fault_name}",
+        fault_name=f"{evidence['lane']}-{fault_name}",
         variant=variant,
-        input=given,
+        input=evidence,
         why=why,
         requirements=rows,
         fault=fault,
         codes=(code,),
-        pinned=pinned,
-        pins=tuple(dict.fromkeys((*pins, ORDER_PIN))) if "valid" in pinned else (),
+        pinned_members=pinned_members,
+        pins=tuple(dict.fromkeys((*pins, ORDER_PIN))) if "valid" in pinned_members else (),
     )
 
 
 def holds(
     fault_name: str,
     variant: str,
-    given: Mapping[str, Any],
+    evidence: Mapping[str, Any],
     why: str,
     *rows: str,
     values: Mapping[str, Any],
@@ -83,15 +83,15 @@ def holds(
 
     Its values on Base are hex, which other implementations may spell differently.
     """
-    is_evm = given["lane"] == "base"
+    is_evm = evidence["lane"] == "base"
     return Draft(
         stage="valid",
-        fault_name=f"{given['lane']}-{fault_name}",
+        fault_name=f"{evidence['lane']}-{fault_name}",
         variant=variant,
-        input=given,
+        input=evidence,
         why=why,
         requirements=rows,
         values=values,
-        pinned=(*(("valid",) if pins else ()), *(("values",) if is_evm else ())),
+        pinned_members=(*(("valid",) if pins else ()), *(("values",) if is_evm else ())),
         pins=pins,
     )

@@ -16,10 +16,10 @@ from conformance.lanes.solana.instructions import associated_account, memo, mint
 from tools.vectors_builder.challenges.offering import TTL, UNIX
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.welds import solana_wallet as wallet
-from tools.vectors_builder.welds.drafting import ALL, CODES, PRICE, refused
+from tools.vectors_builder.welds.drafting import ALL_MEMBERS, CODES, PRICE, draft_refusal
 from tools.vectors_builder.welds.solana_wallet import MINT, PAYEE, PAYER, STRANGER, TOKEN
 
-_DERIVED: Final = ("profile 5.5", "profile 5.5 P-LN-06")
+_DERIVED_PINS: Final = ("profile 5.5", "profile 5.5 P-LN-06")
 _FAKE: Final = wallet.keypair("mint of somebody").pubkey()
 
 
@@ -34,7 +34,7 @@ def drafts() -> Iterator[Draft]:
 
 
 def _outcomes() -> Iterator[Draft]:
-    sent = wallet.signed(wallet.transfer().instruction())
+    signed_transaction = wallet.sign(wallet.transfer().instruction())
     why = "a transaction that failed stands in its block all the same"
     errors: tuple[tuple[str, Any, str], ...] = (
         ("no-funds", {"InstructionError": [0, {"Custom": 1}]}, "the transfer failed for want of funds"),
@@ -42,19 +42,19 @@ def _outcomes() -> Iterator[Draft]:
         ("in-words", "InsufficientFundsForFee", "the fee could not be paid"),
     )
     for variant, err, fault in errors:
-        given = wallet.seen(sent, err=err)
-        yield refused("outcome", "failed", variant, given, fault, why, "RAIL-PAY-11", code="tx_failed")
+        evidence = wallet.build_evidence(signed_transaction, err=err)
+        yield draft_refusal("outcome", "failed", variant, evidence, fault, why, "RAIL-PAY-11", code="tx_failed")
     why = "before it is finalized, a fork may take it back"
     for variant, fault in (("processed", "one validator has run it"), ("confirmed", "it is not finalized yet")):
-        given = wallet.seen(sent, confirmation=variant)
-        yield refused(
-            "finality", "pending", variant, given, fault, why, "RAIL-PAY-07",
-            code="tx_not_confirmed", pinned=ALL, pins=("profile 1.2",),
+        evidence = wallet.build_evidence(signed_transaction, confirmation=variant)
+        yield draft_refusal(
+            "finality", "pending", variant, evidence, fault, why, "RAIL-PAY-07",
+            code="tx_not_confirmed", pinned_members=ALL_MEMBERS, pins=("profile 1.2",),
         )  # fmt: skip
 
 
 def _ages() -> Iterator[Draft]:
-    sent = wallet.signed(wallet.transfer().instruction())
+    signed_transaction = wallet.sign(wallet.transfer().instruction())
     why = "a payment is for the challenge that lives when it is made"
     cases = (
         ("old", "sixty-one-seconds", UNIX - 61, "payment_too_old", "its block is 61 seconds older than the challenge"),
@@ -63,46 +63,67 @@ def _ages() -> Iterator[Draft]:
         ("late", "milliseconds", UNIX * 1000, "challenge_expired", "its block's time is in milliseconds"),
     )
     for fault_name, variant, time, code, fault in cases:
-        given = wallet.seen(sent, block_time=time)
-        yield refused("age", fault_name, variant, given, fault, why, "RAIL-WELD-06", code=code, pinned=ALL)
+        evidence = wallet.build_evidence(signed_transaction, block_time=time)
+        yield draft_refusal(
+            "age", fault_name, variant, evidence, fault, why, "RAIL-WELD-06", code=code, pinned_members=ALL_MEMBERS
+        )
 
 
 def _kinds() -> Iterator[Draft]:
     own = (wallet.reference(),)
     inner = [{"index": 0, "instructions": [{"programId": str(TOKEN_PROGRAM_ID), "amount": str(PRICE)}]}]
-    named = [AccountMeta(one, is_signer=False, is_writable=True) for one in (wallet.transfer().destination, *own)]
-    swap = Instruction(wallet.address("exchange"), b"\x01" + PRICE.to_bytes(8, "little"), named)
+    named_accounts = [
+        AccountMeta(one, is_signer=False, is_writable=True) for one in (wallet.transfer().destination, *own)
+    ]
+    swap = Instruction(wallet.address("exchange"), b"\x01" + PRICE.to_bytes(8, "little"), named_accounts)
     why = "what a program does inside, the payer has not signed for in so many words"
     fault = "another program's inner transfer pays"
-    yield _kind("inner", "exchange", (swap,), fault, why, "RAIL-WELD-05", inner_instructions=inner, pinned=ALL)
-    wrapped = wallet.transfer().instruction()
-    multisig = Instruction(wallet.address("vault"), bytes(wrapped.data), [*wrapped.accounts])
+    yield _kind("inner", "exchange", (swap,), fault, why, "RAIL-WELD-05", inner_instructions=inner, pinned=ALL_MEMBERS)
+    wrapped_transfer = wallet.transfer().instruction()
+    multisig = Instruction(wallet.address("vault"), bytes(wrapped_transfer.data), [*wrapped_transfer.accounts])
     fault = "a program of another name is called with a transfer's data and accounts"
     yield _kind("program", "another", (multisig,), fault, "the program is told by its address", "RAIL-PAY-10")
     new = wallet.transfer(program=TOKEN_2022_PROGRAM_ID).instruction()
     fault = "Token-2022 is called with a transfer's data and accounts"
-    yield _kind("program", "token-2022", (new,), fault, "Token-2022 holds other tokens", "RAIL-PAY-10", pinned=ALL)
+    yield _kind(
+        "program", "token-2022", (new,), fault, "Token-2022 holds other tokens", "RAIL-PAY-10", pinned=ALL_MEMBERS
+    )
     tip = lamports(TransferParams(from_pubkey=PAYER.pubkey(), to_pubkey=PAYEE.pubkey(), lamports=PRICE))
     why = "the reference welds nothing when what moves is not the token"
     yield _kind("native", "same-number", (with_accounts(tip, own),), "it moves lamports", why, "RAIL-PAY-10")
     much = lamports(TransferParams(from_pubkey=PAYER.pubkey(), to_pubkey=PAYEE.pubkey(), lamports=10**9))
     yield _kind("native", "whole-sol", (with_accounts(much, own),), "it moves a whole SOL", why, "RAIL-PAY-10")
     plain = wallet.transfer(decimals=None).instruction()
-    others = (
+    other_instructions = (
         ("approve", 4, "it approves a delegate for the price"),
         ("burn", 8, "it burns the price"),
         ("fee-extension", 26, "it is of an extension that the program does not have"),
     )
-    for variant, tag, fault in others:
-        made = Instruction(plain.program_id, bytes([tag]) + bytes(plain.data)[1:], [*plain.accounts])
+    for variant, tag, fault in other_instructions:
+        other_instruction = Instruction(plain.program_id, bytes([tag]) + bytes(plain.data)[1:], [*plain.accounts])
         why = "what an instruction does is told by its first byte"
-        yield _kind("instruction", variant, (made,), fault, why, "RAIL-PAY-10")
-    minted = with_accounts(mint_to(MINT, wallet.transfer().destination, PAYER.pubkey(), PRICE), own)
+        yield _kind("instruction", variant, (other_instruction,), fault, why, "RAIL-PAY-10")
+    mint_instruction = with_accounts(mint_to(MINT, wallet.transfer().destination, PAYER.pubkey(), PRICE), own)
     why = "money that was made was not paid"
-    yield _kind("creation", "mint-to", (minted,), "the price is minted to the payee", why, "RAIL-WELD-05", pinned=ALL)
-    told = f"I pay {PRICE} for {TOKEN}".encode()
-    said = with_accounts(memo(PAYER.pubkey(), told), own)
-    yield _kind("creation", "memo-alone", (said,), "a memo says that it pays", "saying is not paying", "RAIL-WELD-05")
+    yield _kind(
+        "creation",
+        "mint-to",
+        (mint_instruction,),
+        "the price is minted to the payee",
+        why,
+        "RAIL-WELD-05",
+        pinned=ALL_MEMBERS,
+    )
+    memo_text = f"I pay {PRICE} for {TOKEN}".encode()
+    memo_instruction = with_accounts(memo(PAYER.pubkey(), memo_text), own)
+    yield _kind(
+        "creation",
+        "memo-alone",
+        (memo_instruction,),
+        "a memo says that it pays",
+        "saying is not paying",
+        "RAIL-WELD-05",
+    )
 
 
 def _kind(
@@ -113,11 +134,21 @@ def _kind(
     why: str,
     row: str,
     *,
-    pinned: tuple[str, ...] = CODES,
+    pinned_members: tuple[str, ...] = CODES,
     **members: Any,
 ) -> Draft:
-    given = wallet.seen(wallet.signed(*instructions), **members)
-    return refused("kind", fault_name, variant, given, fault, why, row, code="unsupported_transaction", pinned=pinned)
+    evidence = wallet.build_evidence(wallet.sign(*instructions), **members)
+    return draft_refusal(
+        "kind",
+        fault_name,
+        variant,
+        evidence,
+        fault,
+        why,
+        row,
+        code="unsupported_transaction",
+        pinned_members=pinned_members,
+    )
 
 
 def _mints() -> Iterator[Draft]:
@@ -128,8 +159,8 @@ def _mints() -> Iterator[Draft]:
         ("mint", "named-alone", {"mint": _FAKE}, "it names another mint for the accounts of the right one"),
     )
     for fault_name, variant, change, fault in cases:
-        given = wallet.paid(**change)
-        yield refused("asset", fault_name, variant, given, fault, why, "RAIL-PAY-10", code="wrong_asset")
+        evidence = wallet.build_payment(**change)
+        yield draft_refusal("asset", fault_name, variant, evidence, fault, why, "RAIL-PAY-10", code="wrong_asset")
 
 
 def _of(mint: Pubkey) -> dict[str, Any]:
@@ -139,10 +170,10 @@ def _of(mint: Pubkey) -> dict[str, Any]:
 
 def _payees() -> Iterator[Draft]:
     second = wallet.keypair("second account").pubkey()
-    owned = [
+    owned_accounts = [
         {"accountIndex": 1, "mint": wallet.USDC, "owner": str(PAYEE.pubkey()), "uiTokenAmount": {"amount": "10000"}}
     ]
-    swapped, _ = Pubkey.find_program_address(
+    swapped_account, _ = Pubkey.find_program_address(
         [bytes(PAYEE.pubkey()), bytes(MINT), bytes(TOKEN_PROGRAM_ID)], ASSOCIATED_TOKEN_PROGRAM_ID
     )
     cases: tuple[tuple[str, str, dict[str, Any], str, bool], ...] = (
@@ -156,7 +187,7 @@ def _payees() -> Iterator[Draft]:
         ("derivation", "token-2022",
          {"destination": get_associated_token_address(PAYEE.pubkey(), MINT, TOKEN_2022_PROGRAM_ID)},
          "it pays the account derived for Token-2022", True),
-        ("derivation", "seeds-swapped", {"destination": swapped}, "it pays the account derived in another order", True),
+        ("derivation", "seeds-swapped", {"destination": swapped_account}, "it pays the account derived in another order", True),
         ("derivation", "payer-and-payee-swapped",
          {"destination": associated_account(MINT, PAYEE.pubkey())}, "it pays the account derived from mint to owner",
          True),
@@ -167,12 +198,12 @@ def _payees() -> Iterator[Draft]:
          "a plain Transfer goes from the payee's account to the payer's", False),
     )  # fmt: skip
     why = "the payee's account is derived; what else he owns can be handed over to somebody tomorrow"
-    for fault_name, variant, change, fault, pinned in cases:
-        more = {"post_token_balances": owned} if variant == "second-account" else {}
-        given = wallet.seen(wallet.signed(wallet.transfer(**change).instruction()), **more)
-        yield refused(
-            "recipient", fault_name, variant, given, fault, why, "RAIL-PAY-08",
-            code="wrong_recipient", pinned=ALL if pinned else CODES, pins=_DERIVED if pinned else (),
+    for fault_name, variant, change, fault, pinned_members in cases:
+        more = {"post_token_balances": owned_accounts} if variant == "second-account" else {}
+        evidence = wallet.build_evidence(wallet.sign(wallet.transfer(**change).instruction()), **more)
+        yield draft_refusal(
+            "recipient", fault_name, variant, evidence, fault, why, "RAIL-PAY-08",
+            code="wrong_recipient", pinned_members=ALL_MEMBERS if pinned_members else CODES, pins=_DERIVED_PINS if pinned_members else (),
         )  # fmt: skip
 
 
@@ -186,17 +217,29 @@ def _amounts() -> Iterator[Draft]:
         ("decimals", "none", PRICE - 1, 0, "it pays less, as if the token had no decimals"),
     )
     for fault_name, variant, amount, decimals, fault in cases:
-        given = wallet.paid(amount=amount, decimals=decimals)
-        yield refused("amount", fault_name, variant, given, fault, why, "RAIL-PAY-09", code="wrong_amount")
+        evidence = wallet.build_payment(amount=amount, decimals=decimals)
+        yield draft_refusal("amount", fault_name, variant, evidence, fault, why, "RAIL-PAY-09", code="wrong_amount")
     half = wallet.transfer(amount=PRICE // 2).instruction()
-    other = wallet.transfer(amount=PRICE - PRICE // 2, decimals=None).instruction()
-    given = wallet.seen(wallet.signed(half, other))
+    other_half = wallet.transfer(amount=PRICE - PRICE // 2, decimals=None).instruction()
+    evidence = wallet.build_evidence(wallet.sign(half, other_half))
     fault = "two transfers pay half each, both with the reference"
     why = "one transfer pays, or none does"
-    yield refused("amount", "parts", "halves", given, fault, why, "RAIL-PAY-09", code="wrong_amount", pinned=ALL)
+    yield draft_refusal(
+        "amount",
+        "parts",
+        "halves",
+        evidence,
+        fault,
+        why,
+        "RAIL-PAY-09",
+        code="wrong_amount",
+        pinned_members=ALL_MEMBERS,
+    )
     elsewhere = wallet.transfer(destination=associated_account(STRANGER.pubkey(), MINT)).instruction()
     small = wallet.transfer(amount=1).instruction()
-    given = wallet.seen(wallet.signed(small, elsewhere))
+    evidence = wallet.build_evidence(wallet.sign(small, elsewhere))
     fault = "the payee gets one unit and somebody else the price"
     why = "payee and amount belong to one transfer"
-    yield refused("amount", "parts", "payee-and-price-apart", given, fault, why, "RAIL-PAY-09", code="wrong_amount")
+    yield draft_refusal(
+        "amount", "parts", "payee-and-price-apart", evidence, fault, why, "RAIL-PAY-09", code="wrong_amount"
+    )

@@ -14,38 +14,38 @@ from conformance.oracles.welds.solana.accounts import associated_account
 from tools.vectors_builder.drafting import Draft
 
 # Faults in the transaction itself; the others of this stage are about what is reported with it.
-_BROKEN: Final = ("signature", "altered", "form", "index")
+_BROKEN_FAULTS: Final = ("signature", "altered", "form", "index")
 
 
 def complaints(draft: Draft) -> Iterator[str]:
     """Yield where it disagrees with the draft about a signature, an id or a derived account."""
-    given = draft.input
-    broken = draft.stage == "transaction" and draft.fault_name.split("-")[1] in _BROKEN
-    found = read(base64.b64decode(given["transaction_b64"]))
-    holds = found is not None and is_signed(found)
-    if holds is broken:
+    evidence = draft.input
+    is_broken = draft.stage == "transaction" and draft.fault_name.split("-")[1] in _BROKEN_FAULTS
+    transaction = read(base64.b64decode(evidence["transaction_b64"]))
+    holds = transaction is not None and is_signed(transaction)
+    if holds is is_broken:
         yield f"solders says that it is {'' if holds else 'not '}signed"
-    if found is not None and draft.valid and str(found.signatures[0]) != draft.values["tx_id"]:
-        yield f"solders says that its id is {found.signatures[0]}"
-    owner, mint = given["challenge"]["pay_to"], given["challenge"]["asset"]
-    derived = str(get_associated_token_address(Pubkey.from_string(owner), Pubkey.from_string(mint)))
-    if derived != associated_account(owner, mint):
-        yield f"solders derives {derived} for the payee"
+    if transaction is not None and draft.valid and str(transaction.signatures[0]) != draft.values["tx_id"]:
+        yield f"solders says that its id is {transaction.signatures[0]}"
+    owner, mint = evidence["challenge"]["pay_to"], evidence["challenge"]["asset"]
+    derived_account = str(get_associated_token_address(Pubkey.from_string(owner), Pubkey.from_string(mint)))
+    if derived_account != associated_account(owner, mint):
+        yield f"solders derives {derived_account} for the payee"
 
 
 def read(raw: bytes) -> VersionedTransaction | None:
     """Return the transaction as solders reads it, when it writes the same bytes again."""
     try:
-        found = VersionedTransaction.from_bytes(raw)
-        return found if bytes(found) == raw else None
+        transaction = VersionedTransaction.from_bytes(raw)
+        return transaction if bytes(transaction) == raw else None
     except Exception:  # noqa: BLE001 - bincode's errors come as several classes
         return None
 
 
-def is_signed(sent: VersionedTransaction) -> bool:
+def is_signed(transaction: VersionedTransaction) -> bool:
     """Return whether its form holds and every signer has signed."""
     try:
-        sent.sanitize()
+        transaction.sanitize()
     except Exception:  # noqa: BLE001 - its refusals come as several classes
         return False
-    return all(sent.verify_with_results())
+    return all(transaction.verify_with_results())

@@ -12,7 +12,7 @@ from solders.pubkey import Pubkey
 from conformance.lanes.solana.instructions import associated_account, memo, with_accounts
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.welds import solana_wallet as wallet
-from tools.vectors_builder.welds.drafting import ALL, CODES, challenge, refused
+from tools.vectors_builder.welds.drafting import ALL_MEMBERS, CODES, challenge, draft_refusal
 from tools.vectors_builder.welds.solana_wallet import MINT, PAYER, STRANGER, TERMS, TOKEN
 
 _WHY: Final = "a transfer that does not name the reference was made for something else"
@@ -22,7 +22,7 @@ _RECIPE: Final = "the reference is derived by one recipe, which the rail tells b
 
 def drafts() -> Iterator[Draft]:
     """Yield them."""
-    yield from _other()
+    yield from _other_drafts()
     yield from _elsewhere()
     yield from _recipes()
 
@@ -37,66 +37,70 @@ def _mismatch(
     pins: tuple[str, ...] = (),
     **members: Any,
 ) -> Draft:
-    given = wallet.seen(wallet.signed(*instructions), **members)
-    return refused(
-        "weld", fault_name, variant, given, fault, why, "RAIL-WELD-04", "RAIL-WELD-05",
-        code="weld_mismatch", pinned=ALL if pins else CODES, pins=pins,
+    evidence = wallet.build_evidence(wallet.sign(*instructions), **members)
+    return draft_refusal(
+        "weld", fault_name, variant, evidence, fault, why, "RAIL-WELD-04", "RAIL-WELD-05",
+        code="weld_mismatch", pinned_members=ALL_MEMBERS if pins else CODES, pins=pins,
     )  # fmt: skip
 
 
-def _naming(*references: Pubkey, **changes: Any) -> Instruction:
+def _transfer_with(*references: Pubkey, **changes: Any) -> Instruction:
     return wallet.transfer(references=references, **changes).instruction()
 
 
-def _other() -> Iterator[Draft]:
-    yield _mismatch("none", "checked", (_naming(),), "the transfer names no further account", _WHY)
-    yield _mismatch("none", "unchecked", (_naming(decimals=None),), "a plain Transfer names no further account", _WHY)
-    another = challenge(TERMS, "another challenge")
-    made = _naming(wallet.reference(another["token"]))
-    yield _mismatch("other", "challenge", (made,), "the reference is another challenge's", _WHY)
+def _other_drafts() -> Iterator[Draft]:
+    yield _mismatch("none", "checked", (_transfer_with(),), "the transfer names no further account", _WHY)
+    yield _mismatch(
+        "none", "unchecked", (_transfer_with(decimals=None),), "a plain Transfer names no further account", _WHY
+    )
+    other_challenge = challenge(TERMS, "another challenge")
+    transfer = _transfer_with(wallet.reference(other_challenge["token"]))
+    yield _mismatch("other", "challenge", (transfer,), "the reference is another challenge's", _WHY)
     fault = "the payment for one challenge is shown for another"
-    yield _mismatch("other", "exchanged", (_naming(wallet.reference()),), fault, _WHY, challenge=another)
+    yield _mismatch("other", "exchanged", (_transfer_with(wallet.reference()),), fault, _WHY, challenge=other_challenge)
     base = challenge({**TERMS, "caip2": "eip155:8453"})["token"]
     yield _mismatch(
-        "other", "lane", (_naming(wallet.reference(base)),), "the reference is of another lane's token", _WHY
+        "other", "lane", (_transfer_with(wallet.reference(base)),), "the reference is of another lane's token", _WHY
     )
-    named = (
+    cases = (
         ("payee", wallet.PAYEE.pubkey(), "the further account is the payee's wallet"),
         ("mint", MINT, "the further account is the mint"),
         ("stranger", STRANGER.pubkey(), "the further account is somebody's wallet"),
     )
-    for variant, key, fault in named:
-        yield _mismatch("other-account", variant, (_naming(key),), fault, _WHY)
+    for variant, key, fault in cases:
+        yield _mismatch("other-account", variant, (_transfer_with(key),), fault, _WHY)
 
 
 def _elsewhere() -> Iterator[Draft]:
     """The reference, or the token, is in the transaction and not among the transfer's accounts."""
-    own, bare = wallet.reference(), _naming()
-    said = memo(PAYER.pubkey(), TOKEN.encode())
-    yield _mismatch("memo", "token", (said, bare), "the token is the text of a memo", _PLACE)
-    spelled = memo(PAYER.pubkey(), str(own).encode())
-    yield _mismatch("memo", "reference-text", (bare, spelled), "the reference is the text of a memo", _PLACE)
-    named = with_accounts(memo(PAYER.pubkey(), b"thanks"), (own,))
-    yield _mismatch("memo", "reference-account", (bare, named), "the memo names the reference", _PLACE)
+    own, bare = wallet.reference(), _transfer_with()
+    token_memo = memo(PAYER.pubkey(), TOKEN.encode())
+    yield _mismatch("memo", "token", (token_memo, bare), "the token is the text of a memo", _PLACE)
+    account_memo = memo(PAYER.pubkey(), str(own).encode())
+    yield _mismatch("memo", "reference-text", (bare, account_memo), "the reference is the text of a memo", _PLACE)
+    memo_with_account = with_accounts(memo(PAYER.pubkey(), b"thanks"), (own,))
+    yield _mismatch("memo", "reference-account", (bare, memo_with_account), "the memo names the reference", _PLACE)
     pins = ("profile 5.5",)
-    foreign = _naming(own, destination=associated_account(STRANGER.pubkey(), MINT))
+    foreign = _transfer_with(own, destination=associated_account(STRANGER.pubkey(), MINT))
     fault = "a transfer to somebody else names the reference"
     yield _mismatch("instruction", "to-somebody-else", (bare, foreign), fault, _PLACE)
-    small = _naming(own, amount=1)
+    small = _transfer_with(own, amount=1)
     fault = "a second transfer of one unit names the reference"
     yield _mismatch("instruction", "of-one-unit", (bare, small), fault, _PLACE, pins=pins)
-    called = Instruction(wallet.address("program"), b"", list(with_accounts(bare, (own,)).accounts[-1:]))
-    yield _mismatch("instruction", "another-program", (called, bare), "another program is called with it", _PLACE)
-    paying = wallet.transfer(references=()).instruction()
+    other_call = Instruction(wallet.address("program"), b"", list(with_accounts(bare, (own,)).accounts[-1:]))
+    yield _mismatch("instruction", "another-program", (other_call, bare), "another program is called with it", _PLACE)
+    bare_transfer = wallet.transfer(references=()).instruction()
     as_program = Instruction(own, b"", [])
-    yield _mismatch("account-list", "program", (paying, as_program), "the reference is called as a program", _PLACE)
+    yield _mismatch(
+        "account-list", "program", (bare_transfer, as_program), "the reference is called as a program", _PLACE
+    )
     message = wallet.signed_v0(
         bare, with_accounts(memo(PAYER.pubkey(), b"x"), (own,)), tables=(wallet.table("r", own),)
     )
-    given = wallet.seen(message[0], loaded_addresses=message[1])
+    evidence = wallet.build_evidence(message[0], loaded_addresses=message[1])
     fault = "the reference is loaded from a table and the transfer does not name it"
-    yield refused(
-        "weld", "account-list", "loaded", given, fault, _PLACE, "RAIL-WELD-04", "RAIL-WELD-05", code="weld_mismatch"
+    yield draft_refusal(
+        "weld", "account-list", "loaded", evidence, fault, _PLACE, "RAIL-WELD-04", "RAIL-WELD-05", code="weld_mismatch"
     )
 
 
@@ -119,5 +123,5 @@ def _recipes() -> Iterator[Draft]:
         ("recipe-hash", "reversed", bytes(wallet.reference())[::-1], "the hash's bytes are reversed"),
     )
     for fault_name, variant, raw, fault in cases:
-        made = _naming(Pubkey.from_bytes(raw))
-        yield _mismatch(fault_name, variant, (made,), fault, _RECIPE, pins=("profile 5.4",))
+        transfer = _transfer_with(Pubkey.from_bytes(raw))
+        yield _mismatch(fault_name, variant, (transfer,), fault, _RECIPE, pins=("profile 5.4",))

@@ -54,7 +54,7 @@ def reference(token: str = TOKEN, word: str = WORD) -> Pubkey:
 
 def transfer(**changes: Any) -> TokenTransfer:
     """Return the transfer that pays the challenge, with members changed."""
-    made = TokenTransfer(
+    token_transfer = TokenTransfer(
         mint=MINT,
         source=associated_account(PAYER.pubkey(), MINT),
         destination=associated_account(PAYEE.pubkey(), MINT),
@@ -63,10 +63,10 @@ def transfer(**changes: Any) -> TokenTransfer:
         decimals=6,
         references=(reference(),),
     )
-    return made.changed(**changes)
+    return token_transfer.changed(**changes)
 
 
-def signed(*instructions: Instruction, signers: Sequence[Keypair] = (PAYER,)) -> VersionedTransaction:
+def sign(*instructions: Instruction, signers: Sequence[Keypair] = (PAYER,)) -> VersionedTransaction:
     """Return a signed transaction with a legacy message; the first signer pays the fee."""
     message = Message.new_with_blockhash(list(instructions), signers[0].pubkey(), BLOCKHASH)
     return VersionedTransaction(message, list(signers))
@@ -77,13 +77,13 @@ def signed_v0(
 ) -> tuple[VersionedTransaction, dict[str, list[str]]]:
     """Return a signed transaction with a message of version 0, and the addresses that its tables add."""
     message = MessageV0.try_compile(PAYER.pubkey(), list(instructions), list(tables), BLOCKHASH)
-    loaded: dict[str, list[str]] = {"writable": [], "readonly": []}
+    loaded_addresses: dict[str, list[str]] = {"writable": [], "readonly": []}
     by_key = {table.key: table.addresses for table in tables}
     for lookup in message.address_table_lookups:
         known = by_key[lookup.account_key]
-        loaded["writable"] += [str(known[place]) for place in lookup.writable_indexes]
-        loaded["readonly"] += [str(known[place]) for place in lookup.readonly_indexes]
-    return VersionedTransaction(message, [PAYER]), loaded
+        loaded_addresses["writable"] += [str(known[place]) for place in lookup.writable_indexes]
+        loaded_addresses["readonly"] += [str(known[place]) for place in lookup.readonly_indexes]
+    return VersionedTransaction(message, [PAYER]), loaded_addresses
 
 
 def table(name: str, *addresses: Pubkey) -> AddressLookupTableAccount:
@@ -91,26 +91,26 @@ def table(name: str, *addresses: Pubkey) -> AddressLookupTableAccount:
     return AddressLookupTableAccount(address(f"table {name}"), list(addresses))
 
 
-def seen(sent: VersionedTransaction | bytes, **members: Any) -> dict[str, Any]:
+def build_evidence(signed_transaction: VersionedTransaction | bytes, **members: Any) -> dict[str, Any]:
     """Return a verifier's input for a transaction that a node has reported."""
-    given = {
+    evidence = {
         "lane": "solana",
         "challenge": CHALLENGE,
-        "transaction_b64": base64.b64encode(bytes(sent)).decode("ascii"),
+        "transaction_b64": base64.b64encode(bytes(signed_transaction)).decode("ascii"),
         "loaded_addresses": NOTHING,
         "slot": SLOT,
         "block_time": MINED_AT,
         "err": None,
         "confirmation": "finalized",
     }
-    return {**given, **members}
+    return {**evidence, **members}
 
 
-def paid(**changes: Any) -> dict[str, Any]:
+def build_payment(**changes: Any) -> dict[str, Any]:
     """Return the evidence of a finalized transfer by the payer, with members of it changed."""
-    return seen(signed(transfer(**changes).instruction()))
+    return build_evidence(sign(transfer(**changes).instruction()))
 
 
-def values(sent: VersionedTransaction, payer: Keypair = PAYER) -> dict[str, Any]:
+def values(signed_transaction: VersionedTransaction, payer: Keypair = PAYER) -> dict[str, Any]:
     """Return what a verifier may tell of a payment, by solders."""
-    return {"payer": str(payer.pubkey()), "tx_id": str(sent.signatures[0])}
+    return {"payer": str(payer.pubkey()), "tx_id": str(signed_transaction.signatures[0])}

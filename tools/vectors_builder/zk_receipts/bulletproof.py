@@ -45,11 +45,11 @@ def refusal(payload: Mapping[str, Any]) -> str | None:
     scalars = {name: int.from_bytes(raw[name], "little") for name in _SCALARS}
     if max(scalars.values()) >= _ORDER:
         return "scalar"
-    drawn = _challenges(payload, raw)
-    terms = _polynomial(commitment, payload["threshold_milliunits"], points, scalars, drawn)
+    challenges = _challenges(payload, raw)
+    terms = _polynomial(commitment, payload["threshold_milliunits"], points, scalars, challenges)
     if not vanishes(terms):
         return "polynomial"
-    return None if vanishes(_inner_product(points, scalars, drawn)) else "inner_product"
+    return None if vanishes(_inner_product(points, scalars, challenges)) else "inner_product"
 
 
 @lru_cache(maxsize=1024)
@@ -71,11 +71,11 @@ def is_neutral(point: EccPoint) -> bool:
 
 def vanishes(terms: Iterable[tuple[int, EccPoint]]) -> bool:
     """Return whether a sum of multiples of points is neutral; every point is added where its multiple has a bit."""
-    reduced = [(scalar % _ORDER, point) for scalar, point in terms]
+    reduced_terms = [(scalar % _ORDER, point) for scalar, point in terms]
     total = EccPoint(0, 1, "Ed25519")
     for bit in range(_BITS - 1, -1, -1):
         total.double()
-        for scalar, point in reduced:
+        for scalar, point in reduced_terms:
             if scalar >> bit & 1:
                 total += point
     return is_neutral(total)
@@ -91,11 +91,11 @@ def generator(name: str) -> EccPoint:
         if int.from_bytes(digest, "little") % 2**255 >= _PRIME:
             continue
         try:
-            found = eddsa.import_public_key(digest).pointQ * 8
+            point = eddsa.import_public_key(digest).pointQ * 8
         except ValueError:
             continue
-        if not is_neutral(found):
-            return found
+        if not is_neutral(point):
+            return point
 
 
 @cache
@@ -106,24 +106,24 @@ def _base() -> EccPoint:
 def _challenges(payload: Mapping[str, Any], raw: Mapping[str, bytes]) -> dict[str, int]:
     """Return every challenge; one that is zero stops the build, and has never been seen."""
     proven = canonical({name: value for name, value in payload.items() if name != "proof_b64"})
-    said = bytearray()
+    transcript = bytearray()
 
     def say(label: str, value: bytes) -> None:
         for part in (label.encode(), value):
-            said.extend(len(part).to_bytes(4, "little") + part)
+            transcript.extend(len(part).to_bytes(4, "little") + part)
 
     say("system", SYSTEM.encode())
     say("payload", proven.encode())
     after = {"S": ("y", "z"), "T2": ("x",), "t": ("w",), **{f"R_{n}": (f"u_{n}",) for n in _ROUNDS}}
-    drawn = {}
+    challenges = {}
     for name in NAMES[:-2]:
         say(name, raw[name])
         for challenge in after.get(name, ()):
             say("challenge", challenge.encode())
-            drawn[challenge] = int.from_bytes(hashlib.sha512(said).digest(), "little") % _ORDER
-    if 0 in drawn.values():
+            challenges[challenge] = int.from_bytes(hashlib.sha512(transcript).digest(), "little") % _ORDER
+    if 0 in challenges.values():
         raise ArithmeticError("a challenge is zero")
-    return drawn
+    return challenges
 
 
 def _polynomial(
@@ -131,13 +131,13 @@ def _polynomial(
     threshold: int,
     points: Mapping[str, EccPoint],
     scalars: Mapping[str, int],
-    drawn: Mapping[str, int],
+    challenges: Mapping[str, int],
 ) -> Iterator[tuple[int, EccPoint]]:
     """Yield z^2 (C - threshold G) + delta(y, z) G + x T1 + x^2 T2 - t G - tau_x H."""
-    x, y, z = drawn["x"], drawn["y"], drawn["z"]
-    ones = sum(pow(y, n, _ORDER) for n in range(_N))
+    x, y, z = challenges["x"], challenges["y"], challenges["z"]
+    power_sum = sum(pow(y, n, _ORDER) for n in range(_N))
     twos = sum(2**n for n in range(_N))
-    delta = (z - z**2) * ones - z**3 * twos
+    delta = (z - z**2) * power_sum - z**3 * twos
     yield z**2, commitment
     yield delta - z**2 * threshold - scalars["t"], _base()
     yield x, points["T1"]
@@ -146,24 +146,24 @@ def _polynomial(
 
 
 def _inner_product(
-    points: Mapping[str, EccPoint], scalars: Mapping[str, int], drawn: Mapping[str, int]
+    points: Mapping[str, EccPoint], scalars: Mapping[str, int], challenges: Mapping[str, int]
 ) -> Iterator[tuple[int, EccPoint]]:
     """Yield P + sum(u_i^2 L_i + u_i^-2 R_i) - a <s, G> - b <s^-1, H'> - a b w U, H'_n being y^-n H_n."""
-    x, y, z, w = (drawn[name] for name in ("x", "y", "z", "w"))
+    x, y, z, w = (challenges[name] for name in ("x", "y", "z", "w"))
     a, b = scalars["a"], scalars["b"]
     yield 1, points["A"]
     yield x, points["S"]
     yield -scalars["mu"], generator("H")
     yield w * (scalars["t"] - a * b), generator("U")
     for n in _ROUNDS:
-        square = drawn[f"u_{n}"] ** 2
+        square = challenges[f"u_{n}"] ** 2
         yield square, points[f"L_{n}"]
         yield pow(square, -1, _ORDER), points[f"R_{n}"]
     for n in range(_N):
         # Round i halves by the i-th bit of a place, the highest first.
         s = 1
         for i in _ROUNDS:
-            s = s * pow(drawn[f"u_{i}"], 1 if n >> 6 - i & 1 else -1, _ORDER) % _ORDER
+            s = s * pow(challenges[f"u_{i}"], 1 if n >> 6 - i & 1 else -1, _ORDER) % _ORDER
         yield -z - a * s, generator(f"G_{n + 1}")
-        primed = pow(y, -n, _ORDER)
-        yield z + primed * (z**2 * 2**n - b * pow(s, -1, _ORDER)), generator(f"H_{n + 1}")
+        inverse_powers = pow(y, -n, _ORDER)
+        yield z + inverse_powers * (z**2 * 2**n - b * pow(s, -1, _ORDER)), generator(f"H_{n + 1}")

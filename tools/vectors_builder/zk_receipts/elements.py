@@ -14,7 +14,7 @@ from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.falcon_envelopes.making import base64_text
 from tools.vectors_builder.zk_receipts.making import (
     element,
-    placed,
+    place_elements,
     proof_bytes,
     proven,
     receipt,
@@ -77,7 +77,7 @@ def off_the_curve() -> Iterator[bytes]:
             yield y.to_bytes(32, "little")
 
 
-def twisted(data: bytes) -> bytes:
+def twist_point(data: bytes) -> bytes:
     """Return a point with a point of order eight added to it."""
     return curve.encode(curve.add(curve.decode(data), curve.decode(SMALL)))
 
@@ -105,7 +105,7 @@ WRONG: Final[dict[str, tuple[Change, str, str]]] = {
         "No x belongs to this y; arithmetic that goes on all the same is on another curve.",
     ),
     "out_of_the_subgroup": (
-        twisted,
+        twist_point,
         "has a point of order eight added to it",
         "Plain addition takes it, and whether the equations then hold is a matter of luck.",
     ),
@@ -157,7 +157,7 @@ def _points() -> Iterator[Draft]:
     for name, places in _ROWS.items():
         change, fault, why = WRONG[name]
         for place in places:
-            text = with_proof(placed(proof, **{place: change(element(proof, place))}))
+            text = with_proof(place_elements(proof, **{place: change(element(proof, place))}))
             kind = f"proof_invalid/point_{name}"
             yield refused(kind, place.lower(), text, f"The point {place} {fault}.", why, code="point")
     yield refused(
@@ -185,8 +185,8 @@ def _points() -> Iterator[Draft]:
 
 def _scalars() -> Iterator[Draft]:
     proof = proof_bytes(proven())
-    folded = "Neither a nor b is in the transcript: who reduces it has a second proof for every proof."
-    sent = "It is reduced to the scalar that was sent, but has other bytes."
+    folded_reason = "Neither a nor b is in the transcript: who reduces it has a second proof for every proof."
+    sent_reason = "It is reduced to the scalar that was sent, but has other bytes."
     changes: dict[str, tuple[Callable[[int], int], str]] = {
         "order_added": (lambda value: value + L, "has the group's order added to it"),
         "order_itself": (lambda _: L, "is the group's order, which is zero again"),
@@ -197,12 +197,18 @@ def _scalars() -> Iterator[Draft]:
         change, fault = changes[name]
         for place in places:
             value = change(int.from_bytes(element(proof, place), "little"))
-            text = with_proof(placed(proof, **{place: value.to_bytes(32, "little")}))
-            why = folded if place in {"a", "b"} else sent if name == "order_added" else "A scalar is below the order."
+            text = with_proof(place_elements(proof, **{place: value.to_bytes(32, "little")}))
+            why = (
+                folded_reason
+                if place in {"a", "b"}
+                else sent_reason
+                if name == "order_added"
+                else "A scalar is below the order."
+            )
             kind = f"proof_invalid/scalar_{name}"
             yield refused(kind, place, text, f"The scalar {place} {fault}.", why, code="scalar")
 
 
-def changed(payload: dict[str, Any], **changes: Any) -> str:
+def change_payload(payload: dict[str, Any], **changes: Any) -> str:
     """Return a receipt whose payload was changed after its proof was made, and signed then."""
     return receipt({**payload, **changes})

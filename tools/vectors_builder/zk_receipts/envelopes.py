@@ -102,8 +102,8 @@ def _members() -> Iterator[Draft]:
         fault = f"The member {name} is missing."
         yield refused("envelope_shape/proof_member_missing", name, receipt(payload), fault, why)
     for name in ("payment_id", "tx_id", "bench_issuer"):
-        gone: dict[str, Any] = {name: None}
-        payload = proven(f"without {name}", **gone)
+        absent_member: dict[str, Any] = {name: None}
+        payload = proven(f"without {name}", **absent_member)
         fault = f"The member {name} is missing."
         yield refused("envelope_shape/member_missing", name, receipt(payload), fault, why)
     thresholds = {"above_1000": (1001, 1001), "below_zero": (0, -1), "true": (1, True)}
@@ -120,12 +120,12 @@ def _members() -> Iterator[Draft]:
     for variant, (amount, fault) in amounts.items():
         payload = proven(f"amount {variant}", amount_microusd=amount)
         yield refused("envelope_shape/amount", variant, receipt(payload), fault, "An amount is a whole number.")
-    fixed: dict[str, dict[str, Any]] = {
+    fixed_members: dict[str, dict[str, Any]] = {
         "version": {"version": "2"},
         "atb_cert_version": {"atb_cert_version": "1"},
         "number": {"version": 1},
     }
-    for variant, changes in fixed.items():
+    for variant, changes in fixed_members.items():
         payload = proven(f"fixed {variant}", **changes)
         name, value = next(iter(changes.items()))
         fault = f"The member {name} is {json.dumps(value)}."
@@ -137,30 +137,32 @@ def _texts() -> Iterator[Draft]:
     payload = proven()
     commitment = base64.b64decode(payload["commitment_b64"])
     for variant, data in (("one_byte_short", commitment[:-1]), ("one_byte_long", commitment + b"\0")):
-        changed = {**payload, "commitment_b64": base64_text(data)}
+        changed_payload = {**payload, "commitment_b64": base64_text(data)}
         fault = f"The commitment is {len(data)} bytes."
         why = "A point is 32 bytes; with another length nothing is committed to."
-        yield refused("envelope_shape/commitment_length", variant, receipt(changed), fault, why)
-    lettered = _with_letters_of_its_own()
+        yield refused("envelope_shape/commitment_length", variant, receipt(changed_payload), fault, why)
+    text_with_letters = _with_letters_of_its_own()
     spelt: dict[str, tuple[dict[str, Any], Callable[[str], str], str]] = {
         "unpadded": (payload, lambda text: text.rstrip("="), "has no padding"),
         "spare_bits": (payload, _with_spare_bits, "has spare bits that are not zero"),
-        "base64url": (lettered, _in_url_letters, "is in base64url"),
+        "base64url": (text_with_letters, _in_url_letters, "is in base64url"),
     }
     for variant, (whole, change, fault) in spelt.items():
-        changed = {**whole, "commitment_b64": change(whole["commitment_b64"])}
+        changed_payload = {**whole, "commitment_b64": change(whole["commitment_b64"])}
         why = "The transcript has the text: a second one for the same point is another statement or none."
-        told = f"The text of the commitment {fault}."
-        yield refused("envelope_shape/commitment_text", variant, receipt(changed), told, why, pins=_SPELLING)
+        fault_sentence = f"The text of the commitment {fault}."
+        yield refused(
+            "envelope_shape/commitment_text", variant, receipt(changed_payload), fault_sentence, why, pins=_SPELLING
+        )
     proofs = {
         "line_break": (payload["proof_b64"][:76] + "\n" + payload["proof_b64"][76:], "has a line break"),
         "base64url": (_in_url_letters(payload["proof_b64"]), "is in base64url"),
     }
     for variant, (text, words) in proofs.items():
-        changed = {**payload, "proof_b64": text}
+        changed_payload = {**payload, "proof_b64": text}
         fault = f"The text of the proof {words}."
         why = "A proof has one text, or it has several receipts."
-        yield refused("envelope_shape/proof_text", variant, receipt(changed), fault, why, pins=_SPELLING)
+        yield refused("envelope_shape/proof_text", variant, receipt(changed_payload), fault, why, pins=_SPELLING)
     long = {**payload, "proof_b64": base64_text(bytes(12_291))}
     fault = "The text of the proof is 16388 letters."
     why = "More than 16384 are not even decoded: nobody may be made to compute over them."
@@ -202,9 +204,9 @@ def _keys() -> Iterator[Draft]:
             "bench_issuer's own key has signed, and the kid is nobody's.",
         ),
     }
-    for variant, (text, trusted, fault) in unknown.items():
+    for variant, (text, trusted_keys, fault) in unknown.items():
         why = "The kid alone chooses the key; bench_issuer is data and chooses none."
-        yield refused("no_public_key/unknown", variant, text, fault, why, trusted=trusted, rows=rows)
+        yield refused("no_public_key/unknown", variant, text, fault, why, trusted_keys=trusted_keys, rows=rows)
 
 
 def _times() -> Iterator[Draft]:
@@ -232,14 +234,17 @@ def _times() -> Iterator[Draft]:
 
 def _signatures() -> Iterator[Draft]:
     first, second = proven(), proven("by one", 701)
-    stolen = encode_base64url(SIGNER.sign(ADDON, jcs_bytes(first)))
+    stolen_signature = encode_base64url(SIGNER.sign(ADDON, jcs_bytes(first)))
     why = "The proof is right and the receipt nobody's: what is unsigned shows nothing of who was told the score."
-    held = SIGNER.sign(ADDON, jcs_bytes(first))
+    original = SIGNER.sign(ADDON, jcs_bytes(first))
     wrong = {
-        "another_receipt/signature": (receipt(second, sig=stolen), "The signature is that of another receipt."),
+        "another_receipt/signature": (
+            receipt(second, sig=stolen_signature),
+            "The signature is that of another receipt.",
+        ),
         "another_key/kid": (receipt(first, BENCH, kid=SIGNER.kid(ADDON)), "Another key has signed than the kid names."),
         "salt/first_bit": (
-            receipt(first, sig=encode_base64url(held[:1] + bytes([held[1] ^ 0x80]) + held[2:])),
+            receipt(first, sig=encode_base64url(original[:1] + bytes([original[1] ^ 0x80]) + original[2:])),
             "The first bit of the signature's salt is turned.",
         ),
         "without_the_proof/payload": (
@@ -249,9 +254,9 @@ def _signatures() -> Iterator[Draft]:
     }
     for name, (text, fault) in wrong.items():
         kind, variant = name.split("/")
-        trusted = trust_set(ADDON, BENCH)
-        yield refused(f"sig_invalid/{kind}", variant, text, fault, why, trusted=trusted)
-    zero = receipt(first, sig=encode_base64url(held + b"\0"))
+        trusted_keys = trust_set(ADDON, BENCH)
+        yield refused(f"sig_invalid/{kind}", variant, text, fault, why, trusted_keys=trusted_keys)
+    zero = receipt(first, sig=encode_base64url(original + b"\0"))
     fault = "A zero byte follows the signature."
     why = "One signature has one text."
     yield refused("sig_invalid/zeros_after_the_end", "one", zero, fault, why, pins=("P-KY-09",))
@@ -259,16 +264,16 @@ def _signatures() -> Iterator[Draft]:
 
 def _systems() -> Iterator[Draft]:
     why = "A proof of another system is not judged by this one's rules, and nothing is said about it."
-    deployed = b"".join(seed("zk_receipts", f"deployed {number}") for number in range(7))[:200]
-    unnamed = proven("unnamed", proof_system=None)
-    missing = {
+    deployed_proof = b"".join(seed("zk_receipts", f"deployed {number}") for number in range(7))[:200]
+    unnamed_system = proven("unnamed", proof_system=None)
+    missing_member = {
         "of_200_bytes": (
-            {**unnamed, "proof_b64": base64_text(deployed)},
+            {**unnamed_system, "proof_b64": base64_text(deployed_proof)},
             "The proof is 200 bytes of a system without a name.",
         ),
-        "ours_unnamed": (unnamed, "The proof is of our system, and the payload does not say so."),
+        "ours_unnamed": (unnamed_system, "The proof is of our system, and the payload does not say so."),
     }
-    for variant, (payload, fault) in missing.items():
+    for variant, (payload, fault) in missing_member.items():
         yield refused("unknown_proof_system/missing", variant, receipt(payload), fault, why)
     names = {
         "next_version": "bulletproofs-ed25519/2",

@@ -13,11 +13,11 @@ from conformance.oracles.range_proof.making import Forgery
 from conformance.oracles.range_proof.system import NAME, Transcript, generator
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.falcon_envelopes.making import base64_text
-from tools.vectors_builder.zk_receipts.elements import changed, with_proof
+from tools.vectors_builder.zk_receipts.elements import change_payload, with_proof
 from tools.vectors_builder.zk_receipts.making import (
     LOW,
     element,
-    placed,
+    place_elements,
     proof_bytes,
     proven,
     receipt,
@@ -29,12 +29,12 @@ POLYNOMIAL, INNER_PRODUCT = "polynomial", "inner_product"
 
 def drafts() -> Iterator[Draft]:
     """Yield them."""
-    yield from _replaced()
-    yield from _swapped()
-    yield from _bound()
-    yield from _committed()
+    yield from _replaced_drafts()
+    yield from _swapped_drafts()
+    yield from _binding_drafts()
+    yield from _commitment_drafts()
     yield from _transcripts()
-    yield from _forged()
+    yield from _forgery_drafts()
 
 
 def _plus_base(data: bytes) -> bytes:
@@ -45,7 +45,7 @@ def _plus_one(data: bytes) -> bytes:
     return ((int.from_bytes(data, "little") + 1) % L).to_bytes(32, "little")
 
 
-def _replaced() -> Iterator[Draft]:
+def _replaced_drafts() -> Iterator[Draft]:
     """Another element in the place of each."""
     proof = proof_bytes(proven())
     why = "Every element is in an equation, and every one but a and b is in the transcript."
@@ -56,7 +56,7 @@ def _replaced() -> Iterator[Draft]:
     points["side"] = (("L_1", "R_6", "L_3"), INNER_PRODUCT)
     for kind, (places, code) in points.items():
         for place in places:
-            text = with_proof(placed(proof, **{place: _plus_base(element(proof, place))}))
+            text = with_proof(place_elements(proof, **{place: _plus_base(element(proof, place))}))
             fault = f"{place} has the base point added to it."
             yield refused(f"proof_invalid/other_{kind}", place.lower(), text, fault, why, code=code)
     scalars: dict[str, tuple[tuple[str, ...], str]] = {
@@ -66,13 +66,13 @@ def _replaced() -> Iterator[Draft]:
     scalars["end"] = (("a", "b"), INNER_PRODUCT)
     for kind, (places, code) in scalars.items():
         for place in places:
-            text = with_proof(placed(proof, **{place: _plus_one(element(proof, place))}))
+            text = with_proof(place_elements(proof, **{place: _plus_one(element(proof, place))}))
             fault = f"{place} is one more than it was."
             yield refused(f"proof_invalid/other_{kind}", place, text, fault, why, code=code)
     yield refused(
         "proof_invalid/zero_scalar",
         "a",
-        with_proof(placed(proof, a=bytes(32))),
+        with_proof(place_elements(proof, a=bytes(32))),
         "a is zero.",
         "Zero is a canonical scalar, which some libraries refuse to multiply by: the verdict is the equation's.",
         code=INNER_PRODUCT,
@@ -80,14 +80,14 @@ def _replaced() -> Iterator[Draft]:
     yield refused(
         "proof_invalid/zero_scalar",
         "t_and_tau_x",
-        with_proof(placed(proof, t=bytes(32), tau_x=bytes(32))),
+        with_proof(place_elements(proof, t=bytes(32), tau_x=bytes(32))),
         "t and tau_x are zero.",
         "One side of the polynomial's equation is then the identity.",
         code=POLYNOMIAL,
     )
 
 
-def _swapped() -> Iterator[Draft]:
+def _swapped_drafts() -> Iterator[Draft]:
     proof = proof_bytes(proven())
     why = "All elements are there and well-formed: only their places tell that the proof is none."
     pairs = {
@@ -97,15 +97,23 @@ def _swapped() -> Iterator[Draft]:
         "first_points": (("A", "S"),),
         "polynomial_points": (("T1", "T2"),),
     }
-    for kind, chosen in pairs.items():
+    for kind, element_pairs in pairs.items():
         code = POLYNOMIAL if kind.endswith("points") else INNER_PRODUCT
-        for one, other in chosen:
-            text = with_proof(placed(proof, **{one: element(proof, other), other: element(proof, one)}))
-            variant, fault = f"{one}-{other}".lower(), f"{one} and {other} have changed places."
+        for first_element, second_element in element_pairs:
+            text = with_proof(
+                place_elements(
+                    proof,
+                    **{first_element: element(proof, second_element), second_element: element(proof, first_element)},
+                )
+            )
+            variant, fault = (
+                f"{first_element}-{second_element}".lower(),
+                f"{first_element} and {second_element} have changed places.",
+            )
             yield refused(f"proof_invalid/swapped_{kind}", variant, text, fault, why, code=code)
 
 
-def _bound() -> Iterator[Draft]:
+def _binding_drafts() -> Iterator[Draft]:
     """The proof is whole and the signature holds, over a payload that the proof was not made for."""
     usual = proven()
     why = "A proof is bound to its whole payload, so that none can be used for a second receipt."
@@ -123,13 +131,13 @@ def _bound() -> Iterator[Draft]:
         "threshold/higher": {"threshold_milliunits": 701},
         "threshold/above_the_score": {"threshold_milliunits": 1000},
     }
-    for name, one in changes.items():
+    for name, change in changes.items():
         kind, variant = name.split("/")
-        fault = f"The proof was made for a payload with another {next(iter(one))}."
-        text = changed(usual, **one)
+        fault = f"The proof was made for a payload with another {next(iter(change))}."
+        text = change_payload(usual, **change)
         yield refused(f"proof_invalid/bound_to_another_{kind}", variant, text, fault, why, code=POLYNOMIAL)
     fault = "A member that the profile does not name was added after the proof was made."
-    text = changed(usual, note="added later")
+    text = change_payload(usual, note="added later")
     yield refused("proof_invalid/bound_to_another_member", "added", text, fault, why, code=POLYNOMIAL)
     further = dict(proven("further members", counters={"runs": [480, 3]}, note="über 700"))
     further.pop("note")
@@ -137,11 +145,11 @@ def _bound() -> Iterator[Draft]:
     yield refused("proof_invalid/bound_to_another_member", "gone", receipt(further), fault, why, code=POLYNOMIAL)
 
 
-def _committed() -> Iterator[Draft]:
+def _commitment_drafts() -> Iterator[Draft]:
     usual = proven()
     point = curve.decode(base64.b64decode(usual["commitment_b64"]))
     why = "The proof is of one commitment; another one, whatever it holds, was not shown to hold enough."
-    others = {
+    other_proofs = {
         "one_more": (
             curve.add(point, curve.BASE),
             "The commitment has the base point added to it: a score of one more.",
@@ -152,25 +160,25 @@ def _committed() -> Iterator[Draft]:
             "The commitment is blinded once more, with the same score.",
         ),
     }
-    for variant, (other, fault) in others.items():
-        text = changed(usual, commitment_b64=base64_text(curve.encode(other)))
+    for variant, (other_text, fault) in other_proofs.items():
+        text = change_payload(usual, commitment_b64=base64_text(curve.encode(other_text)))
         yield refused("proof_invalid/another_commitment", variant, text, fault, why, code=POLYNOMIAL)
     theirs = proven("by one", 701)["commitment_b64"]
-    text = changed(usual, commitment_b64=theirs)
+    text = change_payload(usual, commitment_b64=theirs)
     fault = "The commitment is that of another receipt."
     yield refused("proof_invalid/commitment_of_another", "receipt", text, fault, why, code=POLYNOMIAL)
     less = curve.encode(curve.add(point, curve.negate(curve.BASE)))
     yield refused(
         "proof_invalid/commitment_of_another",
         "moved_with_the_threshold",
-        changed(usual, commitment_b64=base64_text(less), threshold_milliunits=699),
+        change_payload(usual, commitment_b64=base64_text(less), threshold_milliunits=699),
         "Commitment and threshold are both one less, so that their difference is what it was.",
         "The equations hold: only the transcript, which has both, tells that the proof was made for others.",
         code=POLYNOMIAL,
     )
     theirs = proven("by one", 701)["proof_b64"]
     fault = "The proof is that of another receipt over the same payment."
-    text = changed(usual, proof_b64=theirs)
+    text = change_payload(usual, proof_b64=theirs)
     yield refused("proof_invalid/proof_of_another", "receipt", text, fault, why, code=POLYNOMIAL)
 
 
@@ -197,7 +205,7 @@ def _proven(payload: Mapping[str, Any]) -> bytes:
 
 
 _SYSTEM: Final = ("system", NAME.encode())
-_BEGUN: Final[dict[str, tuple[Callable[[Mapping[str, Any]], Transcript], str]]] = {
+_TRANSCRIPT_STARTS: Final[dict[str, tuple[Callable[[Mapping[str, Any]], Transcript], str]]] = {
     "start/another_system": (
         lambda payload: _Said(("system", b"bulletproofs-ed25519/2"), ("payload", _proven(payload))),
         "The transcript begins with the name of another system.",
@@ -221,13 +229,13 @@ _BEGUN: Final[dict[str, tuple[Callable[[Mapping[str, Any]], Transcript], str]]] 
 def _transcripts() -> Iterator[Draft]:
     """Proofs whose maker had a different transcript."""
     why = "A prover who leaves something out of the transcript may choose it afterwards."
-    for name, (begun, fault) in _BEGUN.items():
+    for name, (start_transcript, fault) in _TRANSCRIPT_STARTS.items():
         kind, variant = name.split("/")
-        payload = proven(f"transcript {variant}", begun=begun)
+        payload = proven(f"transcript {variant}", begun=start_transcript)
         yield refused(f"proof_invalid/transcript_{kind}", variant, receipt(payload), fault, why, code=POLYNOMIAL)
 
 
-def _forged() -> Iterator[Draft]:
+def _forgery_drafts() -> Iterator[Draft]:
     forgeries = {
         Forgery.W: ("w", "without w, which binds t to the inner product", INNER_PRODUCT),
         Forgery.POLYNOMIAL: ("polynomial_equation", "for a verifier that does not check the polynomial", POLYNOMIAL),

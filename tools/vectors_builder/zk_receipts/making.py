@@ -14,8 +14,8 @@ from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from conformance.oracles.range_proof.making import Forgery, commitment_text, proof_of, secret
 from conformance.oracles.range_proof.system import LAYOUT, NAME, Transcript
-from tools.vectors_builder.drafting import Draft, holding, refusal
-from tools.vectors_builder.falcon_envelopes.making import NOW, base64_text, packed
+from tools.vectors_builder.drafting import Draft, draft_holding, draft_refusal
+from tools.vectors_builder.falcon_envelopes.making import NOW, base64_text, encode_value
 from tools.vectors_builder.falcon_envelopes.recording import Entry, Recorded
 from tools.vectors_builder.falcon_envelopes.signing import Signer
 
@@ -62,21 +62,21 @@ def proven(
     threshold: int = THRESHOLD,
     *,
     forgery: Forgery | None = None,
-    begun: Callable[[Mapping[str, Any]], Transcript] = Transcript,
+    start_transcript: Callable[[Mapping[str, Any]], Transcript] = Transcript,
     **changes: Any,
 ) -> dict[str, Any]:
     """Return a payload with its commitment and proof, which were drawn once under a name and for this statement."""
-    stated = {**statement(**changes), "threshold_milliunits": threshold}
+    statement_members = {**statement(**changes), "threshold_milliunits": threshold}
 
     def draw() -> Entry:
         rng = random.SystemRandom()
-        held = secret(score, rng, forgery)
-        payload = {**stated, "commitment_b64": commitment_text(held)}
-        proof = proof_of(payload, held, rng, forgery, begun)
+        secret_numbers = secret(score, rng, forgery)
+        payload = {**statement_members, "commitment_b64": commitment_text(secret_numbers)}
+        proof = proof_of(payload, secret_numbers, rng, forgery, start_transcript)
         return {"commitment_b64": payload["commitment_b64"], "proof_b64": base64_text(proof)}
 
-    entry = f"{name} {hashlib.sha256(jcs_bytes(stated)).hexdigest()[:16]}"
-    return {**stated, **PROOFS.of(entry, draw)}
+    entry = f"{name} {hashlib.sha256(jcs_bytes(statement_members)).hexdigest()[:16]}"
+    return {**statement_members, **PROOFS.of(entry, draw)}
 
 
 def proof_bytes(payload: Mapping[str, Any]) -> bytes:
@@ -90,7 +90,7 @@ def element(proof: bytes, name: str) -> bytes:
     return proof[at : at + 32]
 
 
-def placed(proof: bytes, **elements: bytes) -> bytes:
+def place_elements(proof: bytes, **elements: bytes) -> bytes:
     """Return a proof with other elements."""
     for name, value in elements.items():
         at = 32 * LAYOUT.index(name)
@@ -101,7 +101,7 @@ def placed(proof: bytes, **elements: bytes) -> bytes:
 def receipt(payload: Mapping[str, Any], by: str = ADDON, **changes: Any) -> str:
     """Return a receipt's text, signed by `by` over the payload; changes of the envelope come after the signature."""
     signature = SIGNER.sign(by, jcs_bytes(payload))
-    return packed(
+    return encode_value(
         {"payload": payload, "alg": "Falcon-1024", "kid": SIGNER.kid(by), "sig": encode_base64url(signature), **changes}
     )
 
@@ -111,35 +111,43 @@ def trust_set(*names: str) -> dict[str, str]:
     return {DIDS[name]: SIGNER.public_text(name) for name in names}
 
 
-def asked(shown: str, trusted: Mapping[str, str] | None, now: int) -> dict[str, Any]:
+def build_input(text: str, trusted_keys: Mapping[str, str] | None, now: int) -> dict[str, Any]:
     """Return a vector's input."""
-    return {"receipt": shown, "keys": trust_set(ADDON) if trusted is None else dict(trusted), "now": now}
+    return {"receipt": text, "keys": trust_set(ADDON) if trusted_keys is None else dict(trusted_keys), "now": now}
 
 
 def holds(
-    shown: str,
+    property_name: str,
     variant: str,
-    made: str,
+    text: str,
     why: str,
     *,
-    trusted: Mapping[str, str] | None = None,
+    trusted_keys: Mapping[str, str] | None = None,
     now: int = NOW,
     pins: tuple[str, ...] = (),
 ) -> Draft:
     """Return a draft of a receipt that holds: what it shows, its variant, its text, why it is worth having."""
-    values = {"content_hash": open_envelope(made).content_hash}
-    return holding(shown, variant, asked(made, trusted, now), why, ROWS, values=values, pins=("profile 8.4", *pins))
+    values = {"content_hash": open_envelope(text).content_hash}
+    return draft_holding(
+        property_name,
+        variant,
+        build_input(text, trusted_keys, now),
+        why,
+        ROWS,
+        values=values,
+        pins=("profile 8.4", *pins),
+    )
 
 
 def refused(
     kind: str,
     variant: str,
-    made: str,
+    text: str,
     fault: str,
     why: str,
     *,
     code: str | None = None,
-    trusted: Mapping[str, str] | None = None,
+    trusted_keys: Mapping[str, str] | None = None,
     now: int = NOW,
     rows: tuple[str, ...] = ROWS,
     pins: tuple[str, ...] = (),
@@ -158,6 +166,6 @@ def refused(
         rows: Rows of the ledger.
         pins: Further clauses.
     """
-    given = asked(made, trusted, now)
+    vector_input = build_input(text, trusted_keys, now)
     codes = (code,) if code else ()
-    return refusal(kind, variant, given, fault, why, rows, codes=codes, pins=("profile 8.4", *pins))
+    return draft_refusal(kind, variant, vector_input, fault, why, rows, codes=codes, pins=("profile 8.4", *pins))

@@ -19,10 +19,10 @@ def complaints(draft: Draft) -> Iterator[str]:
     text = str(draft.input["receipt"])
     yield from said_of(draft, text)
     if draft.stage in _PROVEN:
-        meant = draft.codes[0] if draft.stage == "proof_invalid" else None
-        found = _refusal(json.dumps(read(text)["payload"]))
-        if found != meant:
-            yield f"by the second verifier the proof {'holds' if found is None else f'is refused at {found}'}"
+        intended_code = draft.codes[0] if draft.stage == "proof_invalid" else None
+        actual_code = _refusal(json.dumps(read(text)["payload"]))
+        if actual_code != intended_code:
+            yield f"by the second verifier the proof {'holds' if actual_code is None else f'is refused at {actual_code}'}"
 
 
 @lru_cache(maxsize=256)

@@ -68,12 +68,12 @@ def _lanes() -> Iterator[Draft]:
 def _envelopes() -> Iterator[Draft]:
     payload = proven()
     backwards = json.dumps(dict(reversed(list(payload.items()))), indent=1)
-    made = {"alg": "Falcon-1024", "kid": SIGNER.kid(ADDON), "sig": encode_base64url(_signature())}
-    written = json.dumps(made)[:-1] + ', "payload": ' + backwards + "}"
+    other_members = {"alg": "Falcon-1024", "kid": SIGNER.kid(ADDON), "sig": encode_base64url(_signature())}
+    text = json.dumps(other_members)[:-1] + ', "payload": ' + backwards + "}"
     yield holds(
         "canonical_form",
         "backwards_and_spaced",
-        encode_base64url(written.encode()),
+        encode_base64url(text.encode()),
         "Signature and transcript cover JCS of the payload, so the order in which it is written is free.",
     )
     yield holds(
@@ -87,7 +87,7 @@ def _envelopes() -> Iterator[Draft]:
         "by_kid",
         receipt(payload),
         "bench_issuer is data: its key stands in the trust set and is not the one that signed.",
-        trusted=trust_set(BENCH, ADDON),
+        trusted_keys=trust_set(BENCH, ADDON),
     )
     yield holds(
         "expiry", "within_skew", receipt(payload), "Clocks may differ by a minute.", now=END + 60, pins=("P-CV-09",)

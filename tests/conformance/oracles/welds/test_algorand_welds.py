@@ -28,7 +28,7 @@ def test_the_empty_texts_hash_is_the_standards() -> None:
 def test_members_and_id_are_the_sdks(change: dict[str, object]) -> None:
     """Zeros that the encoding leaves out are zeros."""
     made = wallet.transfer(**change)
-    found = reading.SignedTransaction.read(base64.b64decode(wallet.signed(made)))
+    found = reading.SignedTransaction.read(base64.b64decode(wallet.sign(made)))
     assert found.tx_id == made.get_txid()
     assert (found.address("snd"), found.address("arcv")) == (made.sender, made.receiver)
     assert (found.amount("aamt"), found.amount("xaid")) == (made.amount, made.index)
@@ -36,7 +36,7 @@ def test_members_and_id_are_the_sdks(change: dict[str, object]) -> None:
 
 def test_a_groups_id_is_the_sdks() -> None:
     """It is over the transactions as they are without it."""
-    group = wallet.grouped(wallet.transfer(), wallet.transfer(amt=1), wallet.transfer(amt=2))
+    group = wallet.sign_group(wallet.transfer(), wallet.transfer(amt=1), wallet.transfer(amt=2))
     members = [reading.SignedTransaction.read(base64.b64decode(one)).members for one in group]
     assert {one["grp"] for one in members} == {reading.group_id(members)}
     assert reading.group_id(members[::-1]) != reading.group_id(members)
@@ -58,7 +58,7 @@ def test_signed_for_a_rekeyed_account_by_several() -> None:
     shared = transaction.Multisig(1, 1, [wallet.STRANGER.address, wallet.SPONSOR.address])
     made = wallet.transfer()
     sent = transaction.MultisigTransaction(made, shared)
-    sent.multisig.subsigs[1].signature = wallet.parts(wallet.signed(made, wallet.SPONSOR))["sig"]
+    sent.multisig.subsigs[1].signature = wallet.parts(wallet.sign(made, wallet.SPONSOR))["sig"]
     sent.auth_addr = shared.address()
     raw = base64.b64decode(encoding.msgpack_encode(sent))
     assert reading.SignedTransaction.read(raw).address("snd") == wallet.PAYER.address

@@ -24,7 +24,7 @@ def test_the_example_of_eip_155_is_read() -> None:
 @pytest.mark.parametrize("kind", [0, 1, 2, 4])
 def test_each_type_names_its_sender_and_chain(kind: int) -> None:
     """Types are recognised by the first byte."""
-    found = ethereum.SignedTransaction.read(wallet.sent(b"\x01", kind=kind))
+    found = ethereum.SignedTransaction.read(wallet.sign_transaction(b"\x01", kind=kind))
     assert (found.chain_id, found.sender) == (8453, wallet.SETTLER.address.lower())
 
 
@@ -49,7 +49,7 @@ def test_legacy_transactions_without_a_chain_are_for_every_chain(v: int) -> None
 
 def test_an_authorizations_digest_is_eth_accounts() -> None:
     """The domain and every member are in it."""
-    given = wallet.signed()
+    given = wallet.sign()
     domain = {"name": "USD Coin", "version": "2", "chain_id": 8453, "contract": wallet.USDC}
     digest = ethereum.authorization_digest(given.proof()["authorization"], domain)
     assert "0x" + digest.hex() == wallet.values(given)["digest"]

@@ -64,7 +64,7 @@ def test_solana_transactions_are_read_as_solders_reads_them(seed: int) -> None:
 def test_settlements_are_read_as_eth_account_reads_them() -> None:
     """The signer of a changed transaction is a different one or none, and both libraries name the same."""
     rng = Random(7)
-    for draft in in_lane(base_valid.settled, "base-settled-transaction", "base-settled-type"):
+    for draft in in_lane(base_valid.settled_drafts, "base-settled-transaction", "base-settled-type"):
         for _ in range(10):
             settlement = draft.input["settlement"]
             raw = spoilt(rng, bytes.fromhex(settlement["transaction"][2:]))
