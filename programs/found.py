@@ -45,7 +45,7 @@ def machine_counts() -> bool:
 def version_of(path: str | Path, environment: Mapping[str, str] | None = None) -> str:
     """Return the version that a program tells with `--version`, such as `20.20.2`; empty where it tells none."""
     try:
-        done = subprocess.run(  # noqa: S603 - a program that was looked up
+        process = subprocess.run(  # noqa: S603 - a program that was looked up
             [str(path), "--version"],
             env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
@@ -57,5 +57,5 @@ def version_of(path: str | Path, environment: Mapping[str, str] | None = None) -
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    numbers = _NUMBERS.search(done.stdout) if done.returncode == 0 else None
+    numbers = _NUMBERS.search(process.stdout) if process.returncode == 0 else None
     return numbers[0] if numbers else ""

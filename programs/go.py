@@ -16,12 +16,12 @@ from programs.installing import Say, to_stderr
 OLDEST: Final = (1, 22)
 REMEDY: Final = "install Go 1.22 or newer, for example: apt install golang-go"
 _PINS = Path(__file__).parent / "pins" / "go.txt"
-_WHAT = "Go 1.22 or newer"
+_DESCRIPTION = "Go 1.22 or newer"
 _KIND = "go"
 _VERSION = re.compile(r"go version go(\d+(?:\.\d+)+)")
 
 
-def found() -> Program | None:
+def find_installed() -> Program | None:
     """Return an installed Go, of the machine or of the cache."""
     return _on_machine() or _in_cache()
 
@@ -32,10 +32,10 @@ def go(say: Say = to_stderr) -> Program:
     Raises:
         Missing: It is not installed and could not be downloaded.
     """
-    present = found()
+    present = find_installed()
     if present is not None:
         return present
-    return python_packages.program(_in_cache, _KIND, _PINS, what=_WHAT, remedy=REMEDY, say=say)
+    return python_packages.program(_in_cache, _KIND, _PINS, description=_DESCRIPTION, remedy=REMEDY, say=say)
 
 
 def _on_machine() -> Program | None:
@@ -60,8 +60,8 @@ def _version(path: str) -> str:
     # Go prints its version by a subcommand; it has no `--version`.
     try:
         words = [path, "version"]
-        done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=60, check=False)  # noqa: S603 - looked up
+        process = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=60, check=False)  # noqa: S603 - looked up
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    numbers = _VERSION.search(done.stdout)
+    numbers = _VERSION.search(process.stdout)
     return numbers[1] if numbers else ""

@@ -28,8 +28,8 @@ def to_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201 - the installer's own voice
 
 
-def run(
-    doing: str,
+def run_installer(
+    description: str,
     words: Sequence[str | Path],
     *,
     say: Say,
@@ -50,7 +50,7 @@ def run(
     Raises:
         Missing: It cannot be started, fails, or takes a quarter of an hour.
     """
-    told = _Told(doing, say)
+    progress = _Progress(description, say)
     try:
         process = subprocess.Popen(  # noqa: S603 - words of the caller's own
             [str(word) for word in words],
@@ -63,14 +63,14 @@ def run(
             errors="replace",
         )
     except OSError as fault:
-        raise Missing(f"{doing}: {words[0]} does not start: {fault}", remedy) from fault
-    with process, told:
+        raise Missing(f"{description}: {words[0]} does not start: {fault}", remedy) from fault
+    with process, progress:
         limit = threading.Timer(_SECONDS, process.kill)
         limit.start()
         try:
             assert process.stdout is not None  # noqa: S101 - piped above
             for line in process.stdout:
-                told.line(line)
+                progress.line(line)
             code = process.wait()
         except BaseException:
             process.kill()
@@ -78,14 +78,14 @@ def run(
         finally:
             limit.cancel()
     if code != 0:
-        raise Missing(f"{doing}: {Path(words[0]).name} ended with {code}. It said: {told.end()}", remedy)
+        raise Missing(f"{description}: {Path(words[0]).name} ended with {code}. It said: {progress.end()}", remedy)
 
 
-class _Told:
+class _Progress:
     """Keeps the end of what a child says, passes on what it downloads, and breaks every silence."""
 
-    def __init__(self, doing: str, say: Say) -> None:
-        self._doing = doing
+    def __init__(self, description: str, say: Say) -> None:
+        self._doing = description
         self._say = say
         self._lines: list[str] = []
         self._started = self._last = time.monotonic()
@@ -123,10 +123,10 @@ class _Told:
 
 def megabytes(folder: Path) -> int:
     """Return what lies in a folder, in MB; a file that several names have counts once."""
-    found: dict[tuple[int, int], int] = {}
+    sizes: dict[tuple[int, int], int] = {}
     for place, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
-                told = (Path(place) / name).lstat()
-                found[told.st_dev, told.st_ino] = told.st_size
-    return round(sum(found.values()) / 1e6)
+                status = (Path(place) / name).lstat()
+                sizes[status.st_dev, status.st_ino] = status.st_size
+    return round(sum(sizes.values()) / 1e6)

@@ -21,7 +21,7 @@ _KIND = "nginx"
 _VERSION = re.compile(r"nginx/(\d+(?:\.\d+)+)")
 
 
-def found() -> Program | None:
+def find_installed() -> Program | None:
     """Return nginx as it is there already."""
     return _on_machine() or _in_cache()
 
@@ -32,17 +32,17 @@ def nginx(say: Say = to_stderr) -> Program:
     Raises:
         Missing: It is not there and could not be got.
     """
-    present = found()
+    present = find_installed()
     if present is not None:
         return present
-    return python_packages.program(_in_cache, _KIND, _PINS, what="nginx", remedy=REMEDY, say=say)
+    return python_packages.program(_in_cache, _KIND, _PINS, description="nginx", remedy=REMEDY, say=say)
 
 
 def _on_machine() -> Program | None:
     if not machine_counts():
         return None
-    named = shutil.which("nginx") or shutil.which("nginx", path=str(DEBIAN))
-    return None if named is None else Program("nginx", Path(named), _version(Path(named)), of_machine=True)
+    path = shutil.which("nginx") or shutil.which("nginx", path=str(DEBIAN))
+    return None if path is None else Program("nginx", Path(path), _version(Path(path)), of_machine=True)
 
 
 def _in_cache() -> Program | None:
@@ -58,8 +58,8 @@ def _version(path: Path) -> str:
     # It knows no `--version`, and says its own on standard error.
     try:
         words = [str(path), "-v"]
-        done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=60, check=False)  # noqa: S603 - looked up
+        process = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=60, check=False)  # noqa: S603 - looked up
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    told = _VERSION.search(done.stderr)
-    return told[1] if told else ""
+    version_match = _VERSION.search(process.stderr)
+    return version_match[1] if version_match else ""

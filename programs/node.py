@@ -15,11 +15,11 @@ from programs.installing import Say, to_stderr
 OLDEST: Final = (20, 19)
 REMEDY: Final = "install Node.js 20.19 or newer with npm, for example: apt install nodejs npm"
 _PINS = Path(__file__).parent / "pins" / "node.txt"
-_WHAT = "Node.js 20.19 or newer with npm"
+_DESCRIPTION = "Node.js 20.19 or newer with npm"
 _KIND = "node"
 
 
-def found() -> Program | None:
+def find_installed() -> Program | None:
     """Return Node.js as it is there already, with npm."""
     return _on_machine() or _in_cache()
 
@@ -30,10 +30,10 @@ def node(say: Say = to_stderr) -> Program:
     Raises:
         Missing: It is not there and could not be got.
     """
-    present = found()
+    present = find_installed()
     if present is not None:
         return present
-    return python_packages.program(_in_cache, _KIND, _PINS, what=_WHAT, remedy=REMEDY, say=say)
+    return python_packages.program(_in_cache, _KIND, _PINS, description=_DESCRIPTION, remedy=REMEDY, say=say)
 
 
 def npm(of: Program) -> tuple[Path, ...]:
@@ -54,11 +54,11 @@ def _on_machine() -> Program | None:
     path, beside = shutil.which("node"), shutil.which("npm")
     if path is None or beside is None or not machine_counts():
         return None
-    return _examined(path)
+    return _examine(path)
 
 
 @cache
-def _examined(path: str) -> Program | None:
+def _examine(path: str) -> Program | None:
     version = version_of(path)
     numbers = tuple(int(number) for number in version.split(".")[:2] if number)
     return Program("Node.js", Path(path), version, of_machine=True) if numbers >= OLDEST else None

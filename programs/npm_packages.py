@@ -33,7 +33,7 @@ def node_modules(package: Path, *, say: Say = installing.to_stderr) -> Path:
         for name in ("package.json", "package-lock.json"):
             shutil.copyfile(package / name, place / name)
         try:
-            installing.run(
+            installing.run_installer(
                 f"npm packages of {package.name}",
                 (*node.npm(runtime), "ci", "--ignore-scripts", "--no-audit", "--no-fund"),
                 say=say,
@@ -44,7 +44,7 @@ def node_modules(package: Path, *, say: Say = installing.to_stderr) -> Path:
         except Missing as missing:
             raise Missing(f"npm did not install them: {missing.what}", missing.remedy) from missing
 
-    return cache.made(place, make) / "node_modules"
+    return cache.make_once(place, make) / "node_modules"
 
 
 def present(package: Path) -> bool:

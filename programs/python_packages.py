@@ -20,7 +20,7 @@ UV_PINS: Final = Path(__file__).parent / "pins" / "uv.txt"
 WITHOUT_VENV: Final = "install python3-venv (Debian: apt install python3-venv), or uv"
 
 
-def environment(kind: str, pins: Path, *, what: str, say: Say = installing.to_stderr) -> Path:
+def environment(kind: str, pins: Path, *, description: str, say: Say = installing.to_stderr) -> Path:
     """Return the folder of an environment with exactly what a file pins, making it at first use.
 
     Its interpreter is `bin/python` in there. Digests are checked where the file has them.
@@ -37,11 +37,11 @@ def environment(kind: str, pins: Path, *, what: str, say: Say = installing.to_st
     place = _place(kind, pins)
 
     def make() -> None:
-        say(f"getting {what} from PyPI into {place}")
-        _install(place / "venv", pins, what, say)
-        say(f"  {what}: {installing.megabytes(place)} MB there")
+        say(f"getting {description} from PyPI into {place}")
+        _install(place / "venv", pins, description, say)
+        say(f"  {description}: {installing.megabytes(place)} MB there")
 
-    return cache.made(place, make) / "venv"
+    return cache.make_once(place, make) / "venv"
 
 
 def present(kind: str, pins: Path) -> Path | None:
@@ -50,7 +50,9 @@ def present(kind: str, pins: Path) -> Path | None:
     return place / "venv" if cache.is_whole(place) else None
 
 
-def program(look: Callable[[], Program | None], kind: str, pins: Path, *, what: str, remedy: str, say: Say) -> Program:
+def program(
+    look: Callable[[], Program | None], kind: str, pins: Path, *, description: str, remedy: str, say: Say
+) -> Program:
     """Return a program that is in an environment of the cache, making the environment at first use.
 
     Args:
@@ -65,13 +67,13 @@ def program(look: Callable[[], Program | None], kind: str, pins: Path, *, what: 
         Missing: It could not be got, or does not run here.
     """
     try:
-        environment(kind, pins, what=what, say=say)
+        environment(kind, pins, description=description, say=say)
     except Missing as missing:
-        raise Missing(f"no {what}: {missing.what}", remedy) from missing
-    got = look()
-    if got is None or not got.version:
-        raise Missing(f"the {what} that PyPI has does not run on this machine", remedy)
-    return got
+        raise Missing(f"no {description}: {missing.what}", remedy) from missing
+    found_program = look()
+    if found_program is None or not found_program.version:
+        raise Missing(f"the {description} that PyPI has does not run on this machine", remedy)
+    return found_program
 
 
 def packages(environment_folder: Path) -> Path:
@@ -83,7 +85,7 @@ def _place(kind: str, pins: Path) -> Path:
     return cache.home(kind, pins, f"{sys.base_prefix} {platform.python_version()}")
 
 
-def _install(folder: Path, pins: Path, what: str, say: Say) -> None:
+def _install(folder: Path, pins: Path, description: str, say: Say) -> None:
     remedy = f"see that this machine reaches PyPI, or copy {folder.parent} from one that does"
     python, uv = folder / "bin" / "python", found_uv()
     # Most of what is installed is never imported: what is, is compiled then.
@@ -91,8 +93,17 @@ def _install(folder: Path, pins: Path, what: str, say: Say) -> None:
     options = ("install", "--no-deps", "--no-compile", "-r", pins)
     if uv is not None:
         # uv keeps its versions of Python for itself: the one that runs is meant.
-        making = (uv, "venv", "--clear", "--no-project", "--no-python-downloads", "--python", sys.executable, folder)
-        installing.run(what, making, say=say, remedy=remedy)
+        create_command = (
+            uv,
+            "venv",
+            "--clear",
+            "--no-project",
+            "--no-python-downloads",
+            "--python",
+            sys.executable,
+            folder,
+        )
+        installing.run_installer(description, create_command, say=say, remedy=remedy)
         words = (uv, "pip", *options, "--python", python)
     elif find_spec("pip") is not None:
         make_environment(folder, say, pip=False)
@@ -100,7 +111,7 @@ def _install(folder: Path, pins: Path, what: str, say: Say) -> None:
     else:
         make_environment(folder, say)
         words = (python, "-m", "pip", *options)
-    installing.run(what, words, say=say, remedy=remedy, environment=_environment())
+    installing.run_installer(description, words, say=say, remedy=remedy, environment=_environment())
 
 
 def make_environment(folder: Path, say: Say, *, pip: bool = True) -> None:
@@ -112,18 +123,18 @@ def make_environment(folder: Path, say: Say, *, pip: bool = True) -> None:
     if find_spec("venv") is None or (pip and find_spec("ensurepip") is None):
         raise Missing("this Python makes no environments: it lacks venv or ensurepip", WITHOUT_VENV)
     words = (sys.executable, "-m", "venv", "--clear", *(() if pip else ("--without-pip",)), folder)
-    installing.run("environment", words, say=say, remedy=WITHOUT_VENV)
+    installing.run_installer("environment", words, say=say, remedy=WITHOUT_VENV)
 
 
 def found_uv() -> Path | None:
     """Return uv where it is there already; it does in a second what takes pip ten."""
-    beside, kept = Path(sys.prefix) / "bin" / "uv", present("uv", UV_PINS)
+    beside, cached_folder = Path(sys.prefix) / "bin" / "uv", present("uv", UV_PINS)
     on_path = shutil.which("uv")
     if on_path is not None:
         return Path(on_path)
     if beside.exists():
         return beside
-    return None if kept is None else kept / "bin" / "uv"
+    return None if cached_folder is None else cached_folder / "bin" / "uv"
 
 
 def _environment() -> dict[str, str]:

@@ -22,7 +22,7 @@ async def command_prefix(*namespaces: str) -> tuple[str, ...]:
     try:
         trial = await asyncio.create_subprocess_exec(*words, "true", stdin=nothing, stdout=nothing, stderr=nothing)
         async with asyncio.timeout(_SECONDS):
-            allowed = await trial.wait() == 0
+            is_allowed = await trial.wait() == 0
     except (OSError, TimeoutError):
         return ()
-    return words if allowed else ()
+    return words if is_allowed else ()

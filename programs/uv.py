@@ -15,5 +15,5 @@ def uv(say: Say = to_stderr) -> Program:
     """
     path = python_packages.found_uv()
     if path is None:
-        path = python_packages.environment("uv", python_packages.UV_PINS, what="uv", say=say) / "bin" / "uv"
+        path = python_packages.environment("uv", python_packages.UV_PINS, description="uv", say=say) / "bin" / "uv"
     return Program("uv", path, version_of(path), of_machine=cache.folder() not in path.parents)

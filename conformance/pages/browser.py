@@ -1,6 +1,7 @@
-"""A browser for what only a browser shows of a page: scripts, drawings; optional, through the extra `browser`.
+"""Browser for pages that need scripts or drawings; optional, from the extra `browser`.
 
-Without it such a page is inconclusive, with what to install: no target fails for what was not looked at.
+Without it, such a page is inconclusive, and the reason says what to install. No target fails for a page that the suite
+could not see.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _SIZE = {"width": 900, "height": 1400}
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """A page after its scripts ran: the document as it then was, its visible text, and a PNG of all of it."""
+    """A page after its scripts ran: its document, its visible text, and a PNG of the whole page."""
 
     html: str
     text: str
@@ -29,20 +30,21 @@ class RenderedPage:
 
 
 class Browser:
-    """One browser for all pages of a run, started at first use."""
+    """The browser for all pages of a run, started at first use."""
 
     def __init__(self, seconds: float, *, insecure: bool = False) -> None:
-        """Take the time that a page may take, and whether any certificate is accepted."""
+        """Store the longest time of a page, and whether any certificate is accepted."""
         self._milliseconds = seconds * 1000
         self._insecure = insecure
         self._starting = asyncio.Lock()
-        # Two pages at once; more would only wait for each other's pixels.
+        # Two pages at once. More pages would only compete for the processor.
         self._slots = asyncio.Semaphore(2)
         self._driver: Any = None
         self._browser: Any = None
 
     async def close(self) -> None:
         """End the browser."""
+        # A browser that has already crashed must not fail the run.
         with suppress(Exception):
             if self._browser is not None:
                 await self._browser.close()
@@ -50,7 +52,7 @@ class Browser:
                 await self._driver.stop()
 
     async def render(self, url: str) -> RenderedPage:
-        """Open a page, let its scripts run and return what it shows.
+        """Open a page, let its scripts run and return the result.
 
         Raises:
             Inconclusive: No browser is installed, or the page cannot be opened in it.
@@ -64,7 +66,7 @@ class Browser:
         try:
             page = await context.new_page()
             await page.goto(url, timeout=self._milliseconds, wait_until="load")
-            # A page that keeps a stream open never falls silent; then the time is up, and it shows what it shows.
+            # A page that keeps a stream of events open never becomes idle. After the time it is read as it is.
             with suppress(Exception):
                 await page.wait_for_load_state("networkidle", timeout=_SETTLE_MILLISECONDS)
             return RenderedPage(
@@ -88,9 +90,9 @@ class Browser:
             playwright = importlib.import_module("playwright.async_api")
         except ImportError as fault:
             raise Inconclusive(f"that takes a browser: {INSTALL_HINT}") from fault
-        # A run against an operator's server downloads nothing: without an installed browser, Playwright's own is used.
-        executable = await asyncio.to_thread(chromium.found)
-        options = {} if executable is None else chromium.launched(executable)
+        # A run against an operator's server downloads nothing. Without an installed browser, Playwright's is used.
+        executable = await asyncio.to_thread(chromium.find_installed)
+        options = {} if executable is None else chromium.launch_options(executable)
         try:
             self._driver = await playwright.async_playwright().start()
             return await self._driver.chromium.launch(args=["--no-proxy-server"], **options)

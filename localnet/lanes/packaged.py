@@ -11,5 +11,5 @@ def from_npm(chain: str, what: str) -> Found:
     """Return what a chain's node from npm would run on."""
     if npm.installed():
         return Found(chain, ready=True, how=f"{what} in {npm_packages.folder()}")
-    with_node = "" if node.found() else ", with Node.js from PyPI"
+    with_node = "" if node.find_installed() else ", with Node.js from PyPI"
     return Found(chain, ready=True, how=f"{what} from npm{with_node}, installed at the first start")

@@ -227,12 +227,12 @@ class Chain:
                 self._fail(entry, str(reason))
                 continue
             transactions += [
-                Confirmed(one, number, time, len(transactions) + place) for place, one in enumerate(effects)
+                Confirmed(effect, number, time, len(transactions) + place) for place, effect in enumerate(effects)
             ]
         block = self._block(number, time, transactions)
         self.blocks.append(block)
         self._sealed_at = self.clock.now()
-        self.index.update({one.applied.signed.id: one for one in transactions})
+        self.index.update({effect.applied.signed.id: effect for effect in transactions})
         self._look_ahead()
         self._sealed.set()
         self._sealed = asyncio.Event()
@@ -271,11 +271,11 @@ class Chain:
         """Wait until a block after `number` is there, at most `seconds`."""
         ends = asyncio.get_running_loop().time() + seconds
         while self.round <= number:
-            left = ends - asyncio.get_running_loop().time()
-            if left <= 0:
+            time_left = ends - asyncio.get_running_loop().time()
+            if time_left <= 0:
                 return
             try:
-                async with asyncio.timeout(left):
+                async with asyncio.timeout(time_left):
                     await self._sealed.wait()
             except TimeoutError:
                 return

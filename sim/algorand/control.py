@@ -107,8 +107,8 @@ class Verbs:
         """Return every verb by its name."""
         money = (self.fund, self.mint, self.opt_in, self.clawback)
         clock = self.idle if self._chain.mode is Mode.DEV else self.block_time_offset
-        others_ = (self.advance, clock, self.lag, self.reorg, self.fault, self.release, self.snapshot, self.restore)
-        return {verb.__name__: verb for verb in (*money, *others_)}
+        chain_verbs = (self.advance, clock, self.lag, self.reorg, self.fault, self.release, self.snapshot, self.restore)
+        return {verb.__name__: verb for verb in (*money, *chain_verbs)}
 
     def _asset(self, members: Mapping[str, Any]) -> int:
         text = str(members.get("asset", self._chain.genesis.assets[0]))

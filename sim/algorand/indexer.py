@@ -88,7 +88,7 @@ def _add_assets(app: Quart, chain: Chain) -> None:
 
     @route("/v2/assets/<int:asset>/balances")
     async def balances(asset: int) -> Response:
-        balances_ = [
+        page = [
             {
                 "address": encode_address(key),
                 "amount": holder.assets[asset].amount,
@@ -97,22 +97,24 @@ def _add_assets(app: Quart, chain: Chain) -> None:
             for key, holder in chain.state.accounts.items()
             if asset in holder.assets
         ]
-        return reply({"current-round": chain.indexed_round, "balances": balances_})
+        return reply({"current-round": chain.indexed_round, "balances": page})
 
 
 def _search(chain: Chain, query: Mapping[str, str]) -> dict[str, Any]:
     tests = list(_tests(query))
     newest_first = "address" in query
-    transactions = [one for block in chain.blocks[: chain.indexed_round + 1] for one in block.transactions]
+    transactions = [candidate for block in chain.blocks[: chain.indexed_round + 1] for candidate in block.transactions]
     matches = [
-        one for one in (reversed(transactions) if newest_first else transactions) if all(test(one) for test in tests)
+        candidate
+        for candidate in (reversed(transactions) if newest_first else transactions)
+        if all(test(candidate) for test in tests)
     ]
     start = number(query, "next", 0)
     limit = min(number(query, "limit", 0) or _DEFAULT_PAGE, _MAX_PAGE)
     page = matches[start : start + limit]
     answer: dict[str, Any] = {
         "current-round": chain.indexed_round,
-        "transactions": [indexed_json(chain, one) for one in page],
+        "transactions": [indexed_json(chain, candidate) for candidate in page],
     }
     if start + limit < len(matches):
         answer["next-token"] = str(start + limit)

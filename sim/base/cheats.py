@@ -53,9 +53,9 @@ class Cheats:
 
     def _mine_at(self, params: list[Any]) -> str:
         """Take a time, or an object with `timestamp` and `blocks`, either of which may lack."""
-        given = at(params, 0)
-        wanted = given if isinstance(given, dict) else {"timestamp": given}
-        time, blocks = wanted.get("timestamp"), wanted.get("blocks")
+        argument = at(params, 0)
+        members = argument if isinstance(argument, dict) else {"timestamp": argument}
+        time, blocks = members.get("timestamp"), members.get("blocks")
         if time is not None:
             later = quantity_of(time) - self._chain.clock.now()
             if later > MOST_SECONDS:

@@ -61,8 +61,8 @@ class Verbs:
 
     async def reorg(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`depth`: the last blocks are replaced by empty ones and their transactions are gone."""
-        dropped = self._chain.reorganise(control.integer(members, "depth", low=1))
-        return {"dropped": ["0x" + one.hex() for one in dropped]}
+        hashes = self._chain.reorganise(control.integer(members, "depth", low=1))
+        return {"dropped": ["0x" + one.hex() for one in hashes]}
 
     async def base_fee(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`amount`: what a unit of gas costs from the next block on, in wei."""
@@ -89,7 +89,7 @@ class Verbs:
         self._chain.restore(control.integer(members, "id"))
         return {}
 
-    def all(self) -> dict[str, control.Verb]:
+    def by_name(self) -> dict[str, control.Verb]:
         """Return every verb by its name."""
         verbs = (self.fund, self.mint, self.advance, self.block_time_offset, self.lag, self.reorg, self.base_fee)
         return {verb.__name__: verb for verb in (*verbs, self.fault, self.release, self.snapshot, self.restore)}
@@ -107,23 +107,23 @@ class Verbs:
             value=value,
             data=data,
         )
-        signed = decode(raw)
-        chain.pool.add(signed)
+        transaction = decode(raw)
+        chain.pool.add(transaction)
         chain.seal()
-        mined = chain.index.get(signed.hash)
-        if mined is None or not mined.outcome.ok:
+        entry = chain.index.get(transaction.hash)
+        if entry is None or not entry.outcome.ok:
             raise control.Refused("the chain did not take the bank's transaction")
-        return {"tx_id": "0x" + signed.hash.hex()}
+        return {"tx_id": "0x" + transaction.hash.hex()}
 
 
 async def carry_out(chain: Chain, request: object) -> tuple[int, dict[str, Any]]:
     """Return status and body of one control call."""
-    return await control.carry_out(Verbs(chain).all(), request)
+    return await control.carry_out(Verbs(chain).by_name(), request)
 
 
 def describe(chain: Chain) -> dict[str, Any]:
     """Return verbs and faults with what each does."""
-    return control.describe(Verbs(chain).all(), chain.faults)
+    return control.describe(Verbs(chain).by_name(), chain.faults)
 
 
 def _address(members: Mapping[str, Any], name: str) -> str:

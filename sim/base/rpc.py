@@ -33,7 +33,7 @@ from sim.base.views import data, quantity
 from sim.base.vm import GAS_LIMIT, Message, Outcome
 from sim.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Positional, RpcError
 
-REJECTED, REVERTED = -32000, 3
+REJECTION, REVERSAL = -32000, 3
 _ERROR_STRING, _PANIC = "08c379a0", "4e487b71"
 _PANICS = {  # in geth's words
     0x00: "generic panic",
@@ -112,11 +112,11 @@ class Rpc:
         Raises:
             RpcError: It is unknown, badly given or refused.
         """
-        known = self._methods.get(method)
-        if known is None:
+        handler = self._methods.get(method)
+        if handler is None:
             raise RpcError(METHOD_NOT_FOUND, f"the method {method} does not exist/is not available")
         try:
-            return known(params)
+            return handler(params)
         except (TypeError, ValueError, AttributeError) as fault:  # a member of another kind than the method takes
             raise RpcError(INVALID_PARAMS, f"invalid argument: {fault}") from fault
 
@@ -137,7 +137,7 @@ class Rpc:
     def _known_block(self, tag: Any) -> Block:
         block = self._block(tag)
         if block is None:
-            raise RpcError(REJECTED, "header not found")
+            raise RpcError(REJECTION, "header not found")
         return block
 
     def _state(self, params: list[Any], place: int) -> State:
@@ -190,13 +190,13 @@ class Rpc:
         if "blockHash" in members:
             block = self._chain.find_block(hash_of(members["blockHash"]))
             if block is None:
-                raise RpcError(REJECTED, "unknown block")
+                raise RpcError(REJECTION, "unknown block")
             first = last = block.number
         else:
             first = self._block_number(members.get("fromBlock"), default=self._chain.head.number)
             last = self._block_number(members.get("toBlock"), default=self._chain.head.number)
         if first > last:
-            raise RpcError(REJECTED, "invalid block range params")
+            raise RpcError(REJECTION, "invalid block range params")
         sought = log_filter(members)
         return [views.log_view(one) for one in self._chain.logs(first, last) if views.fits(one, sought)]
 
@@ -223,7 +223,7 @@ class Rpc:
     def _estimate(self, params: list[Any]) -> str:
         message = self._message(params)
         if message.value > self._chain.vm.balance(message.sender):
-            raise RpcError(REJECTED, "insufficient funds for transfer")
+            raise RpcError(REJECTION, "insufficient funds for transfer")
         outcome = self._chain.try_out(message)
         if not outcome.ok:
             raise failure_of(outcome)
@@ -234,16 +234,16 @@ class Rpc:
         try:
             transaction = decode(hex_of(at(params, 0)))
         except Malformed as fault:
-            raise RpcError(REJECTED, str(fault)) from fault
+            raise RpcError(REJECTION, str(fault)) from fault
         self._check(transaction)
         if self._chain.faults.take_submission("reject_late"):
             return data(transaction.hash)
         try:
-            self._chain.pool.add(transaction, withheld=self._chain.faults.take_submission("withhold"))
+            self._chain.pool.add(transaction, is_withheld=self._chain.faults.take_submission("withhold"))
         except AlreadyKnown as fault:
-            raise RpcError(REJECTED, "already known") from fault
+            raise RpcError(REJECTION, "already known") from fault
         except Underpriced as fault:
-            raise RpcError(REJECTED, "replacement transaction underpriced") from fault
+            raise RpcError(REJECTION, "replacement transaction underpriced") from fault
         return data(transaction.hash)
 
     def _check(self, transaction: Signed) -> None:
@@ -251,12 +251,12 @@ class Rpc:
         chain, nonce = self._chain, self._chain.nonce(transaction.sender)
         _check_form(transaction, chain.id)
         if transaction.nonce < nonce:
-            raise RpcError(REJECTED, f"nonce too low: next nonce {nonce}, tx nonce {transaction.nonce}")
+            raise RpcError(REJECTION, f"nonce too low: next nonce {nonce}, tx nonce {transaction.nonce}")
         cost = transaction.gas * transaction.max_fee + transaction.value
         balance = chain.vm.balance(transaction.sender)
         if balance < cost:
             detail = f"address {transaction.sender} have {balance} want {cost}"
-            raise RpcError(REJECTED, f"insufficient funds for gas * price + value: {detail}")
+            raise RpcError(REJECTION, f"insufficient funds for gas * price + value: {detail}")
 
 
 def _count_of(block: Block | None) -> str | None:
@@ -266,27 +266,27 @@ def _count_of(block: Block | None) -> str | None:
 def _check_form(transaction: Signed, chain_id: int) -> None:
     """Refuse what no block of a chain could hold, whoever sends it."""
     if transaction.chain_id is None:
-        raise RpcError(REJECTED, "only replay-protected (EIP-155) transactions allowed over RPC")
+        raise RpcError(REJECTION, "only replay-protected (EIP-155) transactions allowed over RPC")
     if transaction.chain_id != chain_id:
-        raise RpcError(REJECTED, f"invalid chain id for signer: have {transaction.chain_id} want {chain_id}")
+        raise RpcError(REJECTION, f"invalid chain id for signer: have {transaction.chain_id} want {chain_id}")
     if transaction.max_tip > transaction.max_fee:
-        raise RpcError(REJECTED, "max priority fee per gas higher than max fee per gas")
+        raise RpcError(REJECTION, "max priority fee per gas higher than max fee per gas")
     if transaction.gas > GAS_LIMIT:
-        raise RpcError(REJECTED, "exceeds block gas limit")
+        raise RpcError(REJECTION, "exceeds block gas limit")
     if transaction.gas < transaction.intrinsic_gas:
         detail = f"gas {transaction.gas}, minimum needed {transaction.intrinsic_gas}"
-        raise RpcError(REJECTED, f"intrinsic gas too low: {detail}")
+        raise RpcError(REJECTION, f"intrinsic gas too low: {detail}")
     if len(transaction.raw) > _MAX_DATA:
-        raise RpcError(REJECTED, "oversized data")
+        raise RpcError(REJECTION, "oversized data")
     if transaction.to is None and len(transaction.data) > _MAX_CREATION:
         detail = f"code size {len(transaction.data)}, limit {_MAX_CREATION}"
-        raise RpcError(REJECTED, f"max initcode size exceeded: {detail}")
+        raise RpcError(REJECTION, f"max initcode size exceeded: {detail}")
 
 
 def failure_of(outcome: Outcome) -> RpcError:
     """Return the node's error for a call that did not go through: a revert with its data, or why the machine halted."""
     if outcome.halt is not None:
-        return RpcError(REJECTED, _HALTS.get(outcome.halt, f"evm error: {outcome.halt}"))
+        return RpcError(REJECTION, _HALTS.get(outcome.halt, f"evm error: {outcome.halt}"))
     return revert_of(outcome.output)
 
 
@@ -297,10 +297,10 @@ def revert_of(output: bytes) -> RpcError:
             reason = abi_decode(["string"], output[4:])[0]
         except (DecodingError, UnicodeDecodeError):
             reason = ""
-        return RpcError(REVERTED, f"execution reverted: {reason}", data(output))
+        return RpcError(REVERSAL, f"execution reverted: {reason}", data(output))
     if output[:4].hex() == _PANIC and len(output) == 36:
         number = int.from_bytes(output[4:], "big")
         return RpcError(
-            REVERTED, f"execution reverted: {_PANICS.get(number, f'unknown panic code: {number:#x}')}", data(output)
+            REVERSAL, f"execution reverted: {_PANICS.get(number, f'unknown panic code: {number:#x}')}", data(output)
         )
-    return RpcError(REVERTED, "execution reverted", data(output))
+    return RpcError(REVERSAL, "execution reverted", data(output))

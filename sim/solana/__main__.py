@@ -48,8 +48,8 @@ def main(
         "mints": [str(mint) for mint in chain.mints],
         "genesis_hash": str(chain.genesis_hash),
     }
-    mining = Miner(chain, slot_seconds).run()
-    uvloop.run(serve_until_stopped([(app, rpc), (app, ws)], mining, ready))
+    slot_maker = Miner(chain, slot_seconds).close_slots()
+    uvloop.run(serve_until_stopped([(app, rpc), (app, ws)], slot_maker, ready))
 
 
 if __name__ == "__main__":

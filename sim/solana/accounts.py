@@ -55,7 +55,7 @@ class Accounts:
             if account is not None:
                 yield key, account
 
-    def written(self) -> Iterator[Pubkey]:
+    def known_keys(self) -> Iterator[Pubkey]:
         """Yield the key of every account that was ever written."""
         yield from self._versions
 

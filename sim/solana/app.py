@@ -23,6 +23,6 @@ def build_app(chain: Chain) -> Quart:
 
     @app.websocket("/")
     async def subscribe() -> None:
-        await Connection(chain, websocket.receive, websocket.send).run()
+        await Connection(chain, websocket.receive, websocket.send).serve()
 
     return app

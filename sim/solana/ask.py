@@ -78,11 +78,11 @@ class Ask:
     def level(self, options: Mapping[str, Any], default: Level = Level.finalized) -> Level:
         """Return the commitment of a configuration, after its minContextSlot has been looked at."""
         level = read_level(options.get("commitment"), default)
-        wanted = options.get("minContextSlot")
+        least_slot = options.get("minContextSlot")
         newest = self.standing.slot(level)
-        if isinstance(wanted, int) and wanted > newest:
-            told = "Minimum context slot has not been reached"
-            raise RpcError(MIN_CONTEXT_SLOT_NOT_REACHED, told, {"contextSlot": newest})
+        if isinstance(least_slot, int) and least_slot > newest:
+            message = "Minimum context slot has not been reached"
+            raise RpcError(MIN_CONTEXT_SLOT_NOT_REACHED, message, {"contextSlot": newest})
         return level
 
     def slot(self, place: int, default: Level = Level.finalized) -> int:

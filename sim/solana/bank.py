@@ -14,7 +14,7 @@ from spl.token.instructions import create_idempotent_associated_token_account, m
 from spl.token.models import MintToParams
 
 from sim.solana.chain import Chain
-from sim.solana.tokens import TOKEN, associated
+from sim.solana.tokens import TOKEN, associated_address
 from sim.solana.views import error_text
 
 _UNITS, _UNIT_STEPS = 200_000, 1_000_000
@@ -44,7 +44,12 @@ def mint(chain: Chain, owner: Pubkey, token: Pubkey, amount: int) -> str:
     instructions = [create_idempotent_associated_token_account(payer, owner, token, TOKEN)]
     if amount:
         to = MintToParams(
-            program_id=TOKEN, mint=token, dest=associated(owner, token), mint_authority=payer, amount=amount, signers=[]
+            program_id=TOKEN,
+            mint=token,
+            dest=associated_address(owner, token),
+            mint_authority=payer,
+            amount=amount,
+            signers=[],
         )
         instructions.append(mint_to(to))
     return _land(chain, instructions)

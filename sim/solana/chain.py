@@ -85,7 +85,7 @@ class Chain:
         """The open slot."""
         return self.slots.head
 
-    def standing(self) -> Standing:
+    def final_slots(self) -> Standing:
         """Return which slots the next answer calls final: the truth, unless a fault makes the node lie."""
         return Standing(self.head.number, self.faults.take_submission("early_finality"))
 
@@ -93,39 +93,39 @@ class Chain:
         """Return an account, as it is now or as it was at the end of a slot."""
         return self.accounts.at(key, self.head.number if slot is None else slot)
 
-    def refusal(self, sent: VersionedTransaction, slot: int) -> str | None:
+    def refusal(self, transaction: VersionedTransaction, slot: int) -> str | None:
         """Return why a bank of a slot does not look at a transaction at all, None when it does."""
-        if not self.slots.is_recent(sent.message.recent_blockhash, slot):
+        if not self.slots.is_recent(transaction.message.recent_blockhash, slot):
             return "BlockhashNotFound"
-        known = self.ledger.get(str(sent.signatures[0]))
-        return "AlreadyProcessed" if known is not None and known.slot <= slot else None
+        earlier = self.ledger.get(str(transaction.signatures[0]))
+        return "AlreadyProcessed" if earlier is not None and earlier.slot <= slot else None
 
     def fee(self, message: Message | MessageV0, slot: int) -> int:
         """Return the lamports that a message costs its payer."""
         signers = message.header.num_required_signatures
-        unsigned = VersionedTransaction.populate(message, [Signature.default()] * signers)
-        return self.try_out(unsigned, slot).fee or LAMPORTS_PER_SIGNATURE * signers
+        draft = VersionedTransaction.populate(message, [Signature.default()] * signers)
+        return self.try_out(draft, slot).fee or LAMPORTS_PER_SIGNATURE * signers
 
     def try_out(self, transaction: VersionedTransaction, slot: int) -> Outcome:
         """Execute a transaction on the state of a slot and keep nothing."""
-        sent = resolve(transaction, lambda key: self.account(key, slot))
+        resolved_transaction = resolve(transaction, lambda key: self.account(key, slot))
         tables = [one.account_key for one in getattr(transaction.message, "address_table_lookups", [])]
-        with self._as_of(slot, (*sent.keys, *tables)):
-            self._set_sysvars(sent, self.slots.get(slot) or self.head)
+        with self._as_of(slot, (*resolved_transaction.keys, *tables)):
+            self._set_sysvars(resolved_transaction, self.slots.get(slot) or self.head)
             return self.vm.try_out(transaction)
 
     @contextmanager
     def _as_of(self, slot: int, keys: Iterable[Pubkey]) -> Iterator[None]:
         """Let the VM see some accounts as they were in an older slot."""
-        written = [key for key in keys if key in self.accounts]
-        older = [(key, self.account(key, slot), self.account(key)) for key in written]
-        differing = [(key, old, new) for key, old, new in older if old is not new and not _is_program(old, new)]
+        known_keys = [key for key in keys if key in self.accounts]
+        older = [(key, self.account(key, slot), self.account(key)) for key in known_keys]
+        changes = [(key, old, new) for key, old, new in older if old is not new and not _is_program(old, new)]
         try:
-            for key, old, _ in differing:
+            for key, old, _ in changes:
                 self.vm.set_account(key, old)
             yield
         finally:
-            for key, _, new in differing:
+            for key, _, new in changes:
                 self.vm.set_account(key, new)
 
     # What is done.
@@ -160,56 +160,58 @@ class Chain:
         slot = self.head
         if self.refusal(transaction, slot.number) is not None:
             return None
-        sent = resolve(transaction, self.account)
-        writable = [key for place, key in enumerate(sent.keys) if sent.may_write(place)]
+        resolved_transaction = resolve(transaction, self.account)
+        writable = [key for place, key in enumerate(resolved_transaction.keys) if resolved_transaction.may_write(place)]
         for key in writable:
             self.accounts.remember(key)
-        before = self._balances(sent)
-        self._set_sysvars(sent, slot)
-        outcome = self.vm.run(transaction)
+        before = self._balances(resolved_transaction)
+        self._set_sysvars(resolved_transaction, slot)
+        outcome = self.vm.execute(transaction)
         if not self._keep(writable):
             return None
-        landed = Landed(sent, slot.number, slot.time, outcome, before, self._balances(sent))
-        self.ledger.add(landed)
+        entry = Landed(
+            resolved_transaction, slot.number, slot.time, outcome, before, self._balances(resolved_transaction)
+        )
+        self.ledger.add(entry)
         self._tell()
-        return landed
+        return entry
 
-    def _set_sysvars(self, sent: Sent, slot: Slot) -> None:
+    def _set_sysvars(self, transaction: Sent, slot: Slot) -> None:
         """Let programs see a slot. Its predecessors are many, and only what makes or uses a lookup table reads them."""
         self.vm.set_time(slot.number, slot.time)
-        if LOOKUP_TABLES in sent.keys or getattr(sent.raw.message, "address_table_lookups", None):
+        if LOOKUP_TABLES in transaction.keys or getattr(transaction.raw.message, "address_table_lookups", None):
             self.vm.set_slot_hashes((one.number, one.hash) for one in self.slots.before(slot.number, SLOT_HASHES))
 
     def _keep(self, writable: Sequence[Pubkey]) -> bool:
         """Record what the VM has written; return whether that is anything: what lands has paid a fee at least."""
-        changed = [(key, self.vm.account(key)) for key in writable]
-        changed = [(key, account) for key, account in changed if account != self.account(key)]
-        for key, account in changed:
+        changes = [(key, self.vm.account(key)) for key in writable]
+        changes = [(key, account) for key, account in changes if account != self.account(key)]
+        for key, account in changes:
             self.accounts.put(key, self.head.number, account)
-        return bool(changed)
+        return bool(changes)
 
-    def _balances(self, sent: Sent) -> Balances:
-        accounts = [self.account(key) for key in sent.keys]
+    def _balances(self, transaction: Sent) -> Balances:
+        accounts = [self.account(key) for key in transaction.keys]
         tokens = []
         for place, account in enumerate(accounts):
-            held = read_held(account)
-            mint = None if held is None else read_mint(self.account(held.mint))
-            if held is not None and mint is not None:
+            token_account = read_held(account)
+            mint = None if token_account is None else read_mint(self.account(token_account.mint))
+            if token_account is not None and mint is not None:
                 tokens.append(
                     {
                         "accountIndex": place,
-                        "mint": str(held.mint),
-                        "owner": str(held.owner),
-                        "programId": str(held.program),
-                        "uiTokenAmount": ui_amount(held.amount, mint.decimals),
+                        "mint": str(token_account.mint),
+                        "owner": str(token_account.owner),
+                        "programId": str(token_account.program),
+                        "uiTokenAmount": ui_amount(token_account.amount, mint.decimals),
                     }
                 )
         return Balances(tuple(0 if one is None else one.lamports for one in accounts), tuple(tokens))
 
     def release(self) -> list[str]:
         """Let withheld transactions land; return the signatures of those that do."""
-        withheld, self._withheld = self._withheld, {}
-        return [signature for signature, transaction in withheld.items() if self.land(transaction) is not None]
+        transactions, self._withheld = self._withheld, {}
+        return [signature for signature, transaction in transactions.items() if self.land(transaction) is not None]
 
     def seal(self) -> Slot:
         """Close the open slot and open the next."""
@@ -231,21 +233,21 @@ class Chain:
         Raises:
             ValueError: There are not so many slots.
         """
-        kept = self.head.number - depth
-        replaced = self.slots.cut(kept)
-        dropped = list(self.ledger.after(kept))
-        self.ledger = Ledger(self.ledger.all()[: len(self.ledger) - len(dropped)])
-        self.accounts.cut(kept)
+        newest = self.head.number - depth
+        removed_slots = self.slots.cut(newest)
+        removed_entries = list(self.ledger.after(newest))
+        self.ledger = Ledger(self.ledger.entries()[: len(self.ledger) - len(removed_entries)])
+        self.accounts.cut(newest)
         self._rebuild()
-        for old in replaced:
+        for old in removed_slots:
             self.slots.open_next(old.time)
         self._tell()
-        return [one.sent.id for one in dropped]
+        return [one.sent.id for one in removed_entries]
 
     def save(self) -> int:
         """Keep the chain as it is now and return the snapshot's id."""
         self.seal()
-        self._saved.append(_Saved(self.accounts.copy(), self.slots.copy(), self.ledger.all()))
+        self._saved.append(_Saved(self.accounts.copy(), self.slots.copy(), self.ledger.entries()))
         return len(self._saved) - 1
 
     def restore(self, number: int) -> None:
@@ -256,10 +258,10 @@ class Chain:
         """
         if not 0 <= number < len(self._saved):
             raise ValueError(f"there is no snapshot {number}")
-        saved = self._saved[number]
-        self.accounts.load(saved.accounts)
-        self.slots.load(saved.slots)
-        self.ledger = Ledger(saved.landed)
+        snapshot = self._saved[number]
+        self.accounts.load(snapshot.accounts)
+        self.slots.load(snapshot.slots)
+        self.ledger = Ledger(snapshot.landed)
         self._rebuild()
         self._withheld, self._refused = {}, set()
         self._tell()
@@ -268,8 +270,8 @@ class Chain:
         """Give the accounts to a new VM, since the old one keeps programs that were undone."""
         self.vm = Vm()
         self.vm.set_time(self.head.number, self.head.time)
-        there = list(self.accounts.all_at(self.head.number))
-        for key, account in sorted(there, key=lambda one: one[1].executable):  # a program is read after its data
+        accounts = list(self.accounts.all_at(self.head.number))
+        for key, account in sorted(accounts, key=lambda one: one[1].executable):  # a program is read after its data
             self.vm.set_account(key, account)
 
     def totals(self) -> dict[str, int]:
@@ -277,9 +279,9 @@ class Chain:
         sums = {"lamports": 0}
         for _, account in self.accounts.all_at(self.head.number):
             sums["lamports"] += account.lamports
-            held = read_held(account)
-            if held is not None:
-                sums[str(held.mint)] = sums.get(str(held.mint), 0) + held.amount
+            token_account = read_held(account)
+            if token_account is not None:
+                sums[str(token_account.mint)] = sums.get(str(token_account.mint), 0) + token_account.amount
         return sums
 
 
@@ -295,7 +297,7 @@ class Miner:
     chain: Chain
     seconds: float
 
-    async def run(self) -> None:
+    async def close_slots(self) -> None:
         """Close slots for ever."""
         while True:
             await asyncio.sleep(self.seconds)

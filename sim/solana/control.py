@@ -25,7 +25,7 @@ class Verbs:
     async def fund(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `amount`: lamports from the bank."""
         receiver, amount = _address(members, "address"), control.amount(members)
-        return self._banked(lambda: bank.fund(self._chain, receiver, amount))
+        return self._pay_from_bank(lambda: bank.fund(self._chain, receiver, amount))
 
     async def mint(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `amount`, `asset`?: USDC for an owner, whose token account is made; amount 0 does only that."""
@@ -33,9 +33,9 @@ class Verbs:
         token = _address(members, "asset") if "asset" in members else self._chain.mints[0]
         if token not in self._chain.mints:
             raise control.Refused("member asset must be a mint of this chain")
-        return self._banked(lambda: bank.mint(self._chain, owner, token, amount))
+        return self._pay_from_bank(lambda: bank.mint(self._chain, owner, token, amount))
 
-    def _banked(self, pay: Callable[[], str]) -> dict[str, Any]:
+    def _pay_from_bank(self, pay: Callable[[], str]) -> dict[str, Any]:
         try:
             signature = pay()
         except bank.BankFailed as fault:
@@ -92,7 +92,7 @@ class Verbs:
         self._chain.restore(control.integer(members, "id"))
         return {"slot": self._chain.head.number}
 
-    def all(self) -> dict[str, control.Verb]:
+    def by_name(self) -> dict[str, control.Verb]:
         """Return every verb by its name."""
         verbs = (self.fund, self.mint, self.advance, self.block_time_offset, self.lag, self.reorg)
         return {verb.__name__: verb for verb in (*verbs, self.fault, self.release, self.snapshot, self.restore)}
@@ -100,12 +100,12 @@ class Verbs:
 
 async def carry_out(chain: Chain, request: object) -> tuple[int, dict[str, Any]]:
     """Return status and body of one control call."""
-    return await control.carry_out(Verbs(chain).all(), request)
+    return await control.carry_out(Verbs(chain).by_name(), request)
 
 
 def describe(chain: Chain) -> dict[str, Any]:
     """Return verbs and faults with what each does."""
-    return control.describe(Verbs(chain).all(), chain.faults)
+    return control.describe(Verbs(chain).by_name(), chain.faults)
 
 
 def _address(members: Mapping[str, Any], name: str) -> Pubkey:

@@ -26,7 +26,7 @@ _INVALID_INSTRUCTION_DATA = 3 << 32
 _LENGTH_AT, _DATA_AT, _SPARE, _EPOCH = 80, 88, 10_240, 8
 _NOT_NAMED_BEFORE = 255
 
-_LOAD8, _LOAD64, _MOVE, _SET = 0x71, 0x79, 0xBF, 0xB7
+_LOAD8, _LOAD64, _MOVE, _SET_REGISTER = 0x71, 0x79, 0xBF, 0xB7
 _ADD, _ADD_NUMBER, _AND_NUMBER = 0x0F, 0x07, 0x57
 _JUMP, _IF_EQUAL, _IF_NUMBER, _IF_NOT_NUMBER, _IF_LESS, _IF_GREATER = 0x05, 0x1D, 0x15, 0x55, 0xA5, 0x25
 _WIDE, _EXIT = 0x18, 0x95
@@ -43,7 +43,7 @@ def _code() -> bytes:
         struct.pack("<BBhI", 0, 0, 0, _INVALID_INSTRUCTION_DATA >> 32),
         _op(_EXIT),
     ]
-    accept = [_op(_SET, 0, number=0), _op(_EXIT)]
+    accept = [_op(_SET_REGISTER, 0, number=0), _op(_EXIT)]
     whole = [
         _op(_LOAD64, 4, 6, at=_LENGTH_AT),
         _op(_ADD, 6, 4),
@@ -68,7 +68,7 @@ def _code() -> bytes:
         _op(_IF_LESS, 4, at=1 + len(accept), number=_FIRST_ASSERTION),
         _op(_IF_GREATER, 4, at=len(accept), number=_LAST_ASSERTION),
     ]
-    start = [_op(_LOAD64, 7, 1), _op(_MOVE, 6, 1), _op(_ADD_NUMBER, 6, number=8), _op(_SET, 8, number=0)]
+    start = [_op(_LOAD64, 7, 1), _op(_MOVE, 6, 1), _op(_ADD_NUMBER, 6, number=8), _op(_SET_REGISTER, 8, number=0)]
     return b"".join([*start, *accounts, *kind, *accept, *refuse])
 
 

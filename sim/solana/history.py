@@ -18,12 +18,12 @@ _RECENT_SLOTS = 150
 
 def _statuses(ask: Ask) -> dict[str, Any]:
     """Only recent ones, unless searchTransactionHistory asks for all."""
-    everything = bool(ask.options(1).get("searchTransactionHistory"))
+    is_whole_history = bool(ask.options(1).get("searchTransactionHistory"))
     head = ask.chain.head.number
-    oldest = 0 if everything else head - max(_RECENT_SLOTS, ask.chain.slots.window)
-    found = [ask.chain.ledger.get(read_signature(one)) for one in ask.texts(0, _MAX_STATUSES)]
-    told = [None if one is None or one.slot < oldest else views.status(one, ask.standing) for one in found]
-    return in_context(head, told)
+    oldest = 0 if is_whole_history else head - max(_RECENT_SLOTS, ask.chain.slots.window)
+    entries = [ask.chain.ledger.get(read_signature(one)) for one in ask.texts(0, _MAX_STATUSES)]
+    statuses = [None if one is None or one.slot < oldest else views.status(one, ask.standing) for one in entries]
+    return in_context(head, statuses)
 
 
 def _historic_level(ask: Ask, options: Mapping[str, Any]) -> Level:
@@ -36,23 +36,23 @@ def _historic_level(ask: Ask, options: Mapping[str, Any]) -> Level:
 def _signatures_for_address(ask: Ask) -> list[dict[str, Any]]:
     options, key = ask.options(1), ask.key(0)
     newest = min(ask.standing.slot(_historic_level(ask, options)), ask.chain.head.number - ask.chain.lag)
-    wanted = options.get("limit")
-    limit = _MAX_LISTED if wanted is None else wanted
+    limit_member = options.get("limit")
+    limit = _MAX_LISTED if limit_member is None else limit_member
     if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= _MAX_LISTED:
         raise invalid(f"Invalid limit; max {_MAX_LISTED}")
-    found = [one for one in ask.chain.ledger.naming(key) if one.slot <= newest]
-    between = _between(ask, found, options.get("before"), options.get("until"))
-    return [views.listed(one, ask.standing) for one in between[:limit]]
+    entries = [one for one in ask.chain.ledger.entries_naming(key) if one.slot <= newest]
+    between = _between(ask, entries, options.get("before"), options.get("until"))
+    return [views.address_signature(one, ask.standing) for one in between[:limit]]
 
 
-def _between(ask: Ask, found: list[Landed], before: Any, until: Any) -> list[Landed]:
+def _between(ask: Ask, entries: list[Landed], before: Any, until: Any) -> list[Landed]:
     """Transactions older than one signature and newer than another, which need not name the account."""
     place = ask.chain.ledger.place
     if before is not None:
         end = place(read_signature(str(before)))
-        found = [] if end is None else [one for one in found if (place(one.sent.id) or 0) < end]
+        entries = [] if end is None else [one for one in entries if (place(one.sent.id) or 0) < end]
     start = None if until is None else place(read_signature(str(until)))
-    return found if start is None else [one for one in found if (place(one.sent.id) or 0) > start]
+    return entries if start is None else [one for one in entries if (place(one.sent.id) or 0) > start]
 
 
 def _transaction(ask: Ask) -> dict[str, Any] | None:
@@ -60,19 +60,19 @@ def _transaction(ask: Ask) -> dict[str, Any] | None:
     second = ask.at(1)
     options = {"encoding": second} if isinstance(second, str) else ask.options(1)
     level = _historic_level(ask, options)
-    landed = ask.chain.ledger.get(ask.signature(0))
-    if landed is None or landed.slot > ask.standing.slot(level):
+    entry = ask.chain.ledger.get(ask.signature(0))
+    if entry is None or entry.slot > ask.standing.slot(level):
         return None
     encoding = str(options.get("encoding") or "json")
-    return views.transaction(landed, encoding, options.get("maxSupportedTransactionVersion"))
+    return views.transaction(entry, encoding, options.get("maxSupportedTransactionVersion"))
 
 
 def _block(ask: Ask) -> dict[str, Any]:
     number, options = ask.number(0), ask.options(1)
     if number > ask.standing.slot(_historic_level(ask, options)):
         raise RpcError(BLOCK_NOT_AVAILABLE, f"Block not available for slot {number}")
-    slot, landed = find_slot(ask, number), ask.chain.ledger.of_slot(number)
-    told: dict[str, Any] = {
+    slot, entries = find_slot(ask, number), ask.chain.ledger.of_slot(number)
+    block: dict[str, Any] = {
         "blockhash": str(slot.hash),
         "previousBlockhash": str(slot.parent),
         "parentSlot": number - 1,
@@ -82,12 +82,12 @@ def _block(ask: Ask) -> dict[str, Any]:
     details = options.get("transactionDetails") or "full"
     if details == "full":
         encoding, version = str(options.get("encoding") or "json"), options.get("maxSupportedTransactionVersion")
-        told["transactions"] = [views.with_meta(one, encoding, version) for one in landed]
+        block["transactions"] = [views.with_meta(one, encoding, version) for one in entries]
     elif details == "signatures":
-        told["signatures"] = [one.sent.id for one in landed]
+        block["signatures"] = [one.sent.id for one in entries]
     elif details != "none":
         raise invalid("Invalid params: transactionDetails is full, signatures or none here.")
-    return told if options.get("rewards") is False else {**told, "rewards": []}
+    return block if options.get("rewards") is False else {**block, "rewards": []}
 
 
 METHODS: Mapping[str, Method] = {

@@ -42,24 +42,24 @@ class Landed:
 class Ledger:
     """The landed transactions of one fork, in order."""
 
-    def __init__(self, landed: Sequence[Landed] = ()) -> None:
+    def __init__(self, entries: Sequence[Landed] = ()) -> None:
         self._all: list[Landed] = []
         self._by_id: dict[str, Landed] = {}
         self._places: dict[str, int] = {}
         self._by_key: defaultdict[Pubkey, list[Landed]] = defaultdict(list)
-        for one in landed:
-            self.add(one)
+        for entry in entries:
+            self.add(entry)
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def add(self, landed: Landed) -> None:
+    def add(self, entry: Landed) -> None:
         """Add a transaction after all others."""
-        self._places[landed.sent.id] = len(self._all)
-        self._all.append(landed)
-        self._by_id[landed.sent.id] = landed
-        for key in dict.fromkeys(landed.sent.keys):
-            self._by_key[key].append(landed)
+        self._places[entry.sent.id] = len(self._all)
+        self._all.append(entry)
+        self._by_id[entry.sent.id] = entry
+        for key in dict.fromkeys(entry.sent.keys):
+            self._by_key[key].append(entry)
 
     def get(self, signature: str) -> Landed | None:
         """Return a transaction by its first signature."""
@@ -69,11 +69,11 @@ class Ledger:
         """Return a transaction's place in the order of landing, None when it is not there."""
         return self._places.get(signature)
 
-    def naming(self, key: Pubkey) -> Iterator[Landed]:
+    def entries_naming(self, key: Pubkey) -> Iterator[Landed]:
         """Yield the transactions that name an account, newest first."""
         yield from reversed(self._by_key.get(key, ()))
 
-    def all(self) -> list[Landed]:
+    def entries(self) -> list[Landed]:
         """Return every transaction, oldest first."""
         return list(self._all)
 

@@ -12,7 +12,7 @@ from solders.message import MessageV1, from_bytes_versioned
 
 from sim.json_rpc import RpcError
 from sim.solana.ask import API_VERSION, Ask, Method, in_context, invalid
-from sim.solana.slots import FIRST_SLOT, SKIPPED, Slot
+from sim.solana.slots import FIRST_SLOT, SKIPPED_SLOTS, Slot
 
 SLOT_SKIPPED, BLOCK_NOT_AVAILABLE = -32007, -32004
 FEATURE_SET = 3345198602
@@ -40,7 +40,7 @@ def _slot(ask: Ask) -> int:
 
 
 def _block_height(ask: Ask) -> int:
-    return ask.slot(0) - SKIPPED
+    return ask.slot(0) - SKIPPED_SLOTS
 
 
 def _first_block(_: Ask) -> int:
@@ -51,7 +51,7 @@ def _epoch_info(ask: Ask) -> dict[str, int]:
     slot = ask.slot(0)
     return {
         "absoluteSlot": slot,
-        "blockHeight": slot - SKIPPED,
+        "blockHeight": slot - SKIPPED_SLOTS,
         "epoch": slot // _SLOTS_PER_EPOCH,
         "slotIndex": slot % _SLOTS_PER_EPOCH,
         "slotsInEpoch": _SLOTS_PER_EPOCH,
@@ -96,17 +96,17 @@ def _last_options(ask: Ask) -> Mapping[str, Any]:
 def _latest_blockhash(ask: Ask) -> dict[str, Any]:
     number = ask.slot(0)
     slot = ask.chain.slots.get(number) or ask.chain.head
-    told = {"blockhash": str(slot.hash), "lastValidBlockHeight": slot.height + ask.chain.slots.window}
-    return in_context(number, told)
+    newest = {"blockhash": str(slot.hash), "lastValidBlockHeight": slot.height + ask.chain.slots.window}
+    return in_context(number, newest)
 
 
 def _is_blockhash_valid(ask: Ask) -> dict[str, Any]:
     slot = ask.slot(1)
     try:
-        wanted = Hash.from_string(ask.text(0))
+        blockhash = Hash.from_string(ask.text(0))
     except ValueError as fault:
         raise invalid(f"Invalid param: {fault}") from fault
-    return in_context(slot, ask.chain.slots.is_recent(wanted, slot))
+    return in_context(slot, ask.chain.slots.is_recent(blockhash, slot))
 
 
 def _fee_for_message(ask: Ask) -> dict[str, Any]:

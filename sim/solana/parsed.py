@@ -19,7 +19,7 @@ from solders.address_lookup_table_account import AddressLookupTable
 from solders.instruction import CompiledInstruction
 from solders.pubkey import Pubkey
 
-from sim.solana.tokens import ASSOCIATED, TOKEN, TOKEN_PROGRAMS, Held, read_held, read_mint, ui_amount
+from sim.solana.tokens import ASSOCIATED_TOKEN_PROGRAM, TOKEN, TOKEN_PROGRAMS, Held, read_held, read_mint, ui_amount
 from sim.solana.transactions import MEMO_PROGRAMS, read_table
 from sim.solana.vm import LOOKUP_TABLES, SYSTEM
 
@@ -27,23 +27,23 @@ Lookup = Callable[[Pubkey], Account | None]
 _STATES = ("uninitialized", "initialized", "frozen")
 
 
-def account(found: Account, lookup: Lookup) -> dict[str, Any] | None:
+def account(record: Account, lookup: Lookup) -> dict[str, Any] | None:
     """Return the parsed data of a token account, a mint or a lookup table, None for anything else."""
-    table = read_table(found)
+    table = read_table(record)
     if table is not None:
-        shown = {"type": "lookupTable", "info": _table_info(table)}
-        return {"program": "address-lookup-table", "parsed": shown, "space": len(found.data)}
-    held, mint = read_held(found), read_mint(found)
-    if held is not None:
-        of = read_mint(lookup(held.mint))
-        info = None if of is None else _account_info(held, of.decimals)
+        parsed = {"type": "lookupTable", "info": _table_info(table)}
+        return {"program": "address-lookup-table", "parsed": parsed, "space": len(record.data)}
+    token_account, mint = read_held(record), read_mint(record)
+    if token_account is not None:
+        of = read_mint(lookup(token_account.mint))
+        info = None if of is None else _account_info(token_account, of.decimals)
     else:
         info = None if mint is None else _mint_info(mint)
     if info is None:
         return None
-    kind = "mint" if held is None else "account"
-    program = "spl-token" if found.owner == TOKEN else "spl-token-2022"
-    return {"program": program, "parsed": {"type": kind, "info": info}, "space": len(found.data)}
+    kind = "mint" if token_account is None else "account"
+    program = "spl-token" if record.owner == TOKEN else "spl-token-2022"
+    return {"program": program, "parsed": {"type": kind, "info": info}, "space": len(record.data)}
 
 
 def _table_info(table: AddressLookupTable) -> dict[str, Any]:
@@ -57,14 +57,14 @@ def _table_info(table: AddressLookupTable) -> dict[str, Any]:
     return info if meta.authority is None else {**info, "authority": str(meta.authority)}
 
 
-def _account_info(held: Held, decimals: int) -> dict[str, Any]:
-    state = held.state
+def _account_info(token_account: Held, decimals: int) -> dict[str, Any]:
+    state = token_account.state
     info = {
-        "mint": str(held.mint),
-        "owner": str(held.owner),
+        "mint": str(token_account.mint),
+        "owner": str(token_account.owner),
         "isNative": state.is_native is not None,
         "state": _STATES[int(state.state)],
-        "tokenAmount": ui_amount(held.amount, decimals),
+        "tokenAmount": ui_amount(token_account.amount, decimals),
     }
     if state.delegate is not None:
         info["delegate"] = str(state.delegate)
@@ -91,7 +91,7 @@ class _Call:
     data: bytes
     accounts: tuple[str, ...]
 
-    def named(self, *names: str) -> dict[str, Any]:
+    def name_accounts(self, *names: str) -> dict[str, Any]:
         """Return the first accounts by names."""
         return dict(zip(names, self.accounts, strict=False))
 
@@ -100,14 +100,14 @@ class _Call:
 
         That is why an appended reference account makes the node speak of a multisig that there is not.
         """
-        info, rest = self.named(*before), self.accounts[len(before) :]
-        if len(rest) > 1:
-            return info | {f"multisig{name[0].upper()}{name[1:]}": rest[0], "signers": list(rest[1:])}
-        return info | {name: rest[0]}
+        info, signers = self.name_accounts(*before), self.accounts[len(before) :]
+        if len(signers) > 1:
+            return info | {f"multisig{name[0].upper()}{name[1:]}": signers[0], "signers": list(signers[1:])}
+        return info | {name: signers[0]}
 
 
-_Parsed = tuple[str, dict[str, Any]]
-_Parser = Callable[[_Call], _Parsed]
+_Description = tuple[str, dict[str, Any]]
+_Parser = Callable[[_Call], _Description]
 
 
 def instruction(compiled: CompiledInstruction, keys: Sequence[Pubkey], height: int | None) -> dict[str, Any]:
@@ -121,13 +121,13 @@ def instruction(compiled: CompiledInstruction, keys: Sequence[Pubkey], height: i
     program = keys[compiled.program_id_index]
     data = bytes(compiled.data)
     accounts = tuple(str(keys[place]) for place in bytes(compiled.accounts))
-    told = _decoded(program, _Call(data, accounts))
-    if told is None:
-        told = {"accounts": list(accounts), "data": base58.b58encode(data).decode()}
-    return {**told, "programId": str(program), "stackHeight": height}
+    description = _describe(program, _Call(data, accounts))
+    if description is None:
+        description = {"accounts": list(accounts), "data": base58.b58encode(data).decode()}
+    return {**description, "programId": str(program), "stackHeight": height}
 
 
-def _decoded(program: Pubkey, call: _Call) -> dict[str, Any] | None:
+def _describe(program: Pubkey, call: _Call) -> dict[str, Any] | None:
     if program in MEMO_PROGRAMS:
         return {"program": "spl-memo", "parsed": call.data.decode("utf-8", "replace")}
     name, parser = _parser(program, call.data)
@@ -147,7 +147,7 @@ def _parser(program: Pubkey, data: bytes) -> tuple[str, _Parser | None]:
         return "address-lookup-table", _TABLE_CALLS.get(int.from_bytes(data[:4], "little"))
     if program in TOKEN_PROGRAMS:
         return "spl-token" if program == TOKEN else "spl-token-2022", _TOKEN_CALLS.get(data[0]) if data else None
-    if program == ASSOCIATED:
+    if program == ASSOCIATED_TOKEN_PROGRAM:
         return "spl-associated-token-account", _ASSOCIATED_CALLS.get(data[0] if data else 0)
     return "", None
 
@@ -156,49 +156,51 @@ def _u64(data: bytes, place: int) -> int:
     return int(struct.unpack_from("<Q", data, place)[0])
 
 
-def _system_create(call: _Call) -> _Parsed:
+def _system_create(call: _Call) -> _Description:
     lamports, space, owner = struct.unpack_from("<QQ32s", call.data, 4)
     info = {"lamports": lamports, "space": space, "owner": str(Pubkey.from_bytes(owner))}
-    return "createAccount", call.named("source", "newAccount") | info
+    return "createAccount", call.name_accounts("source", "newAccount") | info
 
 
-def _system_transfer(call: _Call) -> _Parsed:
-    return "transfer", call.named("source", "destination") | {"lamports": _u64(call.data, 4)}
+def _system_transfer(call: _Call) -> _Description:
+    return "transfer", call.name_accounts("source", "destination") | {"lamports": _u64(call.data, 4)}
 
 
 _TABLE_NAMES = ("lookupTableAccount", "lookupTableAuthority")
 
 
-def _table_create(call: _Call) -> _Parsed:
+def _table_create(call: _Call) -> _Description:
     slot, bump = struct.unpack_from("<QB", call.data, 4)
-    info = call.named(*_TABLE_NAMES, "payerAccount", "systemProgram")
+    info = call.name_accounts(*_TABLE_NAMES, "payerAccount", "systemProgram")
     return "createLookupTable", info | {"recentSlot": slot, "bumpSeed": bump}
 
 
-def _table_extend(call: _Call) -> _Parsed:
+def _table_extend(call: _Call) -> _Description:
     count = _u64(call.data, 4)
-    added = [str(Pubkey.from_bytes(call.data[12 + 32 * place :][:32])) for place in range(count)]
-    return "extendLookupTable", call.named(*_TABLE_NAMES, "payerAccount", "systemProgram") | {"newAddresses": added}
+    addresses = [str(Pubkey.from_bytes(call.data[12 + 32 * place :][:32])) for place in range(count)]
+    return "extendLookupTable", call.name_accounts(*_TABLE_NAMES, "payerAccount", "systemProgram") | {
+        "newAddresses": addresses
+    }
 
 
 def _table(kind: str, *names: str) -> _Parser:
-    return lambda call: (kind, call.named(*_TABLE_NAMES, *names))
+    return lambda call: (kind, call.name_accounts(*_TABLE_NAMES, *names))
 
 
-def _associated(kind: str) -> _Parser:
+def _associated_parser(kind: str) -> _Parser:
     names = ("source", "account", "wallet", "mint", "systemProgram", "tokenProgram")
-    return lambda call: (kind, call.named(*names))
+    return lambda call: (kind, call.name_accounts(*names))
 
 
 def _with_amount(kind: str, authority: str, *names: str) -> _Parser:
-    def parse(call: _Call) -> _Parsed:
+    def parse(call: _Call) -> _Description:
         return kind, call.with_authority(authority, *names) | {"amount": str(_u64(call.data, 1))}
 
     return parse
 
 
 def _with_checked_amount(kind: str, authority: str, *names: str) -> _Parser:
-    def parse(call: _Call) -> _Parsed:
+    def parse(call: _Call) -> _Description:
         amount = ui_amount(_u64(call.data, 1), call.data[9])
         return kind, call.with_authority(authority, *names) | {"tokenAmount": amount}
 
@@ -210,17 +212,17 @@ def _plain(kind: str, authority: str, *names: str) -> _Parser:
 
 
 def _initialize_account(kind: str) -> _Parser:
-    def parse(call: _Call) -> _Parsed:
+    def parse(call: _Call) -> _Description:
         owner = str(Pubkey.from_bytes(call.data[1:33])) if len(call.data) > 32 else call.accounts[2]
-        return kind, call.named("account", "mint") | {"owner": owner}
+        return kind, call.name_accounts("account", "mint") | {"owner": owner}
 
     return parse
 
 
-def _data_size(call: _Call) -> _Parsed:
+def _data_size(call: _Call) -> _Description:
     numbers = [one for (one,) in struct.iter_unpack("<H", call.data[1:])]
-    wanted = [_EXTENSIONS[one] for one in numbers]
-    return "getAccountDataSize", call.named("mint") | ({"extensionTypes": wanted} if wanted else {})
+    extensions = [_EXTENSIONS[one] for one in numbers]
+    return "getAccountDataSize", call.name_accounts("mint") | ({"extensionTypes": extensions} if extensions else {})
 
 
 # Extensions of token accounts by number, as the size of an account is asked for.
@@ -237,7 +239,7 @@ _TABLE_CALLS: Mapping[int, _Parser] = {
     3: _table("deactivateLookupTable"),
     4: _table("closeLookupTable", "recipient"),
 }
-_ASSOCIATED_CALLS: Mapping[int, _Parser] = {0: _associated("create"), 1: _associated("createIdempotent")}
+_ASSOCIATED_CALLS: Mapping[int, _Parser] = {0: _associated_parser("create"), 1: _associated_parser("createIdempotent")}
 _TOKEN_CALLS: Mapping[int, _Parser] = {
     1: _initialize_account("initializeAccount"),
     3: _with_amount("transfer", "authority", "source", "destination"),
@@ -255,5 +257,5 @@ _TOKEN_CALLS: Mapping[int, _Parser] = {
     16: _initialize_account("initializeAccount2"),
     18: _initialize_account("initializeAccount3"),
     21: _data_size,
-    22: lambda call: ("initializeImmutableOwner", call.named("account")),
+    22: lambda call: ("initializeImmutableOwner", call.name_accounts("account")),
 }

@@ -27,35 +27,35 @@ def _encoding(options: Mapping[str, Any], default: str) -> str:
 
 def _balance(ask: Ask) -> dict[str, Any]:
     slot = ask.slot(1)
-    found = ask.chain.account(ask.key(0), slot)
-    return in_context(slot, 0 if found is None else found.lamports)
+    record = ask.chain.account(ask.key(0), slot)
+    return in_context(slot, 0 if record is None else record.lamports)
 
 
 def _account_info(ask: Ask) -> dict[str, Any]:
     slot, options = ask.slot(1), ask.options(1)
-    found = ask.chain.account(ask.key(0), slot)
+    record = ask.chain.account(ask.key(0), slot)
     return in_context(
-        slot, views.account(ask.chain, found, _encoding(options, "binary"), slot, options.get("dataSlice"))
+        slot, views.account(ask.chain, record, _encoding(options, "binary"), slot, options.get("dataSlice"))
     )
 
 
 def _multiple_accounts(ask: Ask) -> dict[str, Any]:
     slot, options = ask.slot(1), ask.options(1)
-    found = [ask.chain.account(read_key(text), slot) for text in ask.texts(0, _MAX_ACCOUNTS)]
+    records = [ask.chain.account(read_key(text), slot) for text in ask.texts(0, _MAX_ACCOUNTS)]
     encoding, cut = _encoding(options, "base64"), options.get("dataSlice")
-    return in_context(slot, [views.account(ask.chain, one, encoding, slot, cut) for one in found])
+    return in_context(slot, [views.account(ask.chain, one, encoding, slot, cut) for one in records])
 
 
 def _token_account_balance(ask: Ask) -> dict[str, Any]:
     slot = ask.slot(1)
-    found = ask.chain.account(ask.key(0), slot)
-    if found is None:
+    record = ask.chain.account(ask.key(0), slot)
+    if record is None:
         raise invalid("Invalid param: could not find account")
-    held = read_held(found)
-    mint = None if held is None else read_mint(ask.chain.account(held.mint, slot))
-    if held is None or mint is None:
+    token_account = read_held(record)
+    mint = None if token_account is None else read_mint(ask.chain.account(token_account.mint, slot))
+    if token_account is None or mint is None:
         raise invalid("Invalid param: not a Token account")
-    return in_context(slot, ui_amount(held.amount, mint.decimals))
+    return in_context(slot, ui_amount(token_account.amount, mint.decimals))
 
 
 def _token_supply(ask: Ask) -> dict[str, Any]:
@@ -66,27 +66,27 @@ def _token_supply(ask: Ask) -> dict[str, Any]:
     return in_context(slot, ui_amount(mint.supply, mint.decimals))
 
 
-def _token_accounts(ask: Ask, whose: Callable[[Held], Pubkey | None]) -> dict[str, Any]:
+def _token_accounts(ask: Ask, read_key_of: Callable[[Held], Pubkey | None]) -> dict[str, Any]:
     slot, options, key = ask.slot(2), ask.options(2), ask.key(0)
     fits = _token_filter(ask.options(1))
     encoding = _encoding(options, "binary")
-    found = [
+    matches = [
         {"pubkey": str(at), "account": views.account(ask.chain, account, encoding, slot, options.get("dataSlice"))}
-        for at, account, held in _holdings(ask, slot)
-        if whose(held) == key and fits(held)
+        for at, account, token_account in _holdings(ask, slot)
+        if read_key_of(token_account) == key and fits(token_account)
     ]
-    return in_context(slot, found)
+    return in_context(slot, matches)
 
 
 def _holdings(ask: Ask, slot: int) -> Iterator[tuple[Pubkey, Account, Held]]:
     for key, account in ask.chain.accounts.all_at(slot):
-        held = read_held(account)
-        if held is not None:
-            yield key, account, held
+        token_account = read_held(account)
+        if token_account is not None:
+            yield key, account, token_account
 
 
-def _token_filter(wanted: Mapping[str, Any]) -> Callable[[Held], bool]:
-    mint, program = wanted.get("mint"), wanted.get("programId")
+def _token_filter(members: Mapping[str, Any]) -> Callable[[Held], bool]:
+    mint, program = members.get("mint"), members.get("programId")
     if isinstance(mint, str):
         of = read_key(mint)
         return lambda held: held.mint == of
@@ -111,20 +111,20 @@ def _largest(ask: Ask) -> dict[str, Any]:
     mint = read_mint(ask.chain.account(key, slot))
     if mint is None:
         raise invalid("Invalid param: not a Token mint")
-    held = sorted(((one.amount, str(at)) for at, _, one in _holdings(ask, slot) if one.mint == key), reverse=True)
-    return in_context(slot, [{"address": at, **ui_amount(amount, mint.decimals)} for amount, at in held[:_LARGEST]])
+    holders = sorted(((one.amount, str(at)) for at, _, one in _holdings(ask, slot) if one.mint == key), reverse=True)
+    return in_context(slot, [{"address": at, **ui_amount(amount, mint.decimals)} for amount, at in holders[:_LARGEST]])
 
 
 def _program_accounts(ask: Ask) -> Any:
     slot, options, program = ask.slot(1), ask.options(1), ask.key(0)
     fits = program_filter(program, options)
     encoding, cut = _encoding(options, "binary"), options.get("dataSlice")
-    found = [
+    matches = [
         {"pubkey": str(key), "account": views.account(ask.chain, account, encoding, slot, cut)}
         for key, account in ask.chain.accounts.all_at(slot)
         if fits(account)
     ]
-    return in_context(slot, found) if options.get("withContext") else found
+    return in_context(slot, matches) if options.get("withContext") else matches
 
 
 def program_filter(program: Pubkey, options: Mapping[str, Any]) -> Callable[[Account], bool]:
@@ -139,10 +139,10 @@ def program_filter(program: Pubkey, options: Mapping[str, Any]) -> Callable[[Acc
     return lambda account: account.owner == program and all(_passes(account, one) for one in filters)
 
 
-def _passes(account: Account, wanted: Mapping[str, Any]) -> bool:
-    if "dataSize" in wanted:
-        return bool(len(account.data) == wanted["dataSize"])
-    place = wanted.get("memcmp")
+def _passes(account: Account, members: Mapping[str, Any]) -> bool:
+    if "dataSize" in members:
+        return bool(len(account.data) == members["dataSize"])
+    place = members.get("memcmp")
     if isinstance(place, dict) and isinstance(place.get("offset"), int) and isinstance(place.get("bytes"), str):
         try:
             sought = base58.b58decode(place["bytes"])

@@ -12,12 +12,12 @@ from sim.solana.chain import Chain
 from sim.solana.slots import Standing
 
 # Answers that have a commitment: these show the fault early_finality.
-_COMMITTED: Mapping[str, Method] = {
+_COMMITMENT_METHODS: Mapping[str, Method] = {
     **reads.METHODS,
     **history.METHODS,
     **{name: network.METHODS[name] for name in ("getSlot", "getBlockHeight", "getEpochInfo", "getBlocks")},
 }
-METHODS: Mapping[str, Method] = {**_COMMITTED, **network.METHODS, **sending.METHODS, **cheats.METHODS}
+METHODS: Mapping[str, Method] = {**_COMMITMENT_METHODS, **network.METHODS, **sending.METHODS, **cheats.METHODS}
 
 
 class Rpc:
@@ -36,5 +36,5 @@ class Rpc:
         if carried_out is None:
             raise RpcError(METHOD_NOT_FOUND, "Method not found")
         chain = self._chain
-        standing = chain.standing() if method in _COMMITTED else Standing(chain.head.number)
-        return carried_out(Ask(chain, params, standing))
+        final_slots = chain.final_slots() if method in _COMMITMENT_METHODS else Standing(chain.head.number)
+        return carried_out(Ask(chain, params, final_slots))

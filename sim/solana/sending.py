@@ -25,7 +25,7 @@ _LOOKUP_FAULTS = frozenset(
 )
 
 
-def _decoded(ask: Ask, options: Mapping[str, Any]) -> VersionedTransaction:
+def _decode_transaction(ask: Ask, options: Mapping[str, Any]) -> VersionedTransaction:
     try:
         return decode(ask.text(0), str(options.get("encoding") or "base58"))
     except Malformed as fault:
@@ -48,7 +48,7 @@ def _check_lookups(ask: Ask, transaction: VersionedTransaction, slot: int) -> No
 
 def _send(ask: Ask) -> str:
     options = ask.options(1)
-    transaction = _decoded(ask, options)
+    transaction = _decode_transaction(ask, options)
     skips = bool(options.get("skipPreflight"))
     level = read_level(options.get("preflightCommitment"))
     level = Level.processed if skips else ask.level({**options, "commitment": level.name})
@@ -65,53 +65,53 @@ def _send(ask: Ask) -> str:
 def _preflight(ask: Ask, transaction: VersionedTransaction, level: Level) -> None:
     slot = ask.standing.slot(level)
     refusal = ask.chain.refusal(transaction, slot)
-    told = views.simulated(_refused(refusal)) if refusal else None
-    if told is None:
+    result = views.simulation_result(_failed_outcome(refusal)) if refusal else None
+    if result is None:
         outcome = ask.chain.try_out(transaction, slot)
         if outcome.err is None:
             return
-        told = views.simulated(outcome)
-    message = f"Transaction simulation failed: {views.error_text(told['err'])}"
-    raise RpcError(PREFLIGHT_FAILED, message, told)
+        result = views.simulation_result(outcome)
+    message = f"Transaction simulation failed: {views.error_text(result['err'])}"
+    raise RpcError(PREFLIGHT_FAILED, message, result)
 
 
-def _refused(err: str) -> Outcome:
+def _failed_outcome(err: str) -> Outcome:
     return Outcome(err=err, logs=(), units=0, fee=0, inner=(), returned=None)
 
 
 def _simulate(ask: Ask) -> dict[str, Any]:
     options = ask.options(1)
-    transaction = _decoded(ask, options)
+    transaction = _decode_transaction(ask, options)
     slot = ask.standing.slot(ask.level(options))
     _check_lookups(ask, transaction, slot)
-    replacing = bool(options.get("replaceRecentBlockhash"))
+    replaces_blockhash = bool(options.get("replaceRecentBlockhash"))
     if options.get("sigVerify"):
-        if replacing:
+        if replaces_blockhash:
             raise invalid("sigVerify may not be used with replaceRecentBlockhash")
         _verify(transaction)
-    refusal = None if replacing else ask.chain.refusal(transaction, slot)
-    outcome = _refused(refusal) if refusal else ask.chain.try_out(transaction, slot)
-    told = views.simulated(outcome)
-    if replacing:
+    refusal = None if replaces_blockhash else ask.chain.refusal(transaction, slot)
+    outcome = _failed_outcome(refusal) if refusal else ask.chain.try_out(transaction, slot)
+    result = views.simulation_result(outcome)
+    if replaces_blockhash:
         newest = ask.chain.slots.get(slot) or ask.chain.head
         height = newest.height + ask.chain.slots.window
-        told["replacementBlockhash"] = {"blockhash": str(newest.hash), "lastValidBlockHeight": height}
+        result["replacementBlockhash"] = {"blockhash": str(newest.hash), "lastValidBlockHeight": height}
     if options.get("innerInstructions"):
-        told["innerInstructions"] = views.inner(outcome)
+        result["innerInstructions"] = views.inner(outcome)
     if options.get("accounts") is not None:
-        told["accounts"] = _accounts_after(ask, options["accounts"], outcome, slot)
-    return in_context(slot, told)
+        result["accounts"] = _accounts_after(ask, options["accounts"], outcome, slot)
+    return in_context(slot, result)
 
 
-def _accounts_after(ask: Ask, wanted: Any, outcome: Outcome, slot: int) -> list[Any]:
-    addresses = wanted.get("addresses") if isinstance(wanted, dict) else None
+def _accounts_after(ask: Ask, members: Any, outcome: Outcome, slot: int) -> list[Any]:
+    addresses = members.get("addresses") if isinstance(members, dict) else None
     if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
         raise invalid("Invalid params: accounts needs a list of addresses.")
     if len(addresses) > _MAX_SIMULATED_ACCOUNTS:
         raise invalid(f"Too many accounts provided; max {_MAX_SIMULATED_ACCOUNTS}")
     after = dict(outcome.accounts)
     keys = [read_key(one) for one in addresses]
-    encoding = wanted.get("encoding") or "base64"
+    encoding = members.get("encoding") or "base64"
     return [views.account(ask.chain, after.get(key) or ask.chain.account(key, slot), encoding, slot) for key in keys]
 
 

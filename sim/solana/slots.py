@@ -10,7 +10,9 @@ from enum import IntEnum
 from solders.hash import Hash
 
 FIRST_SLOT = 1000
-SKIPPED = 37  # slots without a block before the first one here, so that heights and slots differ as on the real network
+SKIPPED_SLOTS = (
+    37  # slots without a block before the first one here, so that heights and slots differ as on the real network
+)
 FINAL_AFTER = 32
 SLOT_HASHES = 512
 _KEPT_SLOTS = 50_000
@@ -43,7 +45,7 @@ class Slot:
     @property
     def height(self) -> int:
         """Block height."""
-        return self.number - SKIPPED
+        return self.number - SKIPPED_SLOTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,8 @@ class Slots:
         """Close the open slot and open the next."""
         self._made += 1
         number = self.head.number + 1
-        told = b"%s %d %d %d %s" % (self._seed, self._made, number, time, bytes(self.head.hash))
-        slot = Slot(number, max(time, self.head.time), Hash(hashlib.sha256(told).digest()), self.head.hash)
+        preimage = b"%s %d %d %d %s" % (self._seed, self._made, number, time, bytes(self.head.hash))
+        slot = Slot(number, max(time, self.head.time), Hash(hashlib.sha256(preimage).digest()), self.head.hash)
         self._slots[number] = self._by_hash[slot.hash] = self.head = slot
         old = self._slots.pop(number - max(_KEPT_SLOTS, self.window) - 1, None)
         if old is not None:
@@ -93,13 +95,13 @@ class Slots:
 
     def is_recent(self, blockhash: Hash, slot: int) -> bool:
         """Return whether a transaction with that blockhash is young enough for a bank of a slot."""
-        known = self._by_hash.get(blockhash)
-        return known is not None and known.number <= slot <= known.number + self.window
+        known_slot = self._by_hash.get(blockhash)
+        return known_slot is not None and known_slot.number <= slot <= known_slot.number + self.window
 
     def before(self, number: int, count: int) -> Iterator[Slot]:
         """Yield so many slots before one, newest first."""
-        for one in range(number - 1, number - 1 - count, -1):
-            slot = self._slots.get(one)
+        for slot_number in range(number - 1, number - 1 - count, -1):
+            slot = self._slots.get(slot_number)
             if slot is not None:
                 yield slot
 
@@ -111,11 +113,11 @@ class Slots:
         """
         if number not in self._slots:
             raise ValueError(f"slot {number} is not there to return to")
-        forgotten = [self._slots.pop(gone) for gone in range(number + 1, self.head.number + 1)]
-        for slot in forgotten:
+        removed_slots = [self._slots.pop(gone) for gone in range(number + 1, self.head.number + 1)]
+        for slot in removed_slots:
             del self._by_hash[slot.hash]
         self.head = self._slots[number]
-        return forgotten
+        return removed_slots
 
     def copy(self) -> dict[int, Slot]:
         """Return the slots, to be given back to `load`."""

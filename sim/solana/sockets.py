@@ -31,9 +31,9 @@ class Connection:
         self._numbers = 0
         self._woken = asyncio.Event()
 
-    async def run(self) -> None:
+    async def serve(self) -> None:
         """Serve until the client goes."""
-        telling = asyncio.create_task(self._tell())
+        sender = asyncio.create_task(self._tell())
         try:
             while True:
                 message = await self._receive()
@@ -44,7 +44,7 @@ class Connection:
                 self._opening = {}
                 self._woken.set()
         finally:
-            telling.cancel()
+            sender.cancel()
 
     async def _call(self, method: str, params: list[Any]) -> Any:
         if method in OPENERS:
@@ -54,9 +54,9 @@ class Connection:
         return await self._rpc.call(method, params)
 
     def _subscribe(self, method: str, params: list[Any]) -> int:
-        opened = OPENERS[method](self._chain, params)
+        subscription = OPENERS[method](self._chain, params)
         self._numbers += 1
-        self._opening[self._numbers] = opened
+        self._opening[self._numbers] = subscription
         return self._numbers
 
     def _unsubscribe(self, params: list[Any]) -> bool:
@@ -70,26 +70,26 @@ class Connection:
         while True:
             self._woken.clear()
             change = self._chain.changed  # taken before looking, so that no change is missed
-            for number, one in list(self._open.items()):
-                if not await self._tell_one(number, one):
+            for number, subscription in list(self._open.items()):
+                if not await self._tell_one(number, subscription):
                     self._open.pop(number, None)
-            changed = asyncio.ensure_future(change.wait())
-            woken = asyncio.ensure_future(self._woken.wait())
+            change_task = asyncio.ensure_future(change.wait())
+            wake_task = asyncio.ensure_future(self._woken.wait())
             try:
-                await asyncio.wait((changed, woken), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((change_task, wake_task), return_when=asyncio.FIRST_COMPLETED)
             finally:
-                changed.cancel()
-                woken.cancel()
+                change_task.cancel()
+                wake_task.cancel()
 
-    async def _tell_one(self, number: int, one: Subscription) -> bool:
+    async def _tell_one(self, number: int, subscription: Subscription) -> bool:
         """Send what is due of a subscription; return whether it goes on, which one that cannot be shown does not."""
         try:
-            for result in one.due():
-                await self._notify(number, one.notification, result)
+            for result in subscription.due():
+                await self._notify(number, subscription.notification, result)
         except RpcError:
             return False
-        return not one.done
+        return not subscription.is_done
 
     async def _notify(self, number: int, method: str, result: Any) -> None:
-        told = {"jsonrpc": "2.0", "method": method, "params": {"result": result, "subscription": number}}
-        await self._send(orjson.dumps(told).decode())
+        notification = {"jsonrpc": "2.0", "method": method, "params": {"result": result, "subscription": number}}
+        await self._send(orjson.dumps(notification).decode())

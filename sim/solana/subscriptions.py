@@ -24,7 +24,7 @@ class Subscription(Protocol):
     """
 
     notification: str
-    done: bool
+    is_done: bool
 
     def due(self) -> Iterator[Any]:
         """Yield the results that the client has not been told."""
@@ -47,10 +47,10 @@ class Signature:
 
     def due(self) -> Iterator[Any]:
         """Yield the outcome once."""
-        landed = self._chain.ledger.get(self._signature)
-        if landed is not None and Standing(self._chain.head.number).level(landed.slot) >= self._level:
+        entry = self._chain.ledger.get(self._signature)
+        if entry is not None and Standing(self._chain.head.number).level(entry.slot) >= self._level:
             self.done = True
-            yield _in_context(landed.slot, {"err": landed.outcome.err})
+            yield _in_context(entry.slot, {"err": entry.outcome.err})
 
 
 class Slots:
@@ -112,8 +112,8 @@ class OneAccount:
         slot, now = self._slot(), self._now()
         if now != self._last:
             self._last = now
-            gone = Account(0, b"", Pubkey.default())
-            yield _in_context(slot, views.account(self._chain, now or gone, self._encoding, slot))
+            empty_account = Account(0, b"", Pubkey.default())
+            yield _in_context(slot, views.account(self._chain, now or empty_account, self._encoding, slot))
 
 
 class ProgramAccounts:
@@ -140,8 +140,8 @@ class ProgramAccounts:
         last, self._last = self._last, self._now()
         for key, account in self._last.items():
             if account is not last.get(key):
-                told = views.account(self._chain, account, self._encoding, slot)
-                yield _in_context(slot, {"pubkey": str(key), "account": told})
+                view = views.account(self._chain, account, self._encoding, slot)
+                yield _in_context(slot, {"pubkey": str(key), "account": view})
 
 
 class Logs:
@@ -151,7 +151,7 @@ class Logs:
 
     def __init__(self, chain: Chain, params: list[Any]) -> None:
         ask = _ask(chain, params)
-        self._chain, self._key = chain, _mentioned(ask.at(0))
+        self._chain, self._key = chain, _read_mention(ask.at(0))
         self._level = read_level(ask.options(1).get("commitment"))
         self._last = self._slot()
         self.done = False
@@ -163,20 +163,20 @@ class Logs:
     def due(self) -> Iterator[Any]:
         """Yield the logs of the slots since the last one."""
         last, self._last = self._last, self._slot()
-        for landed in self._chain.ledger.after(last):
-            if landed.slot <= self._last and (self._key is None or self._key in landed.sent.keys):
-                told = {
-                    "signature": landed.sent.id,
-                    "err": landed.outcome.err,
-                    "logs": list(landed.outcome.logs),
+        for entry in self._chain.ledger.after(last):
+            if entry.slot <= self._last and (self._key is None or self._key in entry.sent.keys):
+                logs = {
+                    "signature": entry.sent.id,
+                    "err": entry.outcome.err,
+                    "logs": list(entry.outcome.logs),
                 }
-                yield _in_context(landed.slot, told)
+                yield _in_context(entry.slot, logs)
 
 
-def _mentioned(wanted: Any) -> Pubkey | None:
-    if wanted in ("all", "allWithVotes"):
+def _read_mention(filter_member: Any) -> Pubkey | None:
+    if filter_member in ("all", "allWithVotes"):
         return None
-    mentions = wanted.get("mentions") if isinstance(wanted, dict) else None
+    mentions = filter_member.get("mentions") if isinstance(filter_member, dict) else None
     if not isinstance(mentions, list) or len(mentions) != 1:
         raise invalid("Invalid Request: Only 1 address supported")
     return read_key(str(mentions[0]))

@@ -13,7 +13,7 @@ from solders.token.state import Mint, TokenAccount
 
 TOKEN = Pubkey.from_string("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA")
 TOKEN_2022 = Pubkey.from_string("TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb")
-ASSOCIATED = Pubkey.from_string("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL")
+ASSOCIATED_TOKEN_PROGRAM = Pubkey.from_string("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL")
 TOKEN_PROGRAMS = frozenset((TOKEN, TOKEN_2022))
 USDC_MINTS = ("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU")
 USDC_DECIMALS = 6
@@ -40,8 +40,8 @@ def new_mint(authority: Pubkey, rent: int, supply: int = 0) -> Account:
 
 def new_account(mint: Pubkey, owner: Pubkey, amount: int, rent: int) -> Account:
     """Return an initialised token account."""
-    none = bytes(32)
-    data = struct.pack("<32s32sQI32sBIQQI32s", bytes(mint), bytes(owner), amount, 0, none, 1, 0, 0, 0, 0, none)
+    no_key = bytes(32)
+    data = struct.pack("<32s32sQI32sBIQQI32s", bytes(mint), bytes(owner), amount, 0, no_key, 1, 0, 0, 0, 0, no_key)
     return Account(rent, data, TOKEN)
 
 
@@ -52,7 +52,7 @@ def with_supply(mint: Account, supply: int) -> Account:
     return Account(mint.lamports, bytes(data), mint.owner)
 
 
-def associated(owner: Pubkey, mint: Pubkey, program: Pubkey = TOKEN) -> Pubkey:
+def associated_address(owner: Pubkey, mint: Pubkey, program: Pubkey = TOKEN) -> Pubkey:
     """Return the address of an owner's associated token account."""
     return get_associated_token_address(owner, mint, program)
 

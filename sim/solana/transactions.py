@@ -102,8 +102,8 @@ def decode(text: str, encoding: str) -> VersionedTransaction:
     if most is None:
         raise Malformed(f"unsupported encoding: {encoding}. Supported encodings: base58, base64")
     if len(text) > most:
-        told = f"{len(text)} bytes (max: encoded/raw {most}/{MAX_BYTES})"
-        raise Malformed(f"{encoding} encoded {_TYPE} too large: {told}")
+        size_text = f"{len(text)} bytes (max: encoded/raw {most}/{MAX_BYTES})"
+        raise Malformed(f"{encoding} encoded {_TYPE} too large: {size_text}")
     try:
         raw = base58.b58decode(text) if encoding == "base58" else base64.b64decode(text, validate=True)
     except (ValueError, binascii.Error) as fault:
@@ -139,9 +139,9 @@ def resolve(transaction: VersionedTransaction, account: Callable[[Pubkey], Accou
     readonly: list[Pubkey] = []
     for lookup in message.address_table_lookups:
         table = read_table(account(lookup.account_key))
-        listed = [] if table is None else list(table.addresses)
-        writable += [listed[place] for place in bytes(lookup.writable_indexes) if place < len(listed)]
-        readonly += [listed[place] for place in bytes(lookup.readonly_indexes) if place < len(listed)]
+        addresses = [] if table is None else list(table.addresses)
+        writable += [addresses[place] for place in bytes(lookup.writable_indexes) if place < len(addresses)]
+        readonly += [addresses[place] for place in bytes(lookup.readonly_indexes) if place < len(addresses)]
     return Sent(transaction, tuple(writable), tuple(readonly))
 
 

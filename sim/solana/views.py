@@ -50,15 +50,15 @@ def error_text(err: Any) -> str:
     if isinstance(err, dict) and "InstructionError" in err:
         place, reason = err["InstructionError"]
         custom = reason.get("Custom") if isinstance(reason, dict) else None
-        told = f"custom program error: {custom:#x}" if custom is not None else str(reason)
-        return f"Error processing Instruction {place}: {told}"
+        reason_text = f"custom program error: {custom:#x}" if custom is not None else str(reason)
+        return f"Error processing Instruction {place}: {reason_text}"
     if isinstance(err, dict) and "InsufficientFundsForRent" in err:
         place = err["InsufficientFundsForRent"]["account_index"]
         return f"Transaction results in an account ({place}) with insufficient funds for rent"
     return _ERROR_TEXTS.get(str(err), str(err))
 
 
-def account(chain: Chain, found: Account | None, encoding: str, slot: int, cut: Any = None) -> dict[str, Any] | None:
+def account(chain: Chain, record: Account | None, encoding: str, slot: int, cut: Any = None) -> dict[str, Any] | None:
     """Return an account, None where there is none.
 
     Args:
@@ -68,24 +68,24 @@ def account(chain: Chain, found: Account | None, encoding: str, slot: int, cut: 
         slot: The slot that the answer is about.
         cut: dataSlice of the configuration.
     """
-    if found is None:
+    if record is None:
         return None
     return {
-        "lamports": found.lamports,
-        "owner": str(found.owner),
-        "data": _data(chain, found, encoding, slot, cut),
-        "executable": found.executable,
+        "lamports": record.lamports,
+        "owner": str(record.owner),
+        "data": _data(chain, record, encoding, slot, cut),
+        "executable": record.executable,
         "rentEpoch": NO_RENT_EPOCH,
-        "space": len(found.data),
+        "space": len(record.data),
     }
 
 
-def _data(chain: Chain, found: Account, encoding: str, slot: int, cut: Any) -> Any:
-    data = bytes(found.data)
+def _data(chain: Chain, record: Account, encoding: str, slot: int, cut: Any) -> Any:
+    data = bytes(record.data)
     if encoding == "jsonParsed":
-        known = parsed.account(found, lambda mint: chain.account(mint, slot))
-        if known is not None:
-            return known
+        description = parsed.account(record, lambda mint: chain.account(mint, slot))
+        if description is not None:
+            return description
         encoding = "base64"
     if cut is not None:
         data = _slice(data, cut)
@@ -93,8 +93,8 @@ def _data(chain: Chain, found: Account, encoding: str, slot: int, cut: Any) -> A
         return [base64.b64encode(data).decode(), "base64"]
     if encoding in ("base58", "binary"):
         if len(data) > _MAX_BASE58_BYTES:
-            told = "Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding."
-            raise RpcError(INVALID_REQUEST, told)
+            message = "Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding."
+            raise RpcError(INVALID_REQUEST, message)
         text = base58.b58encode(data).decode()
         return text if encoding == "binary" else [text, "base58"]
     raise invalid(f"Invalid params: unknown encoding {encoding[:40]!r}.")
@@ -107,14 +107,14 @@ def _slice(data: bytes, cut: Any) -> bytes:
     return data[offset : offset + length]
 
 
-def simulated(outcome: Outcome) -> dict[str, Any]:
+def simulation_result(outcome: Outcome) -> dict[str, Any]:
     """Return a simulation's result: what a failed preflight carries too."""
     return {
         "err": outcome.err,
         "logs": list(outcome.logs),
         "accounts": None,
         "unitsConsumed": outcome.units,
-        "returnData": _returned(outcome),
+        "returnData": _return_data(outcome),
         "innerInstructions": None,
         "replacementBlockhash": None,
         "fee": outcome.fee or None,
@@ -127,7 +127,7 @@ def simulated(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _returned(outcome: Outcome) -> dict[str, Any] | None:
+def _return_data(outcome: Outcome) -> dict[str, Any] | None:
     if outcome.returned is None:
         return None
     program, data = outcome.returned
@@ -137,24 +137,29 @@ def _returned(outcome: Outcome) -> dict[str, Any] | None:
 def inner(outcome: Outcome) -> list[dict[str, Any]]:
     """Return what instructions called, compiled."""
     return [
-        {"index": place, "instructions": [_compiled(one.instruction(), one.stack_height()) for one in called]}
-        for place, called in enumerate(outcome.inner)
-        if called
+        {
+            "index": place,
+            "instructions": [_compiled_instruction(one.instruction(), one.stack_height()) for one in instructions],
+        }
+        for place, instructions in enumerate(outcome.inner)
+        if instructions
     ]
 
 
-def _inner_parsed(sent: Sent, outcome: Outcome) -> list[dict[str, Any]]:
+def _inner_parsed(transaction: Sent, outcome: Outcome) -> list[dict[str, Any]]:
     return [
         {
             "index": place,
-            "instructions": [parsed.instruction(one.instruction(), sent.keys, one.stack_height()) for one in called],
+            "instructions": [
+                parsed.instruction(one.instruction(), transaction.keys, one.stack_height()) for one in instructions
+            ],
         }
-        for place, called in enumerate(outcome.inner)
-        if called
+        for place, instructions in enumerate(outcome.inner)
+        if instructions
     ]
 
 
-def _compiled(instruction: CompiledInstruction, height: int | None) -> dict[str, Any]:
+def _compiled_instruction(instruction: CompiledInstruction, height: int | None) -> dict[str, Any]:
     return {
         "programIdIndex": instruction.program_id_index,
         "accounts": list(bytes(instruction.accounts)),
@@ -163,14 +168,14 @@ def _compiled(instruction: CompiledInstruction, height: int | None) -> dict[str,
     }
 
 
-def status(landed: Landed, standing: Standing) -> dict[str, Any]:
+def status(entry: Landed, final_slots: Standing) -> dict[str, Any]:
     """Return the entry of getSignatureStatuses."""
-    level = standing.level(landed.slot)
+    level = final_slots.level(entry.slot)
     return {
-        "slot": landed.slot,
-        "confirmations": None if level is Level.finalized else standing.head - landed.slot,
-        "err": landed.outcome.err,
-        "status": _status(landed.outcome.err),
+        "slot": entry.slot,
+        "confirmations": None if level is Level.finalized else final_slots.head - entry.slot,
+        "err": entry.outcome.err,
+        "status": _status(entry.outcome.err),
         "confirmationStatus": level.name,
     }
 
@@ -179,19 +184,19 @@ def _status(err: Any) -> dict[str, Any]:
     return {"Ok": None} if err is None else {"Err": err}
 
 
-def listed(landed: Landed, standing: Standing) -> dict[str, Any]:
+def address_signature(entry: Landed, final_slots: Standing) -> dict[str, Any]:
     """Return the entry of getSignaturesForAddress."""
     return {
-        "signature": landed.sent.id,
-        "slot": landed.slot,
-        "err": landed.outcome.err,
-        "memo": landed.sent.memo(),
-        "blockTime": landed.time,
-        "confirmationStatus": standing.level(landed.slot).name,
+        "signature": entry.sent.id,
+        "slot": entry.slot,
+        "err": entry.outcome.err,
+        "memo": entry.sent.memo(),
+        "blockTime": entry.time,
+        "confirmationStatus": final_slots.level(entry.slot).name,
     }
 
 
-def transaction(landed: Landed, encoding: str, newest_version: Any) -> dict[str, Any]:
+def transaction(entry: Landed, encoding: str, newest_version: Any) -> dict[str, Any]:
     """Return the answer of getTransaction.
 
     Args:
@@ -200,66 +205,66 @@ def transaction(landed: Landed, encoding: str, newest_version: Any) -> dict[str,
         newest_version: maxSupportedTransactionVersion, None when it was not given.
     """
     return {
-        "slot": landed.slot,
-        "blockTime": landed.time,
-        **with_meta(landed, encoding, newest_version),
+        "slot": entry.slot,
+        "blockTime": entry.time,
+        **with_meta(entry, encoding, newest_version),
     }
 
 
-def with_meta(landed: Landed, encoding: str, newest_version: Any) -> dict[str, Any]:
+def with_meta(entry: Landed, encoding: str, newest_version: Any) -> dict[str, Any]:
     """Return a transaction with its meta, as a block lists it."""
-    if landed.sent.is_v0 and newest_version is None:
-        told = (
+    if entry.sent.is_v0 and newest_version is None:
+        message = (
             "Transaction version (0) is not supported by the requesting client. Please try the request again with the "
             'following configuration parameter: "maxSupportedTransactionVersion": 0'
         )
-        raise RpcError(UNSUPPORTED_VERSION, told)
-    shown = {"transaction": _transaction(landed.sent, encoding), "meta": _meta(landed, encoding)}
+        raise RpcError(UNSUPPORTED_VERSION, message)
+    view = {"transaction": _transaction(entry.sent, encoding), "meta": _meta(entry, encoding)}
     if newest_version is not None:
-        shown["version"] = 0 if landed.sent.is_v0 else "legacy"
-    return shown
+        view["version"] = 0 if entry.sent.is_v0 else "legacy"
+    return view
 
 
-def _meta(landed: Landed, encoding: str) -> dict[str, Any]:
-    outcome, sent = landed.outcome, landed.sent
-    told = {
+def _meta(entry: Landed, encoding: str) -> dict[str, Any]:
+    outcome, transaction_ = entry.outcome, entry.sent
+    meta = {
         "err": outcome.err,
         "status": _status(outcome.err),
         "fee": outcome.fee,
-        "preBalances": list(landed.before.lamports),
-        "postBalances": list(landed.after.lamports),
-        "preTokenBalances": list(landed.before.tokens),
-        "postTokenBalances": list(landed.after.tokens),
-        "innerInstructions": _inner_parsed(sent, outcome) if encoding == "jsonParsed" else inner(outcome),
+        "preBalances": list(entry.before.lamports),
+        "postBalances": list(entry.after.lamports),
+        "preTokenBalances": list(entry.before.tokens),
+        "postTokenBalances": list(entry.after.tokens),
+        "innerInstructions": _inner_parsed(transaction_, outcome) if encoding == "jsonParsed" else inner(outcome),
         "logMessages": list(outcome.logs),
         "rewards": [],
         "computeUnitsConsumed": outcome.units,
     }
     if encoding != "jsonParsed":
-        told["loadedAddresses"] = {"writable": _texts(sent.writable), "readonly": _texts(sent.readonly)}
-    returned = _returned(outcome)
-    return told if returned is None else {**told, "returnData": returned}
+        meta["loadedAddresses"] = {"writable": _texts(transaction_.writable), "readonly": _texts(transaction_.readonly)}
+    return_data = _return_data(outcome)
+    return meta if return_data is None else {**meta, "returnData": return_data}
 
 
 def _texts(keys: Sequence[Pubkey]) -> list[str]:
     return [str(key) for key in keys]
 
 
-def _transaction(sent: Sent, encoding: str) -> Any:
+def _transaction(transaction_: Sent, encoding: str) -> Any:
     if encoding == "base64":
-        return [base64.b64encode(bytes(sent.raw)).decode(), "base64"]
+        return [base64.b64encode(bytes(transaction_.raw)).decode(), "base64"]
     if encoding in ("base58", "binary"):
-        text = base58.b58encode(bytes(sent.raw)).decode()
+        text = base58.b58encode(bytes(transaction_.raw)).decode()
         return text if encoding == "binary" else [text, "base58"]
     if encoding not in ("json", "jsonParsed"):
         raise invalid(f"Invalid params: unknown encoding {encoding[:40]!r}.")
-    message = _message_parsed(sent) if encoding == "jsonParsed" else _message(sent)
-    return {"signatures": [str(one) for one in sent.raw.signatures], "message": message}
+    message = _message_parsed(transaction_) if encoding == "jsonParsed" else _message(transaction_)
+    return {"signatures": [str(one) for one in transaction_.raw.signatures], "message": message}
 
 
-def _message(sent: Sent) -> dict[str, Any]:
-    message, header = sent.raw.message, sent.raw.message.header
-    told: dict[str, Any] = {
+def _message(transaction_: Sent) -> dict[str, Any]:
+    message, header = transaction_.raw.message, transaction_.raw.message.header
+    view: dict[str, Any] = {
         "accountKeys": _texts(message.account_keys),
         "header": {
             "numRequiredSignatures": header.num_required_signatures,
@@ -267,41 +272,41 @@ def _message(sent: Sent) -> dict[str, Any]:
             "numReadonlyUnsignedAccounts": header.num_readonly_unsigned_accounts,
         },
         "recentBlockhash": str(message.recent_blockhash),
-        "instructions": [_compiled(one, _TOP_LEVEL) for one in sent.instructions()],
+        "instructions": [_compiled_instruction(one, _TOP_LEVEL) for one in transaction_.instructions()],
     }
-    return told | _lookups(sent)
+    return view | _lookups(transaction_)
 
 
-def _lookups(sent: Sent) -> dict[str, Any]:
-    message = sent.raw.message
+def _lookups(transaction_: Sent) -> dict[str, Any]:
+    message = transaction_.raw.message
     if not isinstance(message, MessageV0):
         return {}
     return {
         "addressTableLookups": [
             {
-                "accountKey": str(one.account_key),
-                "writableIndexes": list(bytes(one.writable_indexes)),
-                "readonlyIndexes": list(bytes(one.readonly_indexes)),
+                "accountKey": str(lookup.account_key),
+                "writableIndexes": list(bytes(lookup.writable_indexes)),
+                "readonlyIndexes": list(bytes(lookup.readonly_indexes)),
             }
-            for one in message.address_table_lookups
+            for lookup in message.address_table_lookups
         ]
     }
 
 
-def _message_parsed(sent: Sent) -> dict[str, Any]:
-    message, keys = sent.raw.message, sent.keys
+def _message_parsed(transaction_: Sent) -> dict[str, Any]:
+    message, keys = transaction_.raw.message, transaction_.keys
     own, signers = len(message.account_keys), message.header.num_required_signatures
-    told: dict[str, Any] = {
+    view: dict[str, Any] = {
         "accountKeys": [
             {
                 "pubkey": str(key),
                 "signer": place < signers,
-                "writable": sent.may_write(place),
+                "writable": transaction_.may_write(place),
                 "source": "transaction" if place < own else "lookupTable",
             }
             for place, key in enumerate(keys)
         ],
         "recentBlockhash": str(message.recent_blockhash),
-        "instructions": [parsed.instruction(one, keys, _TOP_LEVEL) for one in sent.instructions()],
+        "instructions": [parsed.instruction(one, keys, _TOP_LEVEL) for one in transaction_.instructions()],
     }
-    return told | _lookups(sent)
+    return view | _lookups(transaction_)

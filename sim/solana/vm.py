@@ -24,7 +24,7 @@ from sim.solana import guard
 
 SYSTEM = Pubkey.default()
 LOOKUP_TABLES = Pubkey.from_string("AddressLookupTab1e1111111111111111111111111")
-_GONE = Account(0, b"", SYSTEM)
+_EMPTY_ACCOUNT = Account(0, b"", SYSTEM)
 _SLOTS_PER_EPOCH = 432_000
 
 
@@ -69,7 +69,7 @@ class Vm:
             ValueError: A program or sysvar cannot be that.
         """
         try:
-            self._svm.set_account(key, _GONE if account is None else account)
+            self._svm.set_account(key, _EMPTY_ACCOUNT if account is None else account)
         except Exception as fault:  # solders does not export LiteSVMError
             raise ValueError(str(fault)) from fault
 
@@ -86,7 +86,7 @@ class Vm:
         """Set the sysvar that creating an address lookup table reads."""
         self._svm.set_slot_hashes(list(hashes))
 
-    def run(self, transaction: VersionedTransaction) -> Outcome:
+    def execute(self, transaction: VersionedTransaction) -> Outcome:
         """Execute a transaction and keep its effects."""
         return _outcome(self._svm.send_transaction(transaction))
 
@@ -95,10 +95,10 @@ class Vm:
         return _outcome(self._svm.simulate_transaction(transaction))
 
 
-def _outcome(told: TransactionMetadata | FailedTransactionMetadata | SimulatedTransactionInfo) -> Outcome:
-    meta = told if isinstance(told, TransactionMetadata) else told.meta()
-    err = orjson.loads(told.to_json())["err"] if isinstance(told, FailedTransactionMetadata) else None
-    accounts = told.post_accounts() if isinstance(told, SimulatedTransactionInfo) else []
+def _outcome(metadata: TransactionMetadata | FailedTransactionMetadata | SimulatedTransactionInfo) -> Outcome:
+    meta = metadata if isinstance(metadata, TransactionMetadata) else metadata.meta()
+    err = orjson.loads(metadata.to_json())["err"] if isinstance(metadata, FailedTransactionMetadata) else None
+    accounts = metadata.post_accounts() if isinstance(metadata, SimulatedTransactionInfo) else []
     data = meta.return_data()
     return Outcome(
         err=err,
@@ -111,5 +111,5 @@ def _outcome(told: TransactionMetadata | FailedTransactionMetadata | SimulatedTr
     )
 
 
-def _inner(told: Sequence[Sequence[InnerInstruction]]) -> tuple[tuple[InnerInstruction, ...], ...]:
-    return tuple(tuple(one) for one in told)
+def _inner(groups: Sequence[Sequence[InnerInstruction]]) -> tuple[tuple[InnerInstruction, ...], ...]:
+    return tuple(tuple(one) for one in groups)

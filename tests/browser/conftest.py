@@ -135,7 +135,7 @@ async def shop(stack: dict[str, Any]) -> AsyncIterator[Shop]:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     """One Chromium for the whole session: the machine's, else that of our cache."""
-    installed = chromium.launched(chromium.chromium())
+    installed = chromium.launch_options(chromium.chromium())
     async with async_playwright() as playwright:
         launched = await playwright.chromium.launch(args=["--no-sandbox"], timeout=120_000, **installed)
         yield launched

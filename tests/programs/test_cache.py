@@ -43,14 +43,14 @@ def test_those_who_want_the_same_thing_make_it_once(tmp_path: Path) -> None:
         raise OSError("no room")
 
     with pytest.raises(OSError, match="no room"):
-        cache.made(place, fails)
+        cache.make_once(place, fails)
     assert not cache.is_whole(place)
 
     def make() -> None:
         calls.append("made")
         time.sleep(0.2)
 
-    threads = [threading.Thread(target=cache.made, args=(place, make)) for _ in range(4)]
+    threads = [threading.Thread(target=cache.make_once, args=(place, make)) for _ in range(4)]
     for one in threads:
         one.start()
     for one in threads:

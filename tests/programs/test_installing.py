@@ -17,7 +17,7 @@ def test_large_downloads_are_told_with_their_size() -> None:
     lines = (
         "Resolved 3 packages\nDownloading solders (13.2MiB)\n  Downloading node-24.whl (61.1 MB)\n Downloaded solders"
     )
-    installing.run("installing", (sys.executable, "-c", f"print({lines!r})"), say=said.append, remedy="r")
+    installing.run_installer("installing", (sys.executable, "-c", f"print({lines!r})"), say=said.append, remedy="r")
     assert [line for line in said if "so far" not in line] == ["  solders, 13.2MiB", "  node-24.whl, 61.1 MB"]
 
 
@@ -26,7 +26,7 @@ def test_no_silence_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installing, "_SILENT_SECONDS", 0.1)
     said: list[str] = []
     words = (sys.executable, "-c", "import time; time.sleep(3)")
-    installing.run("installing all", words, say=said.append, remedy="r")
+    installing.run_installer("installing all", words, say=said.append, remedy="r")
     assert len(said) > 1
     assert all(line.startswith("  installing all: ") and line.endswith(" s so far") for line in said)
 
@@ -35,9 +35,9 @@ def test_a_failure_is_told_with_the_last_words_and_what_to_do() -> None:
     """The installer's own words and the remedy."""
     code = "import sys; print('no such version', file=sys.stderr); sys.exit(3)"
     with pytest.raises(Missing, match=r"(?s)installing: .* ended with 3\. It said: no such version.*to do: try this"):
-        installing.run("installing", (sys.executable, "-c", code), say=print, remedy="try this")
+        installing.run_installer("installing", (sys.executable, "-c", code), say=print, remedy="try this")
     with pytest.raises(Missing, match="does not start"):
-        installing.run("installing", ("/nowhere/pip",), say=print, remedy="r")
+        installing.run_installer("installing", ("/nowhere/pip",), say=print, remedy="r")
 
 
 def test_a_file_with_several_names_counts_once(tmp_path: Path) -> None:

@@ -42,9 +42,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_machines_node_is_taken_where_it_is_new_enough(machine: Path) -> None:
     """Node.js counts from 20.19 on, and together with npm."""
     own = script(machine, "node", "v20.19.1")
-    assert node.found() is None
+    assert node.find_installed() is None
     npm = script(machine, "npm", "10.1.0")
-    found = node.found()
+    found = node.find_installed()
     assert found is not None
     assert (found.description, node.npm(found)) == (f"20.19.1, {own}", (npm,))
 
@@ -54,7 +54,7 @@ def test_an_older_node_does_not_count(machine: Path, says: str) -> None:
     """What tests run needs a newer one."""
     script(machine, "node", says)
     script(machine, "npm", "10.1.0")
-    assert node.found() is None
+    assert node.find_installed() is None
 
 
 @pytest.mark.usefixtures("machine")
@@ -65,7 +65,7 @@ def test_the_newest_postgresql_is_taken(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         for name in postgres.PROGRAMS if version != "16" else ("postgres",):
             script(folder, name, f"postgres (PostgreSQL) {version}.2")
-    found = postgres.found()
+    found = postgres.find_installed()
     assert found is not None
     assert found.description == f"15.2, {tmp_path}/postgresql/15/bin/postgres"
 
@@ -74,7 +74,7 @@ def test_the_shell_comes_before_the_whole_browser(machine: Path) -> None:
     """The same pages in half the processor's time."""
     script(machine, "chromium", "Chromium 130.0.1 built on Debian")
     shell = script(machine, "chromium-headless-shell", "Chromium 131.0.1")
-    found = chromium.found()
+    found = chromium.find_installed()
     assert found is not None
     assert found.description == f"131.0.1, {shell}"
 
@@ -82,12 +82,12 @@ def test_the_shell_comes_before_the_whole_browser(machine: Path) -> None:
 @pytest.mark.usefixtures("machine")
 def test_nginx_off_the_path_is_taken(tmp_path: Path) -> None:
     """Debian keeps it in /usr/sbin; it tells its version on standard error, and knows no `--version`."""
-    assert nginx.found() is None
+    assert nginx.find_installed() is None
     (tmp_path / "sbin").mkdir()
     path = tmp_path / "sbin" / "nginx"
     path.write_text('#!/bin/sh\n[ "$1" = -v ] && echo "nginx version: nginx/1.22.1" >&2\n')
     path.chmod(0o755)
-    found = nginx.found()
+    found = nginx.find_installed()
     assert found is not None
     assert found.description == f"1.22.1, {path}"
 
@@ -96,7 +96,7 @@ def test_nginx_off_the_path_is_taken(tmp_path: Path) -> None:
 def test_go_of_the_machine_is_taken_if_it_is_new_enough(machine: Path, version: str, is_taken: bool) -> None:
     """Go counts from 1.22 on."""
     path = script(machine, "go", f"go version go{version} linux/amd64")
-    program = go.found()
+    program = go.find_installed()
     assert (program is not None) == is_taken
     assert program is None or program.description == f"{version}, {path}"
 

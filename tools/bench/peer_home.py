@@ -42,7 +42,7 @@ def python_home(say: Callable[[str], None]) -> PythonHome:
         Missing: It could not be made.
     """
     pins = PEERS / "requirements.txt"
-    home = _tried("Python", lambda: python_packages.environment("bench", pins, what="the Python peers", say=say))
+    home = _tried("Python", lambda: python_packages.environment("bench", pins, description="the Python peers", say=say))
     servers = home.parent / "servers"
     servers.mkdir(exist_ok=True)
     granian = servers / "granian"

@@ -1,4 +1,4 @@
-"""`weldproof doctor`: what is missing on this machine, what that disables, and what to do."""
+"""`weldproof doctor`: lists what is missing on this machine, what each missing part disables, and the remedy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def command(ctx: click.Context, config: Path | None, as_json: bool) -> None:
 
     Exit codes: 0 nothing required is missing, 1 something required is missing, 2 usage.
     """
-    from conformance.cli.doctor.profile import check_named_destinations  # noqa: PLC0415 - `--help` waits for nothing of it
+    from conformance.cli.doctor.profile import check_named_destinations  # noqa: PLC0415 - not needed for `--help`
 
     findings = (*examine(), *check_named_destinations(config))
     healthy = all(finding.state != "missing" for finding in findings)
@@ -57,27 +57,27 @@ def command(ctx: click.Context, config: Path | None, as_json: bool) -> None:
 
 
 def examine() -> Iterator[Finding]:
-    """Look at everything, what is required first."""
+    """Yield a finding for each part, required ones first."""
     yield check_python(sys.version_info[:3])
     yield check_libraries(requires("weldproof") or ())
     yield from (check_extra(name) for name in extras.FOR)
     yield check_program(
         "PostgreSQL",
-        postgres.found(),
+        postgres.find_installed(),
         disables="the tests of the PostgreSQL store; SQLite, the default, needs nothing",
         remedy=f"{postgres.REMEDY}; the tests download it automatically",
     )
     yield check_program(
         "Chromium",
-        chromium.found(),
+        chromium.find_installed(),
         disables="checks that open a payment page in a browser; no check of the rail",
         remedy=f"{chromium.REMEDY}; the tests download it automatically",
     )
     yield check_program(
         "Node.js",
-        node.found(),
+        node.find_installed(),
         disables="nothing: real nodes (`weldproof localnet doctor`) and tests download it when they need it",
-        remedy=f"{node.REMEDY}, where PyPI is not reached",
+        remedy=f"{node.REMEDY}, if PyPI cannot be reached",
     )
     yield check_container_engine()
     yield check_network_namespaces()
@@ -86,7 +86,7 @@ def examine() -> Iterator[Finding]:
 
 
 def check_python(running_version: tuple[int, ...]) -> Finding:
-    """Say whether the running Python is new enough."""
+    """Return whether the running Python is new enough."""
     version_text = ".".join(map(str, running_version))
     if running_version >= PYTHON:
         return Finding("Python", "ok", version_text)
@@ -95,8 +95,10 @@ def check_python(running_version: tuple[int, ...]) -> Finding:
 
 
 def check_libraries(requirement_lines: Iterable[str]) -> Finding:
-    """Say whether every library that the distribution declares is there, in a version it allows."""
+    """Return whether each declared library is installed in an allowed version."""
     requirements = [Requirement(text) for text in requirement_lines]
+    # A library of an extra has a marker with the extra's name, which is false here: extras are
+    # optional.
     applicable = [
         requirement
         for requirement in requirements
@@ -113,14 +115,14 @@ def check_libraries(requirement_lines: Iterable[str]) -> Finding:
 
 
 def check_extra(name: str) -> Finding:
-    """Say whether an extra of the distribution is installed."""
+    """Return whether an extra of the distribution is installed."""
     if extras.is_installed(name):
         return Finding(f"extra {name}", "ok", "installed")
     return Finding(f"extra {name}", "absent", "not installed", extras.FOR[name], f'pip install "weldproof[{name}]"')
 
 
 def _find_unfit_version(requirement: Requirement) -> str | None:
-    """Return the installed version when it does not fit, empty when there is none, None when it fits."""
+    """Return None for a fitting library, the version of an unfit one, and an empty text for a missing one."""
     try:
         installed_version = version(requirement.name)
     except PackageNotFoundError:
@@ -129,19 +131,20 @@ def _find_unfit_version(requirement: Requirement) -> str | None:
 
 
 def check_program(name: str, located_program: Program | None, *, disables: str, remedy: str) -> Finding:
-    """Say which program was found, and its version."""
+    """Return which program was found, with its version."""
     if located_program is not None:
         return Finding(name, "ok", located_program.description)
     return Finding(name, "absent", f"neither on this machine nor in {cache.folder()}", disables, remedy)
 
 
 def check_container_engine() -> Finding:
-    """Look for a container engine whose daemon answers."""
+    """Return whether a container engine is installed and its daemon answers."""
     disables = "chain nodes that run in containers; the simulated chains need nothing"
     for name in ("docker", "podman"):
         program = shutil.which(name)
         if program is None:
             continue
+        # The client alone can do nothing: `info` fails if the daemon does not run.
         if _answers([program, "info"]):
             return Finding("container engine", "ok", program)
         return Finding(
@@ -151,7 +154,7 @@ def check_container_engine() -> Finding:
 
 
 def check_network_namespaces() -> Finding:
-    """Look whether a process may be started where it reaches no network."""
+    """Return whether a process can be started without access to any network."""
     program = shutil.which("unshare")
     if program is not None and _answers([program, "--map-root-user", "--net", "--", "true"]):
         return Finding("network namespaces", "ok", program)
@@ -170,8 +173,9 @@ def _answers(words: Sequence[str]) -> bool:
 
 
 def check_port(name: str, port: int) -> Finding:
-    """Say whether `weldproof up` could listen where it listens by default."""
+    """Return whether the default port of a service of `weldproof up` is free."""
     with socket.socket() as probe:
+        # As servers do: a port whose last connections have just ended counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

@@ -21,4 +21,4 @@ def python_of(line: str) -> Path:
         Missing: It could not be made; the text says what to do.
     """
     pins = _HERE / f"requirements-{line}.txt"
-    return python_packages.environment("a2a", pins, what=f"the A2A SDK, line {line}") / "bin" / "python"
+    return python_packages.environment("a2a", pins, description=f"the A2A SDK, line {line}") / "bin" / "python"

@@ -19,4 +19,7 @@ def programs_of_validators() -> Path:
     Raises:
         Missing: They could not be got; the text says what to do.
     """
-    return python_packages.environment("validators", _PINS, what="x402-conformance, x402-inspect and a2a-lint") / "bin"
+    return (
+        python_packages.environment("validators", _PINS, description="x402-conformance, x402-inspect and a2a-lint")
+        / "bin"
+    )

@@ -19,4 +19,4 @@ def python_of_client() -> Path:
     Raises:
         Missing: It could not be made; the text says what to do.
     """
-    return python_packages.environment("x402", _PINS, what="the x402 package with Solana") / "bin" / "python"
+    return python_packages.environment("x402", _PINS, description="the x402 package with Solana") / "bin" / "python"

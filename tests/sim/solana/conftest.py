@@ -33,7 +33,7 @@ from sim.clock import BlockClock
 from sim.solana import control
 from sim.solana.chain import Chain
 from sim.solana.rpc import Rpc
-from sim.solana.tokens import TOKEN, associated
+from sim.solana.tokens import TOKEN, associated_address
 from tests import prepared
 
 START = 1_800_000_000
@@ -117,9 +117,9 @@ class Bench:
         """Return the instructions of a USDC payment."""
         move = TransferCheckedParams(
             program_id=TOKEN,
-            source=associated(payer.pubkey(), self.usdc),
+            source=associated_address(payer.pubkey(), self.usdc),
             mint=self.usdc,
-            dest=associated(payee, self.usdc),
+            dest=associated_address(payee, self.usdc),
             owner=payer.pubkey(),
             amount=amount,
             decimals=6,
@@ -177,12 +177,14 @@ class Bench:
 
     def held(self, owner: Pubkey, commitment: str = "processed") -> int | None:
         """Return USDC, None without a token account."""
-        answer = self.ask("getTokenAccountBalance", str(associated(owner, self.usdc)), {"commitment": commitment})
+        answer = self.ask(
+            "getTokenAccountBalance", str(associated_address(owner, self.usdc)), {"commitment": commitment}
+        )
         return int(answer["result"]["value"]["amount"]) if "result" in answer else None
 
     def total_fees(self) -> int:
         """Return the fees of everything that has landed."""
-        return sum(one.outcome.fee for one in self.chain.ledger.all())
+        return sum(one.outcome.fee for one in self.chain.ledger.entries())
 
 
 def wire(transaction: VersionedTransaction) -> str:

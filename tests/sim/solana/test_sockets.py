@@ -39,7 +39,7 @@ class Client:
 @asynccontextmanager
 async def connected(bench: Any) -> AsyncIterator[Client]:
     client = Client()
-    serving = asyncio.create_task(Connection(bench.chain, client.outgoing.get, client.send).run())
+    serving = asyncio.create_task(Connection(bench.chain, client.outgoing.get, client.send).serve())
     try:
         yield client
     finally:

@@ -23,7 +23,7 @@ from solders.system_program import (
 )
 from solders.transaction import VersionedTransaction
 
-from sim.solana.tokens import associated
+from sim.solana.tokens import associated_address
 
 GUARD = Pubkey.from_string("L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95")
 TABLES = Pubkey.from_string("AddressLookupTab1e1111111111111111111111111")
@@ -49,7 +49,7 @@ def test_a_wallets_payment_lands_whole(bench: Any) -> None:
     payer, payee, reference = bench.funded(), Keypair().pubkey(), Keypair().pubkey()
     table = bench.lookup_table(payer, [bench.usdc, reference])
     made, paid = bench.payment_steps(payer, payee, 250_000, reference)
-    source = associated(payer.pubkey(), bench.usdc)
+    source = associated_address(payer.pubkey(), bench.usdc)
     asserted = [guard(b"\x06\x04\x01", payer.pubkey()), guard(b"\x0a\x04\x01", source), guard(b"\x0f\x04")]
     steps = [
         *(set_compute_unit_limit(200_000), set_compute_unit_price(1000)),
@@ -86,7 +86,7 @@ def _own(table: AddressLookupTableAccount, key: Pubkey) -> DeactivateLookupTable
 def test_the_guard_accepts_every_assertion(bench: Any, data: bytes, count: int) -> None:
     """Whatever it says, of accounts with data and without, named once or twice."""
     payer = bench.funded()
-    accounts = [associated(payer.pubkey(), bench.usdc), payer.pubkey(), payer.pubkey()][:count]
+    accounts = [associated_address(payer.pubkey(), bench.usdc), payer.pubkey(), payer.pubkey()][:count]
     signature = bench.send(bench.sign([guard(data, *accounts)], payer), **PROCESSED)
     assert bench.status(signature)["err"] is None
 
@@ -95,7 +95,7 @@ def test_the_guard_accepts_every_assertion(bench: Any, data: bytes, count: int) 
 def test_the_guard_refuses_what_is_no_assertion(bench: Any, data: bytes) -> None:
     """In the preflight, and as a failed transaction without one."""
     payer = bench.funded()
-    transaction = bench.sign([guard(data, payer.pubkey(), associated(payer.pubkey(), bench.usdc))], payer)
+    transaction = bench.sign([guard(data, payer.pubkey(), associated_address(payer.pubkey(), bench.usdc))], payer)
     refusal = bench.send_refused(transaction, **PROCESSED)
     wanted = {"InstructionError": [0, "InvalidInstructionData"]}
     assert (refusal["code"], refusal["data"]["err"]) == (-32002, wanted)

@@ -20,7 +20,7 @@ def environment() -> Path:
     Raises:
         Missing: It could not be made; the text says what to do.
     """
-    return python_packages.environment("go-algorand", _PINS, what="the go-algorand evaluator") / "bin" / "python"
+    return python_packages.environment("go-algorand", _PINS, description="the go-algorand evaluator") / "bin" / "python"
 
 
 class Oracle:
