@@ -56,7 +56,7 @@ def _tokens_of_other_lanes(quote: Challenge, lane: str) -> dict[str, str]:
 
 def receipts(answer: Answer) -> frozenset[str]:
     """Return every compact JWS of an answer, except challenge tokens, which may have that form as well."""
-    found = jose.tokens_in(answer.object(), dict(answer.headers))
+    found = jose.tokens_in(answer.read_object(), dict(answer.headers))
     return frozenset(token for place, token in found if not place.endswith("payment_reference"))
 
 

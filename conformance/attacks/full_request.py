@@ -14,7 +14,7 @@ from typing import Any
 from conformance.attacks.fine_changes import LONG_QUERY, longer, nested
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.http.refusals import refused_body
+from conformance.http.refusals import describe_refused_body
 from conformance.lanes.descriptor import SignsUnfunded
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import Challenge, challenge, lane_of, name_live_values, present
@@ -70,7 +70,7 @@ async def _is_taken(case: Case, asked: Operation) -> bool:
     """Return whether a request is quoted a price, and refused only for the lack of a payment."""
     try:
         quote = await challenge(case, asked)
-        if refused_body(quote.answer) is not None:
+        if describe_refused_body(quote.answer) is not None:
             return False
         proof = await _worthless(case, quote)
     except Inconclusive:

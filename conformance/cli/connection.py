@@ -1,4 +1,4 @@
-"""Options of commands that talk to a target: whose certificates are accepted, and how long an answer may take."""
+"""Options for the connection to a target: accepted certificates, and the longest time for an answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) ->
 
 
 def add_connection_options(command: Command) -> Command:
-    """Give a command the three options; `apply_connection_options` takes them up."""
+    """Add --timeout, --insecure and --cacert to a command; `apply_connection_options` applies them."""
     for option in (
         click.option(
             "--timeout",
@@ -61,8 +61,8 @@ def apply_connection_options(
     Raises:
         UsageFault: The file of authorities cannot be used, or both it and `--insecure` are given.
     """
-    # `--help` waits for none of them.
-    from conformance.http.trust import context_of  # noqa: PLC0415
+    # Imported here, so that `--help` does not wait for these modules.
+    from conformance.http.trust import make_context  # noqa: PLC0415
     from conformance.report.conclusion import UNCHECKED  # noqa: PLC0415
     from conformance.target import ProfileError, Tls  # noqa: PLC0415
 
@@ -77,7 +77,8 @@ def apply_connection_options(
         update["budgets"] = profile.budgets.model_copy(update={"request": timeout})
     updated = profile.model_copy(update=update)
     try:
-        context_of(updated.tls)
+        # Built once only to find a file that cannot be read, before anything is sent.
+        make_context(updated.tls)
     except ProfileError as fault:
         raise UsageFault(f"--cacert: {fault}" if cacert is not None else f"[tls] cacert: {fault}") from fault
     if updated.tls.insecure and any(one.url.startswith("https://") for one in updated.surfaces.values()):

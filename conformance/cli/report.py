@@ -1,4 +1,4 @@
-"""`weldproof report`: one run shown again or in another format, and runs compared."""
+"""`weldproof report`: shows one run again, writes it in another format, and compares runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import orjson
 from conformance.cli.json_output import print_json
 from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
-from conformance.http.recorded import templates
+from conformance.http.recorded import count_templates
 from conformance.log import events
 from conformance.report import console, formats
 from conformance.report import json as json_report
@@ -30,7 +30,7 @@ from conformance.text.files import LARGEST_REPORT, read_file, refuse_link
 from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line
 
-# Letters of a template that are shown.
+# Characters of a request template that are shown.
 _TEMPLATE_CHARACTERS: Final = 300
 
 
@@ -60,7 +60,12 @@ def show(run: Path, as_json: bool, verbose: bool) -> None:
 @command.command("write")
 @click.argument("run", type=click.Path(path_type=Path, exists=True))
 @click.option(
-    "--report", "kinds", multiple=True, required=True, type=click.Choice(sorted(formats.FORMATS)), help="Format."
+    "--report",
+    "kinds",
+    multiple=True,
+    required=True,
+    type=click.Choice(sorted(formats.FORMATS)),
+    help="Format to write.",
 )
 @click.option(
     "--report-dir",
@@ -172,6 +177,8 @@ def har(run: Path, check: str | None, output: Path | None) -> None:
 def matrix(ctx: click.Context, runs: Sequence[Path], by: str, as_rows: bool, form: str, as_json: bool) -> None:
     """Compare several runs: each line shows how many of the judged requirements pass in each run."""
     summaries = [read_run(path) for path in runs]
+    # The default of --by depends on the format: a page has room for one line per surface, and a
+    # terminal shows families.
     is_by_given = ctx.get_parameter_source("by") is not click.core.ParameterSource.DEFAULT
     line = "row" if as_rows else "surface" if form in {"html", "markdown"} and not is_by_given else by
     table = side_by_side(summaries, line)
@@ -207,6 +214,7 @@ def merge(ctx: click.Context, runs: Sequence[Path], kinds: Sequence[str], report
     The result is the report of the whole run, with its exit code.
     """
     parts = {str(path): read_log(path) for path in runs}
+    # The merged log would replace the log of that part while it is needed.
     if report_dir.resolve() in {(path if path.is_dir() else path.parent).resolve() for path in runs}:
         raise UsageFault(f"--report-dir: {report_dir} is the folder of one of the parts; give another folder")
     try:
@@ -217,6 +225,8 @@ def merge(ctx: click.Context, runs: Sequence[Path], kinds: Sequence[str], report
             log.add(**event)
         log.close()
         paths = formats.write(whole, report_dir, kinds or ("html", "json"))
+    # The parts come from other machines. A log that lacks a member fails somewhere in the merge, so
+    # every such exception is a fault of the input.
     except (KeyError, TypeError, ValueError, AttributeError, OSError) as fault:
         words = str(fault) if isinstance(fault, MergeFault | LogFault) else f"{type(fault).__name__}: {fault}"
         raise UsageFault(f"cannot merge: {one_line(words)}") from fault
@@ -225,14 +235,14 @@ def merge(ctx: click.Context, runs: Sequence[Path], kinds: Sequence[str], report
 
 
 def _templates(path: Path) -> Counter[str]:
-    """Return the templates of a run's requests, each with how often it was sent.
+    """Return the templates of a run's requests, each with its number of requests.
 
     Raises:
-        UsageFault: There is no log, or its exchanges cannot be read.
+        UsageFault: The log is missing, or its exchanges cannot be read.
     """
     event_log = read_log(path)
     try:
-        return templates(event_log)
+        return count_templates(event_log)
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
         raise UsageFault(
             f"cannot read the event log of {path}: {type(fault).__name__}: {one_line(str(fault))}"
@@ -243,7 +253,7 @@ def read_log(path: Path) -> tuple[events.Event, ...]:
     """Read the event log of a report folder, or the one at `path`.
 
     Raises:
-        UsageFault: There is none.
+        UsageFault: There is no log, or it cannot be read.
     """
     try:
         return events.read_log(events.log_in(path) if path.is_dir() else path)
@@ -255,7 +265,7 @@ def read_run(path: Path) -> Summary:
     """Read a run from a report folder, an event log or a JSON report.
 
     Raises:
-        UsageFault: There is no such thing at `path`.
+        UsageFault: There is no run at `path`, or it cannot be read.
     """
     try:
         if path.is_dir():
@@ -268,11 +278,11 @@ def read_run(path: Path) -> Summary:
 
 
 def _find_log(folder: Path) -> Path:
-    """Return the event log of a report folder, or its JSON report where there is no log.
+    """Return the event log of a report folder, or its JSON report if it has no log.
 
     Raises:
-        UsageFault: It has neither.
-        OSError: It is a symbolic link.
+        UsageFault: The folder contains neither.
+        OSError: The file is a symbolic link.
     """
     log_path = next((one for one in (events.log_in(folder), folder / "report.json") if one.exists()), None)
     if log_path is None:

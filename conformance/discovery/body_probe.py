@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from conformance.discovery.rail import Operation
 from conformance.http.client import Answer, Client
-from conformance.http.refusals import refused_body
+from conformance.http.refusals import describe_refused_body
 from conformance.vocabulary.lanes.registry import FACTS
 
 # Ids of the right form that name no transaction.
@@ -31,7 +31,7 @@ async def probe_body(client: Client, operation: Operation) -> str | None:
         Unreachable: It gave no answer.
     """
     unpaid = await client.call("POST", operation.url, json_body=operation.body)
-    reason = refused_body(unpaid)
+    reason = describe_refused_body(unpaid)
     if reason is not None or unpaid.status != 402:
         return reason
     # Some services look at the body only after they have seen a proof. This proof can buy nothing, and such a
@@ -41,13 +41,13 @@ async def probe_body(client: Client, operation: Operation) -> str | None:
         return None
     value = base64.b64encode(json.dumps(proof, separators=(",", ":")).encode()).decode()
     client.names.name(value, "X_PAYMENT")
-    return refused_body(
+    return describe_refused_body(
         await client.call("POST", operation.url, json_body=operation.body, headers={"X-PAYMENT": value})
     )
 
 
 def _worthless_proof(unpaid: Answer) -> dict[str, Any] | None:
-    accepts = unpaid.object().get("accepts")
+    accepts = unpaid.read_object().get("accepts")
     for entry in accepts if isinstance(accepts, list) else ():
         extra = entry.get("extra") if isinstance(entry, dict) else None
         token = extra.get("payment_reference") if isinstance(extra, dict) else None

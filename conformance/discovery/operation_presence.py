@@ -48,7 +48,7 @@ async def openapi_path(client: Client, url: str) -> str | None:
     """
     for path in _OPENAPI:
         document = await client.call("GET", url + path)
-        if document.status == 200 and isinstance(document.object().get("openapi"), str):
+        if document.status == 200 and isinstance(document.read_object().get("openapi"), str):
             return path
     return None
 
@@ -74,7 +74,7 @@ def _is_answer(answer: Answer) -> bool:
 def _members(answer: Answer) -> tuple[str, ...] | None:
     """Return what distinguishes two answers: the members of an object and its error; None if it is not an object."""
     try:
-        document = answer.json()
+        document = answer.parse_json()
     except JsonFault:
         return None
     if not isinstance(document, dict):

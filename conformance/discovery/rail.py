@@ -98,10 +98,10 @@ async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
     """
     base = profile.surfaces["rail"].url.rstrip("/")
     bindings = profile.rail_bindings
-    openapi = apply_server_paths((await client.call("GET", base + "/openapi.json")).object(), base)
-    catalog = (await client.call("GET", base + "/.well-known/x402")).object()
-    listing = (await client.call("GET", base + "/discovery/resources?limit=100")).object()
-    index = (await client.call("GET", base + INDEX)).object()
+    openapi = apply_server_paths((await client.call("GET", base + "/openapi.json")).read_object(), base)
+    catalog = (await client.call("GET", base + "/.well-known/x402")).read_object()
+    listing = (await client.call("GET", base + "/discovery/resources?limit=100")).read_object()
+    index = (await client.call("GET", base + INDEX)).read_object()
     methods = dict(paid_operations(openapi))
     descriptions = {path: _describe_body(openapi, path, method) for path, method in methods.items()}
     roles = {path: role for role, path in (bindings.services or {}).items()}

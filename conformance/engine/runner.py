@@ -26,7 +26,7 @@ from conformance.engine.session import Session
 from conformance.engine.tenant_credentials import list_variables
 from conformance.http.client import Client, Counter, JsonFault, Names, Permit, Unreachable
 from conformance.http.transport import HttpTransport
-from conformance.http.trust import context_of
+from conformance.http.trust import make_context
 from conformance.lanes.spending import Wallet
 from conformance.ledger import Requirement
 from conformance.log.events import WHOLE_RUN, Event, EventLog
@@ -206,7 +206,7 @@ class Run:
             requests_per_second=pace.requests_per_second,
             connections=128,
             limits=pace.limits,
-            tls=context_of(self.profile.tls),
+            tls=make_context(self.profile.tls),
         )
         async with transport:
             first = self._client(transport, "discovery")
@@ -383,7 +383,7 @@ class Run:
 
     def _client(self, transport: HttpTransport, check_id: str) -> Client:
         client = Client(transport, self.log, check_id, self.names, self._counter)
-        client.permit, client.heard = self._permit, secret_echo.make_echo_listener(self.log, check_id)
+        client.permit, client.echo_listener = self._permit, secret_echo.make_echo_listener(self.log, check_id)
         return client
 
     def _close(self) -> Exit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from conformance.engine.check import judge_breach
-from conformance.http.client import Answer, Heard
+from conformance.http.client import Answer, EchoListener
 from conformance.http.echoes import Echo
 from conformance.ledger import load
 from conformance.log.events import EventLog
@@ -18,7 +18,7 @@ FIX: Final = (
 )
 
 
-def make_echo_listener(log: EventLog, check: str) -> Heard:
+def make_echo_listener(log: EventLog, check: str) -> EchoListener:
     """Return a listener that judges echoes in the answers of one check, each kind of echo once."""
     reports: set[tuple[Echo, int]] = set()
 
@@ -27,7 +27,7 @@ def make_echo_listener(log: EventLog, check: str) -> Heard:
         if (echo, answer.status) in reports:
             return
         reports.add((echo, answer.status))
-        where = {"secret": f"the whole {echo.what}", **({} if echo.beyond is None else {ONLY_WARNS: echo.beyond})}
+        where = {"secret": f"the whole {echo.header}", **({} if echo.beyond is None else {ONLY_WARNS: echo.beyond})}
         log.add(
             "judgement",
             check=check,

@@ -18,7 +18,7 @@ from conformance.first_look.x402_rules import Judged, judge
 from conformance.http.client import Client, Counter, Names, Unreachable
 from conformance.http.raw import RawTransport
 from conformance.http.transport import HttpTransport
-from conformance.http.trust import context_of
+from conformance.http.trust import make_context
 from conformance.ledger import load
 from conformance.log.events import EventLog
 from conformance.outcome import Exit, Inconclusive, Verdict
@@ -111,7 +111,7 @@ async def look(url: str, asking: Asking, started: float) -> Look:
     names = Names()
     permits = {base: OnlyReading(base) for base in bases(url)}
     transport = HttpTransport(
-        seconds=asking.timeout, requests_per_second=0, connections=_WORKERS, tls=context_of(asking.tls)
+        seconds=asking.timeout, requests_per_second=0, connections=_WORKERS, tls=make_context(asking.tls)
     )
     seen = Recognised(url, next(iter(permits)))
     async with transport:
@@ -139,10 +139,10 @@ async def _spelled(client: Client, seen: Recognised, asking: Asking) -> None:
     if seen.challenge is None:
         return
     url, parts = seen.challenge.url, urlsplit(seen.challenge.url)
-    pace, tls = _rate(url), context_of(asking.tls)
+    pace, tls = _rate(url), make_context(asking.tls)
     origin = f"{parts.scheme}://{parts.netloc}"
     transport = RawTransport(origin, seconds=asking.timeout, requests_per_second=pace, tls=tls, has_whole_requests=True)
-    raw = client.over(transport)
+    raw = client.with_transport(transport)
     try:
         async with asyncio.timeout(asking.seconds / 3):
             seen.challenge = replace(seen.challenge, spelled=await try_spellings(raw, url))

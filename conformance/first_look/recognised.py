@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from conformance.discovery.openapi_paths import apply_server_paths
-from conformance.discovery.rail import Operation, catalog_urls, listing_urls, paid_operations
 from conformance.discovery.operation_presence import describe_foreign_answer
+from conformance.discovery.rail import Operation, catalog_urls, listing_urls, paid_operations
 from conformance.first_look.forged_payment import forged_payments
 from conformance.first_look.permit import OnlyReading
 from conformance.first_look.x402_answer import Challenged, challenged
@@ -142,7 +142,7 @@ async def _of_rail(client: Client, seen: Recognised, operation: Operation) -> No
 
 async def _of_documents(client: Client, permit: OnlyReading, seen: Recognised) -> None:
     """Look for an address that is sold: one of which the server says so, else one of those that anybody may read."""
-    documents = {path: (await client.call("GET", seen.base + path)).object() for path in _DOCUMENTS}
+    documents = {path: (await client.call("GET", seen.base + path)).read_object() for path in _DOCUMENTS}
     sold = dict.fromkeys(_listed(seen.base, documents))
     for _, url in sold:
         permit.sells(url)

@@ -94,7 +94,7 @@ def challenged(method: str, url: str, answer: Answer) -> Challenged:
         headers[name.lower()] = (*headers.get(name.lower(), ()), value)
     values = headers.get(HEADER.lower(), ())
     document, fault = decoded(values[0]) if values else (None, None)
-    body = answer.object()
+    body = answer.read_object()
     in_body = body if "accepts" in body or "x402Version" in body else None
     return Challenged(method, url, answer.status, headers, document, fault, in_body)
 

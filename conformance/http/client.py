@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.http.echoes import Echo, echoes
+from conformance.http.echoes import Echo, find_echoes
 from conformance.http.pacing import Pacer
 from conformance.http.redaction import Names
 from conformance.log.events import EventLog
@@ -34,20 +34,20 @@ __all__ = [
     "Answer",
     "Client",
     "Counter",
-    "Heard",
+    "EchoListener",
     "JsonFault",
-    "Late",
+    "LateAnswer",
     "Names",
-    "Paced",
+    "PacedTransport",
     "Permit",
     "Recorded",
     "Throttled",
     "Transport",
     "Unreachable",
-    "given_up",
-    "json_bytes",
-    "retry_after",
-    "too_long",
+    "describe_silent_address",
+    "encode_json",
+    "read_retry_after",
+    "describe_long_answer",
 ]
 
 _SECRET_HEADERS = {
@@ -56,9 +56,9 @@ _SECRET_HEADERS = {
     "authorization": "$AUTHORIZATION",
     "x-algo-api-token": "$ALGOD_TOKEN",
 }
-_GIVEN_SECRET = re.compile(rb'"(cancel_secret|api_key|secret)"\s*:\s*"([^"\\]+)"')
-_SHOWN_BODY = 65_536
-_THROTTLED: Final = 429
+_ISSUED_SECRET = re.compile(rb'"(cancel_secret|api_key|secret)"\s*:\s*"([^"\\]+)"')
+_LONGEST_SHOWN_BODY = 65_536
+_TOO_MANY_REQUESTS: Final = 429
 _LONGEST_WAIT = 120.0
 # Checks side by side share a limit: whoever waits as told may find that another took the place.
 _PATIENCE_SECONDS: Final = 180.0
@@ -68,7 +68,7 @@ LONGEST_BODY: Final = 32 * 1024 * 1024
 # Raises Inconclusive for a request (method, URL, body) that must not be sent in this run, whoever asks for it.
 Permit: TypeAlias = Callable[[str, str, bytes | None], None]
 # Takes what an answer repeats of its own request, with the exchange that shows it.
-Heard: TypeAlias = Callable[["Answer", Echo], None]
+EchoListener: TypeAlias = Callable[["Answer", Echo], None]
 # Requests without an answer in time after which an address that never gave one is asked no more.
 PATIENCE: Final = 8
 
@@ -81,16 +81,16 @@ class Throttled(Inconclusive):
     """The target says, however long it is waited for, that calls come too fast, which is no answer to any of them."""
 
 
-class Late(Unreachable):
+class LateAnswer(Unreachable):
     """No answer came in time, which by itself does not tell a slow target from one that hangs."""
 
 
-def too_long() -> Unreachable:
+def describe_long_answer() -> Unreachable:
     """Return what is said of an answer without an end, or whose end would not fit into memory."""
     return Unreachable(f"its answer is longer than {LONGEST_BODY} bytes, of which no more is read")
 
 
-def given_up(address: str) -> Unreachable:
+def describe_silent_address(address: str) -> Unreachable:
     """Return what is said instead of asking an address again that never answered in time."""
     return Unreachable(f"{address} let {PATIENCE} requests time out and answered none, so it is asked no more")
 
@@ -125,7 +125,7 @@ class Answer:
     body: bytes
     seconds: float = 0.0
 
-    def json(self) -> Any:
+    def parse_json(self) -> Any:
         """Return the body as JSON by RFC 8259 (no NaN, no duplicate members); a whole number is an integer.
 
         Raises:
@@ -138,16 +138,16 @@ class Answer:
         except (ValueError, RecursionError) as fault:
             raise JsonFault(f"the body is not JSON: {fault}") from fault
 
-    def object(self) -> dict[str, Any]:
+    def read_object(self) -> dict[str, Any]:
         """Return the body as a JSON object, or an empty one when it is anything else (a check judges that apart)."""
         try:
-            value = self.json()
+            value = self.parse_json()
         except JsonFault:
             return {}
         return value if isinstance(value, dict) else {}
 
 
-def json_bytes(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """Return a JSON value as the client sends it: compact, in UTF-8."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -166,7 +166,7 @@ class Transport(Protocol):
 
 
 @runtime_checkable
-class Paced(Protocol):
+class PacedTransport(Protocol):
     """A transport whose operations have paces of their own."""
 
     @property
@@ -175,7 +175,7 @@ class Paced(Protocol):
 
 
 @runtime_checkable
-class Remembering(Protocol):
+class RememberingTransport(Protocol):
     """A transport that knows who has ever answered in its run."""
 
     def has_answered(self, url: str) -> bool:
@@ -183,11 +183,11 @@ class Remembering(Protocol):
 
 
 class Client:
-    """The recording client of one check; what its `permit` refuses is not sent, and `heard` is told of echoes."""
+    """The recording client of one check; what its `permit` refuses is not sent, and `echo_listener` is told of echoes."""
 
     def __init__(self, transport: Transport, log: EventLog, check: str, names: Names, counter: Counter) -> None:
         self.permit: Permit | None = None
-        self.heard: Heard | None = None
+        self.echo_listener: EchoListener | None = None
         self._transport = transport
         self._log = log
         self._check = check
@@ -197,14 +197,14 @@ class Client:
 
     def has_answered(self, url: str) -> bool:
         """Return whether the address of a URL has answered anything in this run, as far as is known."""
-        return not isinstance(self._transport, Remembering) or self._transport.has_answered(url)
+        return not isinstance(self._transport, RememberingTransport) or self._transport.has_answered(url)
 
-    def over(self, transport: Transport) -> Client:
+    def with_transport(self, transport: Transport) -> Client:
         """Return a client of the same check, which counts on, that sends over another transport."""
-        other = Client(transport, self._log, self._check, self.names, self._counter)
-        other.permit, other.heard = self.permit, self.heard
-        other._ordinals = self._ordinals
-        return other
+        clone = Client(transport, self._log, self._check, self.names, self._counter)
+        clone.permit, clone.echo_listener = self.permit, self.echo_listener
+        clone._ordinals = self._ordinals
+        return clone
 
     async def call(
         self,
@@ -235,17 +235,17 @@ class Client:
         """
         fields = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
         if body is None and json_body is not None:
-            body = json_bytes(json_body)
+            body = encode_json(json_body)
             if not any(name.lower() == "content-type" for name, _ in fields):
                 fields.insert(0, ("content-type", "application/json"))
         if self.permit is not None:
             self.permit(method, url, body)
         if not patient:
-            return await self._once(method, url, fields, body, retry=retry)
-        answer = await self._in_turn(method, url, fields, body, retry=retry)
+            return await self._send_once(method, url, fields, body, retry=retry)
+        answer = await self._send_in_turn(method, url, fields, body, retry=retry)
         ends, pause = time.monotonic() + _PATIENCE_SECONDS, 0.0
-        while answer.status == _THROTTLED:
-            wait = retry_after(answer)
+        while answer.status == _TOO_MANY_REQUESTS:
+            wait = read_retry_after(answer)
             if wait is None or time.monotonic() + wait > ends:
                 raise Throttled(
                     "the target answers 429, which decides nothing: give its rate as [pace] requests_per_second, or "
@@ -254,29 +254,29 @@ class Client:
             # Whoever says 0 again and again is not asked without a breath.
             await asyncio.sleep(max(wait, pause))
             pause = min(2 * pause or 0.02, _LONGEST_PAUSE)
-            answer = await self._in_turn(method, url, fields, body, retry=True)
+            answer = await self._send_in_turn(method, url, fields, body, retry=True)
         return answer
 
-    async def _in_turn(
+    async def _send_in_turn(
         self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None, *, retry: bool
     ) -> Answer:
         """Send one request when its operation's turn comes, and keep what the answer says of the pace."""
-        pacer = self._transport.pacer if isinstance(self._transport, Paced) else None
+        pacer = self._transport.pacer if isinstance(self._transport, PacedTransport) else None
         if pacer is not None:
-            await pacer.turn(method, url)
-        answer = await self._once(method, url, fields, body, retry=retry)
-        if pacer is not None and answer.status != _THROTTLED:
-            pacer.served(method, url)
-        elif pacer is not None and (wait := retry_after(answer)) is not None:
-            pacer.throttled(method, url, wait)
+            await pacer.wait_for_turn(method, url)
+        answer = await self._send_once(method, url, fields, body, retry=retry)
+        if pacer is not None and answer.status != _TOO_MANY_REQUESTS:
+            pacer.record_answer(method, url)
+        elif pacer is not None and (wait := read_retry_after(answer)) is not None:
+            pacer.slow_down(method, url, wait)
         return answer
 
-    async def _once(
+    async def _send_once(
         self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None, *, retry: bool
     ) -> Answer:
         n = self._counter.take()
         ordinal = self._ordinals.last if retry else self._ordinals.take()
-        started = time.perf_counter()
+        start = time.perf_counter()
         status, headers, content, error = 0, CIMultiDictProxy(CIMultiDict[str]()), b"", None
         try:
             status, headers, content = await self._transport.send(method, url, fields, body)
@@ -284,9 +284,9 @@ class Client:
             error = str(fault)
             raise
         finally:
-            elapsed = (time.perf_counter() - started) * 1000
-            self._name_secrets(content)
-            request = self._request(method, url, fields, body)
+            milliseconds = (time.perf_counter() - start) * 1000
+            self._hide_issued_secrets(content)
+            request = self._record_request(method, url, fields, body)
             self._log.add(
                 "exchange",
                 n=n,
@@ -294,17 +294,17 @@ class Client:
                 ordinal=ordinal,
                 retry=retry,
                 request=request,
-                response=None if status == 0 else self._response(status, headers, content, elapsed),
+                response=None if status == 0 else self._record_response(status, headers, content, milliseconds),
                 error=None if error is None else self.names.redact(error),
             )
-        answer = Answer(n, status, headers, content, elapsed / 1000)
-        if self.heard is not None:
-            rest = url.encode("utf-8", "surrogatepass") + (body or b"")
-            for echo in echoes(fields, headers, content, self.names, rest):
-                self.heard(answer, echo)
+        answer = Answer(n, status, headers, content, milliseconds / 1000)
+        if self.echo_listener is not None:
+            elsewhere = url.encode("utf-8", "surrogatepass") + (body or b"")
+            for echo in find_echoes(fields, headers, content, self.names, elsewhere):
+                self.echo_listener(answer, echo)
         return answer
 
-    def delivered(
+    def record_delivery(
         self,
         destination: str,
         request: tuple[str, str, Sequence[tuple[str, str]], bytes],
@@ -321,35 +321,37 @@ class Client:
         response = None
         if not isinstance(answer, str):
             status, fields, body = answer
-            response = self._response(status, CIMultiDictProxy(CIMultiDict(fields)), body, 0.0)
+            response = self._record_response(status, CIMultiDictProxy(CIMultiDict(fields)), body, 0.0)
         self._log.add(
             "arrival",
             n=n,
             destination=destination,
-            request=self._request(*request),
+            request=self._record_request(*request),
             response=response,
             error=answer if isinstance(answer, str) else None,
         )
         return n
 
-    def _request(self, method: str, url: str, fields: Sequence[tuple[str, str]], body: bytes | None) -> dict[str, Any]:
-        shown = [(name, *self._header(name, value)) for name, value in fields]
-        text, in_text, whole = (None, [], True) if body is None else self._body(body)
-        address, in_address = self.names.named(url)
+    def _record_request(
+        self, method: str, url: str, fields: Sequence[tuple[str, str]], body: bytes | None
+    ) -> dict[str, Any]:
+        redacted_fields = [(name, *self._redact_header(name, value)) for name, value in fields]
+        text, in_text, whole = (None, [], True) if body is None else self._redact_body(body)
+        address, in_address = self.names.redact_with_places(url)
         parts = urlsplit(url)
-        in_fields = {str(place): found for place, (_, _, found) in enumerate(shown) if found}
+        in_fields = {str(place): found for place, (_, _, found) in enumerate(redacted_fields) if found}
         names = {"url": in_address, "headers": in_fields, "body": in_text}
         return {
             "method": method,
             "url": address,
             "path": self.names.redact(parts.path + (f"?{parts.query}" if parts.query else "")),
-            "headers": [(_shared(name), _shared(value)) for name, value, _ in shown],
-            "body": None if text is None else _shared(text),
+            "headers": [(_intern_text(name), _intern_text(value)) for name, value, _ in redacted_fields],
+            "body": None if text is None else _intern_text(text),
             "names": {part: found for part, found in names.items() if found},
             **({} if whole else {"whole": False}),
         }
 
-    def _body(self, body: bytes) -> tuple[str, list[Span], bool]:
+    def _redact_body(self, body: bytes) -> tuple[str, list[Span], bool]:
         """Return a body as it is recorded, the places of names in it, and whether that is all of it, byte for byte.
 
         A long one is redacted before it is cut, or a part of a key would be left at the cut.
@@ -358,27 +360,29 @@ class Client:
             text, is_text = body.decode("utf-8"), True
         except UnicodeDecodeError:
             text, is_text = body.decode("utf-8", "backslashreplace"), False
-        shown, names, whole = self.names.redact_beginning(text, _SHOWN_BODY)
-        return shown if whole else f"{shown}… ({len(body)} bytes)", names, whole and is_text
+        shown_text, names, whole = self.names.redact_beginning(text, _LONGEST_SHOWN_BODY)
+        return shown_text if whole else f"{shown_text}… ({len(body)} bytes)", names, whole and is_text
 
-    def _name_secrets(self, content: bytes) -> None:
+    def _hide_issued_secrets(self, content: bytes) -> None:
         """Keep secrets that an answer hands out, which are many and live, out of the log."""
-        for member, value in _GIVEN_SECRET.findall(content):
-            self.names.key(value.decode("utf-8", "replace"), member.decode().upper(), given=False)
+        for member, value in _ISSUED_SECRET.findall(content):
+            self.names.key(value.decode("utf-8", "replace"), member.decode().upper(), is_given=False)
 
-    def _header(self, name: str, value: str) -> tuple[str, list[Span]]:
-        told, names = self.names.named(value)
-        hidden = _SECRET_HEADERS.get(name.lower(), "")
+    def _redact_header(self, name: str, value: str) -> tuple[str, list[Span]]:
+        text, names = self.names.redact_with_places(value)
+        header_name = _SECRET_HEADERS.get(name.lower(), "")
         # A credential that is known has a name of its own, so that the reader sees which one was sent.
-        return (told, names) if told != value or not hidden else (hidden, [(0, len(hidden))])
+        return (text, names) if text != value or not header_name else (header_name, [(0, len(header_name))])
 
-    def _response(self, status: int, headers: CIMultiDictProxy[str], body: bytes, elapsed: float) -> dict[str, Any]:
+    def _record_response(
+        self, status: int, headers: CIMultiDictProxy[str], body: bytes, milliseconds: float
+    ) -> dict[str, Any]:
         return {
             "status": status,
-            "headers": [tuple(_shared(self.names.redact(text)) for text in field) for field in headers.items()],
-            "body": _shared(self._body(body)[0]),
+            "headers": [tuple(_intern_text(self.names.redact(text)) for text in field) for field in headers.items()],
+            "body": _intern_text(self._redact_body(body)[0]),
             "body_bytes": len(body),
-            "milliseconds": round(elapsed, 3),
+            "milliseconds": round(milliseconds, 3),
         }
 
 
@@ -399,7 +403,7 @@ class Counter(Owned):
         return self.last
 
 
-def retry_after(answer: Answer, *, longest: float = _LONGEST_WAIT) -> float | None:
+def read_retry_after(answer: Answer, *, longest: float = _LONGEST_WAIT) -> float | None:
     """Return the seconds that an answer asks to wait, at most `longest`, or None when it does not.
 
     RFC 9110 (10.2.3) allows seconds or a date; a date counts from the answer's own Date, by the same clock.
@@ -408,12 +412,12 @@ def retry_after(answer: Answer, *, longest: float = _LONGEST_WAIT) -> float | No
     if re.fullmatch(r"[0-9]{1,9}", value):
         return min(float(value), longest)
     try:
-        again, sent = (parsedate_to_datetime(text) for text in (value, answer.headers.get("Date", "")))
-        return min(max((again - sent).total_seconds(), 0.0), longest)
+        return_time, answer_time = (parsedate_to_datetime(text) for text in (value, answer.headers.get("Date", "")))
+        return min(max((return_time - answer_time).total_seconds(), 0.0), longest)
     except (TypeError, ValueError):  # no date, or one with a zone beside one without
         return None
 
 
-def _shared(text: str) -> str:
+def _intern_text(text: str) -> str:
     """Return the one copy of a text: header fields and bodies come thousands of times, and all stay in memory."""
     return sys.intern(str(text))

@@ -20,16 +20,16 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 # Seconds: below what servers keep that say nothing, and so much below what they say.
-_KEPT: Final = 4.0
-_EARLIER: Final = 1.0
+_KEPT_SECONDS: Final = 4.0
+_EARLIER_SECONDS: Final = 1.0
 _TIMEOUT = re.compile(r"(?:^|[\s,;])timeout\s*=\s*\"?([0-9]{1,6})", re.IGNORECASE)
 # Methods that a client may repeat by itself (RFC 9110, 9.2.2).
 _IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
-_CLOSED: Final = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN})
+_CLOSE_ERRORS: Final = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN})
 
 
 @dataclass(slots=True)
-class Sending:
+class RequestProgress:
     """One request on its way.
 
     Attributes:
@@ -38,15 +38,15 @@ class Sending:
         began: Whether the head of an answer came.
     """
 
-    started: float = field(default_factory=time.monotonic)
-    reused: bool = False
-    began: bool = False
+    start: float = field(default_factory=time.monotonic)
+    is_reused: bool = False
+    has_begun: bool = False
 
 
 @dataclass(slots=True)
 class _Origin:
     session: aiohttp.ClientSession
-    kept: float
+    keepalive: float
     quickest: float = float("inf")
 
 
@@ -59,54 +59,54 @@ class Connections:
         self._seconds = seconds
         self._at_most = at_most
         self._origins: dict[URL, _Origin] = {}
-        self._left: list[aiohttp.ClientSession] = []
+        self._old_sessions: list[aiohttp.ClientSession] = []
 
-    def of(self, origin: URL) -> aiohttp.ClientSession:
+    def session_of(self, origin: URL) -> aiohttp.ClientSession:
         """Return the session of an origin."""
         if origin not in self._origins:
-            self._origins[origin] = _Origin(self._session(_KEPT), _KEPT)
+            self._origins[origin] = _Origin(self._open_session(_KEPT_SECONDS), _KEPT_SECONDS)
         return self._origins[origin].session
 
-    def answered(self, origin: URL, sending: Sending, headers: CIMultiDictProxy[str]) -> None:
+    def record_answer(self, origin: URL, progress: RequestProgress, headers: CIMultiDictProxy[str]) -> None:
         """Keep how quickly an origin answers, and for how long it says that it keeps connections."""
-        one = self._origins[origin]
-        one.quickest = min(one.quickest, time.monotonic() - sending.started)
-        told = _TIMEOUT.search(headers.get("Keep-Alive", ""))
-        if told is not None and (kept := max(0.0, float(told[1]) - _EARLIER)) < one.kept:
-            one.kept = kept
+        entry = self._origins[origin]
+        entry.quickest = min(entry.quickest, time.monotonic() - progress.start)
+        timeout = _TIMEOUT.search(headers.get("Keep-Alive", ""))
+        if timeout is not None and (keepalive := max(0.0, float(timeout[1]) - _EARLIER_SECONDS)) < entry.keepalive:
+            entry.keepalive = keepalive
             self.renew(origin)
 
     def renew(self, origin: URL) -> None:
         """Let the next requests to an origin go over new connections; those that are under way end where they are."""
-        one = self._origins[origin]
-        self._left.append(one.session)
-        one.session = self._session(one.kept)
+        entry = self._origins[origin]
+        self._old_sessions.append(entry.session)
+        entry.session = self._open_session(entry.keepalive)
 
-    def never_arrived(self, origin: URL, method: str, sending: Sending, fault: Exception) -> bool:
+    def may_repeat(self, origin: URL, method: str, progress: RequestProgress, fault: Exception) -> bool:
         """Return whether a request may go out again, because the connection that it was given had been closed.
 
         The connection had served before and was closed without a byte of an answer. A request that may be repeated at
         all goes out again then; any other, a payment above all, only where the end came sooner than the origin ever
         answered: a close that was on its way already, for a server that had read the request would have needed longer.
         """
-        if not sending.reused or not _is_closed(fault):
+        if not progress.is_reused or not _is_closed(fault):
             return False
-        return method in _IDEMPOTENT or time.monotonic() - sending.started < self._origins[origin].quickest
+        return method in _IDEMPOTENT or time.monotonic() - progress.start < self._origins[origin].quickest
 
     async def close(self) -> None:
         """Close every connection."""
-        for session in [*self._left, *(one.session for one in self._origins.values())]:
+        for session in [*self._old_sessions, *(one.session for one in self._origins.values())]:
             await session.close()
 
-    def _session(self, kept: float) -> aiohttp.ClientSession:
+    def _open_session(self, keepalive: float) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=self._at_most,
                 ssl=self._tls or True,
-                **({"keepalive_timeout": kept} if kept > 0 else {"force_close": True}),
+                **({"keepalive_timeout": keepalive} if keepalive > 0 else {"force_close": True}),
             ),
             timeout=aiohttp.ClientTimeout(total=self._seconds),
-            trace_configs=[_traces()],
+            trace_configs=[_trace_reuse()],
             auto_decompress=False,
             trust_env=False,
         )
@@ -116,19 +116,19 @@ def _is_closed(fault: Exception) -> bool:
     """Return whether a connection ended without a byte of an answer."""
     if isinstance(fault, aiohttp.ServerDisconnectedError):
         return isinstance(fault.message, str)  # else it is what came of an answer
-    return isinstance(fault, aiohttp.ClientOSError) and fault.errno in _CLOSED
+    return isinstance(fault, aiohttp.ClientOSError) and fault.errno in _CLOSE_ERRORS
 
 
-def _traces() -> aiohttp.TraceConfig:
+def _trace_reuse() -> aiohttp.TraceConfig:
     """Return what tells each request whether its connection had carried another before."""
 
-    async def reused(_: aiohttp.ClientSession, one: SimpleNamespace, __: object) -> None:
-        one.trace_request_ctx.reused = True
+    async def mark_reused(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+        context.trace_request_ctx.reused = True
 
-    async def made(_: aiohttp.ClientSession, one: SimpleNamespace, __: object) -> None:
-        one.trace_request_ctx.reused = False
+    async def mark_new(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+        context.trace_request_ctx.reused = False
 
     traces = aiohttp.TraceConfig()
-    traces.on_connection_reuseconn.append(reused)
-    traces.on_connection_create_end.append(made)
+    traces.on_connection_reuseconn.append(mark_reused)
+    traces.on_connection_create_end.append(mark_new)
     return traces

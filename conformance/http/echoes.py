@@ -18,7 +18,7 @@ from conformance.http.redaction import Names
 
 PAYMENTS: Final = {"x-payment": "X-PAYMENT", "payment-signature": "PAYMENT-SIGNATURE"}
 # Answer headers that hold JSON in base64, in which a text stands at any place.
-_ENCODED: Final = frozenset({"payment-required", "payment-response", "x-payment-response"})
+_BASE64_HEADERS: Final = frozenset({"payment-required", "payment-response", "x-payment-response"})
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 # What is shorter may stand in an answer by chance.
 _SHORTEST_KEY: Final = 16
@@ -38,13 +38,17 @@ class Echo:
         beyond: Why it only warns, where it does.
     """
 
-    what: str
+    header: str
     shape: str
     beyond: str | None = None
 
 
-def echoes(
-    sent: Sequence[tuple[str, str]], answered: Mapping[str, str], body: bytes, names: Names, elsewhere: bytes = b""
+def find_echoes(
+    request_fields: Sequence[tuple[str, str]],
+    answer_fields: Mapping[str, str],
+    body: bytes,
+    names: Names,
+    elsewhere: bytes = b"",
 ) -> Iterator[Echo]:
     """Yield what an answer repeats of its request.
 
@@ -55,20 +59,20 @@ def echoes(
         names: Knows which keys are secret, and under which name.
         elsewhere: The rest of the request: what stands there, too, is no secret of a header alone.
     """
-    sought = [
-        (what, forms)
-        for place, (name, value) in enumerate(sent)
-        for what, secret, forms in _sought(name, value, names)
-        if _bytes(secret) not in elsewhere and not _stands(secret, sent[:place], sent[place + 1 :])
+    secrets = [
+        (header, forms)
+        for place, (name, value) in enumerate(request_fields)
+        for header, secret, forms in _list_secrets(name, value, names)
+        if _bytes(secret) not in elsewhere and not _occurs(secret, request_fields[:place], request_fields[place + 1 :])
     ]
-    if not sought:
+    if not secrets:
         return
-    texts = dict(_texts(answered, body))
-    for what, forms in sought:
+    texts = dict(_list_texts(answer_fields, body))
+    for header, forms in secrets:
         for shape, text, beyond in forms:
             place = next((place for place, told in texts.items() if text in told), None)
             if place is not None:
-                yield Echo(what, f"{place}, {shape}", beyond)
+                yield Echo(header, f"{place}, {shape}", beyond)
                 break
 
 
@@ -77,21 +81,25 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _stands(secret: str, *fields: Sequence[tuple[str, str]]) -> bool:
+def _occurs(secret: str, *fields: Sequence[tuple[str, str]]) -> bool:
     return any(secret in value for some in fields for _, value in some)
 
 
-def _sought(name: str, value: str, names: Names) -> Iterator[tuple[str, str, list[tuple[str, str, str | None]]]]:
+def _list_secrets(name: str, value: str, names: Names) -> Iterator[tuple[str, str, list[tuple[str, str, str | None]]]]:
     """Yield a header's name and secret with the forms in which it would be recognised, the worst first."""
     header = name.lower()
     if header in PAYMENTS:
         beyond = None if header == "x-payment" else _ELSEWHERE
-        decoded = _proof(value)
-        if decoded is not None:
-            text, signed = decoded
-            unsigned = beyond or (None if signed else _PUBLIC)
+        proof = _decode_proof(value)
+        if proof is not None:
+            text, is_signed = proof
+            json_beyond = beyond or (None if is_signed else _PUBLIC)
             forms = [("as it was sent", value, beyond), ("percent-encoded", quote(_bytes(value), safe=""), beyond)]
-            yield PAYMENTS[header], value, [*forms, ("its JSON", text, unsigned), ("in base64url", _url(value), beyond)]
+            yield (
+                PAYMENTS[header],
+                value,
+                [*forms, ("its JSON", text, json_beyond), ("in base64url", _to_base64url(value), beyond)],
+            )
     elif header == "authorization":
         key = value.rpartition(" ")[2]
         if len(key) >= _SHORTEST_KEY and (names.name_of(key) or "").endswith(_KEYS):
@@ -99,11 +107,11 @@ def _sought(name: str, value: str, names: Names) -> Iterator[tuple[str, str, lis
             yield "Authorization", key, forms
 
 
-def _url(value: str) -> str:
+def _to_base64url(value: str) -> str:
     return value.replace("+", "-").replace("/", "_").rstrip("=")
 
 
-def _proof(value: str) -> tuple[str, bool] | None:
+def _decode_proof(value: str) -> tuple[str, bool] | None:
     """Return the JSON text of a proof, and whether it holds a signature; None for a header that is no proof."""
     try:
         text = base64.b64decode(value, validate=True).decode()
@@ -113,25 +121,25 @@ def _proof(value: str) -> tuple[str, bool] | None:
     if not isinstance(proof, dict):
         return None
     payload = proof.get("payload")
-    signed = "signature" in proof or (isinstance(payload, dict) and {"signature", "transaction"} & payload.keys())
-    return (text, bool(signed)) if signed or {"tx_id", "payment_reference"} <= proof.keys() else None
+    is_signed = "signature" in proof or (isinstance(payload, dict) and {"signature", "transaction"} & payload.keys())
+    return (text, bool(is_signed)) if is_signed or {"tx_id", "payment_reference"} <= proof.keys() else None
 
 
-def _texts(answered: Mapping[str, str], body: bytes) -> Iterator[tuple[str, str]]:
+def _list_texts(answer_fields: Mapping[str, str], body: bytes) -> Iterator[tuple[str, str]]:
     """Yield the texts of an answer by their place, also without the escapes of JSON, and out of base64."""
-    told = body.decode("utf-8", "replace")
-    yield "the body", told
-    if "\\" in told:
-        yield "the body, as JSON", _ESCAPE.sub(_unescaped, told)
-    for name, value in answered.items():
+    text = body.decode("utf-8", "replace")
+    yield "the body", text
+    if "\\" in text:
+        yield "the body, as JSON", _ESCAPE.sub(_unescape, text)
+    for name, value in answer_fields.items():
         yield f"the header {name}", value
-        if name.lower() in _ENCODED:
+        if name.lower() in _BASE64_HEADERS:
             try:
-                inside = base64.b64decode(value).decode()
+                decoded_text = base64.b64decode(value).decode()
             except ValueError:
                 continue
-            yield f"the JSON of the header {name}", _ESCAPE.sub(_unescaped, inside)
+            yield f"the JSON of the header {name}", _ESCAPE.sub(_unescape, decoded_text)
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    return chr(int(found[1], 16)) if found[1] else found[2]
+def _unescape(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16)) if match[1] else match[2]

@@ -20,15 +20,15 @@ _MINUTE: Final = 60.0
 _MARGIN: Final = 1.05
 # Seconds between two calls at most: whoever lets fewer through is waited for as its Retry-After says.
 _LONGEST_INTERVAL: Final = 5.0
-_REMEMBERED: Final = 1200
+_CALLS_REMEMBERED: Final = 1200
 _LIVE_SEGMENT = re.compile(r"[^/]{16,}|[0-9]+")
 
 
 @dataclass(slots=True)
 class _Operation:
     interval: float = 0.0
-    next: float = 0.0
-    served: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    next_turn: float = 0.0
+    answer_times: deque[float] = field(default_factory=lambda: deque(maxlen=_CALLS_REMEMBERED))
 
 
 class Pacer:
@@ -40,45 +40,45 @@ class Pacer:
         self._now = now
         self._operations: dict[tuple[str, str, str], _Operation] = {}
 
-    def wait(self, method: str, url: str) -> float:
+    def take_turn(self, method: str, url: str) -> float:
         """Take the next turn of an operation, and return the seconds until it comes."""
-        one, now = self._of(method, url), self._now()
-        turn = max(now, one.next)
-        one.next = turn + one.interval
+        operation, now = self._find_operation(method, url), self._now()
+        turn = max(now, operation.next_turn)
+        operation.next_turn = turn + operation.interval
         return turn - now
 
-    async def turn(self, method: str, url: str) -> None:
+    async def wait_for_turn(self, method: str, url: str) -> None:
         """Wait for the next turn of an operation."""
-        seconds = self.wait(method, url)
+        seconds = self.take_turn(method, url)
         if seconds > 0:
             await asyncio.sleep(seconds)
 
-    def served(self, method: str, url: str) -> None:
+    def record_answer(self, method: str, url: str) -> None:
         """Say that a call of an operation was answered by something else than 429."""
-        self._of(method, url).served.append(self._now())
+        self._find_operation(method, url).answer_times.append(self._now())
 
-    def throttled(self, method: str, url: str, seconds: float) -> None:
+    def slow_down(self, method: str, url: str, seconds: float) -> None:
         """Say that a call was answered 429, and that the next may come in so many seconds.
 
         What was let through within the last minute, over the time from the first of it to the next turn, is the pace
         from now on. It never becomes quicker again.
         """
-        one, now = self._of(method, url), self._now()
-        one.next = max(one.next, now + seconds)
-        recent = [moment for moment in one.served if moment > now - _MINUTE]
-        allowed = (now + seconds - recent[0]) / len(recent) if recent else seconds
-        one.interval = max(one.interval, min(allowed * _MARGIN, _LONGEST_INTERVAL))
+        operation, now = self._find_operation(method, url), self._now()
+        operation.next_turn = max(operation.next_turn, now + seconds)
+        recent = [moment for moment in operation.answer_times if moment > now - _MINUTE]
+        seconds_a_call = (now + seconds - recent[0]) / len(recent) if recent else seconds
+        operation.interval = max(operation.interval, min(seconds_a_call * _MARGIN, _LONGEST_INTERVAL))
 
-    def learnt(self) -> dict[str, int]:
+    def list_limits(self) -> dict[str, int]:
         """Return the calls a minute of every operation that was slowed, by `METHOD /path`."""
-        slowed = {key: one.interval for key, one in self._operations.items() if one.interval > 0}
-        found: dict[str, int] = {}
-        for (method, _, path), interval in sorted(slowed.items()):
+        intervals = {key: operation.interval for key, operation in self._operations.items() if operation.interval > 0}
+        limits: dict[str, int] = {}
+        for (method, _, path), interval in sorted(intervals.items()):
             name, limit = f"{method} {path}", max(1, round(_MINUTE * _MARGIN / interval))
-            found[name] = min(limit, found.get(name, limit))
-        return found
+            limits[name] = min(limit, limits.get(name, limit))
+        return limits
 
-    def _of(self, method: str, url: str) -> _Operation:
+    def _find_operation(self, method: str, url: str) -> _Operation:
         parts = urlsplit(url)
         # Tokens and numbers in a path are not operations of their own.
         path = "/".join("*" if _LIVE_SEGMENT.fullmatch(one) else one for one in parts.path.split("/"))

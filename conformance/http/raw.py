@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 import h11
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.http.client import LONGEST_BODY, PATIENCE, Unreachable, given_up, too_long
-from conformance.http.unanswered import because, cannot_connect, closed, no_http
+from conformance.http.client import LONGEST_BODY, PATIENCE, Unreachable, describe_long_answer, describe_silent_address
+from conformance.http.unanswered import explain_close, explain_failure, explain_foreign_bytes, explain_no_connection
 
 _PORTS = {"http": 80, "https": 443}
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
 # What is odd in these leaves no doubt where the request ends. A client that ended its side would hide the answer of a
 # server that breaks down: it drops what it has for somebody who has left.
-_WHOLE = frozenset({"upgrade", "host"})
+_COMPLETE_HEADERS = frozenset({"upgrade", "host"})
 _PIECE = 65_536
 
 
@@ -64,62 +64,66 @@ class RawTransport:
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Send one request; see `conformance.http.client.Transport`. What follows `url`'s address is the target."""
         if self._silent >= PATIENCE and not self._answered:
-            raise given_up(self._address)
-        await self._turn()
-        data = b"".join(self._lines(method, url.removeprefix(self._address), headers, body)) + (body or b"")
+            raise describe_silent_address(self._address)
+        await self._wait_for_turn()
+        message = b"".join(self._write_lines(method, url.removeprefix(self._address), headers, body)) + (body or b"")
         try:
-            given = {name.strip().lower() for name, _ in headers}
-            whole = self._has_whole_requests or (bool(given & _WHOLE) and not given & _FRAMING)
+            given_names = {name.strip().lower() for name, _ in headers}
+            is_whole = self._has_whole_requests or (
+                bool(given_names & _COMPLETE_HEADERS) and not given_names & _FRAMING
+            )
             async with asyncio.timeout(self._seconds):
-                answer = await self._exchange(method, data, ends=not whole)
+                answer = await self._exchange(method, message, ends=not is_whole)
         except TimeoutError as fault:
             self._silent += 1
             raise Unreachable(f"no answer within {self._seconds:g} s") from fault
         except EOFError as fault:
-            raise Unreachable(closed(self._address, answered=self._answered)) from fault
+            raise Unreachable(explain_close(self._address, has_answered=self._answered)) from fault
         except h11.RemoteProtocolError as fault:
             # The reader's own words for a close before any answer.
-            ended = "ConnectionClosed" in str(fault)
+            is_closed = "ConnectionClosed" in str(fault)
             raise Unreachable(
-                closed(self._address, answered=self._answered) if ended else no_http(str(fault), self._address)
+                explain_close(self._address, has_answered=self._answered)
+                if is_closed
+                else explain_foreign_bytes(str(fault), self._address)
             ) from fault
         except ConnectionResetError as fault:
-            raise Unreachable(because(fault, self._address, answered=self._answered)) from fault
+            raise Unreachable(explain_failure(fault, self._address, has_answered=self._answered)) from fault
         except OSError as fault:
-            raise Unreachable(cannot_connect(fault, f"{self._host}:{self._port}")) from fault
+            raise Unreachable(explain_no_connection(fault, f"{self._host}:{self._port}")) from fault
         self._answered = True
         return answer
 
-    async def _turn(self) -> None:
+    async def _wait_for_turn(self) -> None:
         now = time.monotonic()
         self._next = max(now, self._next) + self._interval
         await asyncio.sleep(self._next - self._interval - now)
 
-    def _lines(
+    def _write_lines(
         self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes | None
     ) -> Iterator[bytes]:
-        given = {name.strip().lower() for name, _ in headers}
+        given_names = {name.strip().lower() for name, _ in headers}
         yield _bytes(f"{method} {target} HTTP/1.1\r\n") if " HTTP/" not in target else _bytes(f"{method} {target}\r\n")
-        if "host" not in given:
+        if "host" not in given_names:
             yield f"Host: {self._host}:{self._port}\r\n".encode()
-        if "connection" not in given:
+        if "connection" not in given_names:
             yield b"Connection: close\r\n"
-        if body is not None and not given & _FRAMING:
+        if body is not None and not given_names & _FRAMING:
             yield f"Content-Length: {len(body)}\r\n".encode()
         for name, value in headers:
             yield _bytes(f"{name}: {value}\r\n")
         yield b"\r\n"
 
-    async def _exchange(self, method: str, data: bytes, *, ends: bool) -> tuple[int, CIMultiDictProxy[str], bytes]:
+    async def _exchange(self, method: str, message: bytes, *, ends: bool) -> tuple[int, CIMultiDictProxy[str], bytes]:
         reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._tls)
         try:
             # A server may answer and close before it read everything.
             with contextlib.suppress(ConnectionError):
-                writer.write(data)
+                writer.write(message)
                 await writer.drain()
                 if ends and writer.can_write_eof():
                     writer.write_eof()
-            return await _response(reader, "HEAD" if method == "HEAD" else "GET")
+            return await _read_response(reader, "HEAD" if method == "HEAD" else "GET")
         finally:
             # Not `close`, which would wait for a server that never reads what is still to be sent.
             writer.transport.abort()
@@ -127,7 +131,7 @@ class RawTransport:
                 await writer.wait_closed()
 
 
-async def _response(reader: asyncio.StreamReader, method: str) -> tuple[int, CIMultiDictProxy[str], bytes]:
+async def _read_response(reader: asyncio.StreamReader, method: str) -> tuple[int, CIMultiDictProxy[str], bytes]:
     connection = h11.Connection(h11.CLIENT)
     connection.send(h11.Request(method=method, target="/", headers=[("Host", "raw")]))
     connection.send(h11.EndOfMessage())
@@ -144,7 +148,7 @@ async def _response(reader: asyncio.StreamReader, method: str) -> tuple[int, CIM
         elif isinstance(event, h11.Data):
             body += event.data
             if len(body) > LONGEST_BODY:
-                raise too_long()
+                raise describe_long_answer()
         elif isinstance(event, h11.EndOfMessage):
             return status, CIMultiDictProxy(headers), bytes(body)
         elif isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:

@@ -15,7 +15,7 @@ from conformance.log.events import Event
 from conformance.text.shell_words import Span, word
 
 
-def curl_line(request: Mapping[str, Any]) -> str:
+def write_curl_line(request: Mapping[str, Any]) -> str:
     """Return the command that sends a recorded request once more, for sh and shells of its kind.
 
     `$NAMES` stand for secrets and live values, where the recording client put them (`names` of the request). A `$` that
@@ -33,7 +33,7 @@ def curl_line(request: Mapping[str, Any]) -> str:
     for place, (name, value) in enumerate(request["headers"]):
         # curl would read a file of that name; no field's name begins so (RFC 9110, 5.1).
         if not name.startswith("@"):
-            words += ["-H", _field(name, value, names.get("headers", {}).get(str(place), ()))]
+            words += ["-H", _write_field(name, value, names.get("headers", {}).get(str(place), ()))]
     if request["body"] is not None:
         if not any(name.lower() == "content-type" for name, _ in request["headers"]):
             words += ["-H", "Content-Type:"]
@@ -41,22 +41,22 @@ def curl_line(request: Mapping[str, Any]) -> str:
     return " ".join(words)
 
 
-def _field(name: str, value: str, names: Iterable[Span]) -> str:
+def _write_field(name: str, value: str, names: Iterable[Span]) -> str:
     """Return a header field as curl takes it: it would leave out `Name:`."""
     begin = f"{name}: " if value else f"{name};"
     return word(begin + value, [(start + len(begin), length) for start, length in names])
 
 
-def template(request: Mapping[str, Any]) -> list[Any]:
+def make_template(request: Mapping[str, Any]) -> list[Any]:
     """Return what a seed decides of a request: method, path, header names (lower case, sorted), body or None."""
     names = sorted(name.lower() for name, _ in request["headers"])
     return [request["method"], request["path"], names, request["body"]]
 
 
-def templates(events: Iterable[Event]) -> Counter[str]:
+def count_templates(events: Iterable[Event]) -> Counter[str]:
     """Return the templates of all requests that a run sent, as JSON text, each with how often it was sent.
 
     Repeats that the target asked for are left out: they hang on its pace.
     """
-    sent = (event for event in events if event["event"] == "exchange" and not event["retry"])
-    return Counter(orjson.dumps(template(event["request"])).decode() for event in sent)
+    exchanges = (event for event in events if event["event"] == "exchange" and not event["retry"])
+    return Counter(orjson.dumps(make_template(event["request"])).decode() for event in exchanges)

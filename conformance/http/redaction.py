@@ -65,14 +65,14 @@ class Secrets:
         """Return what is written for a value that is held, None for another."""
         return self._names.get(value)
 
-    def replaced(self, text: str) -> str:
+    def replace(self, text: str) -> str:
         """Return `text` with a name for each secret."""
-        for place in self._may_stand_in(text):
+        for place in self._find_candidates(text):
             value = self._values[place]
             text = text.replace(value, self._names[value])
         return text
 
-    def without_beginnings(self, text: str, cuts: Iterable[int]) -> str:
+    def replace_beginnings(self, text: str, cuts: Iterable[int]) -> str:
         """Return `text` with a name for each beginning of a secret that ends at one of the places where it was cut."""
         for cut in sorted(cuts, reverse=True):
             if text[max(0, cut - SHORTEST) : cut] not in self._runs:
@@ -85,28 +85,32 @@ class Secrets:
                     break
         return text
 
-    def _may_stand_in(self, text: str) -> list[int]:
+    def _find_candidates(self, text: str) -> list[int]:
         """Return the places of the secrets that may stand in `text`, in the order in which they came."""
         pieces = self._pieces
-        met = pieces.keys() & _PIECES.findall(text)
-        return sorted(set(self._short).union(*(pieces[piece] for piece in met))) if met or self._short else []
+        known_pieces = pieces.keys() & _PIECES.findall(text)
+        return (
+            sorted(set(self._short).union(*(pieces[piece] for piece in known_pieces)))
+            if known_pieces or self._short
+            else []
+        )
 
 
-def words_of(text: str) -> list[str]:
+def list_words(text: str) -> list[str]:
     """Return everything in a text that is looked up among the live values; see `Names.redact`."""
     words = WORD.findall(text)
-    found = [text, *words]
+    words_found = [text, *words]
     for word in words:
         bare = word.rstrip("=")
         if bare != word:
-            found.append(bare)
+            words_found.append(bare)
         if "/" in bare or ":" in bare:
-            found += PART.findall(bare)
-    return found
+            words_found += PART.findall(bare)
+    return words_found
 
 
 # Paths and header values come thousands of times; so many texts are remembered, none of them longer than that.
-_REMEMBERED: Final = 4096
+_TEXTS_REMEMBERED: Final = 4096
 _LONGEST_REMEMBERED: Final = 1024
 # Live values are no longer than that: a proof of payment is the longest.
 _LONGEST_LIVE: Final = 16_384
@@ -114,12 +118,12 @@ _LONGEST_LIVE: Final = 16_384
 _CUTS: Final = re.compile("…|\\Z")
 # How the names of addresses end.
 _ADDRESSES: Final = ("HOST", "ADDRESS")
-_MARKED: Final = re.compile(MARK + r"([A-Za-z0-9_]*)")
+_MARKED_NAME: Final = re.compile(MARK + r"([A-Za-z0-9_]*)")
 _ESCAPED_MARK: Final = MARK.encode("ascii", "backslashreplace").decode()
 
 
 @dataclass(slots=True)
-class _Plain:
+class _RedactedText:
     """A text that was looked at.
 
     Attributes:
@@ -141,7 +145,7 @@ class Names(Owned):
 
     _secrets: Secrets = field(default_factory=Secrets)
     _live: dict[str, str] = field(default_factory=dict)
-    _looked_at: dict[str, _Plain] = field(default_factory=dict)
+    _cache: dict[str, _RedactedText] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
 
     def secret(self, value: str, name: str) -> None:
@@ -153,17 +157,17 @@ class Names(Owned):
         self._check_owner()
         if len(value) < SHORTEST:
             return
-        changed = self._secrets.hold(value, self._mark(name))
-        for form, texts in forms_of(value).items() if changed and not name.endswith(_ADDRESSES) else ():
+        has_changed = self._secrets.hold(value, self._mark(name))
+        for form, texts in forms_of(value).items() if has_changed and not name.endswith(_ADDRESSES) else ():
             marked = self._mark(f"{name}_{form.upper().replace(' ', '_').replace('-', '_')}")
             for text in texts:
                 self._secrets.hold(text, marked)
-        if changed:
-            self._looked_at.clear()
+        if has_changed:
+            self._cache.clear()
 
-    def key(self, value: str, name: str, *, given: bool) -> None:
+    def key(self, value: str, name: str, *, is_given: bool) -> None:
         """Keep a key out of the log: one we were given anywhere, one of the many we make or get where it is a word."""
-        if given:
+        if is_given:
             self.secret(value, name)
             return
         self.name(value, name)
@@ -186,8 +190,8 @@ class Names(Owned):
     def name_of(self, value: str) -> str | None:
         """Return the name that stands for a secret or live value, None for a value that is none."""
         self._check_owner()
-        found = self._secrets.name_of(value) or self._live.get(value)
-        return None if found is None else found.removeprefix(MARK)
+        name = self._secrets.name_of(value) or self._live.get(value)
+        return None if name is None else name.removeprefix(MARK)
 
     def _mark(self, name: str) -> str:
         bare = name.lstrip("$")
@@ -199,72 +203,72 @@ class Names(Owned):
 
         What was cut by its length before it came here may end in the midst of a key.
         """
-        marked = self._redacted(text)
-        cuts = (found.start() for found in _CUTS.finditer(marked))
-        return self._secrets.without_beginnings(marked, cuts).replace(MARK, "$")
+        marked_text = self._mark_names(text)
+        cuts = (found.start() for found in _CUTS.finditer(marked_text))
+        return self._secrets.replace_beginnings(marked_text, cuts).replace(MARK, "$")
 
     def redact_beginning(self, text: str, limit: int) -> tuple[str, list[Span], bool]:
-        """Return the beginning of a text as `named` does, at most `limit` letters, and whether that is all of it.
+        """Return the beginning of a text as `redact_with_places` does, at most `limit` letters, and whether that is all of it.
 
         It is redacted before it is cut, so that no part of a secret is left at the cut.
         """
         if len(text) <= limit:
-            return (*self.named(text), True)
+            return (*self.redact_with_places(text), True)
         # Of a secret that begins in the last letters of this piece, only a part is in it: these letters are left out.
         margin = max(self._secrets.longest, _LONGEST_LIVE)
-        marked = self._redacted(text[: limit + 2 * margin])
+        marked_text = self._mark_names(text[: limit + 2 * margin])
         if len(text) > limit + 2 * margin:
-            marked = marked[:-margin]
-        shown = marked[:limit]
-        spans = [self._span(found) for found in _MARKED.finditer(marked)]
-        return shown.replace(MARK, "$"), [span for span in spans if sum(span) <= len(shown)], False
+            marked_text = marked_text[:-margin]
+        beginning = marked_text[:limit]
+        spans = [self._place_of(found) for found in _MARKED_NAME.finditer(marked_text)]
+        return beginning.replace(MARK, "$"), [span for span in spans if sum(span) <= len(beginning)], False
 
     def redact(self, text: str) -> str:
         """Return `text` without secrets and live values, `$NAMES` in their places."""
-        return self._redacted(text).replace(MARK, "$")
+        return self._mark_names(text).replace(MARK, "$")
 
-    def named(self, text: str) -> tuple[str, list[Span]]:
+    def redact_with_places(self, text: str) -> tuple[str, list[Span]]:
         """Return `text` as `redact` does, and where the names stand that it put there; others may write `$`, too."""
-        marked = self._redacted(text)
-        return marked.replace(MARK, "$"), [self._span(found) for found in _MARKED.finditer(marked)]
+        marked_text = self._mark_names(text)
+        return marked_text.replace(MARK, "$"), [self._place_of(found) for found in _MARKED_NAME.finditer(marked_text)]
 
-    def _span(self, found: re.Match[str]) -> Span:
+    def _place_of(self, match: re.Match[str]) -> Span:
         """Return where a name stands; letters that follow it may look like more of it."""
-        longest = found[1]
+        longest = match[1]
         name = next((longest[:end] for end in range(len(longest), 0, -1) if longest[:end] in self._names), longest)
-        return found.start(), 1 + len(name)
+        return match.start(), 1 + len(name)
 
-    def _redacted(self, text: str) -> str:
+    def _mark_names(self, text: str) -> str:
         self._check_owner()
         if MARK in text:
             text = text.replace(MARK, _ESCAPED_MARK)
         if len(text) < SHORTEST:
             return text
-        plain = self._looked_at.get(text) or self._look_at(text)
+        plain = self._cache.get(text) or self._redact_secrets(text)
         if self._live.keys().isdisjoint(plain.words):
             return plain.text
         whole = self._live.get(plain.text)
-        return whole or WORD.sub(self._named, plain.text)
+        return whole or WORD.sub(self._name_word, plain.text)
 
-    def _look_at(self, text: str) -> _Plain:
-        found = self._secrets.replaced(text)
-        plain = _Plain(found, words_of(found))
+    def _redact_secrets(self, text: str) -> _RedactedText:
+        text_without_secrets = self._secrets.replace(text)
+        plain = _RedactedText(text_without_secrets, list_words(text_without_secrets))
         if len(text) <= _LONGEST_REMEMBERED:
-            if len(self._looked_at) == _REMEMBERED:
-                self._looked_at.clear()
-            self._looked_at[text] = plain
+            if len(self._cache) == _TEXTS_REMEMBERED:
+                self._cache.clear()
+            self._cache[text] = plain
         return plain
 
-    def _named(self, match: re.Match[str]) -> str:
+    def _name_word(self, match: re.Match[str]) -> str:
         """Return the name of a word, else of its parts: a path's segments, a memo's token.
 
         Equals signs after it may be padding of base64 or no part of it.
         """
         word = match[0]
         bare = word.rstrip("=")
-        known = self._live.get(bare)
-        if known is None:
+        replacement = self._live.get(bare)
+        if replacement is None:
             # Most words are one part, and looked up already.
             several = "/" in bare or ":" in bare
-            known = PART.sub(lambda part: self._live.get(part[0], part[0]), bare) if several else bare
-        return self._live.get(word) or known + word[len(bare) :]
+            replacement = PART.sub(lambda part: self._live.get(part[0], part[0]), bare) if several else bare
+        return self._live.get(word) or replacement + word[len(bare) :]

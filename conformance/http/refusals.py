@@ -9,14 +9,14 @@ from typing import Any, Final
 from conformance.http.client import Answer
 
 _UNPROCESSABLE = 422
-_MALFORMED: Final = frozenset({400, _UNPROCESSABLE})
+_MALFORMED_STATUSES: Final = frozenset({400, _UNPROCESSABLE})
 # RFC 9457 and JSON:API name a pointer, FastAPI `loc`, Ajv `instancePath`; others the member by a name of their own.
-_PLACES: Final = frozenset(
+_POINTER_MEMBERS: Final = frozenset(
     {"pointer", "loc", "instancepath", "datapath", "field", "error_field", "param", "parameter", "property", "member"}
 )
 # A value that a server does not offer may be refused as malformed, forbidden or not there.
-_OF_CONTENT: Final = frozenset({400, 403, 404, _UNPROCESSABLE})
-_SAYING: Final = frozenset(
+_CONTENT_STATUSES: Final = frozenset({400, 403, 404, _UNPROCESSABLE})
+_TEXT_MEMBERS: Final = frozenset(
     {"error", "code", "error_code", "errorcode", "reason", "type", "title", "message", "msg", "detail", "description"}
 )
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -25,61 +25,61 @@ _MOST = 5
 _LONGEST = 120
 
 
-def pointers(answer: Answer) -> list[str]:
+def list_members(answer: Answer) -> list[str]:
     """Return the members of the body that a 400 or 422 names, as the server spells them, the first five."""
-    if answer.status not in _MALFORMED:
+    if answer.status not in _MALFORMED_STATUSES:
         return []
-    found = dict.fromkeys(text for text in _places(answer.object(), _DEPTH) if text)
-    return list(found)[:_MOST]
+    texts = dict.fromkeys(text for text in _walk_members(answer.read_object(), _DEPTH) if text)
+    return list(texts)[:_MOST]
 
 
-def refused_body(answer: Answer) -> str | None:
+def describe_refused_body(answer: Answer) -> str | None:
     """Return how an answer refuses the request's body, None where it does not say that it does.
 
     A 422 does by its meaning, a 400 where it names a member.
     """
-    named = pointers(answer)
-    if answer.status != _UNPROCESSABLE and not named:
+    members = list_members(answer)
+    if answer.status != _UNPROCESSABLE and not members:
         return None
-    return f"{answer.status}" + (f" at {', '.join(named)}" if named else "")
+    return f"{answer.status}" + (f" at {', '.join(members)}" if members else "")
 
 
-def words(answer: Answer) -> frozenset[str]:
+def list_words(answer: Answer) -> frozenset[str]:
     """Return the words by which a refusal says what is wrong, in lower case; none where it is no refusal of content.
 
     They are those of its code, type, title and message, wherever these are: `currency_not_offered` is three words.
     """
-    if answer.status not in _OF_CONTENT:
+    if answer.status not in _CONTENT_STATUSES:
         return frozenset()
     return frozenset(
-        word.lower() for text in _texts(answer.object(), _DEPTH) for word in _WORD.findall(text[:_LONGEST])
+        word.lower() for text in _walk_texts(answer.read_object(), _DEPTH) for word in _WORD.findall(text[:_LONGEST])
     )
 
 
-def _texts(value: Any, depth: int) -> Iterator[str]:
+def _walk_texts(value: Any, depth: int) -> Iterator[str]:
     if not depth:
         return
     if isinstance(value, list):
-        for one in value:
-            yield from _texts(one, depth - 1)
+        for element in value:
+            yield from _walk_texts(element, depth - 1)
     elif isinstance(value, dict):
         for name, member in value.items():
-            if isinstance(member, str) and name.lower() in _SAYING:
+            if isinstance(member, str) and name.lower() in _TEXT_MEMBERS:
                 yield member
             else:
-                yield from _texts(member, depth - 1)
+                yield from _walk_texts(member, depth - 1)
 
 
-def _places(value: Any, depth: int) -> Iterator[str]:
+def _walk_members(value: Any, depth: int) -> Iterator[str]:
     if not depth:
         return
     if isinstance(value, list):
-        for one in value:
-            yield from _places(one, depth - 1)
+        for element in value:
+            yield from _walk_members(element, depth - 1)
     elif isinstance(value, dict):
         for name, member in value.items():
-            if name.lower() in _PLACES and isinstance(member, str | list):
+            if name.lower() in _POINTER_MEMBERS and isinstance(member, str | list):
                 parts = member if isinstance(member, list) else [member]
                 yield "/".join(str(part) for part in parts)[:_LONGEST]
             else:
-                yield from _places(member, depth - 1)
+                yield from _walk_members(member, depth - 1)

@@ -14,15 +14,22 @@ import aiohttp
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from conformance.http.client import LONGEST_BODY, PATIENCE, Late, Unreachable, given_up, too_long
-from conformance.http.connections import Connections, Sending
+from conformance.http.client import (
+    LONGEST_BODY,
+    PATIENCE,
+    LateAnswer,
+    Unreachable,
+    describe_long_answer,
+    describe_silent_address,
+)
+from conformance.http.connections import Connections, RequestProgress
 from conformance.http.pacing import Pacer
-from conformance.http.unanswered import because, no_http, was_reset
+from conformance.http.unanswered import explain_failure, explain_foreign_bytes, was_reset
 
 _AUTOMATIC: Final = ("User-Agent", "Content-Type", "Accept", "Accept-Encoding")
 # Seconds and bytes of what somebody says before he is asked.
-_LISTENED: Final = 2.0
-_SPOKEN: Final = 200
+_LISTENING_SECONDS: Final = 2.0
+_GREETING_BYTES: Final = 200
 
 
 class HttpTransport:
@@ -59,7 +66,7 @@ class HttpTransport:
         self._next = 0.0
         self._answered: set[URL] = set()
         self._silent: Counter[URL] = Counter()
-        self._said_first: dict[URL, bytes] = {}
+        self._greetings: dict[URL, bytes] = {}
 
     async def __aenter__(self) -> Self:
         self._open = True
@@ -82,67 +89,74 @@ class HttpTransport:
         address = URL(url, encoded=True)
         origin = _origin(address)
         if self._silent[origin] >= PATIENCE and origin not in self._answered:
-            raise given_up(str(origin))
-        await self._turn()
-        sending = Sending()
+            raise describe_silent_address(str(origin))
+        await self._wait_for_turn()
+        request = RequestProgress()
         try:
             try:
-                return await self._sent(method, address, headers, body, sending)
+                return await self._send_once(method, address, headers, body, request)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as fault:
-                if not self._connections.never_arrived(origin, method, sending, fault):
+                if not self._connections.may_repeat(origin, method, request, fault):
                     raise
             self._connections.renew(origin)
-            sending = Sending()
-            return await self._sent(method, address, headers, body, sending)
+            request = RequestProgress()
+            return await self._send_once(method, address, headers, body, request)
         except TimeoutError as fault:
             self._silent[origin] += 1
-            what = "no whole answer" if sending.began else "no answer"
-            raise Late(f"{what} within {self._seconds:g} s") from fault
+            missing_part = "no whole answer" if request.has_begun else "no answer"
+            raise LateAnswer(f"{missing_part} within {self._seconds:g} s") from fault
         except (aiohttp.ClientError, OSError, ValueError) as fault:
-            raise Unreachable(await self._because(fault, address)) from fault
+            raise Unreachable(await self._explain_failure(fault, address)) from fault
 
-    async def _sent(
-        self, method: str, address: URL, headers: Sequence[tuple[str, str]], body: bytes | None, sending: Sending
+    async def _send_once(
+        self,
+        method: str,
+        address: URL,
+        headers: Sequence[tuple[str, str]],
+        body: bytes | None,
+        request: RequestProgress,
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Send one request once, and read its answer up to `LONGEST_BODY`."""
         origin = _origin(address)
-        async with self._connections.of(origin).request(
+        async with self._connections.session_of(origin).request(
             method,
             address,
             headers=CIMultiDict(headers),
             data=body,
             allow_redirects=False,
             skip_auto_headers=_AUTOMATIC,
-            trace_request_ctx=sending,
+            trace_request_ctx=request,
         ) as response:
-            sending.began = True
-            self._connections.answered(origin, sending, response.headers)
+            request.has_begun = True
+            self._connections.record_answer(origin, request, response.headers)
             content = await read_up_to(response.content, LONGEST_BODY)
             if content is None:
                 self._silent[origin] += 1
-                raise too_long()
+                raise describe_long_answer()
             self._answered.add(origin)
             # In the letters that they came in; the parser's own names are those of its table.
             fields = [(_text(name), _text(value)) for name, value in response.raw_headers]
             return response.status, CIMultiDictProxy(CIMultiDict(fields)), content
 
-    async def _because(self, fault: Exception, address: URL) -> str:
+    async def _explain_failure(self, fault: Exception, address: URL) -> str:
         """Return why a call got no answer.
 
         Who speaks first and then closes is asked for its words again: whether they were read before the connection
         was at its end is a matter of how fast both machines are.
         """
         origin = _origin(address)
-        answered = origin in self._answered
-        if not answered and origin.scheme == "http" and was_reset(fault):
-            if origin not in self._said_first:
+        has_answered = origin in self._answered
+        if not has_answered and origin.scheme == "http" and was_reset(fault):
+            if origin not in self._greetings:
                 place = (origin.host or "", origin.port or 80)
-                self._said_first[origin] = await asyncio.to_thread(said_first, *place, min(self._seconds, _LISTENED))
-            if said := self._said_first[origin]:
-                return no_http(repr(said), str(address))
-        return because(fault, str(address), answered=answered)
+                self._greetings[origin] = await asyncio.to_thread(
+                    read_greeting, *place, min(self._seconds, _LISTENING_SECONDS)
+                )
+            if greeting := self._greetings[origin]:
+                return explain_foreign_bytes(repr(greeting), str(address))
+        return explain_failure(fault, str(address), has_answered=has_answered)
 
-    async def _turn(self) -> None:
+    async def _wait_for_turn(self) -> None:
         if self._interval <= 0:
             return
         now = time.monotonic()
@@ -158,11 +172,11 @@ def _text(field: bytes) -> str:
     return field.decode("utf-8", "surrogateescape")
 
 
-def said_first(host: str, port: int, seconds: float) -> bytes:
+def read_greeting(host: str, port: int, seconds: float) -> bytes:
     """Return what a server says to somebody who says nothing, in so many seconds; nothing for one that waits."""
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:
-            return connection.recv(_SPOKEN)
+            return connection.recv(_GREETING_BYTES)
     except OSError:  # a timeout among them
         return b""
 
@@ -173,9 +187,9 @@ async def read_whole(response: aiohttp.ClientResponse, limit: int = LONGEST_BODY
     Raises:
         ValueError: It is longer than `limit`, or packed although the request asked for none of that.
     """
-    packed = response.headers.get("Content-Encoding", "identity").strip().lower()
-    if packed not in {"", "identity"}:
-        raise ValueError(f"its answer is packed as {packed[:40]}, which was not asked for")
+    coding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if coding not in {"", "identity"}:
+        raise ValueError(f"its answer is packed as {coding[:40]}, which was not asked for")
     body = await read_up_to(response.content, limit)
     if body is None:
         raise ValueError(f"its answer is longer than {limit} bytes, of which no more is read")
@@ -188,9 +202,9 @@ PLAIN_ANSWERS: Final[Mapping[str, str]] = {"Accept-Encoding": "identity"}
 
 async def read_up_to(content: aiohttp.StreamReader, limit: int) -> bytes | None:
     """Return a body, or None as soon as more than `limit` bytes of it came."""
-    held = bytearray()
+    body = bytearray()
     async for piece in content.iter_any():
-        held += piece
-        if len(held) > limit:
+        body += piece
+        if len(body) > limit:
             return None
-    return bytes(held)
+    return bytes(body)

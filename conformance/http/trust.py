@@ -7,17 +7,17 @@ import ssl
 from conformance.target import ProfileError, Tls
 
 
-def context_of(tls: Tls) -> ssl.SSLContext | None:
+def make_context(tls: Tls) -> ssl.SSLContext | None:
     """Return what decides on certificates, None for the usual: those of the authorities that this machine trusts.
 
     Raises:
         ProfileError: The file of authorities cannot be read, or holds no certificate.
     """
     if tls.insecure:
-        accepting = ssl.create_default_context()
-        accepting.check_hostname = False
-        accepting.verify_mode = ssl.CERT_NONE
-        return accepting
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
     if tls.cacert is None:
         return None
     try:

@@ -13,12 +13,12 @@ import aiohttp
 _ALERT = "\\x15\\x03"
 # An HTTP/2 frame of settings, as Python shows bytes: what a server of HTTP/2 says first to whomever it hears.
 _SETTINGS = re.compile(r"b['\"]\\x00\\x00(?:\\x[0-9a-f]{2}|\\?.)\\x04\\x00\\x00\\x00\\x00\\x00")
-_SHOWN = 200
+_LONGEST_SHOWN = 200
 # What the client reads of a status line or a field.
 _LONGEST_LINE = 8190
 
 
-def because(fault: Exception, url: str, *, answered: bool = False) -> str:
+def explain_failure(fault: Exception, url: str, *, has_answered: bool = False) -> str:
     """Return who was called, and what came of it.
 
     Args:
@@ -27,23 +27,23 @@ def because(fault: Exception, url: str, *, answered: bool = False) -> str:
         answered: Whether it answered any other call of the run.
     """
     if isinstance(fault, aiohttp.ClientConnectorDNSError):
-        return f"there is no host {fault.host}: {_reason(fault.os_error)}"
+        return f"there is no host {fault.host}: {_name_reason(fault.os_error)}"
     if isinstance(fault, aiohttp.ClientConnectorCertificateError):
-        return refused_certificate(fault.certificate_error, f"{fault.host}:{fault.port}")
+        return explain_certificate(fault.certificate_error, f"{fault.host}:{fault.port}")
     if isinstance(fault, aiohttp.ClientConnectorError):
-        return cannot_connect(fault.os_error, f"{fault.host}:{fault.port}")
+        return explain_no_connection(fault.os_error, f"{fault.host}:{fault.port}")
     if isinstance(fault, aiohttp.ClientResponseError):
-        return no_http(fault.message, url)
+        return explain_foreign_bytes(fault.message, url)
     if isinstance(fault, aiohttp.ClientPayloadError):
-        return f"its answer was cut off: {_one(fault)}"
+        return f"its answer was cut off: {_in_one_line(fault)}"
     if isinstance(fault, aiohttp.ServerDisconnectedError):
-        return closed(url, answered=answered)
+        return explain_close(url, has_answered=has_answered)
     if isinstance(fault, aiohttp.ClientConnectionResetError):
         # Somebody who speaks first is heard out before he is asked, where the machine is slow.
-        return f"the connection was closed before it was asked: there is no HTTP answer{_other_scheme(url)}"
+        return f"the connection was closed before it was asked: there is no HTTP answer{_suggest_scheme(url)}"
     if was_reset(fault):
-        return f"the connection was reset before an answer came{_next(url, answered=answered)}"
-    return f"{type(fault).__name__}: {_one(fault)}"
+        return f"the connection was reset before an answer came{_suggest_next(url, has_answered=has_answered)}"
+    return f"{type(fault).__name__}: {_in_one_line(fault)}"
 
 
 def was_reset(fault: Exception) -> bool:
@@ -52,55 +52,57 @@ def was_reset(fault: Exception) -> bool:
     return resets or isinstance(fault, aiohttp.ClientConnectionResetError)
 
 
-def cannot_connect(fault: OSError, place: str) -> str:
+def explain_no_connection(fault: OSError, place: str) -> str:
     """Return why there is no connection to `host:port`."""
     if isinstance(fault, ssl.SSLCertVerificationError):
-        return refused_certificate(fault, place)
-    text = f"cannot connect to {place}: {_reason(fault)}"
+        return explain_certificate(fault, place)
+    text = f"cannot connect to {place}: {_name_reason(fault)}"
     if isinstance(fault, ssl.SSLError) and fault.reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"}:
         return f"{text}; what is there does not speak TLS: is its address http://{place}?"
     return text
 
 
-def refused_certificate(fault: Exception, place: str) -> str:
+def explain_certificate(fault: Exception, place: str) -> str:
     """Return why the certificate at `host:port` is not accepted."""
-    said = getattr(fault, "verify_message", "") or _one(fault)
+    complaint = getattr(fault, "verify_message", "") or _in_one_line(fault)
     trust = "give --cacert FILE with the authority that signed it, or --insecure to accept anybody's"
-    return f"the certificate of {place} is not accepted: {said}; {trust}"
+    return f"the certificate of {place} is not accepted: {complaint}; {trust}"
 
 
-def no_http(said: str, url: str) -> str:
+def explain_foreign_bytes(complaint: str, url: str) -> str:
     """Return what is said of bytes that are no HTTP answer, by what its reader says of them."""
-    if _ALERT in said or "\x15\x03" in said:
-        return f"what came is TLS, no plain HTTP{_other_scheme(url)}"
-    if _SETTINGS.search(said) is not None:
+    if _ALERT in complaint or "\x15\x03" in complaint:
+        return f"what came is TLS, no plain HTTP{_suggest_scheme(url)}"
+    if _SETTINGS.search(complaint) is not None:
         return "what came is HTTP/2, and the suite speaks HTTP/1.1"
-    if "bytes when reading" in said:
+    if "bytes when reading" in complaint:
         return f"its answer has a line of more than {_LONGEST_LINE} bytes in its head, of which no more is read"
-    return f"what came is no HTTP answer: {' '.join(said.split())[:_SHOWN]}"
+    return f"what came is no HTTP answer: {' '.join(complaint.split())[:_LONGEST_SHOWN]}"
 
 
-def closed(url: str, *, answered: bool = False) -> str:
-    """Return what is said of a connection that was closed before an answer came; `answered` as above."""
-    return f"the connection was closed without an answer{_next(url, answered=answered)}"
+def explain_close(url: str, *, has_answered: bool = False) -> str:
+    """Return what is said of a connection that was closed before an answer came; `has_answered` as above."""
+    return f"the connection was closed without an answer{_suggest_next(url, has_answered=has_answered)}"
 
 
-def _next(url: str, *, answered: bool) -> str:
+def _suggest_next(url: str, *, has_answered: bool) -> str:
     """Return where to look: whoever answers others speaks what was spoken to him."""
     return (
-        "; others were answered: your server's own log says what became of this one" if answered else _other_scheme(url)
+        "; others were answered: your server's own log says what became of this one"
+        if has_answered
+        else _suggest_scheme(url)
     )
 
 
-def _other_scheme(url: str) -> str:
+def _suggest_scheme(url: str) -> str:
     return "; if it speaks TLS, its address begins with https://" if url.startswith("http://") else ""
 
 
-def _one(fault: Exception) -> str:
-    return " ".join(str(fault).split())[:_SHOWN]
+def _in_one_line(fault: Exception) -> str:
+    return " ".join(str(fault).split())[:_LONGEST_SHOWN]
 
 
-def _reason(fault: OSError) -> str:
+def _name_reason(fault: OSError) -> str:
     if isinstance(fault, ssl.SSLError) or fault.errno is None or fault.errno <= 0:
         return fault.strerror or str(fault)
     return os.strerror(fault.errno)

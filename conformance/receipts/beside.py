@@ -17,7 +17,7 @@ from conformance.discovery.rail import Operation
 from conformance.engine.session import Session
 from conformance.http.client import Client, Names
 from conformance.http.transport import HttpTransport
-from conformance.http.trust import context_of
+from conformance.http.trust import make_context
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
 from conformance.receipts.obtaining import BESIDE, CANNOT, Party, Taken, bought, offered, screening
@@ -66,10 +66,10 @@ class Beside:
             seconds=self.other.budgets.request,
             requests_per_second=self.other.pace.requests_per_second,
             connections=128,
-            tls=context_of(self.other.tls),
+            tls=make_context(self.other.tls),
         )
         async with transport:
-            its = client.over(transport)
+            its = client.with_transport(transport)
             other = Session(self.other, its, client.names, session.seed, _PREFIX, session.wallet)
             left, right = Party(names[0], session, client, log), Party(names[1], other, its, log)
             try:

@@ -159,7 +159,7 @@ async def screening(party: Party, body: Mapping[str, Any]) -> Taken:
 def _attestation(side: Side, served: Purchase, keys: Sequence[Ed25519Key]) -> Taken | None:
     """Take the settlement attestation of a paid answer: the first token that is one, and was not in the request."""
     sent = json.dumps(served.challenge.body)
-    for place, token in jose.tokens_in(served.answer.object(), served.answer.headers):
+    for place, token in jose.tokens_in(served.answer.read_object(), served.answer.headers):
         if likely_kind(claims_of(token)) == "settlement_attestation" and token not in sent:
             return _taken(replace(side, place=place), token, keys)
     return None

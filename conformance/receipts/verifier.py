@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable
-from conformance.http.redaction import words_of
+from conformance.http.redaction import list_words
 from conformance.oracles import jose
 from conformance.oracles.keys import keys_of_jwks
 from conformance.oracles.receipts import STEPS
@@ -107,7 +107,7 @@ async def present(
 def name_texts(case: Case, value: Any, name: str) -> None:
     """Keep every long text of a value out of the log, also the parts of a text around an invalid letter."""
     if isinstance(value, str) and len(value) > 20:
-        for part in (*value.split("."), *(one for one in words_of(value) if len(one) > 20)):
+        for part in (*value.split("."), *(one for one in list_words(value) if len(one) > 20)):
             if len(set(part)) > 1:  # a signature of zeros is not specific to this target
                 case.client.names.name(part, name)
     elif isinstance(value, Mapping):
@@ -162,8 +162,8 @@ async def published(case: Case) -> Any:
     bound = case.profile.gateway_bindings.jwks_path
     for path in (bound,) if bound is not None else _KEY_PATHS:
         answer = await target_of(case)("GET", path)
-        if answer.status == 200 and keys_of_jwks(answer.object()):
-            return answer.object()
+        if answer.status == 200 and keys_of_jwks(answer.read_object()):
+            return answer.read_object()
     return None
 
 
@@ -200,7 +200,7 @@ async def screened(case: Case, body: Mapping[str, Any] | None = None) -> Answer:
 def receipt_in(case: Case, answer: Answer) -> tuple[str, str] | None:
     """Return the receipt of a screening's answer as (place, token); None when it has none."""
     bound = case.profile.gateway_bindings.screen_receipt_member
-    found = jose.tokens_in(answer.object(), answer.headers)
+    found = jose.tokens_in(answer.read_object(), answer.headers)
     wanted = [one for one in found if bound is None or one[0] == f"body:{bound}"]
     if wanted:
         name_texts(case, wanted[0][1], "RECEIPT")

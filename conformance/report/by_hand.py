@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-from conformance.http.recorded import curl_line
+from conformance.http.recorded import write_curl_line
 from conformance.log.events import Event
 
 # Options of a run that brings a stack of its own up, and ends it.
@@ -66,7 +66,7 @@ class ByHand:
     def line(self, event: Event) -> str:
         """Return the curl line of an `exchange` or an `arrival` event, or a comment that says why it has no line."""
         reason = next(self._obstacles(event), None)
-        return curl_line(event["request"]) if reason is None else f"# no single command repeats it: {reason}"
+        return write_curl_line(event["request"]) if reason is None else f"# no single command repeats it: {reason}"
 
     def _obstacles(self, event: Event) -> Iterator[str]:
         request = event["request"]

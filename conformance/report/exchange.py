@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from conformance.http.recorded import curl_line
+from conformance.http.recorded import write_curl_line
 from conformance.log.events import Event
 from conformance.report.by_hand import ByHand
 from conformance.text.untrusted import one_line, show_shortened
@@ -63,7 +63,7 @@ class Exchange:
                 milliseconds=float(response["milliseconds"]),
             ),
             error=None if event["error"] is None else str(event["error"]),
-            curl=curl_line(request) if by_hand is None else by_hand.line(event),
+            curl=write_curl_line(request) if by_hand is None else by_hand.line(event),
             delivered_to=str(event["destination"]) if event["event"] == "arrival" else None,
         )
 

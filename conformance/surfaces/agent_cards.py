@@ -1,4 +1,4 @@
-"""What an answer must be to be a JSON document, and to be an agent card."""
+"""Agent cards: the faults of an answer as a JSON document and as a card of A2A 0.3.0."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from conformance.http.client import Answer
 from conformance.oracles.strict_json import is_json_type
 
-# What A2A 0.3.0 demands of a card.
+# Members that A2A 0.3.0 demands of a card.
 CARD_MEMBERS = (
     *("capabilities", "defaultInputModes", "defaultOutputModes", "description", "name", "protocolVersion", "skills"),
     *("url", "version"),
@@ -34,14 +34,16 @@ def is_json_object(answer: Answer) -> bool:
 
 
 def _is_object(answer: Answer) -> bool:
-    return bool(answer.object()) or answer.body.strip() == b"{}"
+    return bool(answer.read_object()) or answer.body.strip() == b"{}"
 
 
 def card_fault(answer: Answer, *, whole: bool) -> str | None:
-    """Return what is wrong with an agent card; `whole` asks for all that A2A 0.3.0 demands."""
+    """Return what is wrong with an agent card, or None; `whole` applies all demands of A2A 0.3.0."""
     if not is_json_object(answer):
         return describe(answer)
-    card = answer.object()
+    card = answer.read_object()
+    # The interface demands only a card in JSON; a card without a name is of no use to a client. The
+    # rest of A2A 0.3.0 is judged by a separate row.
     if not isinstance(card.get("name"), str) or not card["name"].strip():
         return "the card has no name"
     missing_members = [*(name for name in CARD_MEMBERS if name not in card), *_missing_inside(card)] if whole else []
@@ -49,14 +51,14 @@ def card_fault(answer: Answer, *, whole: bool) -> str | None:
 
 
 def extension_uris(card: Mapping[str, Any]) -> list[Any]:
-    """Return the URIs of the extensions that a card declares, whatever stands there."""
+    """Return the URIs of the extensions that a card declares; a malformed declaration gives None."""
     capabilities = card.get("capabilities")
     extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
     return [_member(one, "uri") for one in extensions] if isinstance(extensions, list) else []
 
 
 def _missing_inside(card: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what A2A 0.3.0 demands of members that a card may have and that is not there: a type, or texts inside."""
+    """Yield the faults inside members of a card, by A2A 0.3.0: a wrong type, or a missing text."""
     capabilities = card.get("capabilities")
     within = capabilities if isinstance(capabilities, dict) else {}
     members = {**card, **{f"capabilities.{name}": value for name, value in within.items()}}
@@ -83,6 +85,8 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
+# Types are checked only for members that are present. `CARD_MEMBERS` lists those that must be
+# present.
 _FORMS: Mapping[tuple[str, Callable[[Any], bool]], tuple[str, ...]] = {
     ("a text", lambda value: isinstance(value, str)): (
         "description",

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 over HTTP as the suite speaks it with A2A agents: calls, and whether an answer is an envelope."""
+"""JSON-RPC 2.0 over HTTP with A2A agents: calls, and the faults of answers as envelopes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from conformance.oracles.strict_json import is_json_type
 PARSE_ERROR = -32700
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
-# What the JSON-RPC and A2A errors say of a request that was understood and is not what the agent wanted.
+# The code for a request that was understood and has parameters that the agent does not accept.
 BAD_PARAMETERS = -32602
-# What the interface does not name: methods of A2A 0.3, and parameters that fit none of its own; nothing is changed.
+# Methods of A2A 0.3 that the interface does not name, with parameters that fit no method. None changes anything.
 _OPTIONAL: Mapping[str, Mapping[str, Any]] = {
     "agent/getAuthenticatedExtendedCard": {},
     "tasks/pushNotificationConfig/get": {"id": "no-such-task"},
@@ -52,9 +52,9 @@ async def call(
 
 
 def envelope_fault(answer: Answer, call_id: object) -> str | None:
-    """Return what is wrong with an answer as the envelope of a call with this id, None when nothing is."""
+    """Return what is wrong with an answer as the envelope of a call with this id, or None."""
     try:
-        document = answer.json()
+        document = answer.parse_json()
     except JsonFault as fault:
         return str(fault)
     if not isinstance(document, dict):
@@ -62,6 +62,8 @@ def envelope_fault(answer: Answer, call_id: object) -> str | None:
     if document.get("jsonrpc") != "2.0":
         return f"jsonrpc is {document.get('jsonrpc')!r}"
     answered_id = document.get("id")
+    # In Python 1 == True and 1 == 1.0, but the id must be of the same JSON type (JSON-RPC 2.0,
+    # section 5).
     if answered_id != call_id or type(answered_id) is not type(call_id):
         return f"id is {answered_id!r}, not {call_id!r}"
     if ("result" in document) == ("error" in document):
@@ -70,7 +72,7 @@ def envelope_fault(answer: Answer, call_id: object) -> str | None:
 
 
 async def send_unreadable_bodies(case: Case, url: str) -> Mapping[str, Answer]:
-    """Send what is no JSON to an agent's address, also a sound call with junk after it; return the answers."""
+    """Send bodies that are not JSON to an agent's address, and return the answers by the names of the bodies."""
     call_ = json.dumps(request("tasks/get", {"id": "no-such-task"}, 1)).encode()
     headers = {"content-type": "application/json"}
     bodies = {"no JSON": _NO_JSON, "a sound call, then junk": call_ + b" junk"}
@@ -78,26 +80,24 @@ async def send_unreadable_bodies(case: Case, url: str) -> Mapping[str, Answer]:
 
 
 async def call_optional_methods(case: Case, url: str, call_id: object) -> Mapping[str, Answer]:
-    """Make calls that an agent may serve or refuse as it likes; return by method what was answered with 200 and JSON.
+    """Call methods that an agent may serve or refuse, and return the answers that are 200 and JSON, by method.
 
-    Served or not, that is an envelope. Who wants a credential for one, or knows of none by HTTP, refuses otherwise.
+    Such an answer must be an envelope, whether the method was served or not. A refusal by HTTP is left out.
     """
     answers = {method: await call(case, url, method, params, call_id=call_id) for method, params in _OPTIONAL.items()}
     return {method: answer for method, answer in answers.items() if is_envelope_due(answer)}
 
 
 def is_envelope_due(answer: Answer) -> bool:
-    """Return whether an answer is JSON with 200, which is an envelope whatever it says."""
+    """Return whether an answer is 200 with JSON, which must be an envelope."""
     return answer.status == 200 and is_json_type(answer.headers.get("Content-Type"))
 
 
 def unreadable_fault(answer: Answer) -> str | None:
-    """Return what is wrong with the answer to what is no JSON, None when nothing is.
-
-    Whoever looks at a body before JSON-RPC does may refuse it in words of their own, with a 4xx; an answer by JSON-RPC
-    has one code for it (JSON-RPC 2.0 section 5.1).
-    """
+    """Return what is wrong with the answer to a body that is not JSON, or None."""
     code = error_code(answer)
+    # JSON-RPC has one code for this error (JSON-RPC 2.0, section 5.1). A layer in front of
+    # JSON-RPC, such as a web framework, may refuse the body with a plain 4xx.
     if code == PARSE_ERROR or (code is None and 400 <= answer.status < 500):
         return None
     return f"{answer.status}" + ("" if code is None else f", error {code}")
@@ -113,10 +113,11 @@ def _error_fault(error: Any) -> str | None:
 
 
 def result(answer: Answer) -> dict[str, Any]:
-    """Return the result when it is an object, unwrapped from `task` and `message`; empty otherwise."""
-    members = answer.object().get("result")
+    """Return the result if it is an object, unwrapped from `task` or `message`; else an empty object."""
+    members = answer.read_object().get("result")
     if not isinstance(members, dict):
         return {}
+    # Some agents wrap the result in an object with one member. A task itself has `kind`.
     for name in ("task", "message"):
         if isinstance(members.get(name), dict) and "kind" not in members:
             return dict(members[name])
@@ -124,7 +125,7 @@ def result(answer: Answer) -> dict[str, Any]:
 
 
 def error_code(answer: Answer) -> int | None:
-    """Return the code of an error, None where the answer is not an error."""
-    error = answer.object().get("error")
+    """Return the code of an error; None if the answer is not an error."""
+    error = answer.read_object().get("error")
     code = error.get("code") if isinstance(error, dict) else None
     return code if isinstance(code, int) and not isinstance(code, bool) else None

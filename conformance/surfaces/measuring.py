@@ -1,4 +1,4 @@
-"""How many calls of an operation a target lets through, found by calling it: for the profile that `init` writes."""
+"""Measurement of a rate limit: how many calls of an operation a target accepts. `init` writes it into the profile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from conformance.engine.concurrency import run_concurrently
-from conformance.http.client import Client, Unreachable, retry_after
+from conformance.http.client import Client, Unreachable, read_retry_after
 from conformance.http.pacing import Pacer
 
 # A little more than the interface's own limit of 120 a minute.
@@ -21,15 +21,15 @@ _TOO_MANY_REQUESTS: Final = 429
 async def measure_limit(
     client: Client, pacer: Pacer, url: str, body: Any, headers: Mapping[str, str] | None = None
 ) -> None:
-    """Post to an operation until it says 429, or 125 times, or for a quarter of a minute, and tell the pacer.
+    """Post to an operation until it answers 429, at most 125 times or for a quarter of a minute, and inform the pacer.
 
-    What it lets through within a minute is exhausted afterwards; a run waits then as the target says.
+    The limit of the current minute is used up afterwards. A run then waits as long as the target says.
 
     Args:
         client: Sends and records.
-        pacer: That of the transport; it has counted what was asked of the operation before.
+        pacer: The pacer of the transport, which has counted the earlier calls of the operation.
         url: The operation.
-        body: What is posted; that it is refused for what it says does not matter.
+        body: The posted body. A refusal of its content does not matter.
         headers: Further header fields.
     """
     ends, call_count, over = time.monotonic() + _SECONDS, 0, False
@@ -44,11 +44,11 @@ async def measure_limit(
                 over = True
                 return
             if answer.status != _TOO_MANY_REQUESTS:
-                pacer.served("POST", url)
+                pacer.record_answer("POST", url)
             elif not over:
                 over = True
-                wait = retry_after(answer)
-                # Who says nothing of when to come back counts, as far as anybody knows, by the minute.
-                pacer.throttled("POST", url, _MINUTE if wait is None else wait)
+                wait = read_retry_after(answer)
+                # Without Retry-After, a limit per minute is assumed, as in the interface.
+                pacer.slow_down("POST", url, _MINUTE if wait is None else wait)
 
     await run_concurrently(call_until_throttled() for _ in range(_CONCURRENT_CALLS))

@@ -1,4 +1,4 @@
-"""The OpenAPI document that a surface publishes, and how its operations are called."""
+"""OpenAPI documents that surfaces publish: where they are, with their operations at the paths to call."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from conformance.discovery.openapi_paths import apply_server_paths
 from conformance.engine.check import Case
 from conformance.http.client import Answer, Client
 
-# Where services publish theirs when nobody says where.
+# Usual places of a document, tried if the profile binds none.
 _USUAL_PATHS = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json", "/swagger.json")
 
 
 async def published_document(case: Case, surface: str) -> Mapping[str, Any] | None:
-    """Return the OpenAPI document of a surface, every operation at its path below the surface's address.
+    """Return the OpenAPI document of a surface, with every operation at its path below the surface's address.
 
-    None when it publishes none at a place that is known.
+    None if no known place has one.
 
     Raises:
         Unreachable: It gave no answer.
@@ -25,14 +25,13 @@ async def published_document(case: Case, surface: str) -> Mapping[str, Any] | No
     if place_and_answer is None:
         return None
     place, answer = place_and_answer
-    return apply_server_paths(answer.object(), case.profile.surfaces[surface].url.rstrip("/"), place)
+    return apply_server_paths(answer.read_object(), case.profile.surfaces[surface].url.rstrip("/"), place)
 
 
 async def published_answer(case: Case, surface: str) -> Answer | None:
-    """Return the answer that holds the OpenAPI document of a surface, None where there is none at a known place.
+    """Return the answer with the OpenAPI document of a surface; None if no known place has one.
 
-    The rail's place is fixed by the interface; that of the others is their `openapi_path`, unbound the usual ones
-    are tried.
+    The interface fixes the rail's place. The other surfaces have `openapi_path`; if unbound, usual places are tried.
 
     Raises:
         Unreachable: It gave no answer.
@@ -42,7 +41,7 @@ async def published_answer(case: Case, surface: str) -> Answer | None:
 
 
 async def document_below(client: Client, base: str, paths: Sequence[str]) -> Mapping[str, Any] | None:
-    """Return the first OpenAPI document below an address, every operation at its path; None where there is none.
+    """Return the first OpenAPI document below an address, with every operation at its path, or None.
 
     Raises:
         Unreachable: It gave no answer.
@@ -51,12 +50,12 @@ async def document_below(client: Client, base: str, paths: Sequence[str]) -> Map
     return (
         None
         if place_and_answer is None
-        else apply_server_paths(place_and_answer[1].object(), base, place_and_answer[0])
+        else apply_server_paths(place_and_answer[1].read_object(), base, place_and_answer[0])
     )
 
 
 def places_of(bound_path: str | None) -> tuple[str, ...]:
-    """Return the paths where a document is looked for: the bound one, else the usual ones."""
+    """Return the paths to try for a document: the bound one, else the usual ones."""
     return _USUAL_PATHS if bound_path is None else (bound_path,)
 
 
@@ -67,7 +66,9 @@ async def _fetch_published(case: Case, surface: str) -> tuple[str, Answer] | Non
 async def _first_below(client: Client, base: str, paths: Sequence[str]) -> tuple[str, Answer] | None:
     for path in paths:
         answer = await client.call("GET", base + path)
-        document = answer.object()
+        document = answer.read_object()
+        # A server that answers every path with 200 and a page has no document there. Version 2
+        # names itself `swagger`.
         if answer.status == 200 and isinstance(document.get("openapi", document.get("swagger")), str):
             return path, answer
     return None

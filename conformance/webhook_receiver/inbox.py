@@ -1,4 +1,4 @@
-"""What arrives at the profile's webhook destinations during a run, each with its place in the event log."""
+"""Inbox of a run: the deliveries that arrive at the profile's webhook destinations, each with its event-log number."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _HTTP_PORT = 80
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A destination that is received at.
+    """A destination at which the suite receives.
 
     Attributes:
         name: Its name in the profile.
-        destination: What the profile says of it.
-        secret: The secret that its deliveries are signed with; the log has its name only.
-        host: Host that the suite's socket is bound to.
-        port: Port that the suite's socket is bound to.
+        destination: Its table in the profile.
+        secret: The secret with which its deliveries are signed; the log contains only its name.
+        host: Host to which the suite's socket is bound.
+        port: Port to which the suite's socket is bound.
         path: Path of its URL.
     """
 
@@ -52,10 +52,10 @@ class Received:
 
     Attributes:
         n: Its number in the event log.
-        place: The destination; None where no destination has the path that it came to.
-        arrival: What came.
-        now: The target's time when it came, in unix seconds.
-        since_move: Seconds between the last move of the target's test clock and its coming; infinite without a move.
+        place: The destination; None if no destination has the path of the request.
+        arrival: The request.
+        now: The target's time at its arrival, in unix seconds.
+        since_move: Seconds from the last move of the target's test clock to its arrival; infinite without a move.
     """
 
     n: int
@@ -66,7 +66,7 @@ class Received:
 
     @cached_property
     def fault(self) -> str | None:
-        """Why the body is no JSON object, None when it is one."""
+        """Why the body is not a JSON object; None if it is one."""
         try:
             value = strict_json(self.arrival.body)
         except JsonTextFault as fault:
@@ -75,42 +75,44 @@ class Received:
 
     @cached_property
     def event(self) -> Mapping[str, Any]:
-        """The event, empty where the body is no JSON object."""
+        """The event; empty if the body is not a JSON object."""
         return {} if self.fault is not None else strict_json(self.arrival.body)
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """The event's `data`, empty where it has none."""
+        """The event's `data`; empty if it has none."""
         members = self.event.get("data")
         return members if isinstance(members, dict) else {}
 
     @property
     def id(self) -> object:
-        """The event's id, whatever it is."""
+        """The event's id, of any type."""
         return self.event.get("id")
 
     @property
     def at_its_url(self) -> bool:
-        """Whether it came to path and query of its destination's URL; a proxy of the operator's own may change them."""
+        """Whether it has path and query of its destination's URL, or the operator's proxy may have changed them."""
         if self.place is None:
             return False
         parts = urlsplit(self.place.destination.url)
         url = self.place.path + (f"?{parts.query}" if parts.query else "")
+        # A destination with `listen` is behind the operator's proxy, which may rewrite path and
+        # query.
         return self.arrival.target == url or self.place.destination.listen is not None
 
     @property
     def confirms(self) -> bool:
-        """Whether it says that a payment is confirmed."""
+        """Whether its type says that a payment is confirmed."""
         return self.event.get("type") == CONFIRMED_TYPE
 
     def mentions(self, words: Sequence[str]) -> bool:
         """Return whether one of the words is in a string of the event, or in its bytes if it is not JSON."""
-        # Most events are about something else, which one search of all their texts shows.
+        # Most events do not match. One search in all texts together rejects them faster than a pattern for each text.
         return any(word.lower() in self._lower and any(_has(text, word) for text in self._texts) for word in words)
 
     @cached_property
     def _lower(self) -> str:
-        """All texts as one, in lower case."""
+        """All texts joined, in lower case."""
         return "\n".join(self._texts).lower()
 
     @cached_property
@@ -119,7 +121,7 @@ class Received:
         return tuple(_texts(self.event)) if self.fault is None else (self.arrival.body.decode("utf-8", "replace"),)
 
     def signature(self, header: str) -> SignatureHeader | None:
-        """Return what its signature header says, None where it has none or several."""
+        """Return its parsed signature header; None if it has none or several."""
         values = self.arrival.values(header)
         return read(values[0]) if len(values) == 1 else None
 
@@ -147,13 +149,13 @@ def _texts(value: object) -> Iterator[str]:
 
 
 class Inbox:
-    """Opened once a run when something of it is about webhooks; it judges nothing.
+    """Receives at all destinations of the profile; opened once in a run with rows about webhooks. It judges nothing.
 
-    A place that cannot be received at, and why, becomes the reason of the rows that need it.
+    If the suite cannot receive at a place, the reason becomes the reason of the rows that need it.
     """
 
     def __init__(self, profile: Profile, client: Client, names: Names) -> None:
-        """Take what names the destinations, what records deliveries, and what keeps secrets out of the log."""
+        """Store the profile with the destinations, the client that records deliveries, and the names of secrets."""
         self._profile = profile
         self._client = client
         self._names = names
@@ -165,7 +167,7 @@ class Inbox:
         self._changed = asyncio.Event()
 
     async def open(self) -> None:
-        """Receive at every destination of the profile, as far as its address can be bound."""
+        """Start to receive at every destination of the profile whose address can be bound."""
         places_by_address: dict[tuple[str, int], list[Place]] = defaultdict(list)
         for name, destination in self._profile.webhook.destinations.items():
             secret = destination.secret.read()
@@ -203,7 +205,7 @@ class Inbox:
 
     @property
     def deliveries(self) -> tuple[Received, ...]:
-        """Everything that came so far, in order."""
+        """All requests so far, in order."""
         return tuple(self._received)
 
     def of_tenant(self, tenant: str) -> tuple[Place, ...]:
@@ -228,16 +230,16 @@ class Inbox:
         return tuple(self._places[name] for name in names)
 
     def script(self, word: str, place: Place, replies: Sequence[Reply]) -> None:
-        """Answer the next deliveries at a place that have a word in their body with these replies, one each.
+        """Answer the next deliveries at a place that contain a word with these replies, one each.
 
-        Events of a type that is not payment.confirmed are taken as they come.
+        Events of types other than payment.confirmed are accepted and use none of the replies.
         """
         self._scripts[place.name, word] = list(replies)
 
     async def wait(
         self, matches: Callable[[Received], bool], *, seconds: float, count: int = 1
     ) -> tuple[Received, ...]:
-        """Return what matches, as soon as there are so many or the time is over."""
+        """Return the matching deliveries as soon as there are `count` or the time is over."""
         ends = time.monotonic() + seconds
         while True:
             self._changed.clear()
@@ -257,14 +259,14 @@ class Inbox:
             return _NOWHERE
         for (name, word), replies in self._scripts.items():
             if name == place.name and replies and _has(arrival.body.decode("utf-8", "replace"), word):
-                # An event of another type is the target's own matter, and takes no reply of the one that is tried.
+                # Other event types are the target's choice. They must not use up the replies of the event under test.
                 return Reply() if _is_of_another_type(arrival.body) else replies.pop(0)
         return Reply()
 
     def _take(self, places: Sequence[Place], arrival: Arrival) -> None:
         reply = arrival.reply or Reply()
         place = _place(places, arrival)
-        n = self._client.delivered(
+        n = self._client.record_delivery(
             "no destination" if place is None else place.name,
             (
                 arrival.method,
@@ -279,13 +281,13 @@ class Inbox:
         self._changed.set()
 
     def _clock(self) -> tuple[float, float]:
-        """Return what the target's test clock adds now, and the machine's time at which it was last moved."""
+        """Return the offset of the target's test clock, and the machine's time of its last move."""
         file = self._profile.clock.offset_file
         try:
             offset = 0.0 if file is None else clock_file.offset_of(file)
         except Inconclusive:
             offset = 0.0
-        # A file that adds nothing was made, and not moved.
+        # A file without an offset was created, but the clock has not been moved.
         return offset, clock_file.moved_at(file) if file is not None and offset else -math.inf
 
 
@@ -299,13 +301,15 @@ def _is_of_another_type(body: bytes) -> bool:
 
 
 def _place(places: Sequence[Place], arrival: Arrival) -> Place | None:
-    """Return where a request came to; behind a proxy of the operator's own the path may be another one."""
+    """Return the destination of a request by its path, or None."""
+    # The operator's proxy may change the path. If a socket serves only one such destination, the
+    # request is for it.
     only = places[0] if len(places) == 1 and places[0].destination.listen is not None else None
     return next((one for one in places if one.path == arrival.path), only)
 
 
 def listening_address(destination: Destination) -> tuple[str, int]:
-    """Return host and port that the suite binds for a destination.
+    """Return the host and port that the suite binds for a destination.
 
     Raises:
         ValueError: They are unknown; the text says what to give.

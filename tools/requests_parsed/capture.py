@@ -77,7 +77,7 @@ class Capture:
         self._client()
 
     def _client(self) -> None:
-        once, add = Client._once, EventLog.add  # noqa: SLF001 - the seam where an exchange has its number
+        once, add = Client._send_once, EventLog.add  # noqa: SLF001 - the seam where an exchange has its number
         numbers: ContextVar[list[int]] = ContextVar("numbers")
 
         async def noted_once(client: Client, *arguments: Any, **options: Any) -> Any:

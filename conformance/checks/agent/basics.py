@@ -45,7 +45,7 @@ async def health_and_landing_are_json(case: Case) -> None:
     base = case.profile.surfaces["agent"].url.rstrip("/")
     for row, path in (("AGENT-HTTP-01", HEALTH), ("AGENT-HTTP-02", LANDING_PAGE)) * 2:
         answer = await case.client.call("GET", base + path)
-        holds = is_json_object(answer) and (path == HEALTH or bool(answer.object()))
+        holds = is_json_object(answer) and (path == HEALTH or bool(answer.read_object()))
         case.expect(row, holds, "200 with a JSON object", describe(answer), exchange=answer)
 
 
@@ -69,7 +69,7 @@ async def cards_name_the_agent(case: Case) -> None:
         answer = await case.client.call("GET", base + path)
         fault = card_fault(answer, whole=case.profile.is_reference)
         case.expect(row, fault is None, "200 with a JSON agent card", fault, exchange=answer)
-        cards.append(answer.object())
+        cards.append(answer.read_object())
     values_by_name = {name: (cards[0].get(name), cards[1].get(name)) for name in ("name", "url", "version")}
     differences = [
         f"{name}: {one!r} and {other!r}" for name, (one, other) in values_by_name.items() if _differ(one, other)

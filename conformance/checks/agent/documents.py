@@ -44,7 +44,7 @@ async def openapi_describes_the_agent(case: Case) -> None:
             raise Inconclusive("unbound: no OpenAPI document at a usual place; give [agent] openapi_path")
         case.expect("AGENT-OAS-01", False, "an OpenAPI document", f"none at {case.profile.agent_bindings.openapi_path}")
         return
-    document = answer.object()
+    document = answer.read_object()
     version = document.get("openapi")
     faults, open_reason = [] if version == "3.1.0" else [f"openapi is {version!r}"], ""
     try:

@@ -80,7 +80,7 @@ async def explanations_say_pass_or_fail(case: Case) -> None:
             where = {"message": message_name}
             word = describe_verdict(agent, answer)
             requirement = "pass" if valid else "fail"
-            contradictory = find_contradictions(answer.object())
+            contradictory = find_contradictions(answer.read_object())
             holds = answer.status == 200 and word == requirement and not contradictory
             hint = explanation_hint(agent, answer) if valid else None
             case.expect(
@@ -106,7 +106,7 @@ def _judge_notes(case: Case, agent: Agent, answer: Answer, where: Mapping[str, s
     if (
         notes is None
         and not agent.is_reference
-        and any(is_readable(text) for _, text in answers.texts(answer.object()))
+        and any(is_readable(text) for _, text in answers.texts(answer.read_object()))
     ):
         case.mark_inconclusive("AGENT-EXPLAIN-06", "unbound: which text is the fix notes; give [agent] notes_at")
         return
@@ -200,7 +200,7 @@ async def explanations_show_what_is_signed(case: Case) -> None:
         ):
             answer = await agent.explain(variant)
             where = {"components": " ".join(order), "message": message_name}
-            document = answer.object()
+            document = answer.read_object()
             holds = answer.status == 200 and shows_components(document, subject.components)
             finding = f"{answer.status}, {'that list' if holds else 'another list, or none'}"
             case.expect("AGENT-EXPLAIN-03", holds, "the components in order", finding, exchange=answer, where=where)
@@ -258,11 +258,11 @@ def _digest_of(agent: Agent, answer: Answer, expected_digests: list[str]) -> str
     """Return the digest at the bound place, without its label. Unbound, return an expected one found in any text."""
     place = agent.bindings.digest_at
     if place is not None:
-        value = answers.at(answer.object(), place)
+        value = answers.at(answer.read_object(), place)
         if not isinstance(value, str):
             return None
         return value.partition("=:")[2].rstrip(":") if "=:" in value else value
-    texts = [text for _, text in answers.texts(answer.object()) if '"@signature-params"' not in text]
+    texts = [text for _, text in answers.texts(answer.read_object()) if '"@signature-params"' not in text]
     return next((digest for digest in expected_digests for text in texts if digest in text), None)
 
 

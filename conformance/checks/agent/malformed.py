@@ -50,7 +50,7 @@ NON_OBJECT_BODIES: Mapping[str, bytes] = {
 def find_detail_faults(answer: Answer) -> dict[str, str]:
     """Return the faults of the body of a 422, by the row that forbids them."""
     try:
-        document = answer.json()
+        document = answer.parse_json()
     except JsonFault as fault:
         return {"AGENT-VALID-01": str(fault)}
     detail = document.get("detail") if isinstance(document, dict) else None

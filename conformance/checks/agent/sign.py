@@ -112,7 +112,7 @@ def read_demo(case: Case, agent: Agent, request: Message, answer: Answer) -> Dem
     Raises:
         Inconclusive: It may contain a signed request, but at unknown places.
     """
-    document = answer.object() if answer.status == 200 else {}
+    document = answer.read_object() if answer.status == 200 else {}
     places = agent.bindings.signed_fields
     fields = answers.signed_fields(document, places)
     if fields is None and not agent.is_reference and places is None and answers.may_be_signed(document):
@@ -242,7 +242,7 @@ async def _judge_kept_fields(case: Case, agent: Agent) -> None:
     for request_name, request in build_field_requests().items():
         answer = await agent.sign(request)
         read_demo(case, agent, request, answer)  # keeps what differs from run to run out of the log
-        losses = [_find_lost_fields(request, fields) for fields in answers.every_signed_fields(answer.object())]
+        losses = [_find_lost_fields(request, fields) for fields in answers.every_signed_fields(answer.read_object())]
         lost_names = min(losses, key=len, default=["the signed request"])
         requirement = "200 with the signed request, which has each given header field"
         finding = f"{answer.status}, without {', '.join(lost_names)}" if lost_names else f"{answer.status}, with each"
@@ -274,7 +274,7 @@ async def _judge_signed_before(case: Case, agent: Agent) -> None:
 
 async def _judge_as_it_stands(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
     """Judge that verify accepts an answer of sign as its body and finds it valid."""
-    verify_answer = await agent.call("POST", VERIFY, json_body=answer.object())
+    verify_answer = await agent.call("POST", VERIFY, json_body=answer.read_object())
     requirement, holds = "200, valid, for the unchanged answer of sign", is_positive(agent, verify_answer)
     case.expect(
         "AGENT-SIGN-04", holds, requirement, verdict_of(agent, verify_answer), exchange=verify_answer, where=where

@@ -301,7 +301,7 @@ def is_usual(vector: MessageVector) -> bool:
 
 def _judge_digest(case: Case, agent: Agent, vector_answers: _VectorAnswers) -> None:
     message = message_of(vector_answers.vector.message)
-    shown_digest = answers.at(vector_answers.explain_answer.object(), agent.bindings.digest_at or "")
+    shown_digest = answers.at(vector_answers.explain_answer.read_object(), agent.bindings.digest_at or "")
     digests = digests_of(message.body)
     requirement = f"sha-256 or sha-512 of the content: {', '.join(digests)}"
     has_512 = "sha-512" in (message.field(FIELD) or "")

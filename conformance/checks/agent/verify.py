@@ -82,7 +82,7 @@ def _judge_list(case: Case, agent: Agent, answer: Answer, where: Mapping[str, st
     if (
         errors is None
         and not agent.is_reference
-        and len(lists(answer.object())) > 0
+        and len(lists(answer.read_object())) > 0
         and agent.bindings.errors_at is None
     ):
         case.mark_inconclusive("AGENT-VERIFY-04", "unbound: which list is that of errors; give [agent] errors_at")

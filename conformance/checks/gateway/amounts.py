@@ -82,7 +82,7 @@ async def amounts_are_exact(case: Case) -> None:
         if not is_created(case, answer):
             continue
         plain_count += literal in EXACT
-        microunits = answer.object().get("amount_microunits")
+        microunits = answer.read_object().get("amount_microunits")
         where = {"amount": literal}
         # In Python a bool is an int, so `true` in the answer would pass as the number 1 without the second test.
         whole, finding = (

@@ -76,7 +76,7 @@ async def a_link_ends_in_time(case: Case) -> None:
             case, lambda: service.call("GET", f"{CHECKOUT}{_require_token(short_link)}/status")
         )
         seconds_taken, finding = time.monotonic() - start_time, brief(status)
-        is_expired = status.status == 200 and status.object().get("status") == "expired"
+        is_expired = status.status == 200 and status.read_object().get("status") == "expired"
         case.expect("GW-CHK-20", is_expired, "200 and expired", finding, exchange=status)
         if is_expired:
             faults, page = await _read_ended_page(case, url, before, tenant.payout.values(), "expired")
@@ -88,7 +88,7 @@ async def a_link_ends_in_time(case: Case) -> None:
             # check waits as long as the first link took.
             await asyncio.sleep(seconds_taken + _ROUND_SECONDS)
         lives = await service.call("GET", f"{CHECKOUT}{_require_token(long_link)}/status")
-        holds = lives.status == 200 and lives.object().get("status") == "active"
+        holds = lives.status == 200 and lives.read_object().get("status") == "active"
         case.expect("GW-CHK-20", holds, "the other link active", brief(lives), exchange=lives)
 
 
@@ -97,7 +97,7 @@ async def _advance_near_end(service: LimitedGateway, link_answer: Answer) -> boo
 
     No time passes if other clients would notice it, or if the wait is too long.
     """
-    end = utc_time(link_answer.object().get("expires_at"))
+    end = utc_time(link_answer.read_object().get("expires_at"))
     seconds_left = end.timestamp() - _SHORTLY - service.now if end is not None and service.is_separate else 0.0
     if seconds_left > 0:
         with contextlib.suppress(Inconclusive):
@@ -160,7 +160,7 @@ async def _read_ended_page(
 
 async def _judge_later_calls(case: Case, service: LimitedGateway, link_answer: Answer) -> None:
     calls: Mapping[str, Mapping[str, Any]] = {
-        "cancel": {"cancel_secret": link_answer.object().get("cancel_secret")},
+        "cancel": {"cancel_secret": link_answer.read_object().get("cancel_secret")},
         "abandon": {},
         "verify": {"tx_id": "A" * 52},
     }
@@ -196,11 +196,11 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
         return
     wallet, url = await payer(lane_case), f"{case.session.gateway}{CHECKOUT}{late_link.order.token}/status"
     status = await status_at_end(case, lambda: case.client.call("GET", url))
-    if status.object().get("status") != "expired":
+    if status.read_object().get("status") != "expired":
         raise Inconclusive(f"a link whose time is over is not expired, which another check judges: {brief(status)}")
     ended_links = {"expired": late_link}
     # A secret never appears in the report, so it is registered before the first call that sends it.
-    secret = str(cancelled_link.order.answer.object().get("cancel_secret"))
+    secret = str(cancelled_link.order.answer.read_object().get("cancel_secret"))
     case.client.names.secret(secret, "CANCEL_SECRET")
     cancel_url = f"{case.session.gateway}{CHECKOUT}{cancelled_link.order.token}"
     cancel_answer = await case.client.call("POST", f"{cancel_url}/cancel", json_body={"cancel_secret": secret})
@@ -211,7 +211,7 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
     await settle_down(await pay_rightly(lane_case, wallet, await open_link(lane_case)))
     for state, link in ended_links.items():
         status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
-        holds, where = status.object().get("status") == state, {"payment": f"of a link that was {state} before"}
+        holds, where = status.read_object().get("status") == state, {"payment": f"of a link that was {state} before"}
         case.expect("GW-CHK-20", holds, f"still {state}", brief(status), exchange=status, where=where)
 
 
@@ -243,7 +243,7 @@ async def a_link_is_called_off(case: Case) -> None:
         (no_body_link, None, "no body"),
     ):
         await _judge_called_off(case, link_answer, "abandon", body, {"call": "abandon", "body": body_kind}, tenant)
-    secret = cancelled_link.object().get("cancel_secret")
+    secret = cancelled_link.read_object().get("cancel_secret")
     if not isinstance(secret, str):
         raise Inconclusive("a link was created without a cancel_secret, which GW-LINK-25 judges")
     case.client.names.secret(secret, "CANCEL_SECRET")
@@ -310,4 +310,4 @@ async def _call_off(case: Case, link_answer: Answer, call: str, body: Mapping[st
 
 
 def _is_cancelled(answer: Answer) -> bool:
-    return answer.status == 200 and answer.object().get("status") == "cancelled"
+    return answer.status == 200 and answer.read_object().get("status") == "cancelled"

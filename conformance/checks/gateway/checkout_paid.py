@@ -187,7 +187,7 @@ async def _judge_verified_only(case: Case, link: OpenedLink, tx_id: str, shape_n
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}/verify"
     # The control was Paid meanwhile, so the target does watch this chain.
     answer = await case.client.call("POST", url, json_body={"tx_id": tx_id})
-    if answer.status != _HTTP_OK or answer.object().get("status") != "paid":
+    if answer.status != _HTTP_OK or answer.read_object().get("status") != "paid":
         case.note(f"{shape_name}: the target does not accept this way, which the interface leaves open")
         return
     finding, where = "not Paid until verify accepted the transaction", {"payment": shape_name}
@@ -227,7 +227,7 @@ async def a_paid_link_outlives_its_time(case: Case) -> None:
         link = await open_link(lane_case, members={"expires_in_seconds": _LIFETIME})
     except Inconclusive:  # the interface does not name this member
         link = await open_link(lane_case)
-    expires = utc_time(link.order.answer.object().get("expires_at"))
+    expires = utc_time(link.order.answer.read_object().get("expires_at"))
     if expires is None:
         raise Inconclusive("expires_at cannot be read, which GW-LINK-14 judges")
     transition = await pay_rightly(lane_case, await payer(lane_case), link)

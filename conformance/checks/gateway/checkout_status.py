@@ -69,7 +69,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     wallet, link = await payer(case), await open_link(case)
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
     first_status = await case.client.call("GET", f"{url}/status")
-    members = first_status.object()
+    members = first_status.read_object()
     holds = first_status.status == 200 and members.get("status") == "active" and members.get("tx_id", "") is None
     redirect_url = case.profile.gateway_bindings.link_body.get("redirect_url")
     # The member redirect_url belongs to the records of 3.4, which not every target claims.
@@ -84,7 +84,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
         raise Inconclusive("the page did not turn to Paid, which GW-CHK-09 judges: how a memo is carried is not bound")
     # The page and the status may be served from different replicas, so the status is waited for separately.
     paid_answer = await paid_status(case, link) or first_status
-    members = paid_answer.object()
+    members = paid_answer.read_object()
     is_paid = paid_answer.status == 200 and members.get("status") == "paid" and _is_same_id(members.get("tx_id"), tx_id)
     case.expect("GW-CHK-19", is_paid, "200, paid and the transaction", brief(paid_answer), exchange=paid_answer)
     if not is_turned and not is_paid:
@@ -92,7 +92,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     fault = _attestation_fault(members)
     case.expect("GW-CHK-19", fault is None, "the settlement attestation, twice the same", fault, exchange=paid_answer)
     verify_answer = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_id})
-    verify_members = verify_answer.object()
+    verify_members = verify_answer.read_object()
     holds = verify_answer.status == 200 and verify_members.get("status") == "paid"
     holds = holds and all(name in verify_members and verify_members[name] == members.get(name) for name in ATTESTED)
     requirement = "200 with the same attestation for the transaction that paid"
@@ -136,14 +136,14 @@ async def the_status_tells_where_payers_return(case: Case) -> None:
     if not is_created(case, creation_answer) or token is None:
         raise Inconclusive(f"no link with a token was created, which GW-LINK judges: {brief(creation_answer)}")
     status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{token}/status")
-    holds = status.status == 200 and status.object().get("redirect_url") == return_url
+    holds = status.status == 200 and status.read_object().get("redirect_url") == return_url
     beyond = None if follows_records(case) else "the profile does not claim the members of links (3.4)"
     case.expect("GW-CHK-19", holds, f"200 and {return_url}", brief(status), exchange=status, beyond=beyond)
 
 
 async def _judge_wrong_secrets(case: Case, link: OpenedLink, url: str) -> bool:
     """Cancel an active link with wrong secrets, judge that it stays active, and return whether it did."""
-    sent_secret = link.order.answer.object().get("cancel_secret")
+    sent_secret = link.order.answer.read_object().get("cancel_secret")
     secret = sent_secret if isinstance(sent_secret, str) and len(sent_secret) > 1 else secrets.token_urlsafe(32)
     # The changed character is the last but one. The last one of 43 base64url characters carries two unused bits, so two
     # spellings of it may decode to the same secret.
@@ -158,7 +158,7 @@ async def _judge_wrong_secrets(case: Case, link: OpenedLink, url: str) -> bool:
     for kind, body in bodies.items():
         answer = await case.client.call("POST", f"{url}/cancel", json_body=body)
         after = await case.client.call("GET", f"{url}/status")
-        holds = 400 <= answer.status < 500 and after.object().get("status") == "active"
+        holds = 400 <= answer.status < 500 and after.read_object().get("status") == "active"
         finding, where = f"{answer.status}, then {brief(after)}", {"call": "cancel", "secret": kind}
         if not case.expect("GW-CHK-19", holds, "a client error, still active", finding, exchange=answer, where=where):
             return False
@@ -172,10 +172,10 @@ async def _wait_until_paid(case: Case, link: OpenedLink, url: str) -> bool:
     status = await status_at_end(case, lambda: case.client.call("GET", f"{url}/status"))
     # The attestation or the page may follow a moment later, so one of them is enough here. If both are missing, the
     # payment was not final yet.
-    is_early = status.object().get("status") == "paid"
+    is_early = status.read_object().get("status") == "paid"
     transition = await wait_for_paid(case, link, seconds=0 if is_early else max(0.0, deadline - loop.time()))
     if is_early:
-        fault = _attestation_fault(status.object())
+        fault = _attestation_fault(status.read_object())
         holds = fault is None or transition is not None
         finding = (
             f"a page that is {'not ' if transition is None else ''}Paid, and as attestation {fault or 'the right one'}"
@@ -187,13 +187,13 @@ async def _wait_until_paid(case: Case, link: OpenedLink, url: str) -> bool:
 
 async def _judge_stays_paid(case: Case, link: OpenedLink, url: str) -> None:
     """Abandon a paid link, and cancel it with its secret. Judge that it stays paid."""
-    secret = link.order.answer.object().get("cancel_secret")
+    secret = link.order.answer.read_object().get("cancel_secret")
     case.client.names.secret(str(secret), "CANCEL_SECRET")
     calls: Mapping[str, Mapping[str, Any]] = {"abandon": {}, "cancel": {"cancel_secret": secret}}
     for name, body in calls.items():
         answer = await case.client.call("POST", f"{url}/{name}", json_body=body)
         after = await case.client.call("GET", f"{url}/status")
-        holds = 400 <= answer.status < 500 and after.object().get("status") == "paid"
+        holds = 400 <= answer.status < 500 and after.read_object().get("status") == "paid"
         finding = f"{answer.status}, then {brief(after)}"
         case.expect("GW-CHK-19", holds, "a client error, still paid", finding, exchange=answer, where={"call": name})
 

@@ -71,7 +71,7 @@ async def judge_rejected(
     key = new_text(case)
     answer = await call("POST", path, json_body=body, headers={"Idempotency-Key": key, **headers})
     # A status 4xx is not enough: a server that checks too late may still return the token of the link that it created.
-    granted_names = sorted(_GRANTING_MEMBERS.intersection(answer.object()))
+    granted_names = sorted(_GRANTING_MEMBERS.intersection(answer.read_object()))
     holds = is_rejected(answer) and not granted_names
     case.expect(
         row, holds, "rejected, nothing handed out", _describe(answer, granted_names), exchange=answer, where=where

@@ -21,7 +21,7 @@ _REPEATS = 3
 
 def get_text(answer: Answer, name: str) -> str | None:
     """Return a text member of an error body, or None if it is missing or no text."""
-    value = answer.object().get(name)
+    value = answer.read_object().get(name)
     return value if isinstance(value, str) else None
 
 
@@ -49,7 +49,7 @@ async def errors_use_the_envelope(case: Case) -> None:
         has_message = bool(message and message.strip())
         case.expect("GW-ERR-01", bool(code), "a text in error", finding, exchange=answer, where=where, beyond=beyond)
         case.expect("GW-ERR-02", has_message, "a text in message", finding, exchange=answer, where=where, beyond=beyond)
-        if answer.object():
+        if answer.read_object():
             media = answer.headers.get("Content-Type")
             has_json_type, requirement = is_json_type(media), "a JSON Content-Type"
             case.expect(
@@ -78,7 +78,7 @@ async def errors_may_tell_more(case: Case) -> None:
         if envelope_fault(answer) is not None:
             continue
         envelope_count += 1
-        fuller_answer = replace(answer, body=json.dumps({**context_members, **answer.object()}).encode())
+        fuller_answer = replace(answer, body=json.dumps({**context_members, **answer.read_object()}).encode())
         fault = envelope_fault(fuller_answer)
         case.expect(
             "GW-ERR-03", fault is None, "still an envelope", fault, exchange=answer, where={"fault": fault_name}

@@ -66,7 +66,7 @@ async def _judge_expired_link(case: Case) -> None:
         await pass_time(lane_case, _LIFETIME + _AFTERWARDS)
         link_url = f"{case.session.gateway}{CHECKOUT}{late_link.order.token}"
         status = await status_at_end(case, lambda: case.client.call("GET", f"{link_url}/status"))
-        if status.object().get("status") != "expired":
+        if status.read_object().get("status") != "expired":
             raise Inconclusive(f"a link whose time is over is not expired, which another check judges: {brief(status)}")
         await _cancel_and_await_event(case, receiver, await open_link(lane_case, network=network, tenant=tenant))
         # The control arrived, so an event of the expired link, which is older, would be here by now. A sender may
@@ -84,7 +84,7 @@ async def _cancel_and_await_event(case: Case, receiver: Receiver, link: OpenedLi
     Raises:
         Inconclusive: The cancellation failed, or no event reports it.
     """
-    secret = link.order.answer.object().get("cancel_secret")
+    secret = link.order.answer.read_object().get("cancel_secret")
     if not isinstance(secret, str):
         raise Inconclusive("a link was created without a cancel_secret, which GW-LINK-25 judges")
     case.client.names.secret(secret, "CANCEL_SECRET")

@@ -196,7 +196,7 @@ async def _judge_pair(case: Case, tenant: Credentials, difference: str, pair: tu
     if not is_created(case, first) or is_refused(second):
         case.note(f"of two keys that differ in {difference} one is not accepted: {first.status} and {second.status}")
         return
-    is_separate = is_created(case, second) and first.object().get("token") != second.object().get("token")
+    is_separate = is_created(case, second) and first.read_object().get("token") != second.read_object().get("token")
     finding = f"{second.status} with {'another' if is_separate else 'the same'} token"
     where = {"the keys differ in": difference}
     case.expect("GW-IDEM-05", is_separate, "two links", finding, exchange=second, where=where)
@@ -243,7 +243,7 @@ async def a_changed_body_creates_nothing(case: Case) -> None:
 
 async def _read_page_amount(case: Case, original: Answer) -> str | None:
     """Return how a link's page writes the amount of the link, or None if the page does not show it."""
-    url, microunits = (original.object().get(name) for name in ("checkout_url", "amount_microunits"))
+    url, microunits = (original.read_object().get(name) for name in ("checkout_url", "amount_microunits"))
     if not isinstance(url, str) or not isinstance(microunits, int):
         return None
     view, _ = await case.session.pages.look(case.client, url)

@@ -321,7 +321,7 @@ async def a_throttled_creation_creates_nothing(case: Case) -> None:
         if not refused_pairs:
             raise Inconclusive(f"{calls}, met no 429, which GW-RATE-01 judges")
         for _, answer in refused_pairs:
-            granted_names = sorted({"token", "checkout_url"} & set(answer.object()))
+            granted_names = sorted({"token", "checkout_url"} & set(answer.read_object()))
             case.expect("GW-RATE-07", not granted_names, "nothing handed out", granted_names, exchange=answer)
         await service.advance(MINUTE + 1)
         for path in (LINKS, RESOURCES):

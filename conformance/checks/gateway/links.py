@@ -75,7 +75,7 @@ async def a_link_has_its_members(case: Case) -> None:
         whole_number_answer = await _create_for_whole_number(case)
         successes += [("", whole_number_answer)] if is_created(case, whole_number_answer) else []
     for network, answer in successes:
-        body, where = answer.object(), {"network": network}
+        body, where = answer.read_object(), {"network": network}
         texts = {"GW-LINK-02": "checkout_url", "GW-LINK-03": "token", "GW-LINK-04": "chain", "GW-LINK-06": "expires_at"}
         for row, member in texts.items():
             value = body.get(member)
@@ -143,7 +143,7 @@ async def the_checkout_address_ends_with_the_token(case: Case) -> None:
     answers = [await create_link(case) for _ in range(2)]
     answers += [answer for _, answer in await _create_on_each_network(case) if is_created(case, answer)]
     for answer in answers:
-        body = answer.object()
+        body = answer.read_object()
         url, token = str(body.get("checkout_url", "")), token_of(answer)
         is_under, path = address_parts(case.session.gateway, url)
         case.expect("GW-LINK-07", is_under, f"under {case.session.gateway}", url, exchange=answer)
@@ -207,7 +207,7 @@ async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
         )
     forms_by_network: dict[str, set[str]] = {}
     for network, answer in successes:
-        chain, where = answer.object().get("chain"), {"network": network}
+        chain, where = answer.read_object().get("chain"), {"network": network}
         case.expect("GW-LINK-12", "_" in network, "an underscore name accepted", network, exchange=answer, where=where)
         hyphen = isinstance(chain, str) and _HYPHEN_FORM.fullmatch(chain) is not None
         case.expect("GW-LINK-10", hyphen, "parts joined by a hyphen", chain, exchange=answer, where=where)
@@ -250,13 +250,15 @@ async def a_link_without_a_network_is_on_the_first(case: Case) -> None:
         return
     for order in (sorted(chains), sorted(chains, reverse=True)):
         # Both orders: if the default were the first by name, one order alone would not reveal it.
-        tenant = await admin.create_tenant("Weldproof order of networks", {network: payout[network] for network in order})
+        tenant = await admin.create_tenant(
+            "Weldproof order of networks", {network: payout[network] for network in order}
+        )
         other_members = {name: value for name, value in link_body(case, tenant).items() if name != "preferred_network"}
         for variant, members in (("no member", {}), ("null", {"preferred_network": None})):
             answer = name_live_values(
                 case, await post(target_of(case), Creation(LINKS, {**other_members, **members}, tenant))
             )
-            chain, wanted_chain = answer.object().get("chain"), chains[order[0]]
+            chain, wanted_chain = answer.read_object().get("chain"), chains[order[0]]
             is_first, where = is_created(case, answer) and chain == wanted_chain, {"preferred_network": variant}
             finding = f"{answer.status} {chain}"
             case.expect(
@@ -271,7 +273,7 @@ async def _list_chains(case: Case, tenant: Credentials) -> dict[str, object]:
         body = link_body(case, tenant, preferred_network=network)
         answer = name_live_values(case, await post(target_of(case), Creation(LINKS, body, tenant)))
         if is_created(case, answer):
-            chains[network] = answer.object().get("chain")
+            chains[network] = answer.read_object().get("chain")
     return chains
 
 
@@ -287,7 +289,7 @@ async def _judge_hyphen_forms(case: Case, creations: Sequence[tuple[str, Answer]
             body = link_body(case, tenant, preferred_network=hyphens)
             answer = name_live_values(case, await post(target_of(case), Creation(LINKS, body, tenant)))
             where = {"network": network}
-            if is_created(case, answer) and answer.object().get("chain") == hyphens:
+            if is_created(case, answer) and answer.read_object().get("chain") == hyphens:
                 finding = f"{hyphens} only"
                 case.expect("GW-LINK-12", False, f"{network} accepted", finding, exchange=answer, where=where)
 
@@ -315,7 +317,7 @@ async def a_link_tells_when_it_expires(case: Case) -> None:
     Creates a link. Expects a date and a time with Z or +00:00, later than now by the target's clock.
     """
     answer = await create_link(case)
-    text = answer.object().get("expires_at")
+    text = answer.read_object().get("expires_at")
     expires = utc_time(text)
     case.expect("GW-LINK-14", expires is not None, "an ISO 8601 time in UTC", text, exchange=answer)
     if expires is None:

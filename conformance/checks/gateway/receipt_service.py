@@ -44,7 +44,7 @@ async def platform_receipt(case: Case) -> None:
     token = needs_platform(hosted_verifier)
     answer = await hosted_verifier.present(case, Vector("the platform's", "GW-RCPT-01", token, valid=True))
     for row in case.check.rows:
-        holds = answer.status == 200 and bool(answer.object())
+        holds = answer.status == 200 and bool(answer.read_object())
         case.expect(row, holds, "200 with a report", describe(answer), exchange=answer)
 
 
@@ -125,12 +125,12 @@ async def _present_as_other_client(case: Case, hosted_verifier: Verifier, vector
 
 
 def _code_member(answers: Sequence[Answer], case: Case) -> str | None:
-    fails = [answer.object() for answer in answers if answer.status == 422 and answer.object()]
+    fails = [answer.read_object() for answer in answers if answer.status == 422 and answer.read_object()]
     return code_member(fails, case.profile.gateway_bindings.receipt_codes)
 
 
 def _verdict(answer: Answer, member: str | None) -> tuple[int, Any]:
-    members: Mapping[str, Any] = dict(leaves(answer.object()))
+    members: Mapping[str, Any] = dict(leaves(answer.read_object()))
     return answer.status, None if member is None else members.get(member)
 
 
@@ -170,7 +170,7 @@ async def body_without_a_receipt(case: Case) -> None:
 
 
 def _judge_refusal(case: Case, answer: Answer, body_name: str) -> None:
-    report = answer.object()
+    report = answer.read_object()
     has_structure = envelope_fault(answer) is None or (answer.status == 422 and bool(report))
     holds = is_refused(answer) and has_structure
     requirement = "a client error with the envelope or a report"

@@ -127,7 +127,7 @@ def _judge(case: Case, vector: Vector, answer: Answer, binding_hint: str | None)
     hint = _HINTS.get(vector.row)
     if vector.valid:
         hint = binding_hint or hint
-        holds = answer.status == _PASS_STATUS and bool(answer.object())
+        holds = answer.status == _PASS_STATUS and bool(answer.read_object())
         requirement = "200 with a report"
         case.expect(
             vector.row,
@@ -141,7 +141,7 @@ def _judge(case: Case, vector: Vector, answer: Answer, binding_hint: str | None)
         )
         return
     refusal_statuses = {_FAIL_STATUS} if vector.row in _STRICTLY_422 else {400, _FAIL_STATUS}
-    has_report = bool(answer.object()) or vector.row in _NO_REPORT_DUE
+    has_report = bool(answer.read_object()) or vector.row in _NO_REPORT_DUE
     holds, requirement = answer.status in refusal_statuses and has_report, "422 with a fail report"
     case.expect(
         vector.row, holds, requirement, describe(answer), exchange=answer, where=where, hint=hint, beyond=vector.beyond
@@ -184,9 +184,9 @@ def _leave_platform_rows(case: Case, hosted_verifier: Verifier) -> None:
 def _judge_reports(case: Case, outcomes: Sequence[Outcome]) -> None:
     passes = [answer for one, answer in outcomes if one.valid and answer.status == _PASS_STATUS]
     fails = [(one, answer) for one, answer in outcomes if _is_report(one, answer)]
-    reports = [answer.object() for _, answer in fails]
+    reports = [answer.read_object() for _, answer in fails]
     # The interface names no member for pass or fail, so the suite searches one whose values separate the two kinds.
-    member = telling([answer.object() for answer in passes], reports)
+    member = telling([answer.read_object() for answer in passes], reports)
     if passes and reports:
         requirement = "a member that differs between pass and fail reports"
         case.expect("GW-RCPT-05", member is not None, requirement, member or "none", exchange=passes[0])
@@ -197,12 +197,17 @@ def _judge_reports(case: Case, outcomes: Sequence[Outcome]) -> None:
 
 def _is_report(vector: Vector, answer: Answer) -> bool:
     """Return whether an answer is a fail report about a receipt, and not about a member of a wrong type."""
-    return not vector.valid and answer.status == _FAIL_STATUS and isinstance(vector.jws, str) and bool(answer.object())
+    return (
+        not vector.valid
+        and answer.status == _FAIL_STATUS
+        and isinstance(vector.jws, str)
+        and bool(answer.read_object())
+    )
 
 
 def _judge_codes(case: Case, fails: Sequence[Outcome]) -> None:
     bound_codes = case.profile.gateway_bindings.receipt_codes
-    member = code_member([answer.object() for _, answer in fails], bound_codes)
+    member = code_member([answer.read_object() for _, answer in fails], bound_codes)
     if member is None and bound_codes is not None and fails:
         vector, answer = fails[0]
         where, requirement = {"receipt": vector.name}, "one of the bound codes"
@@ -216,7 +221,7 @@ def _judge_codes(case: Case, fails: Sequence[Outcome]) -> None:
         return
     answers_by_code: dict[str, Answer] = {}
     for vector, answer in fails:
-        value = code(answer.object(), member)
+        value = code(answer.read_object(), member)
         answers_by_code.setdefault(value or "", answer)
         is_allowed = value is not None and (bound_codes is None or value in bound_codes)
         where = {"receipt": vector.name}
@@ -249,7 +254,7 @@ async def eight_codes(case: Case) -> None:
     hosted_verifier = await verifier(case)
     vector_list = cross_validation(hosted_verifier.material)
     answers = await run_concurrently(hosted_verifier.present(case, one) for one in vector_list)
-    reports = [answer.object() for answer in answers]
+    reports = [answer.read_object() for answer in answers]
     bound_codes = case.profile.gateway_bindings.receipt_codes
     member = code_member(reports, bound_codes)
     codes = [None if member is None else code(one, member) for one in reports]

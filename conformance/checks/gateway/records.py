@@ -55,7 +55,7 @@ async def a_link_is_answered_whole(case: Case) -> None:
     answers = await run_concurrently(create_link(case, tenant, label=label) for label in _LABELS)
     usdc = case.profile.usdc_of(tenant.networks[0]) if tenant.networks else None
     for label, answer in zip(_LABELS, answers, strict=True):
-        members = answer.object()
+        members = answer.read_object()
         case.client.names.secret(str(members.get("cancel_secret")), "CANCEL_SECRET")
         wanted_members: dict[str, Any] = {"label": label}
         wanted_members |= {} if usdc is None else {"asset_id": usdc}
@@ -65,7 +65,7 @@ async def a_link_is_answered_whole(case: Case) -> None:
         finding = f"wrong or absent: {', '.join(faults)}"
         case.expect("GW-LINK-25", not faults, "each member of a link", finding, exchange=answer)
     for name in ("id", "cancel_secret"):
-        values = [answer.object().get(name) for answer in answers]
+        values = [answer.read_object().get(name) for answer in answers]
         finding = "two alike" if values[0] == values[1] else "two that differ"
         case.expect(
             "GW-LINK-25", values[0] != values[1], f"a different {name} for each link", finding, exchange=answers[-1]
@@ -138,7 +138,7 @@ async def _create_resource(case: Case, body: Mapping[str, Any]) -> Answer:
 
 
 def _judge(case: Case, answer: Answer, wanted_members: Mapping[str, Any], body_name: str) -> None:
-    members = answer.object()
+    members = answer.read_object()
     # Members that the server adds, with fixed values (3.8).
     server_members = {"is_active": True, "price_microalgos": _PRICE_MICROALGOS}
     faults = [*_malformed_names(members), *_differing_names(members, {**wanted_members, **server_members})]
@@ -257,7 +257,7 @@ async def a_resource_is_its_tenants(case: Case) -> None:
     # 404 and not 403 for the other tenant: a different answer would reveal that the id exists.
     for reader, where, status in ((own_tenant, path, 200), (other_tenant, path, 404), (own_tenant, unknown_path, 404)):
         answer = await call("GET", where, headers=reader.headers)
-        holds = answer.status == status and (status == 404 or answer.object() == creation_answer.object())
+        holds = answer.status == status and (status == 404 or answer.read_object() == creation_answer.read_object())
         circumstances = {"tenant": reader.name, "resource": "its own" if where == path else "unknown"}
         requirement = f"{status}{' with the record' if status == 200 else ''}"
         case.expect("GW-RES-05", holds, requirement, brief(answer), exchange=answer, where=circumstances)

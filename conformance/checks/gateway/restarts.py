@@ -53,12 +53,10 @@ from conformance.surfaces.gateway.orders import (
     memo_carrier,
     network_of,
     on_first_lane,
+    open_link,
     pay_rightly,
     payer,
     wait_for_paid,
-)
-from conformance.surfaces.gateway.orders import (
-    open_link as opened,
 )
 from conformance.surfaces.restarts import leave_without_restart, ready_for_restart, restart_command, start_again
 
@@ -194,7 +192,10 @@ async def _judge_same_record(case: Case, creation: Creation, before: Answer | No
             _RECORD_ROW, "the profile does not claim the option gateway.records, or a resource is not read"
         )
         return
-    holds, where = record.status == 200 and record.object() == before.object(), {"restart": "after it was created"}
+    holds, where = (
+        record.status == 200 and record.read_object() == before.read_object(),
+        {"restart": "after it was created"},
+    )
     case.expect(_RECORD_ROW, holds, "the record as before", brief(record), exchange=record, where=where)
 
 
@@ -202,8 +203,8 @@ async def _prepare_payments(case: Case) -> JudgeAfterwards:
     """Pay one link, which proves that links can be paid in this way, and open another."""
     lane_case = await on_first_lane(case)
     wallet = await payer(lane_case)
-    paid_link, open_link = await opened(lane_case), await opened(lane_case)
-    open_links = [open_link, *await _open_large_link(lane_case)]
+    paid_link, unpaid_link = await open_link(lane_case), await open_link(lane_case)
+    open_links = [unpaid_link, *await _open_large_link(lane_case)]
     await pay_rightly(lane_case, wallet, paid_link)
     before = await paid_status(lane_case, paid_link)
     # A target whose attestation never verified is judged by another check, not by its restart.
@@ -224,8 +225,8 @@ async def _prepare_payments(case: Case) -> JudgeAfterwards:
             lane_case.expect(_STATUS_ROW, holds, requirement, finding, exchange=before, where=where)
         for link in open_links:
             await _judge_same_page(lane_case, link)
-        await wallet.settle(open_link.bill, memo_carrier(lane_case))
-        transition, budget = await wait_for_paid(lane_case, open_link), lane_case.profile.budgets.paid
+        await wallet.settle(unpaid_link.bill, memo_carrier(lane_case))
+        transition, budget = await wait_for_paid(lane_case, unpaid_link), lane_case.profile.budgets.paid
         finding = "not Paid" if transition is None else "Paid"
         where = {"restart": "before the payment"}
         lane_case.expect(
@@ -233,7 +234,7 @@ async def _prepare_payments(case: Case) -> JudgeAfterwards:
             transition is not None,
             f"Paid within {budget:g} s",
             finding,
-            exchange=open_link.page,
+            exchange=unpaid_link.page,
             where=where,
         )
 
@@ -245,7 +246,7 @@ async def _open_large_link(case: Case) -> list[OpenedLink]:
     tenants = case.session.tenants.find_all_on(network_of(case))
     for tenant in dict.fromkeys((tenants[-1].name, tenants[0].name)):
         with contextlib.suppress(Inconclusive):
-            return [await opened(case, tenant=case.session.tenants.get(tenant), microunits=_LARGE)]
+            return [await open_link(case, tenant=case.session.tenants.get(tenant), microunits=_LARGE)]
     return []
 
 
@@ -277,7 +278,7 @@ async def _restart_and_pay(case: Case, words: Sequence[str]) -> JudgeAfterwards:
     """Restart the gateway, and pay links until it answers again, some of them while it is down."""
     try:
         lane_case = await on_first_lane(case)
-        wallet, links = await payer(lane_case), [await opened(lane_case) for _ in range(1 + len(_PAUSES))]
+        wallet, links = await payer(lane_case), [await open_link(lane_case) for _ in range(1 + len(_PAUSES))]
     except Inconclusive as reason:
         await ready_for_restart(case)
         await start_again(case, words, case.session.gateway + OPEN_PATH)
@@ -321,7 +322,7 @@ async def _restart_and_pay(case: Case, words: Sequence[str]) -> JudgeAfterwards:
 
 def _has_valid_attestation(status: Answer, document: Any) -> bool:
     """Return whether the attestation of a status verifies with a key set."""
-    token = status.object().get("settlement_attestation_jws")
+    token = status.read_object().get("settlement_attestation_jws")
     return isinstance(token, str) and jose.fault_of(token, keys_of_jwks(document)) is None
 
 
@@ -335,7 +336,7 @@ async def _prepare_receipt(case: Case) -> JudgeAfterwards:
         answer = await hosted_verifier.present(
             case, Vector("the platform's, from before", _RECEIPT_ROW, token, valid=True)
         )
-        holds = answer.status == 200 and bool(answer.object())
+        holds = answer.status == 200 and bool(answer.read_object())
         case.expect(_RECEIPT_ROW, holds, "200 with a report", describe(answer), exchange=answer, where=where)
         if not is_verified:
             case.mark_inconclusive(_KEY_SET_ROW, "no published key verified the receipt before the restart")

@@ -79,7 +79,7 @@ def _find_receipt(case: Case, answer: Answer) -> str | None:
     if receipt_member is not None:
         return receipt_member[1]
     member = case.profile.gateway_bindings.screen_receipt_member
-    text = answer.object().get(member) if member is not None else None
+    text = answer.read_object().get(member) if member is not None else None
     if isinstance(text, str) and len(text.split(".")) == _SEGMENTS and all(text.split(".")):
         name_texts(case, text, "RECEIPT")
         return text

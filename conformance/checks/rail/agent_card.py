@@ -31,7 +31,7 @@ async def the_card_points_to_a2a(case: Case) -> None:
     ours = case.profile.is_reference
     fault = card_fault(answer, whole=ours)
     case.expect("RAIL-DISC-01", fault is None, "200 with a JSON agent card", fault, exchange=answer)
-    card = answer.object()
+    card = answer.read_object()
     transport = card.get("preferredTransport")
     case.expect("RAIL-DISC-02", transport == _TRANSPORT, _TRANSPORT, transport, exchange=answer)
     urls = list(_list_endpoints(card))

@@ -81,7 +81,7 @@ async def unpaid_call_is_challenged(case: Case) -> None:
         case.expect(
             "RAIL-402-01", first.status == 402, "402 Payment Required", first.status, exchange=first, where=where
         )
-        body = first.object()
+        body = first.read_object()
         case.expect("RAIL-402-02", bool(body), "a JSON object", first.body[:80], exchange=first, where=where)
         version = body.get("x402Version")
         case.expect(
@@ -169,7 +169,7 @@ def _judge_secrecy(case: Case, answer: Answer, where: Mapping[str, str]) -> None
 
 def is_goods(answer: Answer, places: Sequence[str], result_at: str | None = None) -> bool:
     """Return whether the leaked places surely contain sold content: the bound place, a receipt, or a typical result."""
-    body = answer.object()
+    body = answer.read_object()
     if (result_at or "").removeprefix("body:") in places:
         return True
     receipts = {"receipt", "payable_receipt"}.intersection(places)
@@ -235,7 +235,7 @@ async def _judge_other_paths(case: Case, operation: Operation) -> None:
 
 
 def _judge_form(case: Case, answer: Answer, where: Mapping[str, str], beyond: str | None) -> None:
-    body = answer.object()
+    body = answer.read_object()
     expectation = "a JSON object"
     case.expect("RAIL-402-02", bool(body), expectation, answer.body[:80], exchange=answer, where=where, beyond=beyond)
     expectation = "accepts is a non-empty array"
@@ -258,10 +258,10 @@ async def every_listed_operation_costs_something(case: Case) -> None:
     address under test, listed addresses of another host warn.
     """
     rail = case.session.rail
-    openapi = apply_server_paths((await case.client.call("GET", rail + "/openapi.json")).object(), rail)
-    catalog = (await case.client.call("GET", rail + "/.well-known/x402")).object()
-    resource_page = (await case.client.call("GET", rail + "/discovery/resources?limit=100")).object()
-    index = (await case.client.call("GET", rail + INDEX)).object()
+    openapi = apply_server_paths((await case.client.call("GET", rail + "/openapi.json")).read_object(), rail)
+    catalog = (await case.client.call("GET", rail + "/.well-known/x402")).read_object()
+    resource_page = (await case.client.call("GET", rail + "/discovery/resources?limit=100")).read_object()
+    index = (await case.client.call("GET", rail + INDEX)).read_object()
     urls = [*catalog_urls(catalog), *listing_urls(resource_page), *index_urls(index)]
     await _judge_hosts(case, urls)
     calls = {(path, method) for path, method in list_paid_methods(openapi) if "{" not in path}

@@ -64,7 +64,7 @@ async def catalogs_agree(case: Case) -> None:
         ("RAIL-DISC-04", catalog_answer, in_catalog),
         ("RAIL-DISC-05", listing_answer, in_listing),
     ):
-        if answer.status == 200 and listed_paths is None and answer.object():
+        if answer.status == 200 and listed_paths is None and answer.read_object():
             case.mark_inconclusive(row, "unbound: no list of operations can be read in the catalog", exchange=answer)
         else:
             finding = f"{answer.status}, {len(listed_paths or ())} operations"

@@ -269,7 +269,7 @@ async def a_refusal_is_a_whole_challenge(case: Case) -> None:
 
 
 def _judge_form(case: Case, answer: Answer, challenges: Sequence[Answer], where: Mapping[str, str]) -> None:
-    version, faults = answer.object().get("x402Version"), faults_of_challenge(answer.object())
+    version, faults = answer.read_object().get("x402Version"), faults_of_challenge(answer.read_object())
     is_two = version == 2 and version is not True
     case.expect("RAIL-402-03", is_two, "x402Version 2", version, exchange=answer, where=where)
     expectation, is_private = "Cache-Control: no-store", not is_shareable(answer)

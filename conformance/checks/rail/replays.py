@@ -25,7 +25,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
-from conformance.http.refusals import refused_body
+from conformance.http.refusals import describe_refused_body
 from conformance.lanes.registry import LANES
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import challenge, pay, present, purchase, redeem
@@ -213,7 +213,7 @@ async def _present_elsewhere(
         if change.axis not in _REQUEST_AXES:
             continue
         answer = await send(case, change.apply(original))
-        is_body_accepted |= change.axis == "body" and refused_body(answer) is None
+        is_body_accepted |= change.axis == "body" and describe_refused_body(answer) is None
         change_where = {**where, "axis": change.name}
         is_unserved = not (answer.status == 200 and receipts(answer))
         case.expect(change.row, is_unserved, "not served", answer.status, exchange=answer, where=change_where)

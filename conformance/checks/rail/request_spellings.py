@@ -15,7 +15,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer, Client, Unreachable
 from conformance.http.raw import RawTransport
-from conformance.http.trust import context_of
+from conformance.http.trust import make_context
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.paid_answers import ABSENT, find_goods, result_of
@@ -50,12 +50,12 @@ async def no_spelling_of_a_paid_call_is_free(case: Case) -> None:
     only warns.
     """
     origin = strip_to_origin(case.session.rail)
-    pace, tls = case.profile.pace.requests_per_second, context_of(case.profile.tls)
+    pace, tls = case.profile.pace.requests_per_second, make_context(case.profile.tls)
     # An HTTP library normalises paths and refuses odd methods, so these spellings would never reach the server.
     transport = RawTransport(
         origin, seconds=_ANSWER_SECONDS, requests_per_second=pace, tls=tls, has_whole_requests=True
     )
-    raw = case.client.over(transport)
+    raw = case.client.with_transport(transport)
     for number, operation in enumerate(case.sample(case.session.catalog.operations)):
         trial = _SpellingTrial(case, raw, origin, operation)
         spellings = list(call_spellings("POST", urlsplit(operation.url).path, origin))
@@ -91,15 +91,15 @@ class _SpellingTrial:
         results = find_goods(case, answer) if _is_served(answer) else []
         beyond = None
         if results == ["the result"]:
-            if not answer.object() or await self._is_elsewhere(spelling, answer):
+            if not answer.read_object() or await self._is_elsewhere(spelling, answer):
                 results = []
             elif await self._may_be_described(spelling, answer) and not await self._is_like_result(
                 result_of(case, answer)
             ):
                 beyond = _OPEN_POINT
         elif not results and await self._may_be_served(spelling, answer):
-            is_known = await self._is_like_result(answer.object())
-            results = sorted(answer.object()) if is_known or spelling.method == "POST" else []
+            is_known = await self._is_like_result(answer.read_object())
+            results = sorted(answer.read_object()) if is_known or spelling.method == "POST" else []
             beyond = None if is_known else _OPEN_POINT
         finding = results or answer.status
         case.expect(_ROW, not results, _EXPECTATION, finding, exchange=answer, where=where, beyond=beyond)
@@ -116,7 +116,7 @@ class _SpellingTrial:
 
     async def _may_be_served(self, spelling: Spelling, answer: Answer) -> bool:
         """Return whether an answer without a known result is an object that only this path returns."""
-        return _is_served(answer) and bool(answer.object()) and not await self._is_elsewhere(spelling, answer)
+        return _is_served(answer) and bool(answer.read_object()) and not await self._is_elsewhere(spelling, answer)
 
     async def _is_elsewhere(self, spelling: Spelling, answer: Answer) -> bool:
         """Return whether an unknown path in the same spelling is answered with the same members."""
@@ -127,7 +127,9 @@ class _SpellingTrial:
             one for one in call_spellings("POST", sibling, self.origin) if one.description == spelling.description
         )
         control = await self._send(sibling_spelling)
-        return control is not None and _is_served(control) and control.object().keys() == answer.object().keys()
+        return (
+            control is not None and _is_served(control) and control.read_object().keys() == answer.read_object().keys()
+        )
 
     async def _may_be_described(self, spelling: Spelling, answer: Answer) -> bool:
         """Return whether an answer may be a description of the operation, which methods other than POST may return.
@@ -137,7 +139,7 @@ class _SpellingTrial:
         if spelling.method.upper() == "POST" or not spelling.headers:
             return spelling.method.upper() != "POST"
         plain = await self._send(replace(spelling, headers=()))
-        return plain is not None and _is_served(plain) and plain.object().keys() == answer.object().keys()
+        return plain is not None and _is_served(plain) and plain.read_object().keys() == answer.read_object().keys()
 
     async def _is_like_result(self, value: Any) -> bool:
         """Return whether a value has the form of a bought result. Without a lane to pay on, no value has it."""
@@ -157,7 +159,7 @@ class _SpellingTrial:
             answer = (await purchase(self.case, replace(self.operation, is_accepted=True), lanes[0])).answer
         except Inconclusive:
             return {}
-        result, body = result_of(self.case, answer), answer.object()
+        result, body = result_of(self.case, answer), answer.read_object()
         if result is not ABSENT and result is not None:
             return result
         tokens = {place.partition(":")[2].partition(".")[0] for place, _ in jose.tokens_in(body, {})}

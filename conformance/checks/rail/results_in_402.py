@@ -78,7 +78,7 @@ async def _judge_operation(case: Case, operation: Operation) -> None:
 
 def _list_additions(answer: Answer) -> _Additions:
     """Return the objects of a 402 other than its payment terms, by place."""
-    body = {name: member for name, member in answer.object().items() if name not in TERMS}
+    body = {name: member for name, member in answer.read_object().items() if name not in TERMS}
     return dict(objects(body, "body")) if answer.status == 402 else {}
 
 

@@ -209,7 +209,7 @@ def list_verdicts(answer: Answer, result: Any) -> tuple[list[Any], list[Any]]:
     A claim is a verdict by its name. If no claim has such a name, it is one by its value.
     """
     token_verdicts: list[Any] = []
-    for _, token in jose.tokens_in(answer.object(), dict(answer.headers)):
+    for _, token in jose.tokens_in(answer.read_object(), dict(answer.headers)):
         try:
             claims = jose.parse(token).claims()
         except jose.JwsFault:
@@ -233,7 +233,7 @@ async def nobody_signs_in(case: Case) -> None:
     requirement in that document.
     """
     rail = case.session.rail
-    openapi = apply_server_paths((await case.client.call("GET", rail + OPENAPI)).object(), rail)
+    openapi = apply_server_paths((await case.client.call("GET", rail + OPENAPI)).read_object(), rail)
     bodies = {operation.path: operation.body for operation in case.session.catalog.operations}
     calls = {("GET", path) for path in (CATALOG, RESOURCES, _SECOND_PAGE, INDEX, OPENAPI, DID, JWKS)}
     calls |= {("POST", path) for path in bodies}

@@ -42,7 +42,7 @@ async def refused_payment_is_told_of(case: Case) -> None:
     """
     for operation in case.sample(case.session.catalog.operations):
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
-        accepts = unpaid.object().get("accepts")
+        accepts = unpaid.read_object().get("accepts")
         entry = accepts[0] if isinstance(accepts, list) and accepts and isinstance(accepts[0], dict) else {}
         payload = {"signature": "0x" + "00" * 65, "authorization": {}}
         version_2 = header_value({"x402Version": 2, "accepted": entry, "payload": payload})
@@ -106,7 +106,7 @@ def _find_fault(answer: Answer, *, of: object = None) -> str | None:
     missing_names = [name for name in ("errorReason", "transaction") if not isinstance(response.get(name), str)]
     if missing_names or not response["errorReason"]:
         return f"no text as {', '.join(missing_names) or 'errorReason'}"
-    accepts = answer.object().get("accepts")
+    accepts = answer.read_object().get("accepts")
     networks = {one.get("network") for one in accepts if isinstance(one, dict)} if isinstance(accepts, list) else set()
     allowed_networks = networks if of is None else {of}
     return None if response.get("network") in allowed_networks else f"network {response.get('network')!r}"

@@ -26,7 +26,7 @@ async def a_network_has_three_spellings(case: Case) -> None:
     """
     bound_spellings = case.profile.network_label, case.profile.network_event
     for sale in await paid_links(case):
-        key, link_chain = sale.link.order.network, sale.link.order.answer.object().get("chain")
+        key, link_chain = sale.link.order.network, sale.link.order.answer.read_object().get("chain")
         for delivery in deliveries(case, sale):
             event_chain = delivery.data.get("chain")
             for member, separator, value, name in (

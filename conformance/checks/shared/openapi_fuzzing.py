@@ -18,7 +18,7 @@ from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.quick_policy import one_of_several
 from conformance.fuzz.generator_process import Outcome, drive
 from conformance.fuzz.process_messages import End, Order, Request, Skipped
-from conformance.http.client import Answer, Unreachable, retry_after
+from conformance.http.client import Answer, Unreachable, read_retry_after
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import token_of
 from conformance.surfaces.openapi_documents import operation_count, published_document
@@ -170,7 +170,7 @@ class _GeneratedCalls:
         return {}
 
     async def _wait_as_asked(self, answer: Answer) -> None:
-        await asyncio.sleep(max(0.0, min(retry_after(answer) or 1.0, self.deadline - time.monotonic())))
+        await asyncio.sleep(max(0.0, min(read_retry_after(answer) or 1.0, self.deadline - time.monotonic())))
 
     def _judge(self, outcome: Outcome) -> None:
         request, answer = outcome.request, outcome.answer

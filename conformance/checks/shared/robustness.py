@@ -17,9 +17,9 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.fuzz import hostile_inputs
-from conformance.http.client import Answer, Client, Late, Unreachable, retry_after
+from conformance.http.client import Answer, Client, LateAnswer, Unreachable, read_retry_after
 from conformance.http.raw import RawTransport
-from conformance.http.trust import context_of
+from conformance.http.trust import make_context
 from conformance.oracles.strict_json import is_json_type, literal_faults
 from conformance.outcome import Inconclusive
 from conformance.surfaces import json_rpc
@@ -103,7 +103,7 @@ class Barrage:
         if answer.status == _TOO_MANY_REQUESTS:
             # The limiter refused before any parser read the request, so the answer shows nothing about it.
             self.unanswered_count += 1
-            await asyncio.sleep(min(retry_after(answer) or 0.0, _LONGEST_PAUSE_SECONDS))
+            await asyncio.sleep(min(read_retry_after(answer) or 0.0, _LONGEST_PAUSE_SECONDS))
             return
         self.answer_count += 1
         allowed_errors = frozenset() if client is None else _PROTOCOL_ERRORS
@@ -146,7 +146,7 @@ class Barrage:
         try:
             try:
                 answer = await call_plainly()
-            except Late:
+            except LateAnswer:
                 # A service that is slow once may still be processing the requests before. It gets a second chance.
                 answer = await call_plainly()
         except Unreachable as fault:
@@ -202,9 +202,11 @@ async def _send_requests(case: Case, surface: str) -> None:
     """Send hostile request heads to one operation with a body and to one without."""
     barrage, operations = await _start_barrage(case, surface)
     pace = case.profile.pace.requests_per_second
-    tls = context_of(case.profile.tls)
+    tls = make_context(case.profile.tls)
     # An HTTP library would correct or refuse such heads, so they are written to a socket byte by byte.
-    raw = case.client.over(RawTransport(operations[0].base, seconds=_RAW_SECONDS, requests_per_second=pace, tls=tls))
+    raw = case.client.with_transport(
+        RawTransport(operations[0].base, seconds=_RAW_SECONDS, requests_per_second=pace, tls=tls)
+    )
     # Request lines and framing are parsed before routing, by the same code for every operation. One of each kind
     # suffices.
     posts = [method for method in operations if method.body is not None][:1]

@@ -168,7 +168,7 @@ async def cancel_secrets_never_come_back(case: Case) -> None:
     Expects no secret in any answer except that of the creation.
     """
     creation = await create_link(case)
-    secret = creation.object().get("cancel_secret")
+    secret = creation.read_object().get("cancel_secret")
     token = checkout_token_of(creation)
     if not isinstance(secret, str) or token is None:
         case.mark_not_applicable(ROW, "links have no cancel secret")

@@ -186,7 +186,7 @@ async def _make_destinations(admin: Administrator, tenant: Credentials, urls: Se
         if not 200 <= answer.status < 300:
             admin.case.note(f"{url} is not accepted as a further destination: {brief(answer)}")
             return count
-        id_ = answer.object().get("destination_id")
+        id_ = answer.read_object().get("destination_id")
         ids += [id_] if isinstance(id_, str) else []
     return len(urls)
 
@@ -306,7 +306,7 @@ async def _list_deliveries(admin: Administrator, tenant_id: str) -> object:
     answer = await admin.call("GET", tenant_id, "deliveries")
     if not 200 <= answer.status < 300:
         raise Inconclusive(f"the list of deliveries was answered {brief(answer)}")
-    body = answer.json()
+    body = answer.parse_json()
     return body.get("deliveries") if isinstance(body, dict) else body
 
 

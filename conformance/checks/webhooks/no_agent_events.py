@@ -103,7 +103,7 @@ def _list_message_words(subject: Subject) -> Iterator[str]:
 
 def _list_answer_words(case: Case, demo: Answer, task: Answer) -> Iterator[str]:
     """Yield texts that occur in these answers only: the signature that was made, the task's id."""
-    for name, value in answers.signed_fields(demo.object()) or ():
+    for name, value in answers.signed_fields(demo.read_object()) or ():
         if name.lower() == "signature":
             yield from _BASE64.findall(value)
     task_id = json_rpc.result(task).get("id")

@@ -49,7 +49,7 @@ def _list_unique_texts(lane: str, call: Purchase) -> Iterator[str]:
     """Yield texts that occur in one purchase only. Addresses of payer and payee also occur in other payments."""
     yield call.challenge.reference(lane)
     namespace = FACTS[lane].namespace
-    for text in (*_walk_texts(call.proof), *_walk_texts(call.answer.object())):
+    for text in (*_walk_texts(call.proof), *_walk_texts(call.answer.read_object())):
         if len(text) >= _SHORTEST_TEXT and not is_address(namespace, text):
             yield text
 

@@ -19,7 +19,7 @@ from conformance.discovery.operation_presence import describe_foreign_answer
 from conformance.discovery.rail import ROLES
 from conformance.http.client import Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.http.transport import HttpTransport
-from conformance.http.trust import context_of
+from conformance.http.trust import make_context
 from conformance.lanes.networks import is_here
 from conformance.log.events import EventLog
 from conformance.outcome import Exit
@@ -218,7 +218,7 @@ async def _probe(
     """Return the detected surfaces, the measured rate limits, and the problems."""
     surfaces: dict[str, Any] = {}
     trouble: list[str] = []
-    seconds, tls = profile.budgets.request, context_of(profile.tls)
+    seconds, tls = profile.budgets.request, make_context(profile.tls)
     async with HttpTransport(seconds=seconds, requests_per_second=0, connections=4, tls=tls) as transport:
         for url in urls:
             client = Client(transport, EventLog(), "init", Names(), Counter())
@@ -252,7 +252,7 @@ async def _probe(
                 )
                 if not tenants:
                     trouble.append("  for a gateway that requires credentials for every call, give --tenant")
-        limits = transport.pacer.learnt()
+        limits = transport.pacer.list_limits()
     return surfaces, limits, trouble
 
 

@@ -226,9 +226,9 @@ async def _keep_call(case: Case, purchase: Purchase, attempt: Attempt) -> dict[s
 
 
 async def _find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dict[str, Any]:
-    tokens = jose.tokens_in(purchase.answer.object(), purchase.answer.headers)
+    tokens = jose.tokens_in(purchase.answer.read_object(), purchase.answer.headers)
     jwks = case.session.rail + "/.well-known/jwks.json"
-    published_keys = keys.keys_of_jwks((await case.client.call("GET", jwks)).object())
+    published_keys = keys.keys_of_jwks((await case.client.call("GET", jwks)).read_object())
     for place, token in tokens:
         try:
             claims = jose.verify(token, published_keys)

@@ -1,4 +1,4 @@
-"""`weldproof pay`: pay a checkout link, or for one call of a rail, or go on with a payment that has no answer yet."""
+"""`weldproof pay`: pays a checkout link or one call of a rail, or continues an open payment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.http.transport import HttpTransport
-from conformance.http.trust import context_of
+from conformance.http.trust import make_context
 from conformance.lanes.spending import Wallet
 from conformance.log.events import EventLog
 from conformance.outcome import Exit, Inconclusive, PaidExit
@@ -61,7 +61,7 @@ def pay(
     insecure: bool,
     timeout: float | None,
 ) -> None:
-    """Do what `weldproof pay` says of itself; its options are declared beside its help."""
+    """Run the command, whose options and help are in the package."""
     _check_options(url, resume_file, lane, body, again=again, is_a2a=is_a2a)
     profile = load_named_profile(config, (), is_reference=False)
     if profile is None:
@@ -99,10 +99,10 @@ def pay(
 def _check_options(
     url: str | None, resume_file: Path | None, lane: str | None, body: str | None, *, again: bool, is_a2a: bool
 ) -> None:
-    """Refuse options that contradict each other, and a lane whose libraries are not installed.
+    """Reject options that contradict each other, and a lane whose libraries are not installed.
 
     Raises:
-        UsageFault: They contradict each other.
+        UsageFault: Options contradict each other.
         MissingExtra: The lane's extra is not installed.
     """
     if lane is not None:
@@ -118,7 +118,7 @@ def _check_options(
 
 
 def _finish(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
-    """Do the work, say how it ended, and how to go on where a payment has no answer yet."""
+    """Run the attempt, print its result and how to continue an open payment, and set the exit code."""
     try:
         result, code, reason = _outcome(attempt)
     finally:
@@ -126,6 +126,7 @@ def _finish(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
             attempt.file.close()
     record = None if attempt.file is None else attempt.file.record
     is_open = record is not None and record.may_have_paid
+    # However the attempt ended, an open payment has its own exit code: a script must not pay again.
     if is_open and code is not PaidExit.PROOF_REFUSED:
         code = PaidExit.ANSWER_MISSING
     if reason is not None:
@@ -136,14 +137,14 @@ def _finish(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
         payment = {} if record is None else {**record.report(), "file": str(attempt.payment.path)}
         ending_members = {"reason": reason} if reason is not None else {}
         ending_members |= {"resume": attempt.resume_command()} if is_open else {}
-        # Claims of a receipt may hold what JSON in UTF-8 cannot.
+        # Claims of a receipt may contain values that JSON in UTF-8 cannot carry.
         print_json(json_safe({**payment, **result, **ending_members}))
     if code is not Exit.PASSED:
         ctx.exit(code)
 
 
 def _outcome(attempt: Attempt) -> tuple[dict[str, Any], Exit | PaidExit, str | None]:
-    """Do the work; return the answer's members for `--json`, how the command ends, and why."""
+    """Run the attempt; return the members for `--json`, the exit code, and the reason of a failure."""
     try:
         return asyncio.run(_work(attempt)), Exit.PASSED, None
     except PaymentOpen as left:
@@ -159,17 +160,17 @@ def _outcome(attempt: Attempt) -> tuple[dict[str, Any], Exit | PaidExit, str | N
             raise
         return {}, PaidExit.ANSWER_MISSING, fault.message
     except Exception:
-        # What was paid must be found again, whatever this program tripped over.
+        # Even after a fault of this program, the user must be able to continue the payment.
         if attempt.file is not None and attempt.file.record.may_have_paid:
             attempt.steps.show_continuation(attempt.file.record, attempt.resume_command())
         raise
 
 
 def _find_payment_file(url: str | None, resume_file: Path | None, body: Any, *, again: bool) -> PaymentFile | None:
-    """Return the payment to go on with: the one that was named, or an open one of the same request.
+    """Return the payment to continue: the one of --resume, or an open one of the same request.
 
     Raises:
-        UsageFault: A file cannot be used, or another process works on it.
+        UsageFault: The file cannot be used, or another process works on it.
     """
     try:
         if resume_file is not None:
@@ -184,10 +185,10 @@ def _find_payment_file(url: str | None, resume_file: Path | None, body: Any, *, 
 def _prepare_folder(
     url: str, receipt_file: Path | None, folder: Path | None, file: PaymentFile | None
 ) -> CallFolder | None:
-    """Look at where things are to be kept while nothing is paid yet, and return the folder for the call.
+    """Check the places for receipt and call before anything is paid, and return the call's folder.
 
     Raises:
-        UsageFault: They cannot be kept there.
+        UsageFault: A place cannot be used.
     """
     if token_in(url) is not None and (folder is not None or receipt_file is not None):
         raise UsageFault("--keep and --receipt are only for calls of the rail: a checkout page returns no receipt")
@@ -195,14 +196,14 @@ def _prepare_folder(
         raise UsageFault(f"--receipt {receipt_file}: the folder does not exist")
     if folder is None:
         return None
-    # An earlier process of the same payment may have begun to keep it there.
+    # An earlier process of the same payment may have written files there already.
     return CallFolder.prepare(folder, is_begun=file is not None and file.record.folder == str(folder.absolute()))
 
 
 def _continuation_options(
     paths: Mapping[str, Path | None], hosts: Sequence[str], timeout: float | None, *, insecure: bool, main_network: bool
 ) -> list[str]:
-    """Return the options that a command which goes on with the payment needs as well."""
+    """Return the options that a command which continues the payment also needs."""
     words: list[str] = []
     for option, value in paths.items():
         words += [] if value is None else [option, str(value)]
@@ -223,14 +224,18 @@ def _read_body(text: str | None) -> Any:
 
 
 async def _work(attempt: Attempt) -> dict[str, Any]:
-    """Pay, or go on with a payment, and return the answer's members for `--json`."""
+    """Pay or continue a payment, and return the members for `--json`."""
     profile = attempt.profile
     await interruptible(attempt.agreement.agree_on_host(attempt.address, profile))
     await interruptible(_offer_open(attempt))
     is_page = token_in(attempt.address.url) is not None
     session_profile = profile if is_page else attempt.address.rail(profile)
     transport = HttpTransport(
-        seconds=profile.budgets.request, requests_per_second=0, connections=4, tls=context_of(profile.tls)
+        # No pace: a payment is a few requests.
+        seconds=profile.budgets.request,
+        requests_per_second=0,
+        connections=4,
+        tls=make_context(profile.tls),
     )
     async with transport:
         names, log = Names(), EventLog()
@@ -247,10 +252,10 @@ async def _work(attempt: Attempt) -> dict[str, Any]:
 
 
 async def _offer_open(attempt: Attempt) -> None:
-    """Show the open payment that is continued, and at a terminal ask first.
+    """Print the open payment that is continued, and ask first at a terminal.
 
     Raises:
-        PaymentRefused: That is not wanted, or nothing of the payment was ever signed.
+        PaymentRefused: --resume names a payment that was never signed.
     """
     file = attempt.file
     if file is None:
@@ -284,7 +289,7 @@ async def _pay_call(session: Session, client: Client, log: EventLog, attempt: At
     if attempt.file is None:
         await session.open(rehearse=False)
         operation = operation_at(session, attempt.address, attempt.body)
-        # A payment of the published example is one of the same request, whether its body was typed or not.
+        # A payment of the published example is one of the same request, even if its body was given by --body.
         if not attempt.again and has_payments(attempt.address.url):
             attempt.file = _open_existing(attempt.address.url, operation.body)
             await _offer_open(attempt)
@@ -321,4 +326,4 @@ def _case(session: Session, client: Client, log: EventLog, lane: str) -> Case:
 
 
 async def _no_check(case: Case) -> None:
-    """Judge nothing; paying is not a check."""
+    """Judge nothing. The functions of the suite need a case, and a case needs a check."""

@@ -1,4 +1,4 @@
-"""What `weldproof pay --keep` keeps of a paid call: all that `weldproof receipt verify` recomputes hashes from."""
+"""The folder of `weldproof pay --keep`: the files from which `weldproof receipt verify` recomputes hashes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from conformance.cli.private_files import write_private
 from conformance.cli.usage import UsageFault
-from conformance.http.client import json_bytes
+from conformance.http.client import encode_json
 from conformance.surfaces.rail.purchase import Purchase
 from conformance.vocabulary.networks import network_named
 
@@ -25,20 +25,20 @@ _NAMES: Final = (REQUEST, ANSWER, SETTLEMENT, RECEIPT)
 
 @dataclass(frozen=True, slots=True)
 class CallFolder:
-    """A folder that a paid call is kept in, one call a folder; its files are for their owner's eyes."""
+    """A folder with the files of one paid call, readable by their owner only."""
 
     folder: Path
 
     @classmethod
     def prepare(cls, folder: Path, *, is_begun: bool = False) -> CallFolder:
-        """Make the folder, before anything is paid.
+        """Create the folder, before anything is paid.
 
         Args:
             folder: The folder.
-            begun: Whether what is in it may be of the very call, which an earlier process began to keep.
+            is_begun: Whether files in it may belong to the same call, from an earlier process.
 
         Raises:
-            UsageFault: It cannot be made or written to, or holds another call already.
+            UsageFault: The folder cannot be created or written to, or contains another call.
         """
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -52,22 +52,23 @@ class CallFolder:
         return cls(folder)
 
     def keep_call(self, purchase: Purchase, network: str) -> None:
-        """Keep request, answer and settlement of a call that was served.
+        """Write request, answer and settlement of a served call.
 
         Args:
-            bought: The call.
-            network: Key of the network that it was paid on, by the profile.
+            purchase: The call.
+            network: Key of the network of the payment, from the profile.
 
         Raises:
             OSError: A file cannot be written.
         """
-        # With token and request, the stored answer can be had again: their owner alone may read them.
+        # With the token and the request, any reader could fetch the answer from the rail again, so the files are
+        # private.
         write_private(self.folder / REQUEST, _json(request_of(purchase)))
         write_private(self.folder / ANSWER, purchase.answer.body)
         write_private(self.folder / SETTLEMENT, _json(settlement_of(purchase, network)))
 
     def verification_command(self, receipt: Path, jwks: str) -> str | None:
-        """Return the command that verifies the receipt with what was kept, for a shell; None where nothing was."""
+        """Return the shell command that verifies the receipt with these files; None if the files are missing."""
         words = ["weldproof", "receipt", "verify", str(receipt), "--jwks", jwks]
         words += ["--request", str(self.folder / REQUEST), "--response", str(self.folder / ANSWER)]
         settlement = self.folder / SETTLEMENT
@@ -79,7 +80,7 @@ class CallFolder:
 
 
 def request_of(purchase: Purchase) -> dict[str, Any]:
-    """Return the request in the form of `receipt verify --request`, with the body's text as it was sent."""
+    """Return the request in the form of `receipt verify --request`, with the body as it was sent."""
     extra = purchase.challenge.entry(purchase.lane).get("extra")
     service = extra.get("service_id") if isinstance(extra, Mapping) else None
     return {
@@ -88,14 +89,14 @@ def request_of(purchase: Purchase) -> dict[str, Any]:
         "query": purchase.operation.query,
         **({"service_id": service} if isinstance(service, str) else {}),
         "body": purchase.challenge.body,
-        "raw_body": json_bytes(purchase.challenge.body).decode(),
+        "raw_body": encode_json(purchase.challenge.body).decode(),
     }
 
 
 def settlement_of(purchase: Purchase, network: str) -> dict[str, Any]:
-    """Return the settlement in the form of `receipt verify --settlement @FILE`; without a transaction if none is known.
+    """Return the settlement in the form of `receipt verify --settlement @FILE`, without an unknown transaction.
 
-    The challenge names the network. Only the profile has the key of a private network, which no table lists.
+    The challenge names the network. The key of a private network, which no table lists, is only in the profile.
     """
     network_entry = network_named(purchase.challenge.entry(purchase.lane).get("network"))
     members = {

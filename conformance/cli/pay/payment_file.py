@@ -1,20 +1,20 @@
-"""The file of one payment of `weldproof pay`: what is needed to have its answer after any crash.
+"""The file of one payment of `weldproof pay`, from which a later process can finish it after any crash.
 
-It is written before anything moves, and again after each step:
+It is written before any money moves, and again after each step:
 
     prepared ──> signed ──> paid ──> served
         │           │
         └───────────┴──> not_paid
 
-* prepared: the payer agreed. Money may be on the throw-away account that is about to pay, nothing is signed.
+* prepared: the user agreed. Money may be on the throw-away account that is about to pay. Nothing is signed.
 * signed: the signed payment is in the file. It may have been sent, and it may have been presented.
-* paid: the chain shows the payment, or the other side said so.
-* served: the answer was kept.
-* not_paid: nothing was signed, or the chain shows that the payment failed or is too old to happen.
+* paid: the chain shows the payment, or the rail or gateway confirmed it.
+* served: the answer was stored.
+* not_paid: nothing was signed, or the chain shows that the payment failed or can no longer land.
 
-No private key is in it. A signed payment is as good as the money that it moves, so only its owner may read the file. A
-file that comes from elsewhere is data: it never makes this program sign anything, and its address is held against the
-profile as one that is typed.
+The file contains no private key. A signed payment is as good as the money that it moves, so only its owner may read the
+file. A file from another person is data: it never makes this program sign anything, and its address needs the same
+consent as a typed one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from conformance.cli.pay.paid_address import PaidAddress
 from conformance.cli.private_files import LONGEST_FILE, FileInUse, open_locked, read_private, write_private
 from conformance.cli.usage import UsageFault
-from conformance.http.client import json_bytes
+from conformance.http.client import encode_json
 from conformance.lanes.signed_payment import SignedPayment
 from conformance.vocabulary.claims import LANES
 
@@ -51,14 +51,17 @@ Moment = Annotated[int, Field(ge=0, lt=_TIMES)]
 
 
 class NotPaymentFile(UsageFault):
-    """A file is no payment of `weldproof pay`, so that nothing follows from it."""
+    """A file is not a payment of `weldproof pay`, so it proves neither a payment nor its absence."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: this file is not a payment of `weldproof pay`: {reason}")
 
 
+# The order matters: each state is on the disk before the step that could lose money happens. If the
+# process dies between two states, the file still describes the worse case. `signed` therefore means
+# that the payment may have been sent, and only the chain can lead from there to `not_paid`.
 class State(StrEnum):
-    """How far a payment came."""
+    """The progress of a payment."""
 
     PREPARED = "prepared"
     SIGNED = "signed"
@@ -68,7 +71,7 @@ class State(StrEnum):
 
 
 class Channel(StrEnum):
-    """Where a payment is presented."""
+    """The channel by which a payment is presented."""
 
     HTTP = "http"
     A2A = "a2a"
@@ -80,7 +83,7 @@ class _Members(BaseModel):
 
 
 class SignedMembers(_Members):
-    """The members of `SignedPayment`."""
+    """The members of a `SignedPayment`, as they are stored."""
 
     payer: Text
     asset: Text
@@ -92,7 +95,7 @@ class SignedMembers(_Members):
 
     @classmethod
     def of(cls, payment: SignedPayment) -> Self:
-        """Return a payment's members."""
+        """Return the members of a payment."""
         return cls(
             payer=payment.payer,
             asset=payment.asset,
@@ -111,31 +114,31 @@ class SignedMembers(_Members):
 
 
 class PaymentRecord(_Members):
-    """What the file holds.
+    """The content of the file.
 
     Attributes:
-        weldproof_payment: Version of this form.
-        state: How far the payment came.
-        channel: Where it is presented.
-        url: Address that was asked for a price, with its query.
+        weldproof_payment: Version of the format.
+        state: Progress of the payment.
+        channel: Channel by which it is presented.
+        url: Address to pay, with its query.
         body: Body of the request, as JSON.
-        default_body: Whether that is the published example, since no body was given.
+        default_body: Whether that is the published example, because no body was given.
         path: Path below the rail's address, empty for a checkout page.
-        role: Which of the interface's services it is, None where that is not known.
-        lane: The lane that is paid on.
+        role: Role of the service in the interface; None if unknown.
+        lane: Lane of the payment.
         network: Key of the network.
         units: Millionths of USDC.
-        payee: Who is paid.
+        payee: The payee.
         reference: The challenge token, or a checkout's memo.
-        entry: The `accepts` entry that is paid, empty for a checkout page.
-        made_at: When the file was made, in unix seconds.
-        worth_until: Until when a proof that the rail cannot find is worth presenting, in unix seconds.
+        entry: The `accepts` entry that is paid; empty for a checkout page.
+        made_at: Creation of the file, in unix seconds.
+        worth_until: Time until which a proof that the rail cannot find is presented again, in unix seconds.
         label: Text from which, with the funder's key, the key of the throw-away account is derived.
-        signed: The signed payment, None before there is one.
-        task: Id of the A2A task, None elsewhere.
-        paid_lines: Lines of a checkout page that read like "Paid" before it was paid.
-        folder: Where request and answer are kept, None where they are not.
-        last_answer: What the other side answered last, None before it did.
+        signed: The signed payment; None before it is signed.
+        task: Id of the A2A task; None for other channels.
+        paid_lines: Lines of a checkout page that contained words like "Paid" before the payment.
+        folder: Folder that keeps request and answer, or None.
+        last_answer: The last answer of the rail or gateway; None before one.
     """
 
     weldproof_payment: Literal[1] = 1
@@ -163,22 +166,22 @@ class PaymentRecord(_Members):
 
     @property
     def is_open(self) -> bool:
-        """Whether money may have left, or may be on the account that was to pay, and no answer was kept."""
+        """Whether money may have been paid, or may be on the paying account, and no answer is stored."""
         return self.state in {State.PREPARED, State.SIGNED, State.PAID}
 
     @property
     def may_have_paid(self) -> bool:
-        """Whether a payment was signed that has no answer yet."""
+        """Whether the payment is signed and has no answer yet."""
         return self.state in {State.SIGNED, State.PAID}
 
     def is_for(self, url: str, body: Any, *, default_body: bool) -> bool:
-        """Return whether it pays for a request: the same address and body, or the published example of both."""
+        """Return whether it pays for a request: same address, and same body or both the published example."""
         if _normal(self.url) != _normal(url):
             return False
-        return self.default_body if default_body else json_bytes(self.body) == json_bytes(body)
+        return self.default_body if default_body else encode_json(self.body) == encode_json(body)
 
     def report(self) -> dict[str, Any]:
-        """Return the members for `--json` in each outcome after a payment."""
+        """Return the members that `--json` prints for a payment."""
         return {
             "state": self.state.value,
             "url": self.url,
@@ -194,7 +197,7 @@ class PaymentRecord(_Members):
 
 
 def _normal(url: str) -> str:
-    """Return an address under the one name of its host."""
+    """Return an address with the canonical name of its host."""
     scheme, host, port = PaidAddress.of(url).origin
     address_end = url.split("://", 1)[-1]
     path_start = min((place for place in map(address_end.find, "/?") if place >= 0), default=len(address_end))
@@ -203,7 +206,7 @@ def _normal(url: str) -> str:
 
 @dataclass(slots=True)
 class PaymentFile:
-    """A payment's file, which this process alone works on until it is closed."""
+    """The locked file of a payment, which only this process uses until it is closed."""
 
     path: Path
     record: PaymentRecord
@@ -214,8 +217,8 @@ class PaymentFile:
         """Open and check a file.
 
         Raises:
-            UsageFault: It is no payment's file, or others may read it.
-            InUse: Another process works on it.
+            UsageFault: The file is not a payment, or others may read it.
+            FileInUse: Another process holds the lock.
         """
         locked_file = open_locked(path)
         try:
@@ -225,7 +228,7 @@ class PaymentFile:
             raise
 
     def save(self, **changes: Any) -> None:
-        """Change members of the record; when this returns they are on the disk.
+        """Change members of the record. They are on the disk when this returns.
 
         Raises:
             UsageFault: The file cannot be written.
@@ -236,7 +239,7 @@ class PaymentFile:
             raise UsageFault(f"{self.path}: {fault.strerror}") from fault
 
     def write(self, record: PaymentRecord) -> None:
-        """Replace the record; when this returns it is on the disk.
+        """Replace the record. It is on the disk when this returns.
 
         Raises:
             OSError: The file cannot be written.
@@ -246,13 +249,13 @@ class PaymentFile:
         self.record, self._descriptor = record, fresh
 
     def close(self) -> None:
-        """Let other processes work on it."""
+        """Unlock the file for other processes."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     def remove(self) -> None:
-        """Remove it: nothing was signed."""
+        """Remove the file of a payment that was never signed."""
         self.path.unlink(missing_ok=True)
         self.close()
 
@@ -265,7 +268,7 @@ def _parse(path: Path, content: bytes) -> PaymentRecord:
     """Return the record in a file.
 
     Raises:
-        UsageFault: There is none, or its parts are of different payments.
+        UsageFault: The file contains no record, or its parts belong to different payments.
     """
     if len(content) > LONGEST_FILE:
         raise NotPaymentFile(path, f"it is longer than {LONGEST_FILE} bytes")
@@ -294,11 +297,11 @@ def payments_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of payments: `weldproof/payments` in `$XDG_DATA_HOME`, else in `~/.local/share`.
 
     Raises:
-        UsageFault: There is no home folder either.
+        UsageFault: The environment names no home folder either.
     """
     data_home = environment.get("XDG_DATA_HOME", "")
     try:
-        # The standard of these folders has a relative path ignored.
+        # The XDG base directory standard requires that a relative path is ignored.
         base = Path(data_home) if data_home.startswith("/") else Path.home() / ".local" / "share"
     except RuntimeError as fault:
         raise UsageFault("there is no home folder to store payments in: set XDG_DATA_HOME") from fault
@@ -306,11 +309,11 @@ def payments_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def open_payment(url: str, body: Any, *, default_body: bool) -> PaymentFile | None:
-    """Return the open payment of a request, the oldest first; None where there is none.
+    """Return the oldest open payment of a request, or None.
 
     Raises:
         UsageFault: A file of this address cannot be read.
-        InUse: Another process works on it.
+        FileInUse: Another process holds the lock.
     """
     folder = payments_folder()
     open_files = []
@@ -331,24 +334,27 @@ def create(record: PaymentRecord, *, again: bool) -> PaymentFile:
     """Write the file of a new payment.
 
     Args:
-        record: What is in it.
-        again: Whether another open payment of the request is no hindrance.
+        record: Content of the file.
+        again: Whether to create it despite another open payment of the request.
 
     Raises:
-        UsageFault: It cannot be written, or could not be read again.
+        UsageFault: The file cannot be written, or could not be read again.
         InUse: Another process has begun to pay for the request.
     """
     folder = payments_folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _lock_folder(folder):
+            # Looking for an open payment and creating one happen under one lock. Otherwise two
+            # processes could both find none and pay twice.
             if not again:
                 existing_payment = open_payment(record.url, record.body, default_body=record.default_body)
                 if existing_payment is not None:
                     existing_payment.close()
                     raise FileInUse(str(existing_payment.path))
             file = PaymentFile(folder / f"{_key(record.url)}-{record.label[:12]}.json", record, None)
-            # What a stranger's offer holds must not make a file that cannot be read when it is needed.
+            # The file contains parts of a stranger's offer. It is parsed first: an unreadable file would lose a
+            # payment.
             _parse(file.path, _text_of(record))
             file.write(record)
             return file
@@ -361,7 +367,7 @@ def create(record: PaymentRecord, *, again: bool) -> PaymentFile:
 
 @contextlib.contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
-    """Keep other processes from looking for payments and making one at the same time."""
+    """Lock the folder, so that only one process looks for payments and creates one at a time."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

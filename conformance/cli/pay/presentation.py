@@ -18,7 +18,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.discovery.rail import Operation
 from conformance.engine import clock
 from conformance.engine.check import Case
-from conformance.http.client import Answer, Throttled, Unreachable, json_bytes, retry_after
+from conformance.http.client import Answer, Throttled, Unreachable, encode_json, read_retry_after
 from conformance.surfaces import json_rpc
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.purchase import present
@@ -115,11 +115,11 @@ def judge_answer(answer: Answer, *, is_worth_it: bool) -> ProofReply:
         answer: The answer.
         is_worth_it: Whether a payment that the rail does not find may still appear.
     """
-    code = answer.object().get("error")
+    code = answer.read_object().get("error")
     code = code if isinstance(code, str) else None
     detail = code or answer.body[:_SHOWN_BYTES].decode("utf-8", "replace")
     text = f"{answer.status} {detail}".strip()
-    wait = retry_after(answer, longest=_LONGEST_RETRY_AFTER)
+    wait = read_retry_after(answer, longest=_LONGEST_RETRY_AFTER)
     if answer.status == 200:
         return ProofReply(Verdict.SERVED, text="200", answer=answer)
     is_worth_repeating = answer.status in _REPEATABLE_STATUSES or answer.status >= _SERVER_FAULT
@@ -182,8 +182,8 @@ def _artifact(task: a2a.Task) -> Answer | None:
     if data is None:
         return None
     receipt = _receipt(task)
-    headers = CIMultiDict({"PAYMENT-RESPONSE": base64.b64encode(json_bytes(receipt)).decode()} if receipt else {})
-    return Answer(task.answer.n, 200, CIMultiDictProxy(headers), json_bytes(data))
+    headers = CIMultiDict({"PAYMENT-RESPONSE": base64.b64encode(encode_json(receipt)).decode()} if receipt else {})
+    return Answer(task.answer.n, 200, CIMultiDictProxy(headers), encode_json(data))
 
 
 def _error_reason(task: a2a.Task) -> str | None:

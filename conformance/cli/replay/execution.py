@@ -1,4 +1,4 @@
-"""`weldproof replay`: one recorded exchange again, from its seed, with a fresh payment."""
+"""`weldproof replay`: repeats one recorded exchange from its seed, with a new payment, and compares the results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from conformance.engine.check import Check
 from conformance.engine.check_loading import load_checks
 from conformance.engine.quick_selection import QuickSelection
 from conformance.engine.runner import Plan, Run, select_checks
-from conformance.http.recorded import curl_line
+from conformance.http.recorded import write_curl_line
 from conformance.lanes.spending import Wallet
 from conformance.ledger import load
 from conformance.log.events import Event, EventLog
@@ -32,11 +32,11 @@ from conformance.target import Profile
 from conformance.text.untrusted import one_line
 
 _COMPARISON = "beside"
-# Letters of a curl line, an answer's body or a finding that are shown.
+# Characters of a curl line, an answer's body or a finding that are shown.
 _SHOWN_CHARACTERS = 2000
-# By what a judgement, and an exchange, of another run of the check is known as the same.
+# Members by which a judgement and an exchange of two runs of a check correspond.
 _SAME_JUDGEMENT, _SAME_EXCHANGE = ("check", "row", "where"), ("check", "ordinal")
-# By what another place of the check is known to have the same breach, and how many are named.
+# Members by which another place of the check has the same breach, and the largest number of places that are listed.
 _SAME_BREACH, _PLACES = ("check", "row", "verdict"), 3
 
 
@@ -82,7 +82,7 @@ def replay(ctx: click.Context, replay_id: str, options: ReplayOptions) -> None:
 
 
 def _advise(record: Record, log: EventLog, *, tries: int, beside: bool) -> Iterator[str]:
-    """Yield what may help where something did not come out as before."""
+    """Yield hints for a result that differs from the recorded one."""
     before = record.judgement
     if before is not None:
         same_breaches = (one for one in log.of("judgement") if all(one[name] == before[name] for name in _SAME_BREACH))
@@ -98,17 +98,17 @@ def _advise(record: Record, log: EventLog, *, tries: int, beside: bool) -> Itera
 
 
 def _target(record: Record, options: ReplayOptions) -> tuple[Profile | None, list[str]]:
-    """Return the profile of the target, None for our own stack, and the options with which that is brought up.
+    """Return the profile of the target, or None and the options that start the reference.
 
-    Only the command line names a target: log and working folder may come from another person.
+    Only the command line names a target, since log and working folder may come from another person.
 
     Raises:
-        UsageFault: It names none.
+        UsageFault: The command line names no target.
     """
     nodes = load_chain_file(options.chains)
     if options.means_reference(nodes):
         return None, [*options.reference_words(), *surface_options(record.requirements)]
-    # ./weldproof.toml is not used unnamed: it may have come in one folder with the log, and a profile runs commands.
+    # ./weldproof.toml needs --config here: it may have come in one folder with the log, and a profile runs commands.
     is_named = bool(options.config or options.addresses)
     profile = load_named_profile(options.config, options.addresses, is_reference=not is_named)
     if profile is None:
@@ -117,7 +117,7 @@ def _target(record: Record, options: ReplayOptions) -> tuple[Profile | None, lis
 
 
 def _describe_missing_target(record: Record) -> str:
-    """Return what is said where no option names a target: whom the run judged, and what may be given."""
+    """Return the message for a missing target: the target of the run, and the options that name one."""
     where = ", ".join(f"{name} {url}" for name, url in record.surfaces.items()) or "no surface"
     target_options = " ".join(target_words(record.options, own_run=True))
     hint = (
@@ -128,12 +128,12 @@ def _describe_missing_target(record: Record) -> str:
     return (
         f"the run judged {one_line(record.target, 100)} ({one_line(where, 300)}). A replay takes no target, program "
         f"or secret from a log, because the log may come from another person. Give the target's profile with "
-        f"--config, its addresses with --target, or --reference or --mutant for the reference.{hint if target_options else ''}"
+        f"--config, its addresses with --target, or --reference or --mutant for the reference.{hint}"
     )
 
 
 async def _repeat_until_same(record: Record, profile: Profile, wallet: Wallet, tries: int) -> EventLog:
-    """Run the check until it comes out as recorded, so many times at most; return what the last run logged."""
+    """Run the check until its result is as recorded, at most `tries` times; return the log of the last run."""
     log = await _run_again(record, profile, wallet)
     for number in range(2, tries + 1):
         if _has_same_result(record, log):
@@ -144,7 +144,7 @@ async def _repeat_until_same(record: Record, profile: Profile, wallet: Wallet, t
 
 
 async def _run_again(record: Record, profile: Profile, wallet: Wallet) -> EventLog:
-    """Run the check of a record, and its company, once more with the seed of its run, and return what was logged."""
+    """Run the check of a record, and its company, with the seed of the recorded run; return the log."""
     lanes = tuple(profile.claims.lanes)
     check = _check(record.check, lanes)
     checks = (check, *(_check(one, lanes) for one in record.company))
@@ -153,9 +153,10 @@ async def _run_again(record: Record, profile: Profile, wallet: Wallet) -> EventL
     if check.id not in applicable_ids:
         raise UsageFault(f"the target does not claim what the check {check.id} needs")
     checks = tuple(one for one in checks if one.id in applicable_ids)
-    # A quick look tries samples: the exchange is found again only where the same ones are drawn.
+    # A quick look tries samples. The exchange occurs again only if the same samples are drawn.
     quick = QuickSelection(checks) if record.quick else None
-    # A target that credits by the amount alone would credit links that the run has left unpaid. Even: odd stays odd.
+    # A target that identifies payments by amount alone would credit links that the recorded run left unpaid. So amounts
+    # are shifted, by an even number to keep odd ones odd.
     apart = 2 * (1 + secrets.randbelow(500))
     plan = Plan(rows, checks, seed=record.seed, quick=quick, amount_offset=apart)
     log = EventLog()
@@ -164,7 +165,7 @@ async def _run_again(record: Record, profile: Profile, wallet: Wallet) -> EventL
 
 
 def _has_same_result(record: Record, log: EventLog) -> bool:
-    """Return whether what was judged has the verdict of before, or what was sent the status."""
+    """Return whether the verdict is as recorded, or for an exchange without a judgement the status."""
     if record.judgement is None:
         after = _find_exchange(record.exchange, log)
         return after is not None and _status(after) == _status(record.exchange)
@@ -199,9 +200,10 @@ def _show_comparison(record: Record, log: EventLog, *, as_json: bool) -> int:
 
 
 def _compare_judgements(before: Event, judgement: Event, log: EventLog, *, as_json: bool) -> int:
-    """Show what was recorded beside what the same judgement was made on now, and compare what it came to."""
+    """Print the recorded exchange and the one of the same judgement now, and compare the verdicts."""
     later = _find_judgements(judgement, log)
     same_verdicts = [one for one in later if one["verdict"] == judgement["verdict"]]
+    # A check may judge one row at one place several times. One equal verdict is enough.
     repeated = next(iter((*same_verdicts, *later)), None)
     number = None if repeated is None else repeated["exchange"]
     after = next((one for kind in EXCHANGE_KINDS for one in log.of(kind) if one["n"] == number), None)
@@ -236,7 +238,7 @@ def _compare_exchanges(before: Event, log: EventLog, *, as_json: bool) -> int:
 
 
 def _with_curl_line(event: Event | None) -> Event | None:
-    return None if event is None else {**event, "curl": curl_line(event["request"])}
+    return None if event is None else {**event, "curl": write_curl_line(event["request"])}
 
 
 def _status(exchange: Mapping[str, Any]) -> int | None:

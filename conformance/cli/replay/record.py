@@ -1,7 +1,7 @@
-"""What `weldproof replay` reads from an event log: an exchange, its judgement, and how its run began.
+"""The record that `weldproof replay` reads from an event log: an exchange, its judgement, and the run's start.
 
-Whoever wrote the log is not trusted. It names the check, the rows, the seed and what came out; it names no program, no
-file, no secret and no server (SECURITY.md, "What is trusted").
+The log is not trusted. Only the check, the rows, the seed and the result are taken from it, and never a program, a
+file, a secret or a server (SECURITY.md, "What is trusted").
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.cli.usage import UsageFault
-from conformance.http.recorded import curl_line
+from conformance.http.recorded import write_curl_line
 from conformance.ledger import Requirement, load
 from conformance.log.events import Event, log_in, read_log
 from conformance.outcome import Verdict, worst
@@ -24,15 +24,15 @@ EXCHANGE_KINDS: Final = frozenset({"exchange", "arrival"})
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is replayed.
+    """One recorded exchange, with the members of its run that a replay needs.
 
     Attributes:
         exchange: The exchange or delivery.
-        judgement: The worst judgement that cites it, None where there is none.
+        judgement: The worst judgement that cites it, or None.
         seed: Seed of its run.
         quick: Whether its run was a quick look.
         rows: Ids of the rows that its run selected.
-        target: Name of the target that its run judged.
+        target: Name of the target of its run.
         surfaces: Addresses of that target by surface.
         options: Options of its run, which are shown and never used.
         company: Checks that ran at the same time.
@@ -60,14 +60,14 @@ class Record:
         return tuple(ledger[row] for row in self.rows if row in ledger)
 
     def check_shape(self) -> None:
-        """See that the exchange has what is shown of it, before anything is sent.
+        """Check that the exchange has the members that are shown, before anything is sent.
 
         Raises:
-            UsageFault: It has not.
+            UsageFault: A member is missing or malformed.
         """
         try:
             Exchange.of(self.exchange)
-            curl_line(self.exchange["request"])
+            write_curl_line(self.exchange["request"])
             if self.exchange["event"] == "exchange":
                 int(self.exchange["ordinal"])
             if self.judgement is not None:
@@ -79,14 +79,14 @@ class Record:
 
 
 def read_record(replay_id: str, *, beside: bool) -> Record:
-    """Return what `REPORT#N[@RUN]` names.
+    """Return the record that `REPORT#N[@RUN]` names.
 
     Args:
-        what: The replay id.
-        beside: Whether the checks that ran at the same time are wanted.
+        replay_id: The replay id.
+        beside: Whether to include the checks that ran at the same time.
 
     Raises:
-        UsageFault: There is no such exchange, or the log cannot be read.
+        UsageFault: The exchange does not exist, or the log cannot be read.
     """
     events, number, run_prefix = _events(replay_id)
     start_event = next((event for event in events if event["event"] == "run.started"), None)
@@ -113,7 +113,7 @@ def _record(replay_id: str, events: Sequence[Event], start_event: Event, number:
     judgement = _judgement_of(exchange, events)
     target = start_event.get("target", {})
     return Record(
-        # Without the places of names: its curl line must not take variables of the reader's that the log chose.
+        # The places of names are removed: the curl line must not contain variables of the reader that the log chose.
         exchange={**exchange, "request": {**exchange["request"], "names": {}}},
         judgement=judgement,
         seed=int(start_event["seed"]),
@@ -127,7 +127,7 @@ def _record(replay_id: str, events: Sequence[Event], start_event: Event, number:
 
 
 def _events(replay_id: str) -> tuple[tuple[Event, ...], int, str]:
-    """Return the events of a log, the number of one of them, and how the id of their run begins."""
+    """Return the events of a log, the number in the replay id, and its prefix of the run's id."""
     name, mark, place = replay_id.rpartition("#")
     number, _, run_prefix = place.partition("@")
     if not mark or not number.isdecimal():
@@ -141,9 +141,10 @@ def _events(replay_id: str) -> tuple[tuple[Event, ...], int, str]:
 
 
 def _company(events: Sequence[Event], check: str) -> tuple[str, ...]:
-    """Return the checks that a run had under way at the same time as one of them."""
+    """Return the checks that ran at the same time as one check."""
     under_way: set[str] = set()
-    # Those under way that have not met it yet: a log may start a check over and over.
+    # Running checks that have not yet overlapped the check. Kept separately, or a log that restarts one check often
+    # would make this quadratic.
     unmet: set[str] = set()
     company: set[str] = set()
     for event in events:
@@ -163,7 +164,7 @@ def _company(events: Sequence[Event], check: str) -> tuple[str, ...]:
 
 
 def _judgement_of(exchange: Event, events: Sequence[Event]) -> Event | None:
-    """Return the worst judgement that cites what was recorded, None for an exchange that none cites.
+    """Return the worst judgement that cites the exchange or delivery; None for an uncited exchange.
 
     Raises:
         UsageFault: No check judged the delivery.

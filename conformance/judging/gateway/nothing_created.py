@@ -60,7 +60,7 @@ async def nothing_created(
 
 def _is_of(answer: Answer, body: Mapping[str, Any]) -> bool:
     """Return whether a creation's answer is about this body, by its amount if it has one."""
-    told = answer.object().get("amount_microunits")
+    told = answer.read_object().get("amount_microunits")
     if "amount" not in body or not isinstance(told, int):
         return True
     refused = body["amount"] - (HONEST - REFUSED)

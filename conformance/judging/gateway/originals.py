@@ -66,7 +66,7 @@ _DEPTH = 4
 
 def whole(path: str, answer: Answer, sent: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members that a repeated creation must return again: its identity, and a link's terms."""
-    members = answer.object()
+    members = answer.read_object()
     terms = {name: members.get(name) for name in _LINK_TERMS} if path == LINKS else {}
     return {**identity(path, answer, sent), **terms}
 
@@ -78,7 +78,7 @@ def identity(path: str, answer: Answer, sent: Mapping[str, Any]) -> dict[str, An
     form of an identifier and are not from the request. Without any, all members count that are not from the
     request. The answer's own request id never counts.
     """
-    members = dict(_leaves("", answer.object(), 0))
+    members = dict(_leaves("", answer.read_object(), 0))
     if path == LINKS:
         return {name: members.get(name) for name in _LINK}
     brought = {repr(value) for _, value in _leaves("", sent, 0)}

@@ -35,7 +35,7 @@ async def paid_status(case: Case, link: OpenedLink) -> Answer | None:
     ends = loop.time() + REPLICA_SECONDS
     while True:
         answer = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
-        if (_is_paid(answer) and all(map(answer.object().get, ATTESTED))) or loop.time() > ends:
+        if (_is_paid(answer) and all(map(answer.read_object().get, ATTESTED))) or loop.time() > ends:
             return answer
         await asyncio.sleep(_LOOK_SECONDS)
 
@@ -46,7 +46,7 @@ async def status_at_end(case: Case, status: Callable[[], Awaitable[Answer]]) -> 
     ends = loop.time() + case.profile.budgets.paid
     while True:
         answer = await status()
-        if answer.object().get("status") != "active" or loop.time() > ends:
+        if answer.read_object().get("status") != "active" or loop.time() > ends:
             return answer
         await asyncio.sleep(_LOOK_SECONDS)
 
@@ -60,7 +60,7 @@ async def judge_same_status(case: Case, link: OpenedLink, before: Answer | None,
         case.mark_inconclusive(_ROW, "the page of a link says Paid, and its status does not", exchange=before)
         return
     after = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
-    first, second = before.object(), after.object()
+    first, second = before.read_object(), after.read_object()
     changed = [name for name in _MEMBERS if first.get(name) != second.get(name)]
     found = f"{after.status}, differing in {', '.join(changed) or 'nothing'}"
     held = after.status == before.status and not changed
@@ -89,10 +89,10 @@ async def judge_abandoned(case: Case, link: OpenedLink, tx_id: str) -> None:
         return
     called = await case.client.call("POST", f"{url}/abandon", json_body={})
     status = await case.client.call("GET", f"{url}/status")
-    held = 400 <= called.status < 500 and status.object().get("status") == "active"
+    held = 400 <= called.status < 500 and status.read_object().get("status") == "active"
     found, where = f"{called.status}, then {brief(status)}", {"call": "abandon", "payment": "on its way"}
     case.expect(_ROW, held, "a client error, still active", found, exchange=called, where=where)
 
 
 def _is_paid(answer: Answer) -> bool:
-    return answer.status == 200 and answer.object().get("status") == "paid"
+    return answer.status == 200 and answer.read_object().get("status") == "paid"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.engine.check import Case
-from conformance.http.echoes import echoes
+from conformance.http.echoes import find_echoes
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import header_value, present, purchase
 
@@ -25,7 +25,7 @@ async def judge_paid_proofs(case: Case, row: str) -> None:
     refused = await present(case, other, dict(served.proof), body=changed)
     sent = [("X-PAYMENT", header_value(served.proof))]
     for what, answer in (("that pays", served.answer), ("again", again), ("on another request", refused)):
-        found = next(echoes(sent, answer.headers, answer.body, case.client.names), None)
+        found = next(find_echoes(sent, answer.headers, answer.body, case.client.names), None)
         told, beyond = (None, None) if found is None else (found.shape, found.beyond)
         where = {"operation": other.path if answer is refused else served.operation.path, "secret": f"a proof {what}"}
         expected = "the proof nowhere in the answer"

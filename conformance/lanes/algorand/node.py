@@ -89,7 +89,7 @@ class AlgorandNode:
     def account(self, key: str | None = None) -> Account:
         """Return the account of a private key, a new one without; the key from now on shows in no log."""
         made = key or account.generate_account()[0]
-        self._names.key(made, "PAYER_KEY", given=key is not None)
+        self._names.key(made, "PAYER_KEY", is_given=key is not None)
         return Account(account.address_from_private_key(made), made)
 
     # Asking.

@@ -73,7 +73,7 @@ class BaseNode:
         """Return the account of a private key, a new one without; the key from now on shows in no log."""
         made = Signer.create() if key is None else Signer.from_key(key)
         for text in (bytes(made.key).hex(), "0x" + bytes(made.key).hex()):
-            self._names.key(text, "PAYER_KEY", given=key is not None)
+            self._names.key(text, "PAYER_KEY", is_given=key is not None)
         return Account(str(made.address), bytes(made.key))
 
     # Asking.

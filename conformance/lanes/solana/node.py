@@ -108,7 +108,7 @@ class SolanaNode:
         """Return the account of a key pair, a new one without; the key from now on shows in no log."""
         made = Account(keypair or Keypair())
         for text in (str(made.keypair), made.keypair.to_json(), bytes(made.keypair.secret()).hex()):
-            self._names.key(text, "PAYER_KEY", given=keypair is not None)
+            self._names.key(text, "PAYER_KEY", is_given=keypair is not None)
         return made
 
     # Asking.

@@ -19,8 +19,7 @@ from conformance.surfaces.agent import answers
 from conformance.surfaces.agent.found import VALIDITY, AgentDiscovery
 from conformance.surfaces.agent.paths import EXPLAIN, SIGN, VERIFY
 from conformance.surfaces.agent.subjects import Subject
-from conformance.surfaces.agent.templates import fill_template, values_of, without_key
-from conformance.surfaces.agent.templates import lost_part as lost_in
+from conformance.surfaces.agent.templates import fill_template, find_lost_part, values_of, without_key
 from conformance.target import AgentBindings
 from conformance.vectors import MessageVector
 
@@ -36,7 +35,7 @@ class Agent:
         url: Its address, without a slash at its end.
         bindings: Its names, bound or discovered.
         is_reference: Whether the reference's bindings apply.
-        unbound: Why something of it cannot be judged (see `AgentDiscovery`).
+        unbound: Why a part of it cannot be judged (see `AgentDiscovery`).
         lines: Its treatment of an array of a field's lines: `kept`, `refused`, or `misread` so that the message is not
             valid. Lines are sent as an array only if it is kept; else they are joined by commas.
     """
@@ -100,7 +99,7 @@ class Agent:
         Raises:
             Inconclusive: The template cannot carry the message, so that the agent would judge another one.
         """
-        if (lost_part := lost_in(template, subject.message)) is not None:
+        if (lost_part := find_lost_part(template, subject.message)) is not None:
             raise Inconclusive(f"unbound: [agent] verify_body cannot carry {lost_part}")
         message = subject.message if self.lines == "kept" else _join_lines(subject.message)
         return _object(fill_template(template, values_of(message, subject.key, subject.form)))
@@ -108,7 +107,9 @@ class Agent:
     def lost_part(self, message: Message) -> str | None:
         """Return the part of a message that the bodies of verify or explain cannot carry, or None."""
         templates = (self.bindings.verify_body, self.bindings.explain_body)
-        return next((lost_part for one in templates if (lost_part := lost_in(one or {}, message)) is not None), None)
+        return next(
+            (lost_part for one in templates if (lost_part := find_lost_part(one or {}, message)) is not None), None
+        )
 
     def sign_body(self, message: Message) -> dict[str, Any]:
         """Return the body that asks for a message to be signed."""
@@ -152,11 +153,11 @@ class Agent:
         if self.bindings.verdict_at is not None:
             return self._read_validity(answer, self.bindings.verdict_at)
         words = self.bindings.validity_words
-        validity = answers.validity(answer.object(), self.bindings.validity_at, words)
+        validity = answers.validity(answer.read_object(), self.bindings.validity_at, words)
         return self._read_validity(answer, None) if validity is None and not self.is_reference else validity
 
     def _read_validity(self, answer: Answer, place: str | None) -> bool | None:
-        words, document = self.bindings.validity_words, answer.object()
+        words, document = self.bindings.validity_words, answer.read_object()
         validity = answers.validity(document, place, words)
         if validity is not None or self.is_reference or words is not None or answer.status != _OK:
             return validity
@@ -171,7 +172,7 @@ class Agent:
 
     def errors(self, answer: Answer) -> list[Any] | None:
         """Return the errors that an answer lists."""
-        return answers.errors(answer.object(), self.bindings.errors_at)
+        return answers.errors(answer.read_object(), self.bindings.errors_at)
 
     def codes(self, answer: Answer) -> frozenset[str] | None:
         """Return the codes that an answer lists, in the target's own words; None if these are not bound.
@@ -179,7 +180,7 @@ class Agent:
         Raises:
             Inconclusive: The bound place has no code, and no list that could contain one.
         """
-        place, document = self.bindings.codes_at, answer.object()
+        place, document = self.bindings.codes_at, answer.read_object()
         if self.bindings.error_codes is None or place is None:
             return None
         codes = answers.values_at(document, place)
@@ -193,11 +194,11 @@ class Agent:
 
     def base(self, answer: Answer) -> str | None:
         """Return the signature base that an answer shows."""
-        return answers.base(answer.object(), self.bindings.signing_base_at)
+        return answers.base(answer.read_object(), self.bindings.signing_base_at)
 
     def notes(self, answer: Answer) -> list[str] | None:
         """Return the notes of an explanation."""
-        return answers.notes(answer.object(), self.bindings.notes_at)
+        return answers.notes(answer.read_object(), self.bindings.notes_at)
 
 
 def _join_lines(message: Message) -> Message:

@@ -103,15 +103,17 @@ async def _read_body(agent: Agent, template: Mapping[str, Any], question: _Quest
     answer = await trial.verify(question.good)
     if answer.status != _OK:
         return None
-    good, bad = answer.object(), [(await trial.verify(each)).object() for each in question.wrong]
+    good, bad = answer.read_object(), [(await trial.verify(each)).read_object() for each in question.wrong]
     bindings = trial.bindings.model_copy(update=find_places(trial.bindings, good, bad))
 
     def said(document: Mapping[str, Any]) -> bool | None:
         return answers.validity(document, bindings.validity_at, bindings.validity_words)
 
-    valid = said(good) is True
-    apart = valid and all(said(each) is False for each in bad[:2])
-    return _Reading(bindings, apart, valid, explain_unreadable(bindings, good, bad))
+    accepts_good = said(good) is True
+    # An agent need not compare the digest with the content, so the third message, with another content,
+    # may pass. A row judges that, and the place is still understood.
+    distinguishes = accepts_good and all(said(each) is False for each in bad[:2])
+    return _Reading(bindings, distinguishes, accepts_good, explain_unreadable(bindings, good, bad))
 
 
 async def _guess_body(agent: Agent, with_content: _Question, without: _Question) -> _Reading | None:
@@ -133,7 +135,9 @@ async def _guess_body(agent: Agent, with_content: _Question, without: _Question)
             return reading
         readings.append(reading)
         bare = await _read_body(agent, template, without)
-        if bare is not None and (bare.distinguishes or (bare.reason and not reading.reason and not reading.accepts_good)):
+        if bare is not None and (
+            bare.distinguishes or (bare.reason and not reading.reason and not reading.accepts_good)
+        ):
             without_content.append(bare)
     for bare in without_content:
         for template in with_content_members(bare.bindings.verify_body or {}, document):
@@ -142,7 +146,9 @@ async def _guess_body(agent: Agent, with_content: _Question, without: _Question)
                 return reading
     if without_content:
         raise Inconclusive(_CONTENT_LOST)
-    choice = next((one for one in readings if one.reason), None) or next((one for one in readings if one.accepts_good), None)
+    choice = next((one for one in readings if one.reason), None) or next(
+        (one for one in readings if one.accepts_good), None
+    )
     if choice is None and readings:
         raise Inconclusive(
             "unbound: no body is known under which verify finds a message that holds valid; give [agent] verify_body"
@@ -202,12 +208,12 @@ async def _with_verdict(agent: Agent, good: Subject, wrong: Sequence[Subject]) -
     answer = await agent.explain(good)
     words = bindings.validity_words
     at_validity = (
-        None if bindings.validity_at is None else answers.validity(answer.object(), bindings.validity_at, words)
+        None if bindings.validity_at is None else answers.validity(answer.read_object(), bindings.validity_at, words)
     )
     if bindings.verdict_at is not None or at_validity is not None or answer.status != _OK:
         return bindings
-    negative = [(await agent.explain(each)).object() for each in wrong]
-    return bindings.model_copy(update={"verdict_at": find_verdict_place(answer.object(), negative, words)})
+    negative = [(await agent.explain(each)).read_object() for each in wrong]
+    return bindings.model_copy(update={"verdict_at": find_verdict_place(answer.read_object(), negative, words)})
 
 
 async def agent_of(case: Case) -> Agent:

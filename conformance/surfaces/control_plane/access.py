@@ -135,7 +135,7 @@ class Hub:
         return Issuer(form.replace("{host}", host), self.new_key(label))
 
     def new_key(self, label: str = "issuer", *, beside: str | None = None) -> str:
-        """Return a new public key in base64; with `beside`, one that differs from that key only in the case of a letter."""
+        """Return a new public key in base64; with `beside`, one that differs from it only in the case of a letter."""
         random_key = base64.b64encode(falcon_making.any_public_key(self.case.rng)).decode()
         key = random_key if beside is None else falcon_making.neighbour_of(beside)
         # Two thousand letters of base64 would only fill log and report.
@@ -158,7 +158,7 @@ class Hub:
             Inconclusive: It is no object.
         """
         answer = await self.call("GET", PKS, retry=again)
-        value = answer.json() if answer.status == 200 else None
+        value = answer.parse_json() if answer.status == 200 else None
         if not isinstance(value, dict):
             raise Inconclusive(f"the trust set cannot be read: GET {PKS} answered {quote_answer(answer)}")
         return value
@@ -266,7 +266,7 @@ class Hub:
 def json_of(answer: Answer) -> Any:
     """Return an answer's JSON, or None; another check judges whether it is JSON."""
     try:
-        return answer.json()
+        return answer.parse_json()
     except JsonFault:
         return None
 
@@ -366,7 +366,7 @@ async def _find_service_body(hub: Hub) -> Mapping[str, Any]:
             await trial.posture()
             # Acceptance alone proves little, because a control plane may accept any object. A
             # health call proves that it read the address.
-            if await service.called(_CALLED_SECONDS):
+            if await service.wait_for_call(_CALLED_SECONDS):
                 await trial.remove_service(service)
                 return template
     if not accepted_bodies:

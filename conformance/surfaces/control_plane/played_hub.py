@@ -120,7 +120,7 @@ class PlayedHub:
         if arrival.number not in self._numbers:
             request = (arrival.method, self.url + arrival.target, arrival.headers, arrival.body)
             reply = arrival.reply or Reply(404)
-            self._numbers[arrival.number] = self.case.client.delivered(
+            self._numbers[arrival.number] = self.case.client.record_delivery(
                 "the suite's hub", request, (reply.status, reply.headers, reply.body)
             )
         return RecordedCall(self._numbers[arrival.number])

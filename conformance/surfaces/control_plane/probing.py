@@ -1,4 +1,4 @@
-"""What can be told of a control plane by asking it, for a first profile."""
+"""Probe of a control plane for a first profile."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ TOKEN_VARIABLE = "WELDPROOF_HUB_TOKEN"  # noqa: S105 - a variable's name
 
 @dataclass(slots=True)
 class DiscoveredHub:
-    """A control plane and what was found out about it: members of the profile's table `[hub]`."""
+    """A discovered control plane: members of the profile's table `[hub]`."""
 
     url: str
     bindings: dict[str, Any] = field(default_factory=dict)
 
 
 async def probe_hub(client: Client, url: str) -> DiscoveredHub | None:
-    """Ask a server whether it is a control plane; None when it is not.
+    """Return the discovered control plane at an address, or None if the server is not one.
 
-    Nothing is registered: names of services, posture and log are found by the run itself. The admin token goes into the
-    profile by the name of its environment variable, where that is set.
+    Nothing is registered. The run itself discovers names of services, posture and log. The profile names the
+    environment variable of the admin token, if it is set.
 
     Args:
         client: Sends and records.
@@ -36,12 +36,12 @@ async def probe_hub(client: Client, url: str) -> DiscoveredHub | None:
     """
     answer = await client.call("GET", url + PKS)
     try:
-        trust_set = answer.json()
+        trust_set = answer.parse_json()
     except JsonFault:
         return None
     if answer.status != 200 or not isinstance(trust_set, dict):
         return None
-    if (await client.call("GET", url + NOWHERE)).status == 200:  # it answers so wherever it is asked
+    if (await client.call("GET", url + NOWHERE)).status == 200:  # a server that answers every path
         return None
     hub = DiscoveredHub(url)
     if os.environ.get(TOKEN_VARIABLE):

@@ -47,7 +47,7 @@ class Administrator:
         answer = await self.call(method, *path, body=body)
         if not 200 <= answer.status < 300:
             raise Inconclusive(f"{method} {_TENANTS}/… was answered {answer.status}: {short(answer)}")
-        members = answer.object()
+        members = answer.read_object()
         for name, value in members.items():
             if name in {"api_key", "secret"} and isinstance(value, str):
                 self.case.client.names.secret(value, f"NEW_{name.upper()}")

@@ -157,7 +157,7 @@ async def receipt_body(
         answer = await (call or target_of(case))(
             "POST", SCREEN, json_body=dict(bindings.screen_body), headers=sent_headers
         )
-        token = next((text for _, text in jose.tokens_in(answer.object(), {})), token)
+        token = next((text for _, text in jose.tokens_in(answer.read_object(), {})), token)
     case.client.names.name(token, "RECEIPT")
     return {bindings.receipt_member or "jws": token}
 
@@ -208,7 +208,7 @@ async def create_link(
 
 def name_live_values(case: Case, answer: Answer) -> Answer:
     """Keep the live values of a creation's answer out of the log, and return it."""
-    for member, value in answer.object().items():
+    for member, value in answer.read_object().items():
         if member in {"token", "checkout_url", "id"} and isinstance(value, str):
             case.client.names.name(value, member.upper())
     return answer
@@ -221,7 +221,9 @@ async def send_plain_link(case: Case, tenant: Credentials) -> Answer:
 
 def is_created(case: Case, answer: Answer) -> bool:
     """Return whether a creating call succeeded, by the profile's statuses or any usual one, with a JSON object."""
-    return answer.status in (case.profile.gateway_bindings.create_status or _CREATED_STATUSES) and bool(answer.object())
+    return answer.status in (case.profile.gateway_bindings.create_status or _CREATED_STATUSES) and bool(
+        answer.read_object()
+    )
 
 
 def is_refused(answer: Answer) -> bool:
@@ -237,7 +239,7 @@ def is_rejected(answer: Answer) -> bool:
 def envelope_fault(answer: Answer) -> str | None:
     """Return what is wrong with an error body: it must be an object with texts `error` and `message`."""
     try:
-        document = answer.json()
+        document = answer.parse_json()
     except JsonFault as fault:
         return str(fault)
     if not isinstance(document, dict):
@@ -251,7 +253,7 @@ def envelope_fault(answer: Answer) -> str | None:
 
 def token_of(answer: Answer) -> str | None:
     """Return the token of a link, None when there is none."""
-    token = answer.object().get("token")
+    token = answer.read_object().get("token")
     return token if isinstance(token, str) and token else None
 
 

@@ -156,7 +156,7 @@ def read_order(
     Raises:
         Inconclusive: The answer lacks what GW-LINK rows judge.
     """
-    members = answer.object()
+    members = answer.read_object()
     url, token, price = (members.get(name) for name in ("checkout_url", "token", "amount_microunits"))
     if not isinstance(url, str) or not isinstance(token, str) or not isinstance(price, int) or isinstance(price, bool):
         raise Inconclusive("a link was created without checkout_url, token or amount_microunits, which GW-LINK judges")
@@ -215,7 +215,7 @@ async def open_link(
         Inconclusive: No memo can be told from its page, so that nothing can be bound to it.
     """
     link = await create_order(
-        case, microunits=microunits, label=label, shutdown=label_end, network=network, tenant=tenant, members=members
+        case, microunits=microunits, label=label, label_end=label_end, network=network, tenant=tenant, members=members
     )
     # On Solana the code has a reference beside the memo, with which payers who leave the memo out still find the link.
     if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and FACTS[case.lane].family != "solana":

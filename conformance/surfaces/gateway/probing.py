@@ -15,7 +15,7 @@ from conformance.discovery.openapi_bodies import bodies, build_required_body, pr
 from conformance.discovery.openapi_paths import apply_server_paths, resolve_reference
 from conformance.discovery.operation_presence import is_there
 from conformance.http.client import Answer, Client
-from conformance.http.refusals import words
+from conformance.http.refusals import list_words
 from conformance.oracles import jose
 from conformance.pages.page import Page
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
@@ -88,9 +88,9 @@ async def probe_gateway(
     if not present_paths:
         return None
     gateway = DiscoveredGateway(url, receipts_only=await _is_verifier(client, url, present_paths, dict(credentials)))
-    openapi = await _first(client, url, _OPENAPI, lambda one: isinstance(one.object().get("paths"), dict))
-    document = {} if openapi is None else apply_server_paths(openapi[1].object(), url, openapi[0])
-    keys = await _first(client, url, _KEYS, lambda one: isinstance(one.object().get("keys"), list))
+    openapi = await _first(client, url, _OPENAPI, lambda one: isinstance(one.read_object().get("paths"), dict))
+    document = {} if openapi is None else apply_server_paths(openapi[1].read_object(), url, openapi[0])
+    keys = await _first(client, url, _KEYS, lambda one: isinstance(one.read_object().get("keys"), list))
     member = await _receipt_member(client, url, document, credentials)
     screening = await _screen_once(client, url, document, credentials) if screen else (None, None)
     gateway.bindings |= {
@@ -145,7 +145,7 @@ async def _receipt_member(
 
 def _without_ids(answer: Answer) -> str:
     """Return a body without what differs from answer to answer."""
-    members = {name: value for name, value in answer.object().items() if "id" not in name and "time" not in name}
+    members = {name: value for name, value in answer.read_object().items() if "id" not in name and "time" not in name}
     return repr(sorted(members.items(), key=lambda item: item[0]))
 
 
@@ -156,7 +156,7 @@ async def _screen_once(
     for body in map(_unique, bodies(document, SCREEN)):
         answer = await client.call("POST", url + SCREEN, json_body=body, headers=credentials)
         if answer.status in _CREATED_STATUSES:
-            places = [place for place, _ in jose.tokens_in(answer.object(), {})]
+            places = [place for place, _ in jose.tokens_in(answer.read_object(), {})]
             return body, next((place.removeprefix("body:") for place in places), None)
     return None, None
 
@@ -186,13 +186,13 @@ async def _create_probe_links(
                 continue
             asked = {"amount": _PROBE_AMOUNT, "label": "Weldproof probe", **further, "preferred_network": network}
             answer = await client.call("POST", gateway.url + LINKS, json_body=asked, headers=credentials)
-            token = answer.object().get("token")
+            token = answer.read_object().get("token")
             if answer.status in _CREATED_STATUSES and isinstance(token, str):
                 offers, usual = [further], []
                 gateway.networks.setdefault(name, []).append(network)
                 await _learn_from_link(client, gateway, answer, token, further)
                 break
-            names_currency = names_currency or "currency" in words(answer)
+            names_currency = names_currency or "currency" in list_words(answer)
             if (reason := explain_open_value(Profile(), LINKS, answer)) is not None and reason not in gateway.notes:
                 gateway.notes.append(reason)
     if gateway.networks.get(name):
@@ -204,7 +204,7 @@ async def _learn_from_link(
 ) -> None:
     gateway.bindings.setdefault("create_status", [answer.status])
     currency = further.get("currency")
-    price = answer.object().get("amount_microunits")
+    price = answer.read_object().get("amount_microunits")
     if currency != "USDC" and price == round(_PROBE_AMOUNT * 1_000_000):
         gateway.bindings["currency"] = currency
     elif currency != "USDC" and not any(note.startswith(_PRICE_NOTE) for note in gateway.notes):

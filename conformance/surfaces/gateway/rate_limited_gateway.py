@@ -17,7 +17,7 @@ from conformance.engine.check import Case
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer, Client
 from conformance.http.transport import HttpTransport
-from conformance.http.trust import context_of
+from conformance.http.trust import make_context
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import TwoKeys, add_second_key
 from conformance.target import clock_file
@@ -135,9 +135,9 @@ async def limited_gateway(case: Case) -> AsyncIterator[LimitedGateway]:
         if case.profile.pace.requests_per_second > 0:
             # A limit is met by bursts, which the pace of all other checks would not make.
             seconds = case.profile.budgets.request
-            tls = context_of(case.profile.tls)
+            tls = make_context(case.profile.tls)
             transport = HttpTransport(seconds=seconds, requests_per_second=0, connections=_CONNECTIONS, tls=tls)
-            client = client.over(await exits.enter_async_context(transport))
+            client = client.with_transport(await exits.enter_async_context(transport))
         service = LimitedGateway(case, client)
         await service.advance(REST_SECONDS)
         yield service

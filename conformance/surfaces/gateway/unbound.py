@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.http.client import Answer
-from conformance.http.refusals import pointers, words
+from conformance.http.refusals import list_members, list_words
 from conformance.target import Profile
 
 _LINKS, _RESOURCES = "/v1/payment-links", "/v1/resources"
@@ -47,7 +47,7 @@ def explain_open_value(profile: Profile, path: str, answer: Answer) -> str | Non
     """
     if profile.is_reference:
         return None
-    answer_words = words(answer)
+    answer_words = list_words(answer)
     for place, member in _places(path, answer, answer_words):
         if member == "amount" and _TOO_LARGE & answer_words:
             remedy = _TOO_HIGH
@@ -62,7 +62,7 @@ def explain_open_value(profile: Profile, path: str, answer: Answer) -> str | Non
 
 def _places(path: str, answer: Answer, answer_words: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Yield what a refusal names, as it says it, and the member that this is."""
-    for pointer in pointers(answer):
+    for pointer in list_members(answer):
         yield pointer, pointer.replace("/", ".").rstrip(".").rpartition(".")[2].lstrip("#$")
     if path == _LINKS and not _OF_A_KEY & answer_words:
         yield from ((member, member) for member, names in _MEMBER_WORDS.items() if names & answer_words)

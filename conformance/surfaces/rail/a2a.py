@@ -1,9 +1,4 @@
-"""The rail's A2A door as a check uses it: ordering a service, reading the task, paying with a second message.
-
-What `message/send` takes for an order is open: the profile binds a data part, and where it does not the forms that are
-known are tried. A task asks for payment by a literal state `a2a-x402`, or by the state input-required together with
-the metadata of the x402 extension; both readings are honest (C-18).
-"""
+"""A2A endpoint of the rail: order a service, read the task, and pay it with a second message."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ from typing import Any, Final
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.http.client import Answer, Late, Unreachable
+from conformance.http.client import Answer, LateAnswer, Unreachable
 from conformance.surfaces import json_rpc
 from conformance.surfaces.agent.answers import leaves
 from conformance.surfaces.agent.templates import fill_template
@@ -56,12 +51,12 @@ class Task:
 
     @property
     def payment_status(self) -> str | None:
-        """What the x402 extension's metadata says of the payment, wherever in the present status it stands."""
+        """The payment status in the x402 extension's metadata, of the status message, the status or the task."""
         return next((value for value in self._metadata(STATUS_KEY) if isinstance(value, str)), None)
 
     @property
     def payment_terms(self) -> Mapping[str, Any] | None:
-        """What is needed to pay: the 402 object of the extension's metadata, else any object with `accepts`."""
+        """The payment terms: the 402 object of the extension's metadata, else any object with `accepts`."""
         for value in self._metadata(REQUIRED_KEY):
             if isinstance(value, Mapping):
                 return value
@@ -70,13 +65,13 @@ class Task:
 
     @property
     def entries(self) -> list[Mapping[str, Any]]:
-        """The ways to pay that it offers: the objects among `accepts`."""
+        """The offered ways to pay: the objects among `accepts`."""
         accepts = (self.payment_terms or {}).get("accepts")
         return [one for one in accepts if isinstance(one, Mapping)] if isinstance(accepts, list) else []
 
     @property
     def references(self) -> frozenset[str]:
-        """The challenge tokens of the ways to pay that it offers."""
+        """The challenge tokens of the offered ways to pay."""
         extras = [entry.get("extra") for entry in self.entries]
         tokens = [extra.get("payment_reference") for extra in extras if isinstance(extra, Mapping)]
         return frozenset(token for token in tokens if isinstance(token, str))
@@ -88,12 +83,14 @@ class Task:
         return history if isinstance(history, list) else []
 
     def of_status(self, name: str) -> Any:
-        """Return the first value of a metadata key, None if it has none."""
+        """Return the first value of a metadata key, or None."""
         return next(self._metadata(name), None)
 
     @property
     def asks_for_payment(self) -> bool:
         """Whether it is in the payment-required state, by either reading (C-18)."""
+        # The interface names a literal state `a2a-x402`. The x402 extension uses input-required
+        # with metadata. Both readings are honest (C-18).
         if self.state == _STATE:
             return True
         has_metadata = self.payment_status == "payment-required" or any(True for _ in self._metadata(REQUIRED_KEY))
@@ -122,11 +119,13 @@ def task_of(answer: Answer) -> Task:
 
 
 def orders(case: Case, operation: Operation) -> list[list[dict[str, Any]]]:
-    """Return the parts of messages that order an operation: the bound form, else the known ones."""
+    """Return the parts of messages that order an operation: the bound form, else all known forms."""
     values = {"service": operation.role, "body": operation.body, "path": operation.path, "url": operation.url}
     template = case.profile.rail_bindings.a2a_request
     if template is not None:
         return [[_data(fill_template(template, values))]]
+    # The interface leaves open which parts order a service, so the known forms are tried one after
+    # the other.
     path = operation.path
     skill = path.strip("/").replace("/", "-")
     return [
@@ -150,11 +149,12 @@ async def send(
     history_length: int | None = None,
     **further: Any,
 ) -> Answer:
-    """Send a message of some parts; `retry` says in the log that the target asked for it, as in `purchase.present`.
+    """Send a message with these parts.
 
-    `history_length` is the number of messages of the history that the answer may hold at most, None for any.
+    `retry` marks a repetition that the target asked for, as in `purchase.present`. `history_length` is the greatest
+    number of messages of the history in the answer, None for any.
     """
-    # Long enough to be a name in the log: which number a message gets hangs on what runs beside it.
+    # Long enough to get a name in the log, because the number depends on the checks that run at the same time.
     params = json_rpc.message(parts, f"wp-message-{case.session.count()}", **further)
     params |= {} if history_length is None else {"configuration": {"historyLength": history_length}}
     case.client.names.name(params["message"]["messageId"], "MESSAGE_ID")
@@ -166,16 +166,18 @@ async def send(
 async def send_twice_at_most(
     case: Case, parts: list[dict[str, Any]], *, call_id: object = 1, **further: Any
 ) -> tuple[Answer | None, str]:
-    """Send a message as `send` does, once more where no answer came in time.
+    """Send a message as `send` does, and once more if the answer is late.
 
     Returns:
-        The answer, None where none came, and what happened in words.
+        The answer, or None without one, and the outcome in words.
     """
     try:
         answer = await send(case, parts, call_id=call_id, **further)
-    except Late:
+    except LateAnswer:
         try:
-            answer = await send(case, parts, call_id=call_id, **further)  # who is slow once may be at work on others
+            answer = await send(
+                case, parts, call_id=call_id, **further
+            )  # a server may be slow once, because of other requests
         except Unreachable as fault:
             return None, str(fault)
     return answer, f"answered {answer.status}"
@@ -187,20 +189,20 @@ def _activation(case: Case) -> dict[str, str]:
 
 
 async def is_extension_activated(case: Case, uri: str) -> bool:
-    """Return whether an answer says that an extension, which its call named, was activated (A2A 0.3, Extensions)."""
+    """Return whether the answer to a call with an extension says that it was activated (A2A 0.3, Extensions)."""
     address, headers = case.session.rail + A2A, {EXTENSIONS: uri}
     answer = await json_rpc.call(case, address, "tasks/get", {"id": "no-such-task"}, headers=headers)
     return uri in (one.strip() for value in answer.headers.getall(EXTENSIONS, []) for one in value.split(","))
 
 
 async def fetch_task(case: Case, task_id: str, *, call_id: object = 1, history_length: int | None = None) -> Answer:
-    """Request a task, with `history_length` messages of its history at most, None for any number."""
+    """Fetch a task with at most `history_length` messages of its history, None for any number."""
     params = {"id": task_id} | ({} if history_length is None else {"historyLength": history_length})
     return await json_rpc.call(case, case.session.rail + A2A, "tasks/get", params, call_id=call_id)
 
 
 def name_live_values(case: Case, answer: Answer) -> Answer:
-    """Keep a task's live values out of the log, and return the answer."""
+    """Give a task's live values names in the log, and return the answer."""
     task = task_of(answer)
     for name in ("id", "contextId"):
         value = task.members.get(name)
@@ -215,7 +217,7 @@ def name_live_values(case: Case, answer: Answer) -> Answer:
 
 
 async def order_service(case: Case, operation: Operation) -> Task:
-    """Order an operation unpaid, in each known form until a task asks for payment, and return the last task."""
+    """Order an operation without payment, in each known form until a task asks for payment; return the last task."""
     task = None
     for parts in orders(case, operation):
         task = task_of(await send(case, parts))
@@ -226,14 +228,14 @@ async def order_service(case: Case, operation: Operation) -> Task:
 
 
 async def pay_task(case: Case, task_id: str, proof: Mapping[str, Any], *, retry: bool = False) -> Task:
-    """Pay a task with a proof, which is the object of `X-PAYMENT`, and return what it became."""
+    """Pay a task with a proof, the object of `X-PAYMENT`, and return the resulting task."""
     parts = [{"kind": "text", "text": "payment"}]
     metadata = {STATUS_KEY: "payment-submitted", PAYLOAD_KEY: dict(proof)}
     return task_of(await send(case, parts, retry=retry, taskId=task_id, metadata=metadata))
 
 
 async def settle_task(case: Case, task_id: str, proof: Mapping[str, Any]) -> Task:
-    """Pay a task, again as often as it stays undecided for want of blocks, and return what it became."""
+    """Pay a task, again while it waits for blocks, and return the resulting task."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + case.profile.budgets.confirmation
     task = await pay_task(case, task_id, proof)

@@ -1,4 +1,4 @@
-"""Reading an unpaid answer: the lanes it offers, the references it names, and what it may not let out."""
+"""Unpaid answers: the offered entries, the challenge tokens, leaks of paid results, and caching."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.oracles import jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import challenge, pay, redeem
 
-# Where x402 lets a server describe by examples what it would answer.
+# Members in which x402 lets a server describe its paid answer by examples.
 EXAMPLES = frozenset({"extensions", "outputSchema"})
 
 
@@ -25,7 +25,7 @@ FEWEST = 2
 
 def entries(answer: Answer) -> list[Mapping[str, Any]]:
     """Return the `accepts` entries of an answer that are objects."""
-    accepts = answer.object().get("accepts")
+    accepts = answer.read_object().get("accepts")
     return [entry for entry in accepts if isinstance(entry, dict)] if isinstance(accepts, list) else []
 
 
@@ -37,12 +37,12 @@ def references(answer: Answer) -> set[str]:
 
 
 def find_leaks(answer: Answer, result_at: str | None = None) -> list[str]:
-    """Return the places of a 402 that hold something one has to pay for.
+    """Return the places of a 402 with something that only a payment buys.
 
-    That is a result by its name, an object with the members of the result that the server itself gives as an example,
-    or a signed token. Extensions do not count: that is where a server gives examples, and offers that it signs.
+    That is a result by its name, an object with the members of the server's own example of a result, or a signed token.
     """
-    body = {name: member for name, member in answer.object().items() if name not in EXAMPLES}
+    # Extensions contain examples and signed offers, which are public.
+    body = {name: member for name, member in answer.read_object().items() if name not in EXAMPLES}
     result_names = {"result", "receipt", "payable_receipt", (result_at or "").removeprefix("body:")}
     headers = {name: value for name, value in answer.headers.items() if name.lower() != "payment-required"}
     named_results = [name for name in body if name in result_names and body[name] is not None]
@@ -51,7 +51,7 @@ def find_leaks(answer: Answer, result_at: str | None = None) -> list[str]:
     similar_objects = [
         place for place, one in objects(other_members, "body") if any(names <= one.keys() for names in examples)
     ]
-    # A challenge token may be a JWS itself, and stands there for whoever pays.
+    # A challenge token may itself be a JWS, and every payer needs it.
     own_tokens = references(answer)
     return (
         named_results
@@ -61,8 +61,8 @@ def find_leaks(answer: Answer, result_at: str | None = None) -> list[str]:
 
 
 def example_of(answer: Answer) -> Any:
-    """Return the example of a paid answer that a 402 carries by the bazaar extension, or None."""
-    value: Any = answer.object()
+    """Return the example of a paid answer in the bazaar extension of a 402, or None."""
+    value: Any = answer.read_object()
     for name in ("extensions", "bazaar", "info", "output", "example"):
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
@@ -85,9 +85,11 @@ def cache_control(answer: Answer) -> str:
 
 
 def is_shareable(answer: Answer) -> bool:
-    """Return whether a shared cache may give the answer to somebody else by its own word."""
+    """Return whether the answer's own fields allow a shared cache to reuse it for another client."""
     parts = [part.strip().lower().partition("=") for part in cache_control(answer).split(",")]
     directives = {name.strip(): value.strip(' "') for name, _, value in parts}
+    # A cached 402 would give several payers the same challenge token, and only one of them could
+    # use it.
     if directives.keys() & {"no-store", "private"}:
         return False
     lives = [directives[name] for name in ("s-maxage", "max-age") if name in directives]
@@ -100,16 +102,13 @@ def _expires_later(answer: Answer) -> bool:
     try:
         expires, date = (parsedate_to_datetime(answer.headers.get(name, "")) for name in ("Expires", "Date"))
         later = expires > date
-    except (TypeError, ValueError):  # no date, or one with a zone beside one without
+    except (TypeError, ValueError):  # no date, or only one of the two with a zone
         return False
     return later
 
 
 async def let_lapse(case: Case) -> None:
-    """Let the challenges that were asked for so far lapse.
-
-    Their lifetime is the bound one, else what maxTimeoutSeconds says; that is x402's word for something else, so that
-    then a challenge is paid late, to see whether it did lapse.
+    """Let time pass until all challenges so far have lapsed.
 
     Raises:
         Inconclusive: The lifetime is not known.
@@ -118,6 +117,8 @@ async def let_lapse(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     bound_ttl = case.profile.rail_bindings.challenge_ttl
     probe = await challenge(case, operation)
+    # In x402, maxTimeoutSeconds has another meaning. Without a bound lifetime, a late payment shows
+    # whether the challenge really lapsed.
     lifetime = bound_ttl or probe.entry(case.lane).get("maxTimeoutSeconds")
     if not isinstance(lifetime, int) or isinstance(lifetime, bool):
         raise Inconclusive("unbound: the lifetime is not known; bind [rail] challenge_ttl")

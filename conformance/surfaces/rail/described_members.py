@@ -1,4 +1,4 @@
-"""Which members the target's own OpenAPI document names for the request of a paid operation."""
+"""Members that the target's OpenAPI document names for the request of a paid operation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conformance.engine.check import Case
 
 
 async def described_members(case: Case, operation: Operation) -> frozenset[str]:
-    """Return the names of the members that the document describes, none where it describes no request."""
+    """Return the names of the described members; none if the document describes no request."""
     rail = case.session.rail
-    document = apply_server_paths((await case.client.call("GET", rail + OPENAPI)).object(), rail)
+    document = apply_server_paths((await case.client.call("GET", rail + OPENAPI)).read_object(), rail)
     return frozenset(members(document, body_schema(document, operation.path)))

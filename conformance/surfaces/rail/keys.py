@@ -1,4 +1,4 @@
-"""The rail's published keys: the DID document, the key set, and what they hold."""
+"""Published keys of the rail: the DID document and the key set."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ JWKS = "/.well-known/jwks.json"
 
 
 async def document(case: Case, path: str) -> tuple[Answer, Any]:
-    """Return a document's answer and its JSON, None when it is not JSON."""
+    """Return a document's answer and its JSON, or None if it is not JSON."""
     answer = await case.client.call("GET", case.session.rail + path)
     try:
-        return answer, answer.json()
+        return answer, answer.parse_json()
     except JsonFault:
         return answer, None
 

@@ -1,4 +1,4 @@
-"""A paid answer as a payer reads it: its receipts, its result, and whether it is goods at all."""
+"""Paid answers as a payer reads them: receipts, the result, and whether they contain paid goods."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ABSENT = object()
 
 
 def receipts_in(answer: Answer, at: str | None) -> list[tuple[str, str]]:
-    """Return the tokens of an answer that may be the payable receipt: the one at the bound place, else all."""
-    tokens = jose.tokens_in(answer.object(), dict(answer.headers))
+    """Return the tokens of an answer that may be the payable receipt: at the bound place, else all."""
+    tokens = jose.tokens_in(answer.read_object(), dict(answer.headers))
     if at is None:
         return tokens
     bound_place = at.lower() if at.startswith("header:") else at
@@ -27,14 +27,14 @@ def receipts_in(answer: Answer, at: str | None) -> list[tuple[str, str]]:
 def result_of(case: Case, answer: Answer) -> Any:
     """Return the service's result in a paid answer: at the bound place, else `result`; `ABSENT` without one."""
     place = (case.profile.rail_bindings.result_at or "body:result").removeprefix("body:")
-    value: Any = answer.object()
+    value: Any = answer.read_object()
     for name in place.split(".") if place else ():
         value = value.get(name, ABSENT) if isinstance(value, Mapping) else ABSENT
     return value
 
 
 def looks_payable(token: str) -> bool:
-    """Return whether a token says by its claims that it is a payable receipt."""
+    """Return whether a token is a payable receipt by its claims."""
     try:
         claims = jose.parse(token).claims()
     except jose.JwsFault:
@@ -43,8 +43,9 @@ def looks_payable(token: str) -> bool:
 
 
 def find_goods(case: Case, answer: Answer) -> list[str]:
-    """Return the places of an answer that hold what only a payment buys: a payable receipt or the service's result."""
-    body = {name: member for name, member in answer.object().items() if name not in EXAMPLES}
+    """Return the places of an answer with something that only a payment buys: a payable receipt or the result."""
+    body = {name: member for name, member in answer.read_object().items() if name not in EXAMPLES}
+    # PAYMENT-REQUIRED carries the terms, which may contain signed offers.
     headers = {name: value for name, value in answer.headers.items() if name.lower() != "payment-required"}
     receipt_place = case.profile.rail_bindings.receipt_at
     places = [place for place, token in jose.tokens_in(body, headers) if place == receipt_place or looks_payable(token)]
@@ -53,6 +54,6 @@ def find_goods(case: Case, answer: Answer) -> list[str]:
 
 
 def brief(answer: Answer) -> str:
-    """Return a status with the error an answer names."""
-    error = answer.object().get("error")
+    """Return a status with the answer's error code."""
+    error = answer.read_object().get("error")
     return f"{answer.status} {error}" if isinstance(error, str) else str(answer.status)

@@ -1,4 +1,4 @@
-"""What can be told of a rail by asking it, for a first profile."""
+"""Probe of a rail for a first profile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RECEIPT_KIND = re.compile(r"([a-z][a-z0-9]{1,31})/payable-svc-receipt/1")
 
 
 async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
-    """Ask a server whether it is a rail; what it sells and offers then, None when it is not a rail.
+    """Return the services and offers of a rail at an address, or None if the server is not a rail.
 
     Raises:
         Unreachable: It gave no answer.
@@ -31,7 +31,7 @@ async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
     offered_entries = [entry for answer in answers.values() for entry in entries(answer)]
     lanes = [lane for lane in FACTS if any(lane_of(entry) == lane for entry in offered_entries)]
     card = await client.call("GET", url + "/.well-known/agent-card.json")
-    index = (await client.call("GET", url + INDEX)).object()
+    index = (await client.call("GET", url + INDEX)).read_object()
     return {
         "url": url,
         "operations": operations,
@@ -48,7 +48,7 @@ async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
 
 
 def _network_keys(entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the network key of each lane, by the first entry that names one that is known."""
+    """Return the network key of each lane, by the first entry with a known network."""
     by_lane: dict[str, str] = {}
     for entry in entries:
         lane, network = lane_of(entry), network_named(entry.get("network"))
@@ -58,16 +58,14 @@ def _network_keys(entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def service_word(index: Mapping[str, Any]) -> str | None:
-    """Return the service word of a rail by the receipt kind in its index, `<word>/payable-svc-receipt/1`.
-
-    The provider's name gives the spelling where it is the same word.
-    """
+    """Return the service word of a rail by the receipt kind in its index, `<word>/payable-svc-receipt/1`, or None."""
     receipts = index.get("receipts")
     kind = receipts.get("payable_receipt") if isinstance(receipts, dict) else None
     match = _RECEIPT_KIND.fullmatch(kind) if isinstance(kind, str) else None
     if match is None:
         return None
     provider = index.get("provider")
+    # The kind is in lower case. The provider's name shows the spelling with capitals.
     return provider if isinstance(provider, str) and provider.lower() == match[1] else match[1]
 
 
@@ -82,6 +80,6 @@ def _price(answer: Answer) -> str | None:
 
 
 def _only(entries: Sequence[Mapping[str, Any]], name: str) -> Any:
-    """Return what every entry has as a member of this name, None where they differ or there is none."""
+    """Return the value that every entry has for a member, or None if they differ or lack it."""
     values = [entry.get(name) for entry in entries]
     return values[0] if values and all(value == values[0] for value in values) else None

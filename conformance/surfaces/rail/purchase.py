@@ -1,4 +1,4 @@
-"""Buying one paid call: challenge, payment, proof, answer. Checks and attacks start from a purchase."""
+"""Purchase of one paid call: challenge, payment, proof, answer. Checks and attacks start from a purchase."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.http.client import Answer, retry_after
-from conformance.http.refusals import refused_body
+from conformance.http.client import Answer, read_retry_after
+from conformance.http.refusals import describe_refused_body
 from conformance.lanes.descriptor import Payer
 from conformance.outcome import Inconclusive
 from conformance.vocabulary.lanes.registry import lane_serving
 
-# Of an authorization that the rail settles: who pays, until when, and for which challenge.
+# Members of an authorization that differ from run to run.
 _LIVE_TERMS = ("from", "to", "validBefore", "nonce")
-# Digits of a time in seconds; it has eleven from the year 2286 on.
+# Digits of a real time in seconds, until the year 2286.
 _LONGEST_TIME = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """One unpaid answer of the rail, for the request that was sent."""
+    """One unpaid answer of the rail, with its request."""
 
     operation: Operation
     body: Any
@@ -56,7 +56,7 @@ class Challenge:
         return token
 
     def other_references(self, lane: str) -> dict[str, str]:
-        """Return the tokens of the other lanes that are offered, by lane.
+        """Return the challenge tokens of the other offered lanes, by lane.
 
         Raises:
             Inconclusive: An entry has none.
@@ -67,7 +67,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """One paid call that was served: everything an attack takes apart."""
+    """One paid and served call, the starting point of attacks."""
 
     challenge: Challenge
     lane: str
@@ -81,14 +81,13 @@ class Purchase:
 
     @property
     def transaction(self) -> str | None:
-        """The transaction that paid: the proof's, or what x402's response header tells where the rail settles.
-
-        Version 2 names it PAYMENT-RESPONSE; version 1, whose X-PAYMENT the interface has, X-PAYMENT-RESPONSE.
-        """
+        """The paying transaction: from the proof, or from x402's response header if the rail settles."""
         proof_transaction, headers = self.proof.get("tx_id"), self.answer.headers
         if isinstance(proof_transaction, str):
             return proof_transaction
         try:
+            # Version 2 of x402 calls the header PAYMENT-RESPONSE. Version 1, whose X-PAYMENT the
+            # interface uses, calls it X-PAYMENT-RESPONSE.
             value = next((headers[name] for name in ("PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE") if name in headers), "")
             settlement = json.loads(base64.b64decode(value, validate=True))
         except (ValueError, RecursionError):
@@ -98,7 +97,7 @@ class Purchase:
 
 
 def lane_of(entry: Mapping[str, Any]) -> str | None:
-    """Return the lane that an `accepts` entry belongs to by its network, or None when it is another one's."""
+    """Return the lane of an `accepts` entry by its network, or None if the suite does not know it."""
     network = entry.get("network")
     return lane_serving(network) if isinstance(network, str) else None
 
@@ -109,14 +108,14 @@ def header_value(proof: object) -> str:
 
 
 async def challenge(case: Case, operation: Operation, *, body: Any = None) -> Challenge:
-    """Ask for the price of one request.
+    """Request the price of one call.
 
     Raises:
         Inconclusive: The answer is no 402 with `accepts`, which other checks judge.
     """
     sent_body = operation.body if body is None else body
     answer = await case.client.call("POST", operation.url, json_body=sent_body)
-    accepts = answer.object().get("accepts")
+    accepts = answer.read_object().get("accepts")
     if answer.status != 402 or not isinstance(accepts, list):
         raise Inconclusive(f"an unpaid call of {operation.path} answered {answer.status}, not 402 with accepts")
     entries = tuple(entry for entry in accepts if isinstance(entry, dict))
@@ -139,10 +138,10 @@ async def present(
     retry: bool = False,
     patient: bool = True,
 ) -> Answer:
-    """Send a request with a proof (a JSON value, or the header's text as it is) and return whatever comes back.
+    """Send a request with a proof (a JSON value, or the header's raw text) and return the answer.
 
-    `retry` says in the log that the target asked for it, so that runs are alike whatever blocks took. One
-    who is not `patient` gets a 429 as it is.
+    `retry` marks a repetition that the target asked for, so that logs of runs do not differ by the time of blocks. If it
+    is not `patient`, a 429 is returned as it is.
     """
     value = proof if isinstance(proof, str) else header_value(proof)
     case.client.names.name(value, "X_PAYMENT")
@@ -154,28 +153,30 @@ async def present(
 
 
 async def redeem(case: Case, operation: Operation, proof: object, *, body: Any = None) -> Answer:
-    """Present an honest proof, again as often as the rail says "not yet" (402 with Retry-After), and return the answer.
-
-    A payment that the rail settles itself needs blocks, which no payer can wait for beforehand.
+    """Present an honest proof, again while the rail answers 402 with Retry-After, and return the answer.
 
     Raises:
-        Inconclusive: The body was refused that nobody vouched for, so that nothing is said of the payment.
+        Inconclusive: A guessed body was refused, which says nothing about the payment.
     """
     loop = asyncio.get_running_loop()
     ends = loop.time() + case.profile.budgets.confirmation
     answer = await present(case, operation, proof, body=body)
-    while answer.status == 402 and (pause := retry_after(answer)) is not None:
+    # A payment that the rail itself settles needs blocks after the proof, so no payer can wait for
+    # them beforehand.
+    while answer.status == 402 and (pause := read_retry_after(answer)) is not None:
         if loop.time() + pause > ends:
             break
         await asyncio.sleep(pause)
         answer = await present(case, operation, proof, body=body, retry=True)
     if not operation.is_accepted and answer.status in {400, 422}:
-        raise Inconclusive(case.session.catalog.refuse_body(operation, refused_body(answer) or str(answer.status)))
+        raise Inconclusive(
+            case.session.catalog.refuse_body(operation, describe_refused_body(answer) or str(answer.status))
+        )
     return answer
 
 
 async def pay(case: Case, quote: Challenge, lane: str) -> dict[str, Any]:
-    """Pay a challenge on a lane, welded, and return the proof once the payment is final."""
+    """Pay a challenge on a lane with the weld, and return the proof when the payment is final."""
     payer: Payer = await case.session.payers.for_rail(lane)
     proof = await payer.pay(quote.entry(lane))
     name_live_values(case, proof)
@@ -183,16 +184,16 @@ async def pay(case: Case, quote: Challenge, lane: str) -> dict[str, Any]:
 
 
 def name_live_values(case: Case, proof: Mapping[str, Any]) -> None:
-    """Keep the live values of a proof out of the log."""
+    """Give the live values of a proof names in the log."""
     for member, value in proof.items():
         if isinstance(value, str):
             case.client.names.name(value, member.upper())
-    # Over A2A an authorization stands in the message as it is, not in one word as in a header.
+    # Over A2A an authorization is JSON in the message, not one word as in a header, so its members need names.
     terms = proof.get("authorization")
     if isinstance(terms, Mapping):
         for member in _LIVE_TERMS:
             value = terms.get(member)
-            # An end that no clock shows is what a check made it, and alike in each run.
+            # An end far in the future was chosen by a check and is the same in each run.
             if isinstance(value, str) and not (value.isdecimal() and len(value) > _LONGEST_TIME):
                 case.client.names.name(value, f"AUTHORIZATION_{member.upper()}")
 

@@ -1,4 +1,4 @@
-"""The receipt that a paid call brings, read and not yet judged."""
+"""Receipts of paid calls, read and not yet judged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.http.client import json_bytes
+from conformance.http.client import encode_json
 from conformance.oracles import hashing, jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.paid_answers import looks_payable, receipts_in
@@ -15,10 +15,10 @@ from conformance.surfaces.rail.purchase import Purchase, purchase
 
 
 async def buy_receipt(case: Case, operation: Operation, *, body: Any = None) -> tuple[Purchase, str]:
-    """Buy one call and return it with its payable receipt.
+    """Buy one call and return it, with its payable receipt.
 
     Raises:
-        Inconclusive: It was not served, or the answer holds no token that may be the receipt.
+        Inconclusive: It was not served, or the answer contains no possible receipt.
     """
     sale = await purchase(case, operation, case.lane, body=body)
     return sale, receipt_of(case, sale)[1]
@@ -28,7 +28,7 @@ def receipt_of(case: Case, purchase: Purchase) -> tuple[str, str]:
     """Return the payable receipt of a served call as (place, token).
 
     Raises:
-        Inconclusive: The answer holds no token that may be the receipt.
+        Inconclusive: The answer contains no possible receipt.
     """
     tokens = receipts_in(purchase.answer, case.profile.rail_bindings.receipt_at)
     for place, token in tokens:
@@ -38,7 +38,7 @@ def receipt_of(case: Case, purchase: Purchase) -> tuple[str, str]:
 
 
 def claims_of(token: str) -> dict[str, Any]:
-    """Return a receipt's claims, verified or not; a check of its own judges the signature."""
+    """Return a receipt's claims without verification; a separate check judges the signature."""
     try:
         return jose.parse(token).claims()
     except jose.JwsFault:
@@ -51,19 +51,19 @@ def request_hashes(
     accepts: Sequence[Mapping[str, Any]],
     encode: Callable[[Any], bytes] = hashing.jcs_bytes,
 ) -> dict[str, set[str]]:
-    """Return, for each usual recipe, the digests that a request may be bound by.
+    """Return, for each usual recipe, the digests that may bind a request.
 
     Args:
-        operation: What is called.
-        body: What is sent.
+        operation: The called operation.
+        body: The sent body.
         accepts: The entries of a challenge for it, which may name the service.
         encode: As `hashing.request_hashes` takes it.
     """
     service_id = service_id_of(accepts) or operation.role
-    return hashing.request_hashes("POST", operation.path, operation.query, json_bytes(body), body, service_id, encode)
+    return hashing.request_hashes("POST", operation.path, operation.query, encode_json(body), body, service_id, encode)
 
 
 def service_id_of(accepts: Sequence[Mapping[str, Any]]) -> Any:
-    """Return the service that the entries of a challenge name; None where they name none."""
+    """Return the service that the entries of a challenge name, or None."""
     extra = accepts[0].get("extra") if accepts else None
     return extra.get("service_id") if isinstance(extra, Mapping) else None

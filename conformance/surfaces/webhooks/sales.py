@@ -1,4 +1,4 @@
-"""Links that are paid to see what the target tells of it: paid once a run and lane, and looked at by many checks."""
+"""Paid links whose events many checks read; each is paid once in a run for each lane."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _JOINED_LETTERS = " 👩\u200d💻 · \u0645\u06cc\u200c\u062e\u0648\u0627\u0647
 _FAR_ENDING = " · 終 "
 _USUAL_LABEL = "Weldproof order"
 _PATIENCE = 30.0
-# A transaction is named to the gateway again until it takes it: so often, and after such a pause where no pace is kept.
+# The transaction is sent to the gateway's verify call again until it is accepted: number of calls and pause in seconds.
 _NAMINGS, _NAMING_SECONDS = 40, 0.05
 _SPARED_NAMINGS, _SPARED_SECONDS = 3, 1.0
 _NOT_VERIFIED_STATUS, _VERIFIED_STATUS = 422, 200
@@ -39,16 +39,16 @@ MORE = {"payment": f"{_MORE} micro-units more than the link asks"}
 
 @dataclass(frozen=True, slots=True)
 class PaidLink:
-    """One link that was paid rightly.
+    """One correctly paid link.
 
     Attributes:
-        lane: The lane that it was paid on.
+        lane: The lane on which it was paid.
         link: The link, with its page before it was paid.
         tx_id: The paying transaction.
-        senders: Whoever may be called its sender: who lost the amount by it, and who sent it in.
+        senders: Addresses that may be its sender: the accounts that lost the amount, and the one that submitted it.
         places: The destinations of its tenant.
-        is_shown: Whether its page said Paid in the end; None where that was not looked at, since an event came.
-        is_named: Whether the gateway took the transaction when it was named to it.
+        is_shown: Whether its page finally said Paid; None if an event made reading it unnecessary.
+        is_named: Whether the gateway's verify call accepted the transaction.
     """
 
     lane: str
@@ -65,35 +65,35 @@ class PaidLink:
         return self.link.order.label
 
     def is_label(self, text: object) -> bool:
-        """Return whether a text is the link's label: as sent, or as its creation answered where that trims it."""
-        answered_label = self.link.order.answer.object().get("label")
+        """Return whether a text is the link's label: as sent, or trimmed as in the answer to its creation."""
+        answered_label = self.link.order.answer.read_object().get("label")
         is_trimmed = isinstance(answered_label, str) and answered_label == self.label.strip()
         return text == self.label or (is_trimmed and text == answered_label)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Words by which an event that tells of it is known: each is of this sale alone."""
+        """Words that identify an event about this link; each is unique to it."""
         return self.link.order.mark, self.tx_id, self.link.order.token
 
     def deliveries(self, inbox: Inbox, place: Place | None = None) -> tuple[Received, ...]:
-        """Return what came and tells of it, at one place or anywhere."""
+        """Return the deliveries about it, at one place or anywhere."""
         return tuple(
             one for one in inbox.deliveries if (place is None or one.place == place) and one.mentions(self.words)
         )
 
     def confirmations(self, inbox: Inbox, place: Place | None = None) -> tuple[Received, ...]:
-        """Return the events among it that say that it is confirmed."""
+        """Return the deliveries that say that it is confirmed."""
         return tuple(one for one in self.deliveries(inbox, place) if one.confirms)
 
 
 async def paid_links(case: Case) -> tuple[PaidLink, PaidLink]:
-    """Return two sales of the check's lane, one with a usual label and one with a label beyond ASCII.
+    """Return two paid links of the check's lane, one with a usual label and one with a label beyond ASCII.
 
-    The transaction of the other one is named to the gateway as soon as it is made, where the target claims such a call.
-    Both were paid in this run, and each destination had its time to hear of them.
+    The transaction of the second is sent to the gateway's verify call at once, if the target claims such a call. Both
+    were paid in this run, and each destination had its time to receive the events.
 
     Raises:
-        Inconclusive: A link could not be made or paid, or nobody can receive.
+        Inconclusive: A link could not be made or paid, or the suite cannot receive.
     """
     name = f"webhook sales {case.lane}"
     first, far = await case.session.find_once(name, lambda: _sales(with_named_randomness(case, name)))
@@ -101,7 +101,8 @@ async def paid_links(case: Case) -> tuple[PaidLink, PaidLink]:
 
 
 def with_named_randomness(case: Case, name: str) -> Case:
-    """Return the case with randomness by a name: what is shared must not depend on who asks for it first."""
+    """Return the case with randomness seeded by a name."""
+    # Several checks share the result. Its random values must not depend on which check asks first.
     rng = random.Random(f"{case.session.seed}:{name}")  # noqa: S311 - the suite's choices are repeatable
     return replace(case, rng=rng)
 
@@ -114,7 +115,8 @@ async def _sales(case: Case) -> tuple[PaidLink, ...]:
 
 
 async def _far(case: Case) -> OpenedLink:
-    """Create a link with a label beyond ASCII; where the target refuses such a usual one, since other rows need two."""
+    """Create a link with a label beyond ASCII, or with a usual label if the target refuses that."""
+    # Other rows need two paid links, so a refused label must not end here.
     for description, label in (
         ("joined letters in its label", FAR_LABEL + _JOINED_LETTERS),
         ("a label beyond ASCII", FAR_LABEL),
@@ -127,8 +129,8 @@ async def _far(case: Case) -> OpenedLink:
 
 
 async def _open_paid_link(case: Case, label: str, label_end: str = "") -> OpenedLink:
-    """Create a link and look at its page, harder where its amount is not seen at once."""
-    link = await open_link(case, label=label, shutdown=label_end)
+    """Create a link and read its page, with a browser if the document does not show the amount."""
+    link = await open_link(case, label=label, label_end=label_end)
     if link.before.shown_amount(link.order.microunits) is not None or link.before.unseen_parts is None:
         return link
     view, answer = await look(case, link.order, whole=True)
@@ -136,10 +138,10 @@ async def _open_paid_link(case: Case, label: str, label_end: str = "") -> Opened
 
 
 async def pay_link(case: Case, link: OpenedLink, *, more: int = 0) -> PaidLink:
-    """Pay a link as its page says, or so many micro-units more.
+    """Pay a link as its page says, or `more` micro-units in addition.
 
     Raises:
-        Inconclusive: The node did not take it, or nobody can receive.
+        Inconclusive: The node did not accept it, or the suite cannot receive.
     """
     places = case.session.inbox.of_tenant(link.order.tenant.name)
     checkout_payer = await payer(case)
@@ -152,27 +154,25 @@ async def pay_link(case: Case, link: OpenedLink, *, more: int = 0) -> PaidLink:
 
 
 async def _pay_and_name(case: Case, link: OpenedLink) -> PaidLink:
-    """Pay a link, and name the transaction to the gateway before it may see that by itself (P-CK-06).
-
-    Where it does not answer in time, or wants to be asked less often, the sale is as good without.
-    """
+    """Pay a link, and send the transaction to the gateway's verify call before the gateway finds it itself (P-CK-06)."""
     sale = await pay_link(case, link)
     if "gateway.checkout" not in case.profile.claims.options:
         return sale
     has_pace = bool(case.profile.pace.requests_per_second)
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}/verify"
+    # A late answer or a rate limit does not matter: the link is paid in any case.
     with suppress(Unreachable, Inconclusive):
         for _ in range(_SPARED_NAMINGS if has_pace else _NAMINGS):
             answer = await case.client.call("POST", url, json_body={"tx_id": sale.tx_id})
-            # Until it is final it is refused as not found or not confirmed; anything else lasts.
+            # Until the transaction is final, it is refused as not found or not confirmed. Any other answer is permanent.
             if answer.status != _NOT_VERIFIED_STATUS:
-                return replace(sale, keywords=answer.status == _VERIFIED_STATUS)
+                return replace(sale, is_named=answer.status == _VERIFIED_STATUS)
             await asyncio.sleep(_SPARED_SECONDS if has_pace else _NAMING_SECONDS)
     return sale
 
 
 async def wait_for_events(case: Case, sale: PaidLink) -> PaidLink:
-    """Wait until each destination heard that a sale is confirmed, or does not within the budget."""
+    """Wait until each destination has received the confirmation of a link, at most for the budget."""
     inbox = case.session.inbox
 
     async def at(place: Place) -> None:
@@ -182,16 +182,15 @@ async def wait_for_events(case: Case, sale: PaidLink) -> PaidLink:
         )
 
     await run_concurrently(map(at, sale.places))
-    if sale.confirmed(inbox):
+    if sale.confirmations(inbox):
         return sale
-    return replace(sale, to_document_response=await wait_for_paid(case, sale.link, seconds=0) is not None)
+    return replace(sale, is_shown=await wait_for_paid(case, sale.link, seconds=0) is not None)
 
 
 async def wait_for_late_events(case: Case, late_links: Sequence[PaidLink]) -> None:
-    """Wait for the event of each sale that none came of yet, as long as another one's attempt may stand before it.
-
-    Some serve all deliveries one after the other, which is nobody's fault where nobody answers the first of them.
-    """
+    """Wait for the missing event of each link, as long as another attempt may delay it."""
+    # Some senders serve all deliveries one after the other. Another check's unanswered delivery
+    # then blocks this one until it times out, which is no fault.
     inbox, seconds = case.session.inbox, given_up_after(case) + case.profile.budgets.paid
 
     async def comes(sale: PaidLink) -> None:
@@ -203,9 +202,9 @@ async def wait_for_late_events(case: Case, late_links: Sequence[PaidLink]) -> No
 
 
 async def overpaid_link(case: Case) -> PaidLink | None:
-    """Return a sale of the check's lane for which more was paid than the link asks, made once a run.
+    """Return a link of the check's lane that was overpaid, paid once in a run.
 
-    None where no event tells of it: whether an over-payment pays a link is left open.
+    None if no event confirms it: the interface leaves open whether an overpayment pays a link.
     """
     name = f"webhook overpaid {case.lane}"
     overpaid_sale: PaidLink | None = await case.session.find_once(
@@ -220,17 +219,17 @@ async def _overpaid(case: Case) -> PaidLink | None:
     except Inconclusive as reason:
         case.note(f"no link was paid more than it asks: {reason}")
         return None
-    if sale.confirmed(case.session.inbox):
+    if sale.confirmations(case.session.inbox):
         return sale
-    case.note("no event tells of a link that was paid more than it asks, which the interface leaves open")
+    case.note("no event confirms a link that was paid more than it asks, which the interface leaves open")
     return None
 
 
 async def _oversold(case: Case) -> PaidLink:
-    """Pay a link more than it asks; where the chain mints on request, that link asks for more than a thousand USDC.
+    """Pay a link more than it asks; if the chain mints on request, the link asks for more than a thousand USDC.
 
     Raises:
-        Inconclusive: A link could not be made or paid, or nobody can receive.
+        Inconclusive: A link could not be made or paid, or the suite cannot receive.
     """
     below = await case.session.payers.for_gateway(case.lane)
     if below.has_control and not await below.lacks("mint"):
@@ -244,12 +243,12 @@ async def _oversold(case: Case) -> PaidLink:
 
 
 def deliveries(case: Case, sale: PaidLink) -> tuple[Received, ...]:
-    """Return the deliveries that say that a sale is confirmed.
+    """Return the deliveries that say that a link is confirmed.
 
     Raises:
         Inconclusive: None came, which WH-DELIV-02 judges.
     """
-    confirmations = sale.confirmed(case.session.inbox)
+    confirmations = sale.confirmations(case.session.inbox)
     if not confirmations:
         raise Inconclusive("no payment.confirmed of a right payment arrived, which WH-DELIV-02 judges")
     return confirmations
@@ -257,13 +256,13 @@ def deliveries(case: Case, sale: PaidLink) -> tuple[Received, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FailedDeliveries:
-    """Two sales whose first delivery to one destination was made to fail.
+    """Two paid links whose first delivery to one destination failed on request.
 
     Attributes:
-        unanswered_sale: It was not answered.
-        unanswered_at: The destination of that, the first of the tenant's.
-        refused_sale: It was answered with 500.
-        refused_at: The destination of that, the last of the tenant's.
+        unanswered_sale: The link whose delivery was not answered.
+        unanswered_at: The destination of that delivery, the tenant's first.
+        refused_sale: The link whose delivery was answered with 500.
+        refused_at: The destination of that delivery, the tenant's last.
     """
 
     unanswered_sale: PaidLink
@@ -273,15 +272,15 @@ class FailedDeliveries:
 
 
 def given_up_after(case: Case) -> float:
-    """Return the seconds after which a sender gives up an attempt that is not answered, a usual time where unbound."""
+    """Return the seconds after which a sender gives up an unanswered attempt; a usual time if unbound."""
     return case.profile.webhook_bindings.timeout or _PATIENCE
 
 
 async def failed_deliveries(case: Case) -> FailedDeliveries:
-    """Return two sales whose first delivery failed, made once a run on the first lane that can be paid on.
+    """Return two paid links whose first delivery failed, paid once in a run on the first lane that can be paid.
 
     Raises:
-        Inconclusive: No lane can be, or nobody can receive.
+        Inconclusive: No lane can be, or the suite cannot receive.
     """
     name = "webhook failures"
     failed_sales: FailedDeliveries = await case.session.find_once(
@@ -301,14 +300,14 @@ async def _failures(case: Case) -> FailedDeliveries:
 
 
 async def fail_deliveries(case: Case) -> FailedDeliveries:
-    """Return two sales of the check's lane whose first delivery failed just now.
+    """Return two paid links of the check's lane whose first delivery failed just now.
 
     Raises:
-        Inconclusive: A link could not be made or paid, or nobody can receive.
+        Inconclusive: A link could not be made or paid, or the suite cannot receive.
     """
     slow, refused_link = await run_concurrently(open_link(case) for _ in range(2))
     inbox = case.session.inbox
-    # At either end, so that one of them comes first whichever way a sender goes through his destinations.
+    # The first and the last destination: one of them comes first in whichever order a sender serves destinations.
     places = inbox.of_tenant(slow.order.tenant.name)
     inbox.script(slow.order.mark, places[0], [SILENCE])
     inbox.script(refused_link.order.mark, places[-1], [Reply(500)])

@@ -1,4 +1,4 @@
-"""The receiver under test: the suite sends to it, and asks it how often an event had its effect."""
+"""Webhook receiver under test: the suite sends deliveries to it, and asks for the number of an event's effects."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from conformance.engine.check import Case
-from conformance.http.client import Answer, Client, Late, Unreachable
+from conformance.http.client import Answer, Client, LateAnswer, Unreachable
 from conformance.http.transport import HttpTransport
-from conformance.http.trust import context_of
+from conformance.http.trust import make_context
 from conformance.outcome import OUR_LISTENER, STAND_IN, Inconclusive
 from conformance.surfaces.webhooks.deliveries import STYLES, Delivery, Event, Signer, new_event
 from conformance.surfaces.webhooks.own_listener import own_listener
@@ -32,18 +32,18 @@ _DECIMAL = re.compile(rb"\s*([0-9]{1,9})\s*")
 
 @dataclass(frozen=True, slots=True)
 class TestedReceiver:
-    """What is known of the receiver under test.
+    """The receiver under test with its known names.
 
     Attributes:
-        url: Where it receives.
-        effects: URL with `{id}` that tells how often an event had its effect, None where it cannot be asked.
+        url: Its address.
+        effects: URL with `{id}` that returns the number of an event's effects, or None.
         header: Name of the signature header.
-        signer: Makes deliveries that it should take.
+        signer: Signer of deliveries that it should accept.
         chain: Network that its events name.
         agent: User-Agent of the deliveries.
-        tolerance: Seconds that `t` may be away from now; None: the operator did not say.
-        is_own: Whether it is our own listener.
-        at_once: Sends without a pace: to our own listener everything, to another what must arrive together.
+        tolerance: Seconds that `t` may be away from now; None if the profile does not say.
+        is_own: Whether it is the suite's own listener.
+        at_once: Transport without a pace, for the suite's own listener and for deliveries that must arrive together.
     """
 
     url: str
@@ -58,12 +58,12 @@ class TestedReceiver:
 
     @property
     def where(self) -> Mapping[str, str]:
-        """Which receiver a judgement is about."""
+        """The receiver of a judgement, for the reader."""
         return {STAND_IN: OUR_LISTENER} if self.is_own else {"receiver": self.url}
 
     @property
     def stale_seconds(self) -> float:
-        """An age of `t` that it must refuse: just beyond its tolerance, or a day where nobody knows that."""
+        """An age of `t` that it must refuse: just beyond its tolerance, or a day if that is unknown."""
         return _FAR_STALE_SECONDS if self.tolerance is None else self.tolerance + 30
 
 
@@ -79,11 +79,11 @@ class Sender:
         self.signer = receiver.signer
         self._rng = rng or case.rng
         paced_client = client or case.client
-        self._unpaced = paced_client.over(receiver.at_once)
-        self._client = self._unpaced if receiver.ours else paced_client
+        self._unpaced = paced_client.with_transport(receiver.at_once)
+        self._client = self._unpaced if receiver.is_own else paced_client
 
     def event(self) -> Event:
-        """Return an event that nobody has seen, of now."""
+        """Return a new event with the current time."""
         event = new_event(self._rng, self.receiver.chain, self.now())
         self.case.client.names.name(event["id"], "EVENT_ID")
         self.case.client.names.name(event["data"]["tx_id"], "TX_ID")
@@ -100,10 +100,10 @@ class Sender:
         return self.signer.sign(event, self.now() + round(away))
 
     async def send(self, delivery: Delivery, *, at_once: bool = False) -> Answer:
-        """Send a delivery, at no pace where it must arrive together with others, and return the answer.
+        """Send a delivery and return the answer; `at_once` ignores the pace.
 
         Raises:
-            Unreachable: None came.
+            Unreachable: There was no answer.
         """
         names = self.case.client.names
         fields = [("Content-Type", "application/json"), ("User-Agent", self.receiver.agent)]
@@ -116,7 +116,7 @@ class Sender:
         return await client.call("POST", self.receiver.url, body=delivery.body, headers=fields)
 
     async def attempt(self, delivery: Delivery) -> tuple[Answer | None, str]:
-        """Send a delivery and return the answer, None where none came, and what happened in words."""
+        """Send a delivery and return the answer, or None without one, and the outcome in words."""
         try:
             answer = await self.send(delivery)
         except Unreachable as fault:
@@ -124,14 +124,14 @@ class Sender:
         return answer, f"answered {answer.status}"
 
     async def send_twice_at_most(self, delivery: Delivery) -> tuple[Answer | None, str]:
-        """Send a delivery as `attempt` does, once more where the first time no answer came in time.
+        """Send a delivery as `attempt` does, and once more if the first answer was late.
 
         Raises:
-            Inconclusive: A plain event gets no answer in time either: what is slow is the receiver, or the suite.
+            Inconclusive: A plain event gets no answer in time either, so the receiver or the suite is slow.
         """
         try:
             answer = await self.send(delivery)
-        except Late as fault:
+        except LateAnswer as fault:
             await self.keeps_up(str(fault))
             return await self.attempt(delivery)
         except Unreachable as fault:
@@ -139,7 +139,7 @@ class Sender:
         return answer, f"answered {answer.status}"
 
     async def keeps_up(self, trouble: str) -> None:
-        """Go on where a plain event comes to its effect in time, after one of which nothing came in time.
+        """Check that a plain event has its effect in time, after a delivery without an answer in time.
 
         Raises:
             Inconclusive: It does not; the text begins with the trouble.
@@ -148,7 +148,7 @@ class Sender:
             raise Inconclusive(f"{trouble}, and a plain event after that was not taken in time either")
 
     async def effects(self, event_id: str, *, again: bool = False) -> int:
-        """Return how many effects an event had; 404 says that the receiver knows nothing of it.
+        """Return the number of an event's effects; 404 means an unknown event and counts as 0.
 
         Raises:
             Inconclusive: The receiver cannot be asked.
@@ -164,11 +164,11 @@ class Sender:
         return int(number[1])
 
     async def effects_within(self, event_id: str, *, is_taken: bool = True) -> int:
-        """Wait for an event's first effect and return how many it has had by then, 0 when the time is over.
+        """Wait for an event's first effect and return the number of its effects; 0 if the time is over.
 
         Args:
             event_id: The event.
-            is_taken: Whether the receiver said so; of what it refused an effect is not waited for long.
+            is_taken: Whether the receiver accepted it. The wait for a refused event is short.
         """
         seconds = min(_EFFECT_SECONDS, self.case.profile.budgets.confirmation) if is_taken else _SETTLING_SECONDS
         ends, pause = time.monotonic() + seconds, _POLL_SECONDS
@@ -180,10 +180,10 @@ class Sender:
         return count
 
     async def settle(self) -> bool:
-        """Let everything that was sent before come to its effects: a genuine event comes to its own, and a little time.
+        """Wait until earlier deliveries have had their effects: a genuine event has its effect, and a short time passes.
 
         Returns:
-            Whether the genuine event was taken.
+            Whether the genuine event was accepted.
         """
         is_taken = await self.deliver_genuine(self.event())
         if self.receiver.effects is not None:
@@ -191,7 +191,7 @@ class Sender:
         return is_taken
 
     async def deliver_genuine(self, event: Event) -> bool:
-        """Deliver an event as an honest sender does and return whether the receiver took it."""
+        """Deliver an event as an honest sender does and return whether the receiver accepted it."""
         delivery = self.genuine(event)
         answer, _ = await self.attempt(delivery)
         if answer is None:
@@ -202,24 +202,24 @@ class Sender:
 
 
 def is_success(answer: Answer) -> bool:
-    """Return whether an answer says that the delivery was taken."""
+    """Return whether an answer accepts the delivery."""
     return 200 <= answer.status < 300
 
 
 def is_refusal(answer: Answer | None) -> bool:
-    """Return whether an answer says that the delivery was not taken, and that the sender is to blame."""
+    """Return whether an answer refuses the delivery with a client error."""
     return answer is not None and 400 <= answer.status < 500
 
 
 async def sender(case: Case, *, by_effects: bool = False) -> Sender:
-    """Return what sends to the receiver under test, which has taken an honest delivery.
+    """Return the sender to the receiver under test, which has accepted an honest delivery.
 
     Args:
         case: The check.
-        by_effects: Only effects decide the check.
+        by_effects: Whether only effects decide the check.
 
     Raises:
-        Inconclusive: The receiver takes no honest delivery, or cannot be asked for effects where those decide.
+        Inconclusive: The receiver accepts no honest delivery, or has no URL of effects although they decide.
     """
     receiver: TestedReceiver = await case.session.find_once("receiver under test", lambda: _find_receiver(case))
     if receiver.effects is None and by_effects:
@@ -231,7 +231,7 @@ async def _find_receiver(case: Case) -> TestedReceiver:
     first_receiver = await _open_receiver(case)
     for style in STYLES:
         receiver = replace(first_receiver, signer=replace(first_receiver.signer, style=style))
-        # Whichever check comes first: the run's requests are the same.
+        # The client and the seed are not those of a check, so that the requests do not depend on which check comes first.
         probe = Sender(case, receiver, client=case.session.client, rng=random.Random(style))  # noqa: S311 - an amount
         if await probe.deliver_genuine(probe.event()):
             return receiver
@@ -242,12 +242,12 @@ async def _find_receiver(case: Case) -> TestedReceiver:
 
 
 async def _open_receiver(case: Case) -> TestedReceiver:
-    """Return the receiver that the operator names, else our own listener, started for this run."""
+    """Return the operator's receiver, else the suite's own listener, started for this run."""
     profile: Profile = case.profile
     bindings = profile.webhook_bindings
     chain = next(filter(None, (profile.network_event(key) for key in profile.networks)), EXAMPLE_TEST.event)
     agent = f"{profile.service_word or 'Weldproof'}/1"
-    tls = context_of(profile.tls)
+    tls = make_context(profile.tls)
     transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=32, tls=tls)
     at_once = await case.session.exit_stack.enter_async_context(transport)
     if bindings.receiver is None:
@@ -259,7 +259,15 @@ async def _open_receiver(case: Case) -> TestedReceiver:
         case.client.names.secret(listener.secret, "WEBHOOK_RECEIVER_SECRET")
         signer = Signer(listener.secret, signed_string)
         return TestedReceiver(
-            listener.url, listener.effects, header, signer, chain, agent, bindings.tolerance, ours=True, at_once=at_once
+            listener.url,
+            listener.effects,
+            header,
+            signer,
+            chain,
+            agent,
+            bindings.tolerance,
+            is_own=True,
+            at_once=at_once,
         )
     operator_receiver, signer = bindings.receiver, _signer(case)
     header = _header(profile)
@@ -273,7 +281,7 @@ async def _open_receiver(case: Case) -> TestedReceiver:
         chain,
         agent,
         tolerance,
-        ours=False,
+        is_own=False,
         at_once=at_once,
     )
 
@@ -286,10 +294,10 @@ def _header(profile: Profile) -> str:
 
 
 def _signer(case: Case) -> Signer:
-    """Return what signs as the operator says, its secret kept out of the log.
+    """Return the signer by the profile, with its secret kept out of the log.
 
     Raises:
-        Inconclusive: The secret cannot be read, or nobody says what a signature covers.
+        Inconclusive: The secret cannot be read, or the profile does not say what a signature covers.
     """
     bindings = case.profile.webhook_bindings
     if bindings.receiver is None or not bindings.signed_string or "{body}" not in bindings.signed_string:

@@ -89,7 +89,7 @@ def test_a_complete_task_is_the_answer_of_http() -> None:
     assert found is not None
     assert found.verdict is Verdict.SERVED
     assert found.answer is not None
-    assert found.answer.object() == data
+    assert found.answer.read_object() == data
     assert "PAYMENT-RESPONSE" in found.answer.headers
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from conformance.cli.report import command as report
 from conformance.cli.run import command
-from conformance.http.recorded import templates
+from conformance.http.recorded import count_templates
 from conformance.log.events import LOG, Event, read_log
 from tests.conformance.cli.test_exit_codes import run
 from tests.stack import running_stack
@@ -42,7 +42,7 @@ def test_the_parts_merged_are_the_whole_run(tmp_path: Path, version_1: list[str]
     merged = CliRunner().invoke(report, ["merge", *folders, "--report-dir", str(tmp_path / "merged")])
     assert (merged.exit_code, whole.returncode) == (1, 1), merged.output
     assert rows(tmp_path / "merged") == rows(tmp_path / "whole")
-    found, wanted = (templates(read_log(tmp_path / name / LOG)) for name in ("merged", "whole"))
+    found, wanted = (count_templates(read_log(tmp_path / name / LOG)) for name in ("merged", "whole"))
     assert set(found) == set(wanted)
     parts = [set(rows(tmp_path / number)) for number in "123"]
     assert all(parts)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance import target
 from conformance.engine.runner import Plan, Run, select_checks
-from conformance.http.recorded import templates
+from conformance.http.recorded import count_templates
 from conformance.ledger import load
 from conformance.log.events import EventLog
 from tests.stack import running_stack
@@ -28,7 +28,7 @@ async def outcome(
     log = EventLog()
     await Run(Plan(rows, select_checks(rows, profile), seed=seed, workers=workers), profile, log).execute()
     verdicts = {event["id"]: event["verdict"] for event in log.of("row")}
-    return verdicts, templates(log.events)
+    return verdicts, count_templates(log.events)
 
 
 async def must_repeat(folder: Path, lane: str) -> None:

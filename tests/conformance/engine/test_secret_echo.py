@@ -33,8 +33,8 @@ async def judgements(transport: Repeating, *, over: bool = False) -> list[tuple[
     """Return check, verdict and exchange of what is judged of three calls."""
     log = EventLog()
     client = Client(transport, log, "late_replay_buys_nothing", Names(), Counter())
-    client.heard = make_echo_listener(log, "late_replay_buys_nothing")
-    asking = client.over(transport) if over else client
+    client.echo_listener = make_echo_listener(log, "late_replay_buys_nothing")
+    asking = client.with_transport(transport) if over else client
     for _ in range(3):
         await asking.call("POST", "http://rail.test/pay", json_body={}, headers={"X-PAYMENT": VALUE}, patient=False)
     assert all(event["row"] == ROW for event in log.of("judgement"))
@@ -53,7 +53,7 @@ async def test_a_request_that_is_no_text_is_sent_all_the_same() -> None:
     """Hostile requests have such paths and headers."""
     log = EventLog()
     client = Client(Repeating(400, repeats=False), log, "x", Names(), Counter())
-    client.heard = make_echo_listener(log, "x")
+    client.echo_listener = make_echo_listener(log, "x")
     odd = "\udc80\ud800"
     await client.call("POST", f"http://rail.test/{odd}", headers={"X-PAYMENT": VALUE, "X-Odd": odd}, body=b"\xff")
     assert not list(log.of("judgement"))

@@ -9,7 +9,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.http.client import Answer, Client, Counter, JsonFault, Names, Throttled, Unreachable
-from conformance.http.recorded import curl_line, template
+from conformance.http.recorded import make_template, write_curl_line
 from conformance.log.events import EventLog
 
 
@@ -48,13 +48,13 @@ async def test_an_exchange_is_recorded_without_its_secrets() -> None:
     assert "czNjcmV0" not in text
     assert "tok-123456" not in text
     event = log.events[0]
-    assert template(event["request"]) == [
+    assert make_template(event["request"]) == [
         "POST",
         "/p?q=$PAYMENT_REFERENCE",
         ["content-type", "k", "x-payment"],
         '{"a":"$PAYMENT_REFERENCE"}',
     ]
-    assert curl_line(event["request"]) == (
+    assert write_curl_line(event["request"]) == (
         "curl -sS -i -g --path-as-is -X POST --url 'http://h/p?q='\"$PAYMENT_REFERENCE\" "
         "-H 'content-type: application/json' -H 'X-PAYMENT: '\"$X_PAYMENT\" -H 'k: v' "
         '--data-raw \'{"a":"\'"$PAYMENT_REFERENCE"\'"}\''
@@ -119,8 +119,8 @@ def test_a_body_that_is_not_json_is_told(body: bytes) -> None:
     """Duplicate members, NaN, bad UTF-8 and depth without end are not JSON."""
     answer = Answer(1, 200, CIMultiDictProxy(CIMultiDict[str]()), body)
     with pytest.raises(JsonFault):
-        answer.json()
-    assert answer.object() == {}
+        answer.parse_json()
+    assert answer.read_object() == {}
 
 
 async def test_credentials_are_shown_by_name_and_handed_out_secrets_too() -> None:
@@ -145,7 +145,7 @@ async def test_a_check_of_limits_does_not_wait() -> None:
 async def test_a_check_counts_its_exchanges_over_every_transport() -> None:
     """Two transports of one check share its ordinals, so that a replay finds the exchange it is asked for."""
     one, log = _client(_Echo((200, {}, b""), (200, {}, b"")))
-    other = one.over(_Echo((200, {}, b"")))
+    other = one.with_transport(_Echo((200, {}, b"")))
     for sender in (one, other, one):
         await sender.call("GET", "http://target.test/")
     assert [event["ordinal"] for event in log.of("exchange")] == [1, 2, 3]
@@ -154,8 +154,8 @@ async def test_a_check_counts_its_exchanges_over_every_transport() -> None:
 def test_a_private_key_that_was_given_is_named_inside_other_text_too() -> None:
     """The operator's own key is looked for anywhere; one of the many that we make only where it is a word."""
     names = Names()
-    names.key("operator-key", "PAYER_KEY", given=True)
-    names.key("made-up-key", "MADE_KEY", given=False)
+    names.key("operator-key", "PAYER_KEY", is_given=True)
+    names.key("made-up-key", "MADE_KEY", is_given=False)
     assert names.redact("xoperator-keyx made-up-key xmade-up-keyx") == "x$PAYER_KEYx $MADE_KEY xmade-up-keyx"
 
 
@@ -163,5 +163,5 @@ def test_a_private_key_that_was_given_is_named_inside_other_text_too() -> None:
 def test_a_whole_number_is_an_integer_however_it_is_written(written: str, value: float) -> None:
     """JSON has numbers by their value: 5.0 is the integer 5, and 5.5 none."""
     answer = Answer(1, 200, CIMultiDictProxy(CIMultiDict[str]()), f'{{"amount":{written}}}'.encode())
-    assert answer.json() == {"amount": value}
-    assert type(answer.json()["amount"]) is type(value)
+    assert answer.parse_json() == {"amount": value}
+    assert type(answer.parse_json()["amount"]) is type(value)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.http.client import Client, Counter, Names
-from conformance.http.recorded import curl_line
+from conformance.http.recorded import write_curl_line
 from conformance.log.events import Event, EventLog
 from conformance.outcome import Verdict
 from conformance.report.exchange import Exchange
@@ -137,7 +137,7 @@ def test_a_pasted_line_sends_what_was_sent(
 ) -> None:
     """Names that the suite put there are filled in from the reader's environment, and whatever else is as it was."""
     url, headers = f"http://h/{path}", [("X-A", value), ("Authorization", "Bearer mine")]
-    line = curl_line(recorded(url, body, headers))
+    line = write_curl_line(recorded(url, body, headers))
     assert visible(line) == line
     assert called(bench, shell, line + "\n") == [meant("POST", url, headers, body)]
 
@@ -148,7 +148,7 @@ def test_an_interactive_shell_finds_no_history_in_a_line(bench: Path, hostile: s
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("there is no bash here")
-    line = curl_line(recorded(f"http://h/{hostile}", hostile, [("X-A", hostile)]))
+    line = write_curl_line(recorded(f"http://h/{hostile}", hostile, [("X-A", hostile)]))
     words = [bash, "--norc", "--noprofile", "--noediting", "-i"]
     text = f"set -o history -o histexpand\n: a line before\n{line}\nexit 0\n"
     assert called(bench, words, text) == [meant("POST", f"http://h/{hostile}", [("X-A", hostile)], hostile)]
@@ -156,14 +156,14 @@ def test_an_interactive_shell_finds_no_history_in_a_line(bench: Path, hostile: s
 
 def test_a_method_that_a_target_chose_is_a_word() -> None:
     """A delivery's method may hold every sign that a token may (RFC 9110, 5.6.2), a back quote and a bar among them."""
-    assert curl_line({**recorded("http://h/"), "method": "`id`|sh&"}).split(" --url")[0].endswith("-X '`id`|sh&'")
+    assert write_curl_line({**recorded("http://h/"), "method": "`id`|sh&"}).split(" --url")[0].endswith("-X '`id`|sh&'")
 
 
 def test_no_command_line_carries_a_zero_byte(bench: Path) -> None:
     """It is said instead, in a line that does nothing."""
     fields = [("a", "\0")]
     for request in (recorded("http://h/", "a\0b"), recorded("http://h/\0"), recorded("http://h/", headers=fields)):
-        line = curl_line(request)
+        line = write_curl_line(request)
         assert "zero byte" in line
         assert called(bench, ["sh"], line + "\n") == []
 
@@ -179,7 +179,7 @@ def test_a_line_that_is_too_long_is_left_out_whole(bench: Path) -> None:
 def test_a_log_from_before_names_were_placed_expands_nothing() -> None:
     """It does not say which `$` is whose, so that none is the reader's."""
     old = {name: value for name, value in recorded(f"http://h/{TOKEN}").items() if name != "names"}
-    assert "--url 'http://h/$TENANT_FIRST_ID'" in curl_line(old)
+    assert "--url 'http://h/$TENANT_FIRST_ID'" in write_curl_line(old)
 
 
 def test_what_is_recorded_tells_names_from_letters() -> None:
@@ -187,7 +187,7 @@ def test_what_is_recorded_tells_names_from_letters() -> None:
     request = recorded(f"http://h/$TENANT_FIRST_ID/{TOKEN}")
     assert request["url"] == "http://h/$TENANT_FIRST_ID/$TENANT_FIRST_ID"
     assert request["names"] == {"url": [(26, 16)]}
-    marked = Names().named("\udc24API_KEY")
+    marked = Names().redact_with_places("\udc24API_KEY")
     assert marked == ("\\udc24API_KEY", [])
 
 

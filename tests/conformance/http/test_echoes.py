@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.http.client import Names
-from conformance.http.echoes import echoes
+from conformance.http.echoes import find_echoes
 
 SIGNED = {"authorization": {"from": "0x" + "a1" * 20}, "signature": "0x" + "5e" * 65, "challenge_token": "1:2:3?>"}
 MINED = {"tx_id": "A" * 52, "payment_reference": "1795240615:0000000000000001:" + "ab" * 32}
@@ -30,7 +30,7 @@ def found(
     names.secret(KEY, "TENANT_FIRST_KEY")
     names.secret("1.2.3.4:5678-a-host-name", "HUB_ADDRESS")
     text = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return [one.beyond is None for one in echoes([*sent.items()], answered or {}, text, names, rest)]
+    return [one.beyond is None for one in find_echoes([*sent.items()], answered or {}, text, names, rest)]
 
 
 @pytest.mark.parametrize("proof", [SIGNED, MINED])

@@ -29,9 +29,9 @@ def asked(pacer: Pacer, clock: Minute, url: str, calls: int, *, apart: float = 0
     """Take so many turns one after the other and return how long each had to be waited for."""
     waits = []
     for _ in range(calls):
-        waits.append(pacer.wait("POST", url))
+        waits.append(pacer.take_turn("POST", url))
         clock.now += waits[-1] + apart
-        pacer.served("POST", url)
+        pacer.record_answer("POST", url)
     return waits
 
 
@@ -46,7 +46,7 @@ def test_a_429_teaches_the_pace_that_the_target_keeps() -> None:
     clock = Minute()
     pacer = Pacer(now=clock)
     asked(pacer, clock, VERIFY, 120, apart=0.1)
-    pacer.throttled("POST", VERIFY, 48.0)
+    pacer.slow_down("POST", VERIFY, 48.0)
     began = clock.now
     waits = asked(pacer, clock, VERIFY, 241)
     assert waits[0] == 48.0
@@ -58,7 +58,7 @@ def test_a_small_bucket_does_not_make_minutes_of_seconds() -> None:
     clock = Minute()
     pacer = Pacer(now=clock)
     asked(pacer, clock, VERIFY, 5)
-    pacer.throttled("POST", VERIFY, 1.0)
+    pacer.slow_down("POST", VERIFY, 1.0)
     assert max(asked(pacer, clock, VERIFY, 20)[1:]) < 0.34
 
 
@@ -66,11 +66,11 @@ def test_other_operations_keep_their_pace() -> None:
     """One that is limited says nothing of another; tokens in a path make no operations of their own."""
     clock = Minute()
     pacer = Pacer(now=clock)
-    pacer.throttled("POST", VERIFY, 30.0)
-    assert pacer.wait("POST", LINKS) == 0.0
-    assert pacer.wait("GET", VERIFY) == 0.0
-    pacer.throttled("POST", f"{LINKS}/abcdefghijklmnopqrstuv", 30.0)
-    assert pacer.wait("POST", f"{LINKS}/zyxwvutsrqponmlkjihgfe") > 0
+    pacer.slow_down("POST", VERIFY, 30.0)
+    assert pacer.take_turn("POST", LINKS) == 0.0
+    assert pacer.take_turn("GET", VERIFY) == 0.0
+    pacer.slow_down("POST", f"{LINKS}/abcdefghijklmnopqrstuv", 30.0)
+    assert pacer.take_turn("POST", f"{LINKS}/zyxwvutsrqponmlkjihgfe") > 0
 
 
 def test_a_profile_gives_limits() -> None:
@@ -88,8 +88,8 @@ def test_what_was_learnt_is_what_a_profile_gives() -> None:
     pacer = Pacer(now=clock)
     asked(pacer, clock, LINKS, 10)
     asked(pacer, clock, VERIFY, 120, apart=0.1)
-    pacer.throttled("POST", VERIFY, 48.0)
-    assert pacer.learnt() == {"POST /v1/receipt/verify": 120}
+    pacer.slow_down("POST", VERIFY, 48.0)
+    assert pacer.list_limits() == {"POST /v1/receipt/verify": 120}
 
 
 async def test_a_limit_is_measured_by_meeting_it() -> None:
@@ -112,5 +112,5 @@ async def test_a_limit_is_measured_by_meeting_it() -> None:
         target, clock = Limited(limit), Minute()
         pacer = Pacer(now=clock)
         await measure_limit(Client(target, EventLog(), "init", Names(), Counter()), pacer, VERIFY, {})
-        assert pacer.learnt() == learnt
+        assert pacer.list_limits() == learnt
         assert target.asked <= 125

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.http.recorded import curl_line, template, templates
+from conformance.http.recorded import count_templates, make_template, write_curl_line
 from conformance.log.events import EventLog
 
 
@@ -19,7 +19,7 @@ def request(body: str | None, **others: Any) -> dict[str, Any]:
 def test_the_curl_line_leaves_names_to_the_shell() -> None:
     """A name that the suite put there stands in double quotes, all else in single ones."""
     names = {"url": [[9, 6]], "body": [[7, 6]]}
-    assert curl_line(request('{"a":"`$TOKEN`"}', names=names)) == (
+    assert write_curl_line(request('{"a":"`$TOKEN`"}', names=names)) == (
         "curl -sS -i -g --path-as-is -X POST --url 'http://h/'\"$TOKEN\" -H 'B: it'\"'\"'s' -H 'a: $' "
         '-H Content-Type: --data-raw \'{"a":"`\'"$TOKEN"\'`"}\''
     )
@@ -27,21 +27,21 @@ def test_the_curl_line_leaves_names_to_the_shell() -> None:
 
 def test_a_body_is_called_what_the_request_called_it() -> None:
     """Curl would call a body a form by itself; a request that named no type names none again."""
-    assert "-H Content-Type: --data-raw '{}'" in curl_line(request("{}"))
+    assert "-H Content-Type: --data-raw '{}'" in write_curl_line(request("{}"))
     named = request("{}", headers=[("content-type", "text/plain")])
-    assert "-H 'content-type: text/plain' --data-raw '{}'" in curl_line(named)
+    assert "-H 'content-type: text/plain' --data-raw '{}'" in write_curl_line(named)
 
 
 def test_nobody_waits_for_the_body_of_an_answer_to_head() -> None:
     """With `-X HEAD` curl would wait for as many bytes as the answer's Content-Length says."""
-    line = curl_line(request(None, method="HEAD"))
+    line = write_curl_line(request(None, method="HEAD"))
     assert " --head --url" in line
     assert "-X" not in line
 
 
 def test_the_template_is_what_the_seed_decides() -> None:
     """Method, path, names of header fields and body; values of header fields are no part of it."""
-    assert template(request(None)) == ["POST", "/$TOKEN", ["a", "b"], None]
+    assert make_template(request(None)) == ["POST", "/$TOKEN", ["a", "b"], None]
 
 
 def test_templates_are_counted_without_the_repeats_that_were_asked_for() -> None:
@@ -50,7 +50,7 @@ def test_templates_are_counted_without_the_repeats_that_were_asked_for() -> None
     for body, retry in (("x", False), ("x", False), ("x", True), (None, False)):
         log.add("exchange", request=request(body), retry=retry)
     log.add("arrival", request=request("y"))
-    assert sorted(templates(log.events).items()) == [
+    assert sorted(count_templates(log.events).items()) == [
         ('["POST","/$TOKEN",["a","b"],"x"]', 2),
         ('["POST","/$TOKEN",["a","b"],null]', 1),
     ]

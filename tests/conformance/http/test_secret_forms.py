@@ -140,7 +140,7 @@ def test_a_form_is_no_variable_of_a_curl_line() -> None:
     """A reader has the secret, not its encoded form, so the form has a name that no line fills in."""
     names = Names()
     names.secret(SECRET, "TENANT_FIRST_KEY")
-    told, spans = names.named(ENCODED["hex"])
+    told, spans = names.redact_with_places(ENCODED["hex"])
     assert told == "$TENANT_FIRST_KEY_IN_HEX"
     assert spans == [(0, len(told))]
 

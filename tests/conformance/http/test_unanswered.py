@@ -12,7 +12,7 @@ import pytest
 
 from conformance.http.client import Unreachable
 from conformance.http.transport import HttpTransport
-from conformance.http.unanswered import because
+from conformance.http.unanswered import explain_failure
 
 # The settings that stock Node.js sends to any client that connects to its server of HTTP/2.
 SETTINGS = bytes.fromhex("00 00 00 04 00 00 00 00 00")
@@ -20,7 +20,9 @@ SETTINGS = bytes.fromhex("00 00 00 04 00 00 00 00 00")
 
 def test_who_speaks_before_he_is_asked_gives_no_http_answer() -> None:
     """On a slow machine it is heard out before a request is sent, and the client says only that it cannot send one."""
-    said = because(aiohttp.ClientConnectionResetError("Cannot write to closing transport"), "http://127.0.0.1:1/")
+    said = explain_failure(
+        aiohttp.ClientConnectionResetError("Cannot write to closing transport"), "http://127.0.0.1:1/"
+    )
     assert "there is no HTTP answer" in said
     assert "https://" in said
 
@@ -65,7 +67,7 @@ def test_who_says_nothing_was_reset() -> None:
 def test_who_answers_others_is_not_asked_for_another_scheme() -> None:
     """A server that trips over one request closes its connection; what it answered before was no TLS."""
     for fault in (aiohttp.ServerDisconnectedError(), ConnectionResetError(errno.ECONNRESET, "reset")):
-        first = because(fault, "http://127.0.0.1:1/")
-        later = because(fault, "http://127.0.0.1:1/", answered=True)
+        first = explain_failure(fault, "http://127.0.0.1:1/")
+        later = explain_failure(fault, "http://127.0.0.1:1/", has_answered=True)
         assert first.endswith("if it speaks TLS, its address begins with https://")
         assert later.endswith("others were answered: your server's own log says what became of this one")

@@ -141,7 +141,7 @@ def touches() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
 
     later: dict[str, Callable[[], object]] = {
         "a secret": lambda: names.secret("another", "SECRET"),
-        "a key": lambda: names.key("another", "KEY", given=False),
+        "a key": lambda: names.key("another", "KEY", is_given=False),
         "a live value": lambda: names.name("another", "NAME"),
         "redaction": lambda: names.redact("text"),
         "an event": lambda: log.add("note"),

@@ -12,7 +12,7 @@ import pytest
 
 from conformance import target
 from conformance.http.client import Client, Counter, Names
-from conformance.http.recorded import curl_line
+from conformance.http.recorded import write_curl_line
 from conformance.http.transport import HttpTransport
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
@@ -105,7 +105,7 @@ async def test_the_secret_is_in_the_log_by_name_only(tmp_path: Path, port: int) 
         (event,) = log.of("arrival")
         assert SECRET not in str(event)
         assert "$WEBHOOK_ONE_SECRET" in event["request"]["body"]
-        assert "$WEBHOOK_ONE_SECRET" in curl_line(event["request"])
+        assert "$WEBHOOK_ONE_SECRET" in write_curl_line(event["request"])
 
 
 async def test_replies_follow_the_script_of_a_word(tmp_path: Path, port: int) -> None:

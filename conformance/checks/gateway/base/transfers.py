@@ -52,7 +52,7 @@ async def one_transaction_pays_two_links(case: Case) -> None:
     await run_concurrently(wait_for_paid(case, order_link) for order_link in pair)
     for place, link in enumerate(pair):
         status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
-        members = status.object()
+        members = status.read_object()
         # Hex ids are compared without regard to case, because nodes and wallets spell them in either.
         holds = members.get("status") == "paid" and str(members.get("tx_id")).lower() == tx_id.lower()
         where = {"transfer": ("the first of two", "the second of two")[place]}
@@ -94,7 +94,7 @@ async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
         url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
         answer = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_ids[spelling]})
         status = await case.client.call("GET", f"{url}/status")
-        holds = is_refused(answer) and status.object().get("status") == "active"
+        holds = is_refused(answer) and status.read_object().get("status") == "active"
         finding, where = f"{brief(answer)}, then {brief(status)}", {"payout address": spelling}
         case.expect(_ROW, holds, "a client error, and still active", finding, exchange=status, where=where)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
-from conformance.http.client import Answer, retry_after
+from conformance.http.client import Answer, read_retry_after
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer
@@ -146,8 +146,8 @@ async def judge_wide_windows(
 
 def _is_final(answer: Answer) -> bool:
     """Return whether an answer refuses a payment for good: neither "later", nor that the service is unavailable."""
-    return 400 <= answer.status < 500 and answer.status not in _LATER and retry_after(answer) is None
+    return 400 <= answer.status < 500 and answer.status not in _LATER and read_retry_after(answer) is None
 
 
 def _said(answer: Answer) -> str:
-    return f"{answer.status} {answer.object().get('error')}"
+    return f"{answer.status} {answer.read_object().get('error')}"

@@ -14,7 +14,7 @@ from conformance.engine.check import Case
 from conformance.engine.check_loading import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
-from conformance.http.recorded import template
+from conformance.http.recorded import make_template
 from conformance.log.events import EventLog
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Foreign, Look
 
@@ -34,7 +34,7 @@ async def sent(look: Look, profile: str, *, backwards: bool) -> Tally[str]:
     for one in CHECKS[::-1] if backwards else CHECKS:
         rng = random.Random(f"1:{one.id}")
         await one.function(Case(one, read, Client(agent, log, one.id, names, counter), log, rng, session))
-    return Tally(json.dumps(template(event["request"])) for event in log.of("exchange"))
+    return Tally(json.dumps(make_template(event["request"])) for event in log.of("exchange"))
 
 
 async def test_another_time_and_order_send_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from conformance import target
 from conformance.checks.control_plane import health, services
 from conformance.engine.check_loading import load_checks
 from conformance.engine.runner import Plan, Run
-from conformance.http.recorded import template
+from conformance.http.recorded import make_template
 from conformance.ledger import load
 from conformance.log.events import EventLog
 from tests.conformance.checks.control_plane.scripted_hub import CHAIN_KEY, TOKEN, Hub, serving
@@ -426,7 +426,7 @@ async def test_the_same_seed_sends_the_same() -> None:
     streams = []
     for _ in range(2):
         log = await judged(Hub(), *quick, seed=5)
-        sent = (json.dumps(template(event["request"])) for event in log.of("exchange") if not event["retry"])
+        sent = (json.dumps(make_template(event["request"])) for event in log.of("exchange") if not event["retry"])
         streams.append(Counter(sent))
     assert streams[0] == streams[1]
 

@@ -10,7 +10,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.http.client import Answer
-from conformance.http.refusals import pointers
+from conformance.http.refusals import list_members
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from conformance.surfaces.gateway.unbound import explain_open_value
@@ -187,5 +187,5 @@ def test_the_reason_names_pointer_and_key(member: str, key: str) -> None:
 def test_members_are_named_in_the_forms_of_the_field(document: Any, named: list[str]) -> None:
     """RFC 9457, JSON:API, FastAPI, Ajv and plain members; another status says nothing of the body."""
     fields = CIMultiDictProxy(CIMultiDict[str]())
-    assert pointers(Answer(1, 422, fields, json.dumps(document).encode())) == named
-    assert pointers(Answer(1, 403, fields, json.dumps(document).encode())) == []
+    assert list_members(Answer(1, 422, fields, json.dumps(document).encode())) == named
+    assert list_members(Answer(1, 403, fields, json.dumps(document).encode())) == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.http.client import Late
+from conformance.http.client import LateAnswer
 from conformance.oracles.json_encodings import OTHER_ENCODINGS
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.purchase import header_value
@@ -181,7 +181,7 @@ class Silent(Door):
         status = message.get("metadata", {}).get("x402.payment.status")
         if "taskId" in message and status in self._statuses and self.left:
             self.left -= 1
-            raise Late("no answer within 12 s")
+            raise LateAnswer("no answer within 12 s")
         return super().told(message)
 
 

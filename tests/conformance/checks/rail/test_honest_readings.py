@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.http.client import Answer, retry_after
+from conformance.http.client import Answer, read_retry_after
 from conformance.oracles.hashing import jcs_bytes, response_hashes, settled_refs, sha256_hex
 from conformance.surfaces.rail.challenges import find_leaks
 from conformance.surfaces.rail.purchase import lane_of
@@ -54,7 +54,7 @@ def test_an_evm_chain_that_is_not_base_is_a_lane_of_its_own(network: Any, lane: 
 )
 def test_retry_after_may_be_a_date(value: str, date: str, seconds: float | None) -> None:
     """Retry-After counts in seconds, or as a date from the answer's own Date."""
-    assert retry_after(answer(Retry_After=value, Date=date)) == seconds
+    assert read_retry_after(answer(Retry_After=value, Date=date)) == seconds
 
 
 def test_a_challenge_token_that_is_a_jws_is_no_leak() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from multidict import CIMultiDictProxy
 
-from conformance.http.client import Late
+from conformance.http.client import LateAnswer
 from conformance.outcome import Verdict
 from conformance.surfaces.webhooks import sales
 from tests.conformance.checks.gateway.scripted_checkout import Link, Transfer
@@ -37,7 +37,7 @@ class Naming(Shop):
         if method != "POST" or not url.endswith("/verify"):
             return await super().send(method, url, headers, body)
         if self.waits:
-            raise Late("no answer came in time")
+            raise LateAnswer("no answer came in time")
         if self.refusals:
             self.refusals -= 1
             return self._answer(422, {"error": "payment_not_verified", "reason": "tx_not_confirmed"})

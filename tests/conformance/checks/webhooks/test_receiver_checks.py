@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from conformance import target
 from conformance.engine.runner import Plan, Run, select_checks
-from conformance.http.recorded import template
+from conformance.http.recorded import make_template
 from conformance.ledger import load
 from conformance.log.events import LOG, EventLog, read_log
 from conformance.outcome import ONLY_WARNS
@@ -234,7 +234,7 @@ async def test_the_same_seed_sends_the_same(monkeypatch: pytest.MonkeyPatch) -> 
             read = target.parse(PROFILE.replace("URL", base))
             log = EventLog()
             await Run(Plan(ROWS, select_checks(ROWS, read), seed=5, workers=workers), read, log).execute()
-            sent = (json.dumps(template(event["request"])) for event in log.of("exchange") if not event["retry"])
+            sent = (json.dumps(make_template(event["request"])) for event in log.of("exchange") if not event["retry"])
             streams.append(Counter(sent))
     assert streams[0] == streams[1]
 

@@ -15,7 +15,7 @@ from conformance.engine.check import Case
 from conformance.engine.check_loading import load_checks
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
-from conformance.http.recorded import template
+from conformance.http.recorded import make_template
 from conformance.log.events import EventLog
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.purchase import name_live_values
@@ -62,7 +62,7 @@ async def settled(calls: int, before: int, proof: Mapping[str, Any] = PROOF) -> 
 
 def first_requests(log: EventLog) -> list[Any]:
     """Return what was sent, but for what the target asked to be sent again."""
-    return [template(event["request"]) for event in log.of("exchange") if not event["retry"]]
+    return [make_template(event["request"]) for event in log.of("exchange") if not event["retry"]]
 
 
 async def test_what_is_sent_again_is_a_retry(monkeypatch: pytest.MonkeyPatch) -> None:
