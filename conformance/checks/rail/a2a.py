@@ -21,6 +21,8 @@ _UNKNOWN_TASK = "00000000-0000-4000-8000-000000000000"
 _IDS: tuple[object, ...] = (1, 0, -7, 2**40, 2**53 - 1, "one", "", 'äöü " \\ /', "1")
 _NOT_FOUND = json_rpc.METHOD_NOT_FOUND
 _FIX = (
+    # x402 over A2A has two forms in use: a state of its own, `a2a-x402`, and the extension's metadata on `input-
+    # required`. Both pass.
     "Answer an order by message/send with a task in the state input-required whose status message has the metadata "
     "x402.payment.status payment-required and x402.payment.required, the whole 402 object; keep it for tasks/get."
 )
@@ -46,9 +48,12 @@ async def orders_ask_for_payment(case: Case) -> None:
         where = {"operation": operation.path}
         is_accepted = task.answer.status == 200 and json_rpc.error_code(task.answer) != _NOT_FOUND
         holds = is_accepted and (bool(task.members) or json_rpc.error_code(task.answer) is not None)
+        # JSON-RPC reports errors in a 200. An error object is an answer to the method, but "method not found" is not.
         expectation = "200 with an answer to message/send"
         case.expect("RAIL-A2A-01", holds, expectation, _describe(task.answer), exchange=task.answer, where=where)
         if not task.asks_for_payment and case.profile.rail_bindings.a2a_request is None and _may_be_misunderstood(task):
+            # The interface leaves open how a message orders a service. Without the profile's form, a target may not
+            # have understood it.
             reason = "unbound: no message is known that orders a paid service; give [rail] a2a_request"
             for row in ("RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05"):
                 case.mark_inconclusive(row, reason, exchange=task.answer)
@@ -57,6 +62,7 @@ async def orders_ask_for_payment(case: Case) -> None:
         holds = task.asks_for_payment and task.id is not None
         case.expect("RAIL-A2A-03", holds, expectation, task.describe(), exchange=task.answer, where=where)
         if task.id is None:
+            # Without an id the client can neither pay the task nor ask for it, so its terms are useless.
             case.expect("RAIL-A2A-05", False, "a task with an id", task.describe(), exchange=task.answer, where=where)
             case.mark_inconclusive(
                 "RAIL-A2A-04", "the order made no task, which RAIL-A2A-03 judges", exchange=task.answer
@@ -145,11 +151,13 @@ def _judge_terms(case: Case, task: Task, operation: Operation, where: Mapping[st
     is_bound = case.profile.rail_bindings.a2a_request is not None
     if is_bound and _open_point(case) is None and task.payment_terms is not None:
         resource = task.payment_terms.get("resource")
+        # A task that asks payment for another operation would sell that one instead.
         url = resource.get("url") if isinstance(resource, Mapping) else None
         holds, expectation = str(url).endswith(operation.path), f"payment asked for {operation.path}"
         case.expect("RAIL-A2A-03", holds, expectation, url, exchange=task.answer, where=where)
     entries = task.entries
     lanes = Counter(lane_of(entry) for entry in entries)
+    # Exactly one entry for each lane: with two, a client cannot know which of the tokens its payment must name.
     missing_lanes = [lane for lane in case.profile.claims.lanes if lanes[lane] != 1]
     missing_members = [f"{lane_of(entry)}: {name}" for entry in entries for name in _list_missing_members(entry)]
     finding = f"{dict(lanes)}, lacking {missing_members}" if entries else "no accepts"
@@ -231,6 +239,7 @@ async def _judge_tasks_get(case: Case, task: Task) -> None:
 
 
 async def _judge_unknown_methods(case: Case, call_id: object) -> None:
+    # Method names are compared exactly. A server that folds the case or matches a prefix would run the wrong method.
     for method in ("no/such/method", "message/sent", "MESSAGE/SEND", ""):
         answer = await json_rpc.call(case, case.session.rail + a2a.A2A, method, {}, call_id=call_id)
         holds = answer.status == 200 and json_rpc.error_code(answer) is not None
@@ -240,6 +249,7 @@ async def _judge_unknown_methods(case: Case, call_id: object) -> None:
 
 
 def _judge_envelope(case: Case, method: str, call_id: object, answer: Answer) -> None:
+    # A client picks its parser by the media type, so an envelope under another type is unreadable to it.
     is_json = is_json_type(answer.headers.get("Content-Type"))
     fault = (
         json_rpc.envelope_fault(answer, call_id) if is_json else f"Content-Type {answer.headers.get('Content-Type')}"

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from conformance.attacks.engine import receipts
+from conformance.attacks.engine import extract_receipts
 from conformance.discovery.accepted_unusual_bodies import unusual_bodies
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
@@ -25,6 +25,7 @@ from conformance.surfaces.rail.paid_answers import looks_payable
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
 from conformance.surfaces.rail.receipts import claims_of, request_hashes
 
+# Calls by each transport in the race. Fewer rarely overlap, and each one over A2A needs a separate task.
 _CALLS_EACH = 12
 _RACE, _STRAY, _UNKNOWN, _BOUND = "RAIL-WELD-12", "RAIL-WELD-05", "RAIL-PAY-06", "RAIL-RCPT-04"
 _NO_A2A = "the profile does not claim the option rail.a2a"
@@ -52,7 +53,7 @@ async def _order_task(case: Case, operation: Operation) -> Task:
 
 def _list_new_receipts(unpaid_task: Task, paid_task: Task) -> frozenset[str]:
     """Return every compact JWS that the payment added to the task. Those of the unpaid task do not count."""
-    return receipts(paid_task.answer) - receipts(unpaid_task.answer)
+    return extract_receipts(paid_task.answer) - extract_receipts(unpaid_task.answer)
 
 
 @check(
@@ -71,6 +72,8 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
     if _lacks_a2a(case):
         return
     operation = case.session.catalog.operations[0]
+    # One task can be paid only once by design. Separate tasks leave only the shared ledger to stop the second
+    # execution.
     tasks = [await _order_task(case, operation) for _ in range(_CALLS_EACH)]
     proof = await pay(case, await challenge(case, operation), case.lane)
 
@@ -83,10 +86,11 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
     # The calls alternate, so that neither transport has all its calls ahead of the other's.
     calls: list[Any] = [one for task in tasks for one in (pay_by_message(task), pay_by_rest())]
     results = await run_concurrently(calls, at_once=2 * _CALLS_EACH)
-    rest_receipts = [receipts(one) for one in results[1::2] if one.status == 200]
+    rest_receipts = [extract_receipts(one) for one in results[1::2] if one.status == 200]
     a2a_receipts = [
         _list_new_receipts(*pair) for pair in zip(tasks, results[::2], strict=True) if pair[1].state == "completed"
     ]
+    # No served call shows a race neither won nor lost. A later attempt only helps to explain why nothing was served.
     if not rest_receipts + a2a_receipts:
         last = await a2a.settle_task(case, (await _order_task(case, operation)).id or "", proof)
         raise Inconclusive(f"none of {2 * _CALLS_EACH} calls with an honest proof was served; later: {last.describe()}")
@@ -177,6 +181,8 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
         return
     bindings = case.profile.rail_bindings
     operation = next((one for one in case.session.catalog.operations if one.other_bodies and not one.is_guess), None)
+    # Three things must be known: another body that the service accepts, how an order contains it, and how a receipt
+    # binds it. With one of them guessed, a mismatch could be the suite's error.
     if operation is None or bindings.request_hash is None or "{body}" not in json.dumps(bindings.a2a_request):
         case.mark_not_applicable(_BOUND, "what an order holds, and how a receipt binds it, is not bound in the profile")
         return
@@ -189,6 +195,8 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     usual_hashes, ordered_hashes = (
         hash_request(one, quote, bindings.request_hash) for one in (operation, changed_operation)
     )
+    # Only a receipt that binds the usual request and not the ordered one proves the fault. One that fits neither may
+    # use an unknown recipe, which RAIL-RCPT-04 judges.
     wrong_claims = next(
         (
             claims
@@ -224,6 +232,7 @@ async def _judge_encoding(case: Case, operation: Operation, recipe: str) -> None
         ),
         None,
     )
+    # A receipt that fits no known encoding is not judged here: it may bind what the interface leaves open.
     if receipt_claims and (encoding is not None or not unbound_claims):
         expectation, where = f"recipe {recipe} over RFC 8785", {"operation": operation.path, "door": "A2A"}
         finding = "so" if encoding is None else f"over JSON that {encoding}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from conformance.attacks.engine import receipts
+from conformance.attacks.engine import extract_receipts
 from conformance.checks.rail.a2a_payments import order_quoted_task, submit_payment
 from conformance.checks.rail.receipt_verification import find_receipt_member
 from conformance.checks.shared.agent_rail_agreement import FAMILY_MEMBERS
@@ -48,9 +48,9 @@ async def verification_over_a2a_verifies(case: Case) -> None:
         for row in (_RECEIPT_ROW, _MESSAGE_ROW):
             case.mark_not_applicable(row, reason)
         return
-    message_task = await _judge_messages(case)
+    task = await _judge_messages(case)
     await _judge_receipts(
-        case, [] if message_task is None else [one for one in receipts(message_task.answer) if looks_payable(one)]
+        case, [] if task is None else [one for one in extract_receipts(task.answer) if looks_payable(one)]
     )
 
 
@@ -58,6 +58,8 @@ def _find_obstacle(case: Case) -> str | None:
     """Return why nothing can be ordered over A2A here, or None."""
     if "rail.a2a" not in case.profile.claims.options:
         return "the profile does not claim the option rail.a2a"
+    # Only an order with a place for the whole request can carry a forged message. A fixed text always orders the
+    # example.
     if "{body}" not in json.dumps(case.profile.rail_bindings.a2a_request) or not case.profile.claims.lanes:
         return "the profile does not bind how an order over A2A contains its request ([rail] a2a_request)"
     return None
@@ -78,6 +80,7 @@ async def _judge_messages(case: Case) -> Task | None:
     agent, subject = Agent(case, "", REFERENCE_AGENT, is_reference=True), signed(case)
     forged_subject = subject.with_expected_key(raw_public(signer(case)))
     sound, sound_task = await _order_verification(case, operation, agent.verify_body(subject))
+    # A service that never says "valid" in readable words would seem to reject every forgery. It is not judged.
     if sound is True:
         await _judge_forged(case, _MESSAGE_ROW, operation, agent.verify_body(forged_subject), "signed by another key")
     else:
@@ -96,6 +99,7 @@ async def _judge_receipts(case: Case, tokens: list[str]) -> None:
     case.client.names.name(token, "RECEIPT")
     first = parse(token)
     forged_token = compact({**first.header, "alg": "none"}, first.payload, bytes(64))
+    # A changed header alone must void the receipt: with alg none a careless library skips the signature.
     case.client.names.name(forged_token, "RECEIPT_WITH_ALG_NONE")
     sound, _ = await _order_verification(case, operation, {**operation.body, member: token})
     if sound is not True:

@@ -53,6 +53,7 @@ async def account_credentials_change_nothing(case: Case) -> None:
         headers, where = ACCOUNT_CREDENTIALS[name], {"operation": operation.path, "credential": name}
         answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
         holds = answer.status == 402 and bool(entries(answer))
+        # 401 and 403 would tell the client to sign in, although the payment is the only credential on the rail (5.1).
         expectation = "402 with accepts, as without a credential"
         finding = f"{answer.status} with {len(entries(answer))} accepts entries"
         case.expect("RAIL-402-13", holds, expectation, finding, exchange=answer, where=where)

@@ -35,6 +35,7 @@ from conformance.vocabulary.lanes.registry import FACTS
 _JWS_DOTS = 2
 # The shortest lifetime in seconds whose last twentieth is long enough to pay in.
 _LONG_LIFETIME_SECONDS = 600
+# The methods that an OpenAPI path may declare as paid. HEAD and OPTIONS never sell anything.
 _METHODS = ("get", "post", "put", "patch", "delete")
 _BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _SPOOFED_LOOPBACK = "one that says to come from the machine itself"
@@ -105,6 +106,7 @@ async def unpaid_call_is_challenged(case: Case) -> None:
 def _judge_entries(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
     accepts = entries(answer)
     networks = [entry.get("network") for entry in accepts]
+    # Duplicates are judged by the network's name, and missing lanes by the suite's own reading of it.
     lanes = [lane_of(entry) for entry in accepts]
     missing_lanes = [lane for lane in case.profile.claims.lanes if lane not in lanes]
     is_unique = len(set(map(str, networks))) == len(networks) and None not in networks
@@ -128,6 +130,8 @@ def _judge_entries(case: Case, answer: Answer, where: Mapping[str, str]) -> None
             case.expect(
                 "RAIL-402-07", is_address_there, f"an address on {lane}", pay_to, exchange=answer, where=entry_where
             )
+        # A number in JSON may lose precision or gain a fraction, so x402 demands the atomic amount as a text of
+        # digits.
         digits = atomic_amount(amount)
         amounts.append(amount if digits is None else digits)
         case.expect("RAIL-402-08", is_positive(amount), "a positive amount", amount, exchange=answer, where=entry_where)
@@ -158,6 +162,7 @@ def _judge_secrecy(case: Case, answer: Answer, where: Mapping[str, str]) -> None
         if is_goods(answer, leaks_found, result_at)
         else "it looks like what is paid for, and may be something else"
     )
+    # Whoever gets the result with the 402 has no reason to pay.
     expectation = "nothing of the service's result"
     case.expect("RAIL-402-17", not leaks_found, expectation, leaks_found, exchange=answer, where=where, beyond=beyond)
     is_private = not is_shareable(answer)
@@ -227,6 +232,7 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
 async def _judge_other_paths(case: Case, operation: Operation) -> None:
     """Judge that no result is returned at paths that a careless router takes for a paid one."""
     head, _, last = operation.path.rpartition("/")
+    # Spellings that a proxy or a router commonly treats as the same path, while a guard in front compares texts.
     for path in (f"{operation.path}/", f"{head}//{last}", f"{head}/{last.upper()}", f"{head}/./{last}"):
         answer = await case.client.call("POST", case.session.rail + path, json_body=operation.body)
         results = find_goods(case, answer) if answer.status < 300 else []
@@ -266,6 +272,7 @@ async def every_listed_operation_costs_something(case: Case) -> None:
     await _judge_hosts(case, urls)
     calls = {(path, method) for path, method in list_paid_methods(openapi) if "{" not in path}
     declared_paths = {path for path, _ in calls}
+    # The catalogs name no methods. The interface sells by POST, so that is tried where OpenAPI declares nothing.
     calls |= {(path, "POST") for url in urls if (path := path_of(rail, url)) not in declared_paths}
     if not calls:
         raise Inconclusive("no address of a paid operation was found in the catalogs, the index or OpenAPI")
@@ -275,6 +282,7 @@ async def every_listed_operation_costs_something(case: Case) -> None:
         answer = await case.client.call(method, rail + path, json_body=body)
         where = {"operation": path, "method": method}
         if (body_doubt := case.session.catalog.find_refusal(path)) is not None and answer.status in {400, 422}:
+            # The suite knows no body that this service accepts. Its refusal of an empty body may precede the payment.
             case.mark_inconclusive("RAIL-402-19", body_doubt, exchange=answer)
             continue
         case.expect("RAIL-402-19", answer.status == 402, "402", answer.status, exchange=answer, where=where)
@@ -342,6 +350,7 @@ async def challenge_is_short_lived(case: Case) -> None:
         raise Inconclusive("unbound: [rail] challenge_ttl is not known")
     timely_quote = await challenge(case, operation)
     waited_seconds = 0
+    # A payment near the end of the lifetime finds a rail that shortens it or measures it from another moment.
     if case.profile.clock.offset_file is not None and lifetime >= _LONG_LIFETIME_SECONDS:
         waited_seconds = lifetime - lifetime // 20
         await clock.pass_time(case, waited_seconds)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.attacks.engine import receipts
+from conformance.attacks.engine import extract_receipts
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.surfaces.rail import a2a
@@ -48,7 +48,7 @@ async def a_proof_spent_at_rest_is_dead_over_a2a(case: Case) -> None:
 
 
 def _judge(case: Case, row: str, operation: Operation, sale: Purchase, later_task: Task) -> None:
-    new_receipts = receipts(later_task.answer) - receipts(sale.answer)
+    new_receipts = extract_receipts(later_task.answer) - extract_receipts(sale.answer)
     is_stored_answer = row == _SAME_REQUEST_ROW and not new_receipts
     holds = is_stored_answer or (later_task.state != "completed" and not new_receipts)
     expectation = "a refusal, or the stored answer" if row == _SAME_REQUEST_ROW else "a refusal"
@@ -77,7 +77,7 @@ async def a_proof_spent_over_a2a_is_dead_at_rest(case: Case) -> None:
         return
     for row, operation in ((_OTHER_REQUEST_ROW, operations[-1]), (_SAME_REQUEST_ROW, operations[0])):
         answer = await present(case, operation, proof)
-        new_receipts = receipts(answer) - receipts(task.answer)
+        new_receipts = extract_receipts(answer) - extract_receipts(task.answer)
         is_stored_answer = row == _SAME_REQUEST_ROW and not new_receipts
         holds = answer.status != 200 or is_stored_answer
         where = {"operation": operation.path, "door": "A2A, then REST"}
@@ -91,6 +91,7 @@ async def _buy_task(case: Case, operation: Operation) -> tuple[Task | None, Mapp
     if task.id is None or entry is None:
         return None, {}
     payer = await case.session.payers.for_rail(case.lane)
+    # Paid by the terms of the task itself, since a REST challenge may have another token.
     proof = await payer.pay(entry)
     name_live_values(case, proof)
     paid_task = await a2a.settle_task(case, task.id, proof)

@@ -14,6 +14,7 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.keys import DID, JWKS, document
 
 CARD = "/.well-known/agent-card.json"
+# Catalogs nest lists in objects. A deeper value is not an address of an operation in any known format.
 _DEPTH = 6
 
 
@@ -54,6 +55,7 @@ async def catalogs_agree(case: Case) -> None:
     of operations everywhere, and every path under /pay/v1/.
     """
     catalog_answer, catalog = await document(case, CATALOG)
+    # The catalog is paged. A client without parameters must get a page as well.
     bare_answer, _ = await document(case, RESOURCES.partition("?")[0])
     listing_answer, listing = await document(case, RESOURCES)
     index_answer, index = await document(case, INDEX)
@@ -90,6 +92,7 @@ async def _judge_sets(case: Case, catalog_paths: set[str], in_index: set[str] | 
     if not catalog_paths | declared_paths:
         raise Inconclusive("no catalog and no OpenAPI document lists a paid operation")
     all_paths = catalog_paths | declared_paths | (in_index or set())
+    # Clients and proxies distinguish paid from free calls by this prefix (5.1).
     outside_paths = sorted(path for path in all_paths if not path.startswith(rail.PAID_PREFIX))
     case.expect("RAIL-DISC-12", not outside_paths, "every paid path under /pay/v1/", outside_paths, exchange=answer)
     differences = sorted(catalog_paths ^ declared_paths)
@@ -125,6 +128,7 @@ async def openapi_says_what_costs(case: Case) -> None:
     path_objects = _object(apply_server_paths(_object(openapi), case.session.rail).get("paths"))
     for path in (operation.path for operation in case.session.catalog.listed_operations):
         operations = [one for one in _object(path_objects.get(path)).values() if isinstance(one, dict)]
+        # A path may also have free methods, such as a description by GET, so one paid method suffices.
         paid_operations = [one for one in operations if rail.is_paid(one)]
         where = {"operation": path}
         has_price = bool(paid_operations) and all("x-payment-info" in one for one in paid_operations)

@@ -50,10 +50,12 @@ async def keys_are_published(case: Case) -> None:
     # key.
     has_sound_key = second.status == 200 and any(is_sound_point(key.raw) for key in set_keys)
     case.expect("RAIL-KEY-03", has_sound_key, "200 with an OKP Ed25519 key", second.status, exchange=second)
+    # Verifiers use either document. If the documents share no key, half of the verifiers reject every receipt.
     common_keys = {key.raw for key in set_keys} & {key.raw for key in keys_of_did(did)}
     case.expect(
         "RAIL-KEY-04", bool(common_keys), "one key in both documents", f"{len(common_keys)} shared", exchange=second
     )
+    # A published private member lets anyone sign receipts in the rail's name.
     leaks = [*private_members(did), *private_members(jwks)]
     case.expect("RAIL-KEY-05", not leaks, "no private members", leaks, exchange=second)
 
@@ -97,6 +99,7 @@ def find_service_faults(did: Mapping[str, Any]) -> list[str]:
 
 
 def _find_repeated_ids(members: Sequence[Mapping[str, Any]]) -> list[str]:
+    # A verifier looks a method up by its id. With two of them it may take the wrong key.
     ids = [one["id"] for one in members if isinstance(one.get("id"), str)]
     return sorted(f"{one}: twice" for one in set(ids) if ids.count(one) > 1)
 

@@ -108,6 +108,8 @@ def _judge(case: Case, row: str, results: Sequence[tuple[str, list[str]]], answe
 def _compare_entries(listed_entries: Entries, live: Entries) -> list[str]:
     """Return the differences between listed entries and those of a 402. A member that either lacks is not compared."""
     by_network = {str(entry.get("network")): entry for entry in live}
+    # A listed network that the 402 lacks cannot be paid, and one that only the 402 has is never found by a client's
+    # budget.
     different_networks = sorted({str(entry.get("network")) for entry in listed_entries} ^ by_network.keys())
     faults = [f"network {name}" for name in different_networks]
     for entry in listed_entries:
@@ -138,6 +140,7 @@ def _compare_payment_info(info: Mapping[str, Any], live: Entries) -> list[str]:
     price = info.get("price")
     if isinstance(price, Mapping) and price.get("currency") == "USD" and isinstance(price.get("amount"), str):
         try:
+            # Decimal, because 0.01 dollars is not a binary fraction and would miss the price by a rounding error.
             atomic = f"{(Decimal(price['amount']) * _MICRO).normalize():f}"
         except InvalidOperation:
             atomic = "no number"

@@ -15,7 +15,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import challenged_again
+from conformance.judging.rail.refusals import judge_challenged_again
 from conformance.oracles.x402 import faults_of_challenge
 from conformance.surfaces.rail.challenges import cache_control, entries, is_shareable, references
 from conformance.surfaces.rail.proofs import encode_base64, encode_json
@@ -46,6 +46,7 @@ def make_non_base64(token: str) -> Mapping[str, tuple[str, ...]]:
         "cut after five characters": right_value[:5],
         "cut in the middle": right_value[: len(right_value) // 8 * 4 + 1],
         "no padding": encode_base64(text + b" " * (len(text) % 3 == 0)).rstrip("="),
+        # The bytes are chosen so that their base64 contains `-` and `_`, where the two alphabets differ.
         "the URL-safe alphabet": base64.urlsafe_b64encode(b'{"tx_id":"\xc3\xbf\xc3\xbf~~~~???"}').decode(),
         "padding in front": "==" + right_value,
         "padding inside": f"{right_value[:8]}={right_value[8:]}",
@@ -78,6 +79,7 @@ def make_non_json(token: str) -> Mapping[str, tuple[str, ...]]:
         "a trailing comma": text[:-1] + b",}",
         "a comment": text + b" // paid",
         "a raw newline in a text": text.replace(b"CAPA", b"CA\nPA"),
+        # JSON between systems is UTF-8 (RFC 8259, 8.1). A library may detect UTF-16 and accept it all the same.
         "UTF-16": text.decode().encode("utf-16"),
         "base64 once more": base64.b64encode(text),
         "a compressed body": b"\x1f\x8b\x08\x00\x00\x00\x00\x00",
@@ -131,9 +133,11 @@ def _make_wrong_values(right: Mapping[str, str], base: Mapping[str, Any]) -> Map
         "a very long tx_id": {**right, "tx_id": "A" * (_LONG // 2)},
         "SQL in tx_id": {**right, "tx_id": "' OR 1=1 --"},
         "a path in tx_id": {**right, "tx_id": "../../v2/status"},
+        # An id that becomes part of a node's URL would let the client choose which address the rail queries.
         "an address in tx_id": {**right, "tx_id": "http://127.0.0.1:1/"},
         "a token of another form": {**right, "payment_reference": "abc"},
         "a token that was never issued": {**right, "payment_reference": _STALE_TOKEN},
+        # Date functions raise an overflow for such a time, which becomes a 500 if the code does not expect it.
         "a token with a huge time": {**right, "payment_reference": "9" * 40 + ":0:0"},
         "an empty authorization": base,
         "an authorization that is a text": {**base, "authorization": "x"},
@@ -167,7 +171,9 @@ async def _judge_corpus(case: Case, row: str, corpus: Corpus) -> None:
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
         for token in (_choose_token(unpaid), _choose_token(unpaid, base=True)):
             case.client.names.name(token, "PAYMENT_REFERENCE")
-        await run_concurrently(challenged_again(case, row, operation, unpaid, *one) for one in corpus(unpaid).items())
+        await run_concurrently(
+            judge_challenged_again(case, row, operation, unpaid, *one) for one in corpus(unpaid).items()
+        )
 
 
 def _choose_token(unpaid: Answer, *, base: bool = False) -> str:

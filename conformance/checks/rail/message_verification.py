@@ -62,12 +62,14 @@ async def sold_messages_are_verified(case: Case) -> None:
     sound = signed(case, owner)
     spellings = {"its key in hex": sound, "its key as did:key": sound.with_expected_key(sound.key, "did")}
     validities = await run_concurrently(_judge_sound(case, operation, *spelling) for spelling in spellings.items())
+    # No sound message was accepted, so a rejected forgery would prove nothing.
     if True not in validities:
         case.mark_not_applicable(_ROW, _UNREADABLE_VALIDITY)
         return
     form = sound if validities[0] is True else spellings["its key as did:key"]
     trials = dict(list_forgeries(case, owner, form))
     if not await _takes_content(case, operation):
+        # Without the content the service can check only the signature, which still holds for this forgery.
         del trials["another content"]
         reason = f"no document says that {operation.path} accepts the content of a message as {_CONTENT_MEMBER}"
         case.mark_documented(_ROW, f"{reason}; bind [rail.bodies] {operation.role} with it")
@@ -109,6 +111,7 @@ async def _takes_content(case: Case, operation: Operation) -> bool:
 
 async def _judge_sound(case: Case, operation: Operation, description: str, subject: Subject) -> bool | None:
     """Judge that a sound message is valid; return the stated validity, or None if none is stated."""
+    # The suite guesses the member names of another target, so a refusal may be the suite's fault.
     beyond = None if case.profile.is_reference else "the interface leaves open the form of the request"
     try:
         answer, validity = await _buy_verification(case, operation, subject)

@@ -23,12 +23,12 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.judging.rail.paid_reference import (
-    ON_ITS_WORD,
+    HEADER_TRANSACTION,
     References,
     judge_claims,
     judge_header,
-    names_another,
-    settlement_of,
+    find_wrong_recipe,
+    find_settlement,
 )
 from conformance.lanes.descriptor import Payer
 from conformance.oracles import hashing
@@ -299,10 +299,12 @@ async def _judge_payment(survey: _BindingSurvey, claims: Mapping[str, Any], sale
     """Judge the reference of the payment in one receipt, and its other claims about the payment."""
     case, row, bound_recipe = survey.case, "RAIL-RCPT-06", survey.case.profile.rail_bindings.settled_payment_ref
     word, network = case.profile.service_word, getattr(survey.payer, "network_key", "")
-    token, settlement = sale.challenge.reference(case.lane), await settlement_of(sale, survey.payer)
+    token, settlement = sale.challenge.reference(case.lane), await find_settlement(sale, survey.payer)
     references, other_tx_id = settlement.references(word, network, token), settlement.another
     recipe = (
-        None if other_tx_id is None else names_another(claims, hashing.settled_refs(word, other_tx_id, network, token))
+        None
+        if other_tx_id is None
+        else find_wrong_recipe(claims, hashing.settled_refs(word, other_tx_id, network, token))
     )
     # A receipt that names another transaction proves a payment that was never made for this call.
     if recipe is not None:
@@ -322,7 +324,7 @@ async def _judge_payment(survey: _BindingSurvey, claims: Mapping[str, Any], sale
             _PossibleDigests(references),
             bound_recipe,
             sale,
-            {} if settlement.by_chain else {ON_WORD: ON_ITS_WORD},
+            {} if settlement.by_chain else {ON_WORD: HEADER_TRANSACTION},
         )
     survey.references.add(sale, settlement, claims)
     judge_header(case, sale, settlement)

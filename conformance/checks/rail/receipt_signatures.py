@@ -16,6 +16,8 @@ from conformance.surfaces.rail.purchase import Purchase
 from conformance.surfaces.rail.receipts import buy_receipt
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+# Header and payload are long, and each character is under the same signature. The signature itself is changed at every
+# place.
 _SAMPLE_SIZE = 24
 
 
@@ -63,6 +65,7 @@ def _judge_signature(
     header = _read_header(token)
     is_eddsa = header.get("alg") in jose.ALGORITHMS
     case.expect("RAIL-RCPT-01", is_eddsa, "alg EdDSA", header.get("alg"), exchange=sale.answer, where=where)
+    # Three rows for one signature: a verifier may use either document, or keys that it saved earlier.
     for row, keys, expectation in (
         ("RAIL-RCPT-02", set_keys, "verifies under jwks.json"),
         ("RAIL-RCPT-03", did_keys, "verifies under did.json"),
@@ -77,6 +80,7 @@ def _judge_signature(
 
 def is_published(kid: Any, keys: Sequence[Ed25519Key]) -> bool:
     """Return whether a header's `kid` names one of the keys, by itself or as the fragment of a DID URL."""
+    # A kid may be a plain name or a DID URL. In the second form the fragment names the key.
     return isinstance(kid, str) and not {kid, kid.rpartition("#")[2]}.isdisjoint(key.kid for key in keys if key.kid)
 
 

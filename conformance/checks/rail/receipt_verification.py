@@ -160,6 +160,7 @@ async def _judge_other_receipts(case: Case, operation: Operation, member: str, t
         beyond = None if ours else "the interface leaves open what a receipt is compared with besides its signature"
         bound_members = {member: token, PAYMENT: "sha256:" + "dd" * 32}
         trials.append(Trial("RAIL-SVC-01", "bound to another payment", bound_members, beyond=beyond))
+    # Each forged token gets a name in the log, so that a reader can tell the receipts apart.
     for trial in trials:
         if trial.members[member] != token:
             name = re.sub(r"\W+", "_", f"RECEIPT {trial.description}").upper()
@@ -188,6 +189,7 @@ async def _judge(case: Case, operation: Operation, trial: Trial) -> None:
             trial.row, f"{trial.description}: a paid verification was answered {brief(answer)}", exchange=answer
         )
         return
+    # A service that accepts no key set of another signer refuses the request. That is a choice, not a wrong verdict.
     if trial.is_sound and trial.beyond is not None and answer.status in _BAD_REQUEST:
         case.note(f"{operation.path} refuses {trial.description}: {brief(answer)}; {trial.beyond}")
         return
@@ -206,6 +208,7 @@ async def _buy_verification(case: Case, operation: Operation, body: Mapping[str,
     # A service may reject a malformed receipt before it asks for a payment.
     if unpaid.status in _BAD_REQUEST:
         return unpaid, None
+    # The token binds the body, so each receipt needs a separate challenge and payment.
     quote = await challenge(case, operation, body=body)
     answer = await redeem(case, operation, await pay(case, quote, case.profile.claims.lanes[0]), body=body)
     return answer, answers.validity(result_of(case, answer), None) if answer.status == 200 else None

@@ -14,10 +14,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from conformance.attacks.engine import Engine, receipts, send
+from conformance.attacks.engine import Engine, extract_receipts, send_replay
 from conformance.attacks.fine_replays import present_fine_changes
-from conformance.attacks.full_request import full_request
-from conformance.attacks.replay import Material, Replay, changes
+from conformance.attacks.full_request import find_full_request
+from conformance.attacks.replay import Material, Replay, list_changes
 from conformance.discovery.body_probe import probe_body
 from conformance.discovery.rail import Operation, variations
 from conformance.engine import clock
@@ -37,6 +37,7 @@ _FIX = (
 _ROWS = ("RAIL-WELD-08", "RAIL-WELD-09", "RAIL-WELD-10", "RAIL-WELD-11", "RAIL-WELD-15")
 _CACHE_ROWS = ("RAIL-PAY-16", "RAIL-402-18")
 _REQUEST_AXES = frozenset({"target", "body", "method", "query"})
+# Enough that some calls overlap in the database on every machine, and what the row itself says.
 _AT_ONCE = 50
 
 
@@ -61,6 +62,7 @@ async def captured_proof_buys_nothing_else(case: Case) -> None:
 
 
 async def _replay(case: Case, operation: Operation, seed: int) -> None:
+    # Two purchases: the second supplies real members of another payment, which replace those of the first.
     engine = await Engine.capture(case, operation, LANES[case.lane].spellings)
     outcome = await engine.run(random.Random(seed))  # noqa: S311 - repeatable on purpose
     engine.judge(outcome, {"operation": operation.path}, _ROWS)
@@ -83,7 +85,7 @@ async def one_of_many_is_executed(case: Case) -> None:
             served_answers = [one for one in (await redeem(case, operation, proof),) if one.status == 200]
         if not served_answers:
             raise Inconclusive("none of 50 identical calls was served")
-        receipt_sets = {receipts(answer) for answer in served_answers}
+        receipt_sets = {extract_receipts(answer) for answer in served_answers}
         case.expect(
             "RAIL-WELD-12",
             len(receipt_sets) == 1,
@@ -101,11 +103,12 @@ async def _judge_two_operations(case: Case) -> None:
         return
     first, second = operations[0], operations[1]
     proof = await pay(case, await challenge(case, first), case.lane)
+    # Both operations read the same unspent token at the same time. Only the atomic statement lets one of them win.
     half = _AT_ONCE // 2
     answers = await run_concurrently(
         (present(case, one, proof) for one in (first, second) for _ in range(half)), at_once=_AT_ONCE
     )
-    receipt_sets = {receipts(answer) for answer in answers if answer.status == 200}
+    receipt_sets = {extract_receipts(answer) for answer in answers if answer.status == 200}
     case.expect(
         "RAIL-WELD-12",
         len(receipt_sets) <= 1,
@@ -135,7 +138,7 @@ async def late_replay_buys_nothing(case: Case) -> None:
             case.mark_documented(row, f"the late axis was left out: {reason}")
         return
     repetition = await present(case, operation, dict(sale.proof))
-    is_stored_or_refused = repetition.status != 200 or receipts(repetition) == receipts(sale.answer)
+    is_stored_or_refused = repetition.status != 200 or extract_receipts(repetition) == extract_receipts(sale.answer)
     case.expect(
         "RAIL-WELD-11", is_stored_or_refused, "the stored answer or a refusal", repetition.status, exchange=repetition
     )
@@ -170,7 +173,7 @@ async def unspent_proof_buys_only_its_request(case: Case) -> None:
 
 
 async def _judge_unspent(case: Case, operation: Operation) -> None:
-    full = await full_request(case, operation)
+    full = await find_full_request(case, operation)
     status = await _redeem_last(case, operation, full)
     if status != 200 and full != operation:
         # A service may quote a price for a full request and refuse it after the payment. Then the usual request
@@ -209,13 +212,13 @@ async def _present_elsewhere(
     ]
     material = Material(operation, other_operations, [*known_bodies, *accepted_bodies], [], proof, [])
     where, is_body_accepted = {"operation": operation.path}, False
-    for change in changes(material):
+    for change in list_changes(material):
         if change.axis not in _REQUEST_AXES:
             continue
-        answer = await send(case, change.apply(original))
+        answer = await send_replay(case, change.apply(original))
         is_body_accepted |= change.axis == "body" and describe_refused_body(answer) is None
         change_where = {**where, "axis": change.name}
-        is_unserved = not (answer.status == 200 and receipts(answer))
+        is_unserved = not (answer.status == 200 and extract_receipts(answer))
         case.expect(change.row, is_unserved, "not served", answer.status, exchange=answer, where=change_where)
     key = f"[rail.other_bodies] {operation.role}" if operation.role else "[rail.other_bodies]"
     if operation.is_guess and operation.varied_bodies is None:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.attacks.engine import receipts
+from conformance.attacks.engine import extract_receipts
 from conformance.discovery.rail import INDEX
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -76,6 +76,7 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
     lanes = [lane for row in _SERVICE_ROWS for lane in _list_claimed_lanes(case, row)]
     for row in _SERVICE_ROWS:
         if not _list_claimed_lanes(case, row):
+            # The row names a lane. If no lane of its family is claimed, the rail cannot show it.
             case.mark_not_applicable(row, f"the profile does not claim the lane {load()[row].lane}")
     states = await run_concurrently(_buy_and_pay(case, lane) for lane in lanes)
     judge_settlement = await _restart_rail(case, words)
@@ -99,9 +100,9 @@ async def _restart_rail(case: Case, words: Sequence[str]) -> Callable[[], Awaita
         await start_again(case, words, url)
         return None
     # Imported here, because its dependencies are installed only with that lane's extra.
-    from conformance.judging.rail.base.settlements import settlement_on_its_way  # noqa: PLC0415
+    from conformance.judging.rail.base.settlements import withhold_settlement  # noqa: PLC0415
 
-    async with settlement_on_its_way(case, settling_lanes[0]) as judge:
+    async with withhold_settlement(case, settling_lanes[0]) as judge:
         await start_again(case, words, url)
     return judge
 
@@ -119,18 +120,19 @@ async def _judge_lane(case: Case, state: _LaneState, keys: Mapping[str, list[Ed2
     _judge_receipt(case, state.sale, {_IN_SET: keys[_IN_SET]}, {"lane": state.lane, "receipt": "from before a restart"})
     operation, where = state.quote.operation, {"lane": state.lane, "restart": "after the payment"}
     repetition = await present(case, operation, dict(state.sale.proof), body=state.sale.challenge.body)
-    is_stored_or_refused = repetition.status != 200 or receipts(repetition) == receipts(state.sale.answer)
+    is_allowed = repetition.status != 200 or extract_receipts(repetition) == extract_receipts(state.sale.answer)
     expectation = "the stored answer or a refusal"
     case.expect(
         _ONCE_ROW,
-        is_stored_or_refused,
+        is_allowed,
         expectation,
-        _describe(repetition, is_stored_or_refused),
+        _describe(repetition, is_allowed),
         exchange=repetition,
         where=where,
     )
     bound_replay = case.profile.rail_bindings.replay
-    if bound_replay == "stored-answer" and is_stored_or_refused:
+    # The stored answer must be on disk, not in memory, if the operator promises it.
+    if bound_replay == "stored-answer" and is_allowed:
         case.expect(
             _ONCE_ROW,
             repetition.status == 200,
@@ -146,14 +148,14 @@ async def _judge_lane(case: Case, state: _LaneState, keys: Mapping[str, list[Ed2
     if service.status != 200:
         case.mark_inconclusive(_IN_DID, "no call was served after the restart", exchange=service)
     else:
-        second_repetition = await present(case, operation, dict(state.proof), body=state.quote.body)
-        is_stored_or_refused = second_repetition.status != 200 or receipts(second_repetition) == receipts(service)
+        last_answer = await present(case, operation, dict(state.proof), body=state.quote.body)
+        is_allowed = last_answer.status != 200 or extract_receipts(last_answer) == extract_receipts(service)
         case.expect(
             _ONCE_ROW,
-            is_stored_or_refused,
+            is_allowed,
             expectation,
-            _describe(second_repetition, is_stored_or_refused),
-            exchange=second_repetition,
+            _describe(last_answer, is_allowed),
+            exchange=last_answer,
             where=where,
         )
         later_sale = Purchase(state.quote, state.lane, state.proof, service)

@@ -43,6 +43,8 @@ async def _judge_operation(case: Case, operation: Operation) -> None:
     drawn_bodies = (*screen_other_addresses(operation), *variations(operation.body)) if operation.is_guess else ()
     other_bodies = [one for one in drawn_bodies or operation.other_bodies if one != operation.body]
     bodies = [operation.body, operation.body, *other_bodies]
+    # The first request is sent twice, to tell members that depend on the request from members that change by
+    # themselves.
     first, first_again, *other_answers = [
         await case.client.call("POST", operation.url, json_body=body) for body in bodies
     ]
@@ -123,6 +125,7 @@ async def _buy_result(case: Case, operation: Operation, body: Any) -> Any:
 
 def _contains_result(additions: Mapping[str, Any], result: Any, names: set[str]) -> bool:
     """Return whether an object has every member of a result, and one of the named members with the result's value."""
+    # All members must be there: single names such as `status` also occur in harmless objects.
     if not isinstance(result, Mapping) or not result.keys() <= additions.keys():
         return False
     return any(name in result and result[name] == additions[name] for name in names)

@@ -23,6 +23,7 @@ from conformance.surfaces.rail.paid_answers import ABSENT, receipts_in, result_o
 from conformance.surfaces.rail.purchase import purchase
 from conformance.vocabulary.networks import EXAMPLE, HEXADECIMAL
 
+# Clients branch on these texts, so another spelling such as `allow` or `BLOCK` is an unknown verdict to them.
 VERDICTS = frozenset({"ALLOW", "REFER", "DENY"})
 _VERDICT_NAMES = ("screen_result", "verdict")
 # One address for each verdict of the reference's screening. The discovered bodies show two of the three.
@@ -51,6 +52,7 @@ async def receipt_verification_is_sold(case: Case) -> None:
     case.expect("RAIL-SVC-01", is_offered, "402 with accepts", answer.status, exchange=answer)
     if not is_offered:
         return
+    # The default is the interface's 0.01 USDC. An operator may declare another price in the profile.
     declared_price = atomic_amount(case.profile.rail_bindings.price_receipt_verify)
     prices = [entry.get("maxAmountRequired") for entry in entries(answer)]
     is_declared_price = all(atomic_amount(price) == declared_price for price in prices) and declared_price is not None
@@ -83,6 +85,7 @@ async def message_verification_is_sold(case: Case) -> None:
     result = result_of(case, sale.answer)
     if result is ABSENT and case.profile.rail_bindings.result_at is None:
         raise Inconclusive("unbound: the place of the result in a paid answer is unknown; bind [rail] result_at")
+    # The result alone could be produced without a sale. The receipt proves that this call was paid.
     places = [place for place, _ in receipts_in(sale.answer, case.profile.rail_bindings.receipt_at)]
     holds = result is not ABSENT and bool(result) and bool(places)
     finding = f"{'no result' if result is ABSENT else 'a result'}, tokens at {places or 'no place'}"
@@ -141,6 +144,7 @@ async def letters_of_an_address_change_no_verdict(case: Case) -> None:
     if body is None or not operation.is_accepted or not lanes:
         case.mark_not_applicable("RAIL-SVC-03", "no known request of the screening contains a hexadecimal address")
         return
+    # A sanctions list compared as text misses an address in the other case, and a listed party passes.
     bodies = [respell_addresses(body, str.lower), respell_addresses(body, str.upper)]
     try:
         sales = await run_concurrently(purchase(case, operation, lanes[0], body=one) for one in bodies)
@@ -163,6 +167,7 @@ def respell_addresses(body: Any, spell: Callable[[str], str]) -> Any:
 
 async def _judge_offer(case: Case, row: str, operation: Operation) -> bool:
     """Judge that a service exists at the path that the profile binds for it, if any; return whether it does."""
+    # An operation that discovery found exists. Only a path that the profile binds may be wrong.
     if operation.role not in (case.profile.rail_bindings.services or {}):
         return True
     answer = await case.client.call("POST", operation.url, json_body=operation.body)
@@ -237,6 +242,7 @@ async def nobody_signs_in(case: Case) -> None:
     bodies = {operation.path: operation.body for operation in case.session.catalog.operations}
     calls = {("GET", path) for path in (CATALOG, RESOURCES, _SECOND_PAGE, INDEX, OPENAPI, DID, JWKS)}
     calls |= {("POST", path) for path in bodies}
+    # A sign-in may hide behind any page of the catalog or undocumented default, so every known call is made.
     calls |= {(method, path) for path, method in list_open_calls(openapi)}
     for method, path in sorted(calls):
         body = None if method == "GET" else bodies.get(path, {})

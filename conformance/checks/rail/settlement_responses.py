@@ -52,6 +52,8 @@ async def refused_payment_is_told_of(case: Case) -> None:
             "a payload of x402 version 2": {"X-PAYMENT": version_2},
             "a payload of x402 version 1": {"X-PAYMENT": version_1},
             "a payload of x402 version 2 in PAYMENT-SIGNATURE": {"PAYMENT-SIGNATURE": version_2},
+            # The five kinds fail at different steps of the redemption. Each step has its own code path that must set
+            # the header.
             "a header that is not base64": {"X-PAYMENT": "please"},
             "a token that was never issued": {"X-PAYMENT": forged_value},
         }
@@ -76,6 +78,7 @@ async def _judge_networks(case: Case, operation: Operation, unpaid: Answer) -> N
         payload = {"signature": "0x" + "00" * 65, "authorization": {}}
         payments: dict[str, Any] = {
             "a payload of its network": {"x402Version": 2, "accepted": entry, "payload": payload},
+            # The token decides the network, because it names the lane. The form of the proof does not (P-ER-01).
             "its token in a proof of another lane": proof_of_another_family(network, token),
         }
         for description, proof in payments.items():
@@ -104,9 +107,11 @@ def _find_fault(answer: Answer, *, of: object = None) -> str | None:
     if response.get("success") is not False:
         return f"success {response.get('success')!r}"
     missing_names = [name for name in ("errorReason", "transaction") if not isinstance(response.get(name), str)]
+    # The transaction may be the empty text if none was made, but a reason always exists.
     if missing_names or not response["errorReason"]:
         return f"no text as {', '.join(missing_names) or 'errorReason'}"
     accepts = answer.read_object().get("accepts")
     networks = {one.get("network") for one in accepts if isinstance(one, dict)} if isinstance(accepts, list) else set()
+    # x402 clients choose the chain to look at by the network, so it must be one that this 402 offers.
     allowed_networks = networks if of is None else {of}
     return None if response.get("network") in allowed_networks else f"network {response.get('network')!r}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.engine.check import Case, check
-from conformance.judging.rail.claim_squatting import FIX, owner_is_served
+from conformance.judging.rail.claim_squatting import FIX, judge_owner_served
 from conformance.judging.rail.refusals import QUICK
 from conformance.lanes.algorand.transaction_ids import invented_id
 
@@ -17,4 +17,4 @@ async def owner_of_an_algorand_payment_is_not_locked_out(case: Case) -> None:
     payment. Expects 200.
     """
     # Transactions are public as soon as they are sent, so any observer can make such claims (P-ST-08).
-    await owner_is_served(case, "RAIL-PAY-01", invented_id, 32)
+    await judge_owner_served(case, "RAIL-PAY-01", invented_id, 32)

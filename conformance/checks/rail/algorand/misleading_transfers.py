@@ -7,7 +7,7 @@ amount of an ordinary transfer is credited to its receiver.
 from __future__ import annotations
 
 from conformance.engine.check import Case, check
-from conformance.judging.rail.refusals import honest_payment_is_served, refused
+from conformance.judging.rail.refusals import require_honest_payment_served, judge_refused
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
 from conformance.surfaces.rail.purchase import challenge
 
@@ -23,16 +23,17 @@ async def close_out_whose_amount_is_too_small(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     asset = payer.asset_id((await challenge(case, operation)).entry(case.lane))
     refuge = await payer.new_account(assets=[asset])
+    # A rail that checks only that a transfer to the payee exists, or that the sender's balance fell, accepts these.
     for amount in (0, 1):
         quote = await challenge(case, operation)
         price = price_of(quote.entry(case.lane))
         leaving = await payer.new_account(assets=[asset])
         await payer.transfer(asset=asset, receiver=leaving.address, amount=2 * price)
         proof = await pay_welded(payer, quote, sender=leaving, amount=amount, close_to=refuge.address)
-        await refused(case, "RAIL-PAY-09", quote, proof, f"{amount} to the payee, the rest closed out elsewhere")
+        await judge_refused(case, "RAIL-PAY-09", quote, proof, f"{amount} to the payee, the rest closed out elsewhere")
 
 
 @check("RAIL-PAY-09", surface="rail", lane="algorand", fix=_FIX)
@@ -45,10 +46,10 @@ async def clawback_that_brings_nothing(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     quote = await challenge(case, operation)
     payee, price = str(quote.entry(case.lane)["payTo"]), str(price_of(quote.entry(case.lane)))
     token = quote.reference(case.lane)
     done = await payer.control("clawback", address=payee, receiver=payee, amount=price, note=token)
     proof = {"tx_id": str(done["tx_id"]), "payment_reference": token}
-    await refused(case, "RAIL-PAY-09", quote, proof, "a clawback from the payee to the payee")
+    await judge_refused(case, "RAIL-PAY-09", quote, proof, "a clawback from the payee to the payee")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.engine.check import Case, check
-from conformance.judging.rail.offered import lane_is_offered
+from conformance.judging.rail.offered import judge_lane_offered
 
 
 @check(
@@ -18,4 +18,4 @@ async def algorand_lane_is_offered(case: Case) -> None:
     Calls each operation unpaid. Expects an Algorand entry with that asset. The number means USDC on the main network
     only, so the row does not apply if the profile binds another network.
     """
-    await lane_is_offered(case, "RAIL-LANE-01")
+    await judge_lane_offered(case, "RAIL-LANE-01")

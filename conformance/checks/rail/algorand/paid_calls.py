@@ -9,8 +9,8 @@ from typing import Any
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
-from conformance.judging.rail.refusals import honest_payment_is_served
-from conformance.judging.rail.served import operations_are_served
+from conformance.judging.rail.refusals import require_honest_payment_served
+from conformance.judging.rail.served import judge_operations_served
 from conformance.lanes.algorand.group_shapes import GROUPS
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of
 from conformance.surfaces.rail.paid_answers import brief
@@ -37,7 +37,7 @@ async def welded_algorand_payment_is_served(case: Case) -> None:
     Pays each operation once, welded by the note, waits for the block, and presents the proof as base64 JSON. Expects
     200, a signed compact JWS in the answer, and that shared caches must not store it.
     """
-    await operations_are_served(case, ("RAIL-PAY-01", "RAIL-PAY-02"))
+    await judge_operations_served(case, ("RAIL-PAY-01", "RAIL-PAY-02"))
 
 
 @check(
@@ -54,7 +54,7 @@ async def algorand_payment_in_a_group_is_served(case: Case) -> None:
     leaves open whether such a payment is valid, so a refusal only warns.
     """
     payer, operation = await algorand_payer(case), case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
 
     async def attempt(what: str) -> None:
         quote = await challenge(case, operation)
@@ -93,6 +93,7 @@ async def proof_is_read_as_json(case: Case) -> None:
         proof: dict[str, Any] = await pay(case, quote, case.lane)
         value = encode_base64(spelled(proof, what).encode())
         case.client.names.name(value, "X_PAYMENT")
+        # HTTP field names are case-insensitive (RFC 9110, 5.1), and HTTP/2 sends them in lower case.
         name = "x-payment" if what == "header in lower case" else "X-PAYMENT"
         answer = await case.client.call("POST", operation.url, json_body=operation.body, headers={name: value})
         where = {"operation": operation.path, "spelling": what}
@@ -107,5 +108,6 @@ def spelled(proof: Mapping[str, Any], what: str) -> str:
         return json.dumps(dict(reversed(list(proof.items()))))
     if what == "white space":
         return json.dumps(proof, indent=2) + "\n"
+    # `\u0074` is the letter t: a JSON parser reads the same member name, a text search does not.
     text = json.dumps(proof, separators=(",", ":"))
     return text.replace("tx_id", "\\u0074x_id") if what == "escapes" else text

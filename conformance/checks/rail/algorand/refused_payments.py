@@ -14,7 +14,7 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.rail.refusals import honest_payment_is_served, judge_refusal, refused
+from conformance.judging.rail.refusals import require_honest_payment_served, judge_refusal, judge_refused
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.outcome import Inconclusive
@@ -43,10 +43,10 @@ async def unknown_transaction(case: Case) -> None:
 
     async def unknown(quote: Challenge, tx_id: str) -> None:
         proof = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
-        await refused(case, "RAIL-PAY-06", quote, proof, "an id that was never sent")
+        await judge_refused(case, "RAIL-PAY-06", quote, proof, "an id that was never sent")
 
     async def for_operation(operation: Operation, raw: Sequence[bytes]) -> None:
-        paid = await honest_payment_is_served(case, operation)
+        paid = await require_honest_payment_served(case, operation)
         near = str(paid["tx_id"])
         ids = [*map(invented_id, raw), ("A" if near[0] != "A" else "B") + near[1:]]
         quotes = [await challenge(case, operation) for _ in ids]
@@ -73,26 +73,30 @@ async def payment_of_something_else(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     asset = payer.asset_id((await challenge(case, operation)).entry(case.lane))
+    # An Algorand account must opt in to an asset before it can receive it.
     stranger = await payer.new_account(assets=[asset])
 
     async def elsewhere(receiver: str, what: str) -> None:
         quote = await challenge(case, operation)
-        await refused(case, "RAIL-PAY-08", quote, await pay_welded(payer, quote, receiver=receiver), what)
+        await judge_refused(case, "RAIL-PAY-08", quote, await pay_welded(payer, quote, receiver=receiver), what)
 
     async def closed_out_to_the_payee() -> None:
         quote = await challenge(case, operation)
         payee = str(quote.entry(case.lane)["payTo"])
         proof = await pay_welded(payer, quote, receiver=stranger.address, close_to=payee)
         # The transaction names payTo as its close-to address, which a rail may mistake for the receiver.
-        await refused(case, "RAIL-PAY-08", quote, proof, "to another account, and nothing closed out to payTo")
+        await judge_refused(case, "RAIL-PAY-08", quote, proof, "to another account, and nothing closed out to payTo")
 
     async def too_little(part: int) -> None:
         quote = await challenge(case, operation)
         price = price_of(quote.entry(case.lane))
+        # One unit short finds a comparison with a tolerance, and nothing finds a missing comparison.
         amount = (0, price - 1, price // 2)[part]
-        await refused(case, "RAIL-PAY-09", quote, await pay_welded(payer, quote, amount=amount), f"{amount} of {price}")
+        await judge_refused(
+            case, "RAIL-PAY-09", quote, await pay_welded(payer, quote, amount=amount), f"{amount} of {price}"
+        )
 
     await run_concurrently(
         (
@@ -110,14 +114,14 @@ async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -
     entry = quote.entry(case.lane)
     native = await payer.send_native(str(entry["payTo"]), price_of(entry), quote.reference(case.lane).encode())
     proof = {"tx_id": native, "payment_reference": quote.reference(case.lane)}
-    await refused(case, "RAIL-PAY-10", quote, proof, "native coin instead of the asset")
+    await judge_refused(case, "RAIL-PAY-10", quote, proof, "native coin instead of the asset")
     if await payer.lacks("opt_in"):
         case.note("a look-alike asset needs the payee to opt in, which only a simulated node does without its key")
         return
     fake = await payer.create_asset(unit_name="USDC")
     await payer.control("opt_in", address=str(entry["payTo"]), asset=str(fake))
     quote = await challenge(case, operation)
-    await refused(
+    await judge_refused(
         case, "RAIL-PAY-10", quote, await pay_welded(payer, quote, asset=fake), "an asset of the same unit name"
     )
 
@@ -138,7 +142,7 @@ async def unconfirmed_transaction(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     if "withhold" not in await payer.fault_names():
         await _waiting_for_its_round(case, payer, operation)
         return
@@ -147,7 +151,7 @@ async def unconfirmed_transaction(case: Case) -> None:
     try:
         async with payer.fault("withhold"):
             proof = await pay_welded(payer, quote, wait=False)
-            await refused(case, "RAIL-PAY-07", quote, proof, "still in the pool")
+            await judge_refused(case, "RAIL-PAY-07", quote, proof, "still in the pool")
     finally:
         await payer.control("release")
     await payer.confirmed(proof["tx_id"])
@@ -198,14 +202,14 @@ async def failed_transaction(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     quote = await challenge(case, operation)
     penniless = await payer.new_account()
     try:
         proof = await pay_welded(payer, quote, sender=penniless)
     except Refused as refusal:
         proof = {"tx_id": refusal.tx_id, "payment_reference": quote.reference(case.lane)}
-        await refused(case, "RAIL-PAY-11", quote, proof, "refused by the node")
+        await judge_refused(case, "RAIL-PAY-11", quote, proof, "refused by the node")
     else:
         raise Inconclusive("the node accepted a payment from an empty account")
     if "reject_late" not in await payer.fault_names():
@@ -216,7 +220,7 @@ async def failed_transaction(case: Case) -> None:
     async with payer.fault("reject_late"):
         proof = await pay_welded(payer, quote, wait=False)
         await payer.left_pool(proof["tx_id"])
-    await refused(case, "RAIL-PAY-11", quote, proof, "dropped from the pool with an error")
+    await judge_refused(case, "RAIL-PAY-11", quote, proof, "dropped from the pool with an error")
 
 
 @check(
@@ -233,11 +237,11 @@ async def proof_of_another_lane(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     quote = await challenge(case, operation)
     proof = await pay_welded(payer, quote)
     for what, other in foreign_shapes(case, payer, quote, proof).items():
-        await refused(case, "RAIL-PAY-15", quote, other, what)
+        await judge_refused(case, "RAIL-PAY-15", quote, other, what)
 
 
 def foreign_shapes(
@@ -245,6 +249,7 @@ def foreign_shapes(
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return proofs of other lanes made from an Algorand payment, by description."""
     token, entry = proof["payment_reference"], quote.entry(case.lane)
+    # A proof in another lane's form with this lane's token: the rail must not let the proof's form choose the lane.
     base = unsigned_proof(payer.address, entry, token, case.rng.randbytes(32))
     evm_id = "0x" + case.rng.randbytes(32).hex()
     solana_id = base58.b58encode(case.rng.randbytes(64)).decode()

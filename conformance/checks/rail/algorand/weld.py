@@ -15,17 +15,17 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
 from conformance.judging.rail.algorand.quoted import AlgorandQuote
-from conformance.judging.rail.chain_away import nothing_is_served
+from conformance.judging.rail.chain_away import judge_nothing_served
 from conformance.judging.rail.refusals import (
-    honest_payment_is_served,
-    refused,
+    require_honest_payment_served,
+    judge_refused,
 )
 from conformance.judging.rail.welds import (
-    mixed_pairs_buy_nothing,
-    near_misses_buy_nothing,
-    ordinary_client_buys_nothing,
+    judge_mixed_pairs,
+    judge_near_misses,
+    judge_ordinary_client,
     refusals_let_the_client_recover,
-    stray_transfers_buy_nothing,
+    judge_stray_transfers,
 )
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
 from conformance.surfaces.rail.challenges import let_lapse
@@ -44,6 +44,8 @@ def wrong_notes(token: str) -> dict[str, bytes]:
     return {
         "no note": b"",
         "garbage": b"paid with thanks",
+        # Each of these passes one careless comparison: a search, a prefix, a trimmed text, a folded case, or decoded
+        # text.
         "the token and a newline": raw + b"\n",
         "the token and a space": raw + b" ",
         "a space and the token": b" " + raw,
@@ -73,10 +75,12 @@ async def note_without_the_token(case: Case) -> None:
     case or re-encoded. Expects that none is served.
     """
     payer, operation = await algorand_payer(case), case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     await payer.hold(payer.asset_id((await challenge(case, operation)).entry(case.lane)))
     misses = {f"note: {name}": partial(_send_with_note, name=name) for name in wrong_notes("x")}
-    await near_misses_buy_nothing(case, AlgorandQuote, "RAIL-WELD-01", misses)
+    # The wrong payments are all right in amount, asset and receiver, so only the note can be the reason of the
+    # refusal.
+    await judge_near_misses(case, AlgorandQuote, "RAIL-WELD-01", misses)
 
 
 async def _send_with_note(quoted: AlgorandQuote, *, name: str) -> str:
@@ -98,7 +102,7 @@ async def note_with_another_challenges_token(case: Case) -> None:
     and presents each payment with the other's token. Expects that no mixed pair is served, and that the right pair is.
     """
     what = "another live challenge's token in the note"
-    await mixed_pairs_buy_nothing(case, AlgorandQuote, "RAIL-WELD-02", what)
+    await judge_mixed_pairs(case, AlgorandQuote, "RAIL-WELD-02", what)
 
 
 @check(
@@ -114,7 +118,7 @@ async def stray_transfer(case: Case) -> None:
     Sends the right amount to the right recipient without a note, once before a challenge is requested and once after.
     Presents both with live tokens, twice. Expects that none is served.
     """
-    await stray_transfers_buy_nothing(case, AlgorandQuote)
+    await judge_stray_transfers(case, AlgorandQuote)
 
 
 @check(
@@ -141,10 +145,10 @@ async def expired_challenge(case: Case) -> None:
     if named is not None:
         await (await algorand_payer(case)).submit([named[1]], (await algorand_payer(case)).main)
         early = {"tx_id": named[1].get_txid(), "payment_reference": named[0].reference(case.lane)}
-        await refused(case, "RAIL-WELD-06", named[0], early, "named in time, sent late")
-    await refused(case, "RAIL-WELD-06", in_time, proof, "paid in time, presented late")
-    await refused(case, "RAIL-WELD-06", late, await pay(case, late, case.lane), "paid late")
-    await honest_payment_is_served(case, operation)
+        await judge_refused(case, "RAIL-WELD-06", named[0], early, "named in time, sent late")
+    await judge_refused(case, "RAIL-WELD-06", in_time, proof, "paid in time, presented late")
+    await judge_refused(case, "RAIL-WELD-06", late, await pay(case, late, case.lane), "paid late")
+    await require_honest_payment_served(case, operation)
 
 
 async def _named_in_time(case: Case) -> tuple[Challenge, Any]:
@@ -155,7 +159,7 @@ async def _named_in_time(case: Case) -> tuple[Challenge, Any]:
         asset=payer.asset_id(entry), receiver=str(entry["payTo"]), amount=price_of(entry), note=token.encode()
     )
     proof = {"tx_id": str(draft.get_txid()), "payment_reference": token}
-    await refused(case, "RAIL-WELD-06", quote, proof, "named and not sent")
+    await judge_refused(case, "RAIL-WELD-06", quote, proof, "named and not sent")
     return quote, draft
 
 
@@ -173,14 +177,15 @@ async def token_the_rail_never_issued(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     await payer.hold(payer.asset_id((await challenge(case, operation)).entry(case.lane)))
+    # Each forged token comes with a separate payment, so the trials do not depend on each other.
     quotes = [await challenge(case, operation) for _ in range(12)]
     forged = [(quote, *one) for quote, one in zip(quotes, forge_tokens(case, quotes[0]), strict=False)]
 
     async def attempt(quote: Challenge, name: str, token: str) -> None:
         proof = await pay_welded(payer, quote, note=token.encode())
-        await refused(case, "RAIL-WELD-07", quote, {**proof, "payment_reference": token}, f"token: {name}")
+        await judge_refused(case, "RAIL-WELD-07", quote, {**proof, "payment_reference": token}, f"token: {name}")
 
     await run_concurrently(attempt(*each) for each in forged)
 
@@ -199,7 +204,7 @@ async def chain_that_cannot_be_asked(case: Case) -> None:
     Pays a challenge for each fault that the node can simulate. Switches the fault on, presents the proof and an
     invented one, and switches the fault off. Expects that nothing is served during the fault.
     """
-    await nothing_is_served(case, AlgorandQuote, await algorand_payer(case))
+    await judge_nothing_served(case, AlgorandQuote, await algorand_payer(case))
 
 
 def stock_payload(quote: Challenge, payer: AlgorandPayer, tx_id: str) -> dict[str, Any]:
@@ -228,12 +233,13 @@ async def ordinary_x402_client(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     quote = await challenge(case, operation)
     tx_id = (await pay_welded(payer, quote, note=b""))["tx_id"]
     version_2 = stock_payload(quote, payer, tx_id)
+    # The stock client pays first and adds no weld, so anyone could present that transaction as their own payment.
     version_1 = {"x402Version": 1, "scheme": "exact", "network": "algorand", "payload": {"txId": tx_id}}
-    await ordinary_client_buys_nothing(case, quote, (version_2, version_1))
+    await judge_ordinary_client(case, quote, (version_2, version_1))
 
 
 @check(

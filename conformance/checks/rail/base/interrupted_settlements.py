@@ -6,22 +6,22 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from conformance.attacks.engine import receipts
+from conformance.attacks.engine import extract_receipts
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
-from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
+from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
 from conformance.judging.rail.base.settlements import (
     can_show,
-    held_up,
+    judge_delayed_payment,
     judge_wide_windows,
-    node_fault,
-    once_more,
-    served_once,
+    apply_node_fault,
+    present_later,
+    judge_served_once,
 )
-from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.refusals import require_honest_payment_served
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer
 from conformance.surfaces.rail.paid_answers import brief
@@ -53,11 +53,11 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     Also presents authorizations whose window ends beyond 64 bits. A rail may refuse them. If it refuses them in another
     way than it answers the waiting one, it must not cash them.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     if not await can_show(case, payer, "withhold"):
         return
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     away = (await payer.new_account()).address
 
     async def nothing(_: FundedChallenge, __: Authorization) -> None:
@@ -79,19 +79,23 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     all_ = await run_concurrently(stakes.stake(operation, coin=True) for _ in acts)
     given = await run_concurrently(stake.sign() for stake in all_)
     wide = await _wide_windows(stakes, operation)
-    async with node_fault(payer, "withhold"):
+    async with apply_node_fault(payer, "withhold"):
         waiting = [*zip(all_, given, strict=True), *wide.values()]
         answers = await run_concurrently(stake.present(case, one) for stake, one in waiting)
+        # From here on the node accepts transactions again, so those of the payers enter blocks before the held
+        # settlements.
         await payer.control("fault", name="withhold", seed=1, count=0)
         for what, answer in zip(acts, answers[: len(acts)], strict=True):
             _judge(case, "RAIL-PAY-07", answer, f"its settlement is in no block; the payer {what}")
         await run_concurrently(act(stake, one) for act, stake, one in zip(acts.values(), all_, given, strict=True))
         await run_concurrently(stake.recount() for stake in all_[1:])
-    again = await run_concurrently(once_more(case, stake, one) for stake, one in zip(all_[1:], given[1:], strict=True))
+    again = await run_concurrently(
+        present_later(case, stake, one) for stake, one in zip(all_[1:], given[1:], strict=True)
+    )
     for what, stake, answer in zip(list(acts)[1:], all_[1:], again, strict=True):
         _judge(case, "RAIL-PAY-11", answer, f"its settlement failed in its block; the payer {what}")
         stake.judged.append(("RAIL-PAY-11", what))
-    await held_up(case, all_[0], given[0], control, "its settlement was held up for a while")
+    await judge_delayed_payment(case, all_[0], given[0], control, "its settlement was held up for a while")
     await judge_wide_windows(case, wide, answers[len(acts) :], beside=answers[: len(acts)])
     await stakes.audit()
 
@@ -129,11 +133,11 @@ async def settlement_that_is_taken_back(case: Case) -> None:
     the node lie about finality until a call is served, and replaces those blocks. Expects that the first two, if they
     are served, moved one price, and that the third yields no second receipt.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     if not await can_show(case, payer, "reject_late", "early_finality"):
         return
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     stakes = FundedChallenges(case, payer)
     # The accounts are funded before any reorganisation, which would otherwise take their money back as well.
     lost, mined, served = await run_concurrently(stakes.stake(operation, prices=3) for _ in range(3))
@@ -144,13 +148,14 @@ async def settlement_that_is_taken_back(case: Case) -> None:
 
 async def _lost_from_the_pool(case: Case, payer: BasePayer, stake: FundedChallenge) -> None:
     given = await stake.sign()
-    async with node_fault(payer, "reject_late", count=1):
+    # The node accepts the settlement and forgets it, as a full pool does. Only the rail can notice and send it again.
+    async with apply_node_fault(payer, "reject_late", count=1):
         answer = await stake.present(case, given)
         if answer.status == 200 and (moved := await stake.moved()) != stake.price:
             where = {"payment": "its settlement was lost from the pool"}
             found = f"200, {moved} of {stake.price} moved"
             case.expect("RAIL-PAY-07", False, "served for one price", found, exchange=answer, where=where)
-    await served_once(case, stake, given, "its settlement was lost from the pool")
+    await judge_served_once(case, stake, given, "its settlement was lost from the pool")
 
 
 async def _head(payer: BasePayer) -> int:
@@ -173,7 +178,7 @@ async def _mined_and_taken_back(case: Case, payer: BasePayer, stake: FundedChall
         case.note(f"{what}: it was served before, and nothing has moved")
         await stake.redeem(case, given)
     else:
-        await served_once(case, stake, given, what)
+        await judge_served_once(case, stake, given, what)
 
 
 async def _mined(stake: FundedChallenge, given: Authorization, asking: asyncio.Task[Answer]) -> bool:
@@ -191,16 +196,17 @@ async def _served_and_taken_back(case: Case, payer: BasePayer, stake: FundedChal
     given = await stake.sign()
     await payer.blocks_later(2)
     start = await _head(payer)
-    async with node_fault(payer, "early_finality"):
+    # With a lying node the rail serves too early, which is not its fault. What it must not do is serve twice.
+    async with apply_node_fault(payer, "early_finality"):
         first = await stake.present(case, given)
         await payer.control("reorg", depth=await _head(payer) - start)
     again = await stake.present(case, given)
     case.expect(
         "RAIL-WELD-11",
-        len({receipts(answer) for answer in (first, again) if answer.status == 200}) <= 1,
+        len({extract_receipts(answer) for answer in (first, again) if answer.status == 200}) <= 1,
         "one receipt, however often the chain is replaced",
         f"{brief(first)}, then {brief(again)}",
         exchange=again,
         where={"payment": "served on a lie about finality, then its block was taken back"},
     )
-    await honest_payment_is_served(case, stake.quote.operation)
+    await require_honest_payment_served(case, stake.quote.operation)

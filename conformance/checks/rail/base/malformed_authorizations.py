@@ -8,8 +8,8 @@ from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.judging.rail.base.funded_challenges import FundedChallenges, base_payer
-from conformance.judging.rail.refusals import challenged_again
+from conformance.judging.rail.base.funded_challenges import FundedChallenges, get_base_payer
+from conformance.judging.rail.refusals import judge_challenged_again
 from conformance.surfaces.rail.proofs import encode_base64, encode_json
 
 _NUMBERS = ("value", "validAfter", "validBefore")
@@ -28,6 +28,8 @@ def spoiled_members(right: Mapping[str, Any]) -> dict[str, Any]:
         "an empty text": "",
         "white space": " ",
     }
+    # Each value passes a check of the type and fails in the conversion: beyond 256 bits, of odd length, or not a
+    # number.
     numbers = {"negative": "-1", "a fraction": 0.5, "a word": "ten", "2**256": str(2**256), "infinite": "Infinity"}
     addresses = {"short": "0x" + "11" * 19, "long": "0x" + "11" * 21, "no hexadecimal": "0x" + "zz" * 20}
     nonces = {"31 bytes": "0x" + "11" * 31, "33 bytes": "0x" + "11" * 33, "no hexadecimal": "0x" + "zz" * 32}
@@ -68,7 +70,7 @@ async def authorization_with_wrong_members(case: Case) -> None:
     member twice, and with a number of thousands of digits. Expects 402 with accepts each time.
     """
     # The signature is over the right members, so a rail that fails to check one of them may still find the rest valid.
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     stake = await stakes.stake(operation, prices=0)
     right = (await stake.sign()).proof()
@@ -79,5 +81,5 @@ async def authorization_with_wrong_members(case: Case) -> None:
     )
     unpaid = stake.quote.answer
     await run_concurrently(
-        challenged_again(case, "RAIL-402-16", operation, unpaid, what, (value,)) for what, value in values.items()
+        judge_challenged_again(case, "RAIL-402-16", operation, unpaid, what, (value,)) for what, value in values.items()
     )

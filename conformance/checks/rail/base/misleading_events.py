@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
-from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
+from conformance.judging.rail.refusals import require_honest_payment_served
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer
 from conformance.lanes.base.token import WHOLE, own_call
@@ -36,10 +36,11 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
     and in one transaction with a real use that moved the money to the payer itself. Also signs an authorization for the
     look-alike's own domain. Expects that none is served, and that none is cashed.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
+    # The look-alike copies the EIP-712 name and version of the asset, so that signatures differ only by the contract.
     terms = (await stakes.stake(operation, prices=0)).entry
     domain = payer.domain(terms)
     fake = await payer.deploy("CopycatToken", domain.name, domain.version)
@@ -99,10 +100,10 @@ async def authorization_used_for_something_else(case: Case) -> None:
     Uses the second on the chain and presents the first. Expects that it is not served.
     """
     # The contract reports only that the nonce was used. What moved is in the Transfer event of that use.
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     stranger = (await payer.new_account()).address
 
     async def attempt(row: str, what: str, change: Callable[[FundedChallenge], dict[str, object]]) -> None:
@@ -115,6 +116,8 @@ async def authorization_used_for_something_else(case: Case) -> None:
         (
             attempt("RAIL-PAY-08", "to pay another account", lambda _: {"to": stranger}),
             attempt("RAIL-PAY-08", "to pay the payer itself", lambda stake: {"to": stake.account.address}),
+            # The nonce is the same in both signatures, so for the contract both are the same authorization: the first
+            # one wins.
             attempt("RAIL-PAY-09", "for nothing", lambda _: {"value": 0}),
             attempt("RAIL-PAY-09", "for one unit", lambda _: {"value": 1}),
             attempt("RAIL-PAY-09", "for one unit short of the price", lambda stake: {"value": stake.price - 1}),
@@ -136,10 +139,11 @@ async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None
     from the payer to the payee: a plain one or one by another nonce, before it, after it, or after a use for nothing.
     Presents the welded authorization to the payee. Expects that it is not served (`base-self-authorization`).
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
+    # One transaction for all calls, so that the events are in one receipt and next to each other.
     batcher = await payer.batcher()
     drawn = [case.rng.randbytes(32) for _ in range(2)]
 
@@ -168,6 +172,8 @@ async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None
 
     await run_concurrently(
         (
+            # A rail that searches the receipt for any Transfer of the price, instead of the one after the use, counts
+            # a stray one.
             attempt("a plain transfer of the price after its own use", plain, first=False),
             attempt("a plain transfer of the price before its own use", plain, first=True),
             attempt("a plain transfer of the price after its use for nothing", plain, first=False, nothing=True),
@@ -192,8 +198,8 @@ async def one_transfer_for_many_nonces(case: Case) -> None:
     those which moved nothing are not served (`base-batched-authorizations`), and none if the only transfer is a plain
     one.
     """
-    payer = await base_payer(case)
-    await honest_payment_is_served(case, case.session.catalog.operations[0])
+    payer = await get_base_payer(case)
+    await require_honest_payment_served(case, case.session.catalog.operations[0])
     await run_concurrently(_batched(case, payer, paying) for paying in (0, 1, 2, None))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.engine.check import Case, check
-from conformance.judging.rail.offered import lane_is_offered
+from conformance.judging.rail.offered import judge_lane_offered
 from conformance.surfaces.rail.purchase import challenge, lane_of
 
 
@@ -19,8 +19,9 @@ async def base_lane_is_offered(case: Case) -> None:
 
     Calls each operation unpaid, twice. Expects a Base entry with the USDC contract each time.
     """
-    await lane_is_offered(case, "RAIL-LANE-02")
+    await judge_lane_offered(case, "RAIL-LANE-02")
     seen: set[str] = set()
+    # Asked twice, because the contract must not depend on the challenge: a payer checks it once and then trusts it.
     for operation in (*case.session.catalog.operations, *case.session.catalog.operations):
         quote = await challenge(case, operation)
         seen |= {str(entry.get("asset")).lower() for entry in quote.accepts if lane_of(entry) == case.lane}

@@ -17,9 +17,9 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
-from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
-from conformance.judging.rail.refusals import assert_control_is_served, honest_payment_is_served
-from conformance.judging.rail.served import operations_are_served
+from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
+from conformance.judging.rail.refusals import assert_control_is_served, require_honest_payment_served
+from conformance.judging.rail.served import judge_operations_served
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.base.spellings import DUE, Spelling, spellings
@@ -46,7 +46,7 @@ async def welded_base_payment_is_served(case: Case) -> None:
     Signs one authorization for each operation, with keccak256 of the token as its nonce, and presents it as base64
     JSON. Expects 200, a signed compact JWS in the answer, and that shared caches must not store it.
     """
-    await operations_are_served(case, ("RAIL-PAY-01", "RAIL-PAY-04"))
+    await judge_operations_served(case, ("RAIL-PAY-01", "RAIL-PAY-04"))
 
 
 @check(
@@ -62,7 +62,7 @@ async def served_call_is_paid(case: Case) -> None:
     Presents one welded authorization for each operation, from an account that holds three prices. Expects that at the
     time of the 200 the token's contract reports the authorization as used, and the account holds two prices.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
 
     async def for_operation(operation: Operation) -> None:
@@ -97,10 +97,10 @@ async def other_spellings_of_an_authorization(case: Case) -> None:
     authorization. A target may choose which spellings it accepts, and the report notes it. A target that refuses
     integers, or hexadecimal in another case (5.5, P-NW-04), gets a warning.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
 
     async def attempt(what: str, spell: Spelling, **changes: Any) -> None:
         stake = await stakes.stake(operation)
@@ -132,10 +132,10 @@ async def authorization_of_other_terms(case: Case) -> None:
     served, and that none is cashed. For a value above the price a breach only warns, since the interface does not
     mention it.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     stranger = (await payer.new_account()).address
 
     async def elsewhere(what: str, to: Callable[[FundedChallenge], str]) -> None:
@@ -157,12 +157,15 @@ async def authorization_of_other_terms(case: Case) -> None:
     }
     less: dict[str, Callable[[int], int]] = {
         "nothing": lambda _: 0,
+        # One unit short finds a comparison in floating point or after rounding.
         "one unit short": lambda price: price - 1,
         "half": lambda price: price // 2,
     }
     more: dict[str, Callable[[int], int]] = {
         "one unit over": lambda price: price + 1,
         "twice the price": lambda price: price * 2,
+        # The account cannot cover this amount. A rail that compares only "at least the price" finds out at the
+        # settlement.
         "a million times the price": lambda price: price * 10**6,
     }
     await run_concurrently(
@@ -191,10 +194,10 @@ async def authorization_outside_its_window(case: Case) -> None:
     hour, at the end of time), or whose window ends before it begins. Expects that none is served. One that expires
     within seconds may be refused, or served for its price.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     # The token's contract compares the window with the block's time, which differs from the clock on a simulated
     # chain.
     now = await payer.block_time()
@@ -205,6 +208,7 @@ async def authorization_outside_its_window(case: Case) -> None:
         "never valid": {"valid_before": 0},
         "valid in an hour": {"valid_after": now + 3600},
         "valid at the end of time": {"valid_after": 2**256 - 2, "valid_before": 2**256 - 1},
+        # The window is empty, so no time satisfies it. A rail that checks only one end accepts it.
         "valid after it expires": {"valid_after": now + 600, "valid_before": now + 300},
     }
 
@@ -233,10 +237,10 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
     Presents welded authorizations of an empty account, of an account that lacks one unit of the price, and of a payer
     that cancelled it. Also presents one whose use by a third party failed in a block. Expects that none is served.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
 
     async def poor(what: str, short: int | None) -> None:
         stake = await stakes.stake(operation, prices=0 if short is None else 1, short=short or 0)
@@ -276,10 +280,10 @@ async def base_proof_of_another_lane(case: Case) -> None:
     authorizations with the tokens of the other lanes that the challenge offers, and nonces from them. Expects that none
     is served, and that none is cashed.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     drawn = case.rng.randbytes(32)
 
     async def shaped(what: str, of: Callable[[str], Mapping[str, Any]]) -> None:
@@ -294,6 +298,8 @@ async def base_proof_of_another_lane(case: Case) -> None:
         await stakes.buys_nothing("RAIL-PAY-15", stake, given, f"an authorization with the token of the lane {lane}")
 
     shapes: dict[str, Callable[[str], Mapping[str, Any]]] = {
+        # The other lanes' proofs are an id and a token. On Base an id proves nothing, since anyone can read it from
+        # the chain.
         "a transaction id of Base": lambda token: {"tx_id": "0x" + drawn.hex(), "payment_reference": token},
         "a transaction id of Algorand": lambda token: {
             "tx_id": base64.b32encode(drawn).decode().rstrip("="),

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from conformance.attacks.engine import receipts
+from conformance.attacks.engine import extract_receipts
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
-from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
-from conformance.judging.rail.refusals import QUICK, assert_control_is_served, honest_payment_is_served
+from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
+from conformance.judging.rail.refusals import QUICK, assert_control_is_served, require_honest_payment_served
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import Account, BasePayer, Refused
 from conformance.lanes.base.token import SPLIT, WHOLE
@@ -46,9 +46,10 @@ async def settlement_by_a_third_party(case: Case) -> None:
     again. A rail that refuses it gets a warning, since the interface leaves open who submits. With the reference's
     defaults it fails.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
+    # Anyone who sees the signed authorization can submit it: EIP-3009 lets any sender use a TransferWithAuthorization.
     stranger = await payer.new_account(coin=True)
 
     async def use_by_stranger(overload: str, what: str) -> None:
@@ -89,9 +90,9 @@ async def settled_before_the_window_closed(case: Case) -> None:
     challenge is live. Expects that it is served, or that the answer allows to present it again. A rail that refuses it
     for good gets a warning, since the interface says that an authorization outside its window is not redeemed.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     third_party = await payer.new_account(coin=True)
     stake = await stakes.stake(operation, prices=2)
     given, seconds = await _used_in_time(payer, stake, third_party)
@@ -131,7 +132,7 @@ async def _used_in_time(payer: BasePayer, stake: FundedChallenge, third_party: A
 async def _settled_elsewhere(case: Case, stake: FundedChallenge, given: Authorization, what: str) -> None:
     answers = [await stake.redeem(case, given) for _ in range(2)]
     served = [answer for answer in answers if answer.status == 200]
-    moved, different = await stake.moved(), {receipts(answer) for answer in served}
+    moved, different = await stake.moved(), {extract_receipts(answer) for answer in served}
     case.expect(
         "RAIL-PAY-07",
         moved == stake.price and len(different) <= 1,
@@ -163,9 +164,10 @@ async def fifty_at_once_move_one_price(case: Case) -> None:
     Presents one authorization of an account that holds many prices 50 times at once. On the last operation it is in all
     its spellings. Expects one receipt in all served answers, and one price moved.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     for operation in case.session.catalog.operations:
+        # An account with many prices lets a second settlement succeed. With one price the chain itself would stop it.
         stake = await stakes.stake(operation, prices=_AT_ONCE if payer.has_control else 3)
         given = await stake.sign()
         mixed = operation is case.session.catalog.operations[-1]
@@ -176,8 +178,9 @@ async def fifty_at_once_move_one_price(case: Case) -> None:
         served = [answer for answer in answers if answer.status == 200]
         if not served:
             raise Inconclusive("none of 50 identical calls was served")
+        # A second settlement may still be in the pool when the first answer arrives.
         await payer.blocks_later(2)
-        different, moved = {receipts(answer) for answer in served}, await stake.moved()
+        different, moved = {extract_receipts(answer) for answer in served}, await stake.moved()
         case.expect(
             "RAIL-WELD-12",
             len(different) == 1 and moved == stake.price,
@@ -202,7 +205,7 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
     """
     # Each of these has other bytes and the same payer and nonce. A ledger keyed by a hash of the proof sees a new
     # payment.
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     operation = case.session.catalog.operations[0]
     stake = await FundedChallenges(case, payer).stake(operation, prices=3)
     given = await stake.sign()
@@ -211,6 +214,7 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
     again: dict[str, Mapping[str, Any]] = {
         **{what: spell(given) for what, spell in spellings(payer.caip2).items()},
         "the malleable twin": given.malleated().proof(),
+        # The contract knows only payer and nonce, so a new signature over another window is the same authorization.
         "signed again with another window": (await stake.sign(valid_before=given.valid_before + 1)).proof(),
     }
     for what, proof in again.items():
@@ -218,7 +222,7 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
         moved = await stake.moved()
         case.expect(
             "RAIL-WELD-11",
-            (answer.status != 200 or receipts(answer) == receipts(first)) and moved == stake.price,
+            (answer.status != 200 or extract_receipts(answer) == extract_receipts(first)) and moved == stake.price,
             "the stored answer or a refusal, one price moved",
             f"{brief(answer)}, {moved} of {stake.price} moved",
             exchange=answer,
@@ -240,13 +244,14 @@ async def payer_is_not_locked_out(case: Case) -> None:
     correctly, half name the payer and have another signature. Then presents the payer's authorization. Expects 200 for
     it.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     stake = await stakes.stake(operation)
     given = await stake.sign()
 
     async def claim(at: int) -> Answer:
         thief = payer.node.account()
+        # The odd ones fail for lack of money, the even ones for their signature. Neither may occupy the payer's token.
         name = thief.address if at % 2 else stake.account.address
         return await stake.present(case, given.changed(sender=name).signed(thief.key))
 
@@ -274,12 +279,12 @@ async def settlement_whose_log_comes_late(case: Case) -> None:
     """
     # Providers index logs later than they report state, so `used` without a log is common and says nothing about the
     # payee.
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     if not payer.has_control:
         case.mark_documented("RAIL-PAY-07", "this node's searches cannot be made to trail (no control verb `lag`)")
         return
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     honest, dishonest = await run_concurrently(stakes.stake(operation) for _ in range(2))
     right, wrong = await honest.sign(), await dishonest.sign()
     await payer.control("lag", blocks=_LAG)
@@ -294,7 +299,7 @@ async def settlement_whose_log_comes_late(case: Case) -> None:
     for answer in (early[1], late[1]):
         where = {"payment": "its nonce was used to pay the payer itself, its log comes late"}
         case.expect("RAIL-PAY-07", answer.status >= 300, "not served", brief(answer), exchange=answer, where=where)
-    different = {receipts(answer) for answer in (early[0], late[0]) if answer.status == 200}
+    different = {extract_receipts(answer) for answer in (early[0], late[0]) if answer.status == 200}
     found = f"{brief(early[0])}, then {brief(late[0])}, {len(different)} receipts"
     case.expect("RAIL-PAY-07", len(different) <= 1, "one receipt at most", found, exchange=late[0])
     if not different:

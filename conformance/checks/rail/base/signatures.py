@@ -10,8 +10,8 @@ from typing import Any
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
-from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
+from conformance.judging.rail.refusals import require_honest_payment_served
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer
 from conformance.lanes.base.token import own_call
@@ -34,12 +34,13 @@ async def signature_of_somebody_else(case: Case) -> None:
     members. Also presents one by another payer with the payer's address put in. Expects that none is served, and that
     none is cashed.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     noise = case.rng.randbytes(64)
     forged = _Forgeries(payer, stakes, operation, (await payer.new_account()).address)
+    # An authorization for the other network is worthless there for this payee, and free of charge on a test network.
     other_chain = 84532 if payer.caip2 == "eip155:8453" else 8453
     domains = (
         ("name", "USDC Coin"),
@@ -48,6 +49,8 @@ async def signature_of_somebody_else(case: Case) -> None:
         ("chain_id", other_chain),
         ("contract", forged.stranger),
     )
+    # The signature is over the changed member, and the proof shows the right one: a rail that signs nothing back in is
+    # fooled.
     members = (("value", -1), ("to", 0), ("valid_after", 1), ("valid_before", 60))
     await run_concurrently(
         (
@@ -126,6 +129,8 @@ def broken_signatures(noise: bytes) -> dict[str, Change]:
     """Return changes after which a signature is invalid or recovers to another address."""
     return {
         "noise": lambda given: given.changed(signature=noise + given.signature[64:]),
+        # ecrecover returns the zero address for a malformed signature. A rail that compares carelessly accepts it for
+        # nobody.
         "zeros": lambda given: given.changed(signature=bytes(64) + b"\x1b"),
         "the other v": lambda given: given.with_recovery(55 - given.signature[64]),
         "r and s exchanged": lambda given: given.changed(
@@ -148,11 +153,13 @@ async def signature_of_another_form(case: Case) -> None:
     bytes (EIP-2098), or has another v (26, 29, 35). Depending on the library they recover to the payer or to no
     address. Expects a refusal, or the service for exactly one price.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     forms: dict[str, Change] = {
+        # For each ECDSA signature (r, s) the pair (r, n - s) is valid as well. USDC's contract rejects the second
+        # form.
         "the malleable twin": Authorization.malleated,
         "the malleable twin, v as 0 or 1": lambda given: given.malleated().with_recovery(
             given.malleated().signature[64] - 27
@@ -181,13 +188,13 @@ async def payer_that_is_a_contract(case: Case) -> None:
     the owner, signed by another key, and signed by the owner after the wallet was set to reject every signature. The
     first may be served for its price. Expects that the others are not served.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     if not payer.has_control:
         case.mark_documented("RAIL-PAY-12", "money that is given to a contract wallet could not be given back")
         return
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
 
     async def wallet(*, hushed: bool = False) -> FundedChallenge:
         made = await payer.deploy("ContractWallet")

@@ -16,12 +16,12 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
-from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
-from conformance.judging.rail.chain_away import faults_to_show, judge_under_fault
+from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
+from conformance.judging.rail.chain_away import list_node_faults, judge_under_fault
 from conformance.judging.rail.recovery import judge_fresh_terms, judge_recovery
 from conformance.judging.rail.refusals import (
     assert_control_is_served,
-    honest_payment_is_served,
+    require_honest_payment_served,
 )
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.oracles.keccak import keccak256 as keccak
@@ -35,6 +35,8 @@ def wrong_nonces(token: str, drawn: bytes) -> dict[str, bytes]:
     raw = token.encode()
     right = nonce_of(token)
     return {
+        # EIP-3009 nonces are free 32-byte values. Hash functions with the same length and similar names are confused
+        # most easily.
         "random, as stock x402 clients make it": drawn,
         "zero": bytes(32),
         "SHA-256 of the token": hashlib.sha256(raw).digest(),
@@ -65,10 +67,10 @@ async def nonce_that_is_not_the_tokens(case: Case) -> None:
     Signs right authorizations except that the nonce is random (as stock x402 clients make it), another digest of the
     token, a digest of a changed token, or a changed right nonce. Expects that none is served, and that none is cashed.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     drawn = case.rng.randbytes(32)
 
     async def attempt(what: str) -> None:
@@ -94,7 +96,7 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
     Signs authorizations for two challenges of one payer. Presents each with the other's token and with the other's
     signature. Expects that no mixed pair is served or cashed, and that a right pair is served.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
 
     async def for_operation(operation: Operation) -> None:
         stakes = FundedChallenges(case, payer)
@@ -104,6 +106,7 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
         mixed = {
             "another live challenge's nonce": other_given.changed(token=mine_given.token),
             "another live challenge's token": mine_given.changed(token=other_given.token),
+            # The signature covers the nonce, so it must fail together with the other challenge's nonce.
             "another live challenge's signature": mine_given.changed(signature=other_given.signature),
         }
         for what, given in mixed.items():
@@ -128,10 +131,11 @@ async def stray_base_transfer(case: Case) -> None:
     transfer's id with the live token, and the welded authorization of the account, which is empty then. Expects that
     none is served.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
 
     async def for_operation(operation: Operation, *, before: bool) -> None:
+        # The account pays its own gas for the plain transfer, so it needs native coin.
         early = await stakes.stake(operation, coin=True)
         stake = early if not before else None
         tx_id = await payer.transfer(early.token.address, early.pay_to, early.price, sender=early.account)
@@ -145,7 +149,7 @@ async def stray_base_transfer(case: Case) -> None:
         ):
             await stakes.buys_nothing("RAIL-WELD-05", stake, proof, what)
 
-    await honest_payment_is_served(case, case.session.catalog.operations[0])
+    await require_honest_payment_served(case, case.session.catalog.operations[0])
     await run_concurrently(
         for_operation(operation, before=before)
         for operation in case.sample(case.session.catalog.operations)
@@ -166,10 +170,10 @@ async def base_token_the_rail_never_issued(case: Case) -> None:
     Signs authorizations whose nonces are keccak256 of invented tokens and of real ones with one part changed, and
     presents each with that same token. Expects that none is served, and that none is cashed.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     forged = forge_tokens(case, await challenge(case, operation))
 
     async def attempt(name: str, token: str) -> None:
@@ -206,10 +210,10 @@ async def ordinary_x402_client_on_base(case: Case) -> None:
     PAYMENT-SIGNATURE, as version 2 and as version 1. Expects that none is served, and that none is cashed.
     """
     # A rail that settles it takes the money of a client that it will never serve.
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     drawn = [case.rng.randbytes(32) for _ in range(4)]
 
     async def attempt(header: str, version: int, nonce: bytes) -> None:
@@ -243,7 +247,7 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
     another token and on another operation. Then pays the terms of a refusal. Expects 402 with new tokens in accepts,
     and that the later payment is served. A payment that already bought something may also be answered 409.
     """
-    payer = await base_payer(case)
+    payer = await get_base_payer(case)
     operation = case.session.catalog.operations[0]
     bought = await challenge(case, operation)
     spent = await pay(case, bought, case.lane)
@@ -304,12 +308,14 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
     and one of an empty account, and switches the fault off. Expects that nothing is served during the fault, and that
     the honest one has paid at most one price afterwards.
     """
-    payer = await base_payer(case)
-    names = await faults_to_show(case, payer)
+    payer = await get_base_payer(case)
+    # Each fault of the node needs a separate payment, since the rail may have settled one before the next fault
+    # begins.
+    names = await list_node_faults(case, payer)
     if not names:
         return
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     stakes = FundedChallenges(case, payer)
 
     async def prepare() -> tuple[FundedChallenge, Authorization, Authorization]:

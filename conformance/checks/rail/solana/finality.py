@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.attacks.engine import receipts
+from conformance.attacks.engine import extract_receipts
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.rail.refusals import honest_payment_is_served
-from conformance.judging.rail.solana.orders import Quoted, solana_payer
+from conformance.judging.rail.refusals import require_honest_payment_served
+from conformance.judging.rail.solana.orders import Quoted, get_solana_payer
 from conformance.lanes.solana.node import CONFIRMED, FINALIZED
 from conformance.lanes.solana.payer import SolanaPayer
 from conformance.outcome import Inconclusive
@@ -19,6 +19,7 @@ from conformance.surfaces.rail.paid_answers import brief
 
 _MORE_SLOTS = 10
 _TRIES = 4
+# Long enough for the rail to ask the node, and short enough that the slot is not final yet.
 _WHILE_CONFIRMED_SECONDS = 0.1
 
 
@@ -31,6 +32,7 @@ async def taken_back(payer: SolanaPayer, tx_id: str) -> None:
     more = _MORE_SLOTS
     for _ in range(_TRIES):
         found = await payer.node.status(tx_id)
+        # The node counts from its newest slot, so the depth is measured again before each attempt.
         depth = 0 if found is None else await payer.node.slot() - found.slot
         await payer.control("reorg", depth=depth + more)
         if await payer.node.status(tx_id) is None:
@@ -53,13 +55,13 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
     Makes the node hold a welded payment back, presents it, then lets it into a slot and presents it again. Expects that
     it is not served before its slot, and that it is served after it.
     """
-    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
+    payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
     if "withhold" not in await payer.fault_names():
         case.mark_documented(
             "RAIL-PAY-07", "this node cannot be made to hold a transaction back (no control verb `withhold`)"
         )
         return
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     made = await quoted.transfer()
     try:
@@ -68,6 +70,7 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
         await quoted.buys_nothing("RAIL-PAY-07", tx_id, "submitted, in no slot")
     finally:
         await payer.control("release")
+    # A rail may wait for finality, so the second presentation must not come before it.
     await payer.node.succeeded(tx_id, FINALIZED)
     answer = await quoted.present(tx_id)
     if answer.status != 200:
@@ -88,16 +91,16 @@ async def solana_payment_that_is_taken_back(case: Case) -> None:
     not served. Then presents another payment that is confirmed and not final, and takes it back meanwhile. A target may
     serve a confirmed payment, so the answer to the second is only noted.
     """
-    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
+    payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
     if not payer.has_control:
         case.mark_documented("RAIL-PAY-07", "this node has no control verb that takes a transaction back")
         return
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     gone = await Quoted.ask(case, operation)
     tx_id = await gone.send(how={"wait": CONFIRMED})
     await taken_back(payer, tx_id)
     await gone.buys_nothing("RAIL-PAY-07", tx_id, "taken back by a reorganisation")
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     going = await Quoted.ask(case, operation)
     tx_id = await going.send(how={"wait": CONFIRMED})
     answering = asyncio.create_task(going.present(tx_id))
@@ -122,11 +125,11 @@ async def solana_chain_that_lies_about_finality(case: Case) -> None:
     Makes the node call every transaction in a slot final. Pays and presents a challenge, and takes the payment back.
     Then presents it again, and a new payment for the same challenge. Expects the stored answer or a refusal.
     """
-    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
+    payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
     if "early_finality" not in await payer.fault_names():
         case.mark_documented("RAIL-WELD-11", "this node cannot be made to lie about finality (no `early_finality`)")
         return
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     async with payer.fault("early_finality", count=10_000):
         tx_id = await quoted.send(how={"wait": CONFIRMED})
@@ -135,12 +138,12 @@ async def solana_chain_that_lies_about_finality(case: Case) -> None:
     if first.status != 200:
         case.note(f"a payment that the node called final too early was answered {brief(first)}")
     second = await quoted.send()
-    bought = [receipts(first)] if first.status == 200 else []
+    bought = [extract_receipts(first)] if first.status == 200 else []
     for sent, what in ((tx_id, "the payment that was taken back"), (second, "a second payment for the same token")):
         answer = await quoted.present(sent)
         if answer.status == 200 and not bought and sent == second:
-            bought.append(receipts(answer))
-        good = answer.status != 200 or receipts(answer) in bought
+            bought.append(extract_receipts(answer))
+        good = answer.status != 200 or extract_receipts(answer) in bought
         where = {"operation": operation.path, "payment": what}
         expected = "the stored answer or a refusal"
         case.expect("RAIL-WELD-11", good, expected, brief(answer), exchange=answer, where=where)

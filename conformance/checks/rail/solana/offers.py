@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.judging.rail.offered import lane_is_offered
+from conformance.judging.rail.offered import judge_lane_offered
 from conformance.oracles.addresses import is_address
 from conformance.surfaces.rail.purchase import challenge
 
@@ -22,7 +22,7 @@ async def solana_lane_is_offered(case: Case) -> None:
 
     Calls each operation unpaid. Expects a Solana entry with the USDC mint.
     """
-    await lane_is_offered(case, "RAIL-LANE-03")
+    await judge_lane_offered(case, "RAIL-LANE-03")
 
 
 @check(
@@ -42,6 +42,7 @@ async def reference_account_is_told(case: Case) -> None:
         entry = quote.entry(case.lane)
         found = references(entry)
         if len(found) != 1 and accounts(entry):
+            # `extra` contains an account under an unknown name. It may be the reference, so the row cannot fail.
             reason = f"unbound: the interface gives the reference no name, and extra has {', '.join(accounts(entry))}"
             case.mark_inconclusive("RAIL-LANE-05", reason, exchange=quote.answer)
             return

@@ -15,9 +15,9 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
-from conformance.judging.rail.refusals import honest_payment_is_served, refused
-from conformance.judging.rail.served import operations_are_served
-from conformance.judging.rail.solana.orders import Quoted, solana_payer
+from conformance.judging.rail.refusals import require_honest_payment_served, judge_refused
+from conformance.judging.rail.served import judge_operations_served
+from conformance.judging.rail.solana.orders import Quoted, get_solana_payer
 from conformance.lanes.algorand.transaction_ids import invented_id as invented_algorand_id
 from conformance.lanes.solana.instructions import TokenTransfer
 from conformance.lanes.solana.payer import Refused, SolanaPayer
@@ -50,7 +50,7 @@ async def welded_solana_payment_is_served(case: Case) -> None:
     Pays each operation once, with the reference account in the transfer, waits until it is finalized, and presents the
     proof as base64 JSON. Expects 200, a signed compact JWS in the answer, and that shared caches must not store it.
     """
-    await operations_are_served(case, ("RAIL-PAY-01", "RAIL-PAY-03"))
+    await judge_operations_served(case, ("RAIL-PAY-01", "RAIL-PAY-03"))
 
 
 @check(
@@ -67,9 +67,9 @@ async def other_forms_of_a_solana_payment(case: Case) -> None:
     the reference, with another transfer in the transaction, and with a fee payer who is not the owner. A target may
     choose which forms it accepts, and the report notes it. The money has moved, so a server error is a breach.
     """
-    payer = await solana_payer(case)
+    payer = await get_solana_payer(case)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     forms = other_forms(payer, case.rng.randbytes(32))
     quotes = [await Quoted.ask(case, operation) for _ in forms]
 
@@ -105,8 +105,8 @@ async def solana_payment_as_wallets_make_it(case: Case) -> None:
     for each. The wallet chooses the form, not the payer, and the money has moved. If the node has no guard program, the
     report notes it.
     """
-    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
+    await require_honest_payment_served(case, operation)
     shapes, unguarded = await shapes_of(payer)
     if unguarded:
         what = "shapes of a wallet's transaction: this node has no guard program (Lighthouse)"
@@ -138,9 +138,9 @@ async def an_id_of_any_length_is_served(case: Case) -> None:
     Signs one payment repeatedly until its id is shorter than 88 characters, as one in five is. Sends only that one and
     presents it. Expects 200. A payer cannot choose the length.
     """
-    payer = await solana_payer(case)
+    payer = await get_solana_payer(case)
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     made = await quoted.transfer()
     sign = partial(_draft_with_short_id, payer, made.instruction())
@@ -179,6 +179,8 @@ def other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Callabl
         "a Transfer without a mint": lambda quoted: quoted.send(decimals=None),
         "more than the price": lambda quoted: quoted.send(amount=quoted.order.price + 1),
         "the reference writable": lambda quoted: quoted.send(writable=True),
+        # A wallet or another protocol may add accounts of its own, so the reference may be at any place among the
+        # extra ones.
         "accounts around the reference": lambda quoted: quoted.send(references=(stranger, quoted.order.reference, me)),
         "another transfer in the transaction": lambda quoted: quoted.send(beside),
         "a fee payer who is not the owner": by_another,
@@ -204,7 +206,7 @@ async def unknown_solana_transaction(case: Case) -> None:
 
 
 async def _unknown(case: Case, operation: Operation, drawn: list[bytes]) -> None:
-    near = str((await honest_payment_is_served(case, operation))["tx_id"])
+    near = str((await require_honest_payment_served(case, operation))["tx_id"])
     ids = {
         **{f"an invented id ({place})": invented_id(raw) for place, raw in enumerate(drawn)},
         "a paid id with one letter changed": near[:-1] + ("2" if near[-1] != "2" else "3"),
@@ -238,11 +240,11 @@ async def proof_of_another_lane_for_solana(case: Case) -> None:
     with the tokens of the other lanes that the challenge offers. Expects that none is served.
     """
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     proof = quoted.proof(await quoted.send())
     for what, other in _foreign_shapes(case, quoted, proof).items():
-        await refused(case, "RAIL-PAY-15", quoted.quote, other, what)
+        await judge_refused(case, "RAIL-PAY-15", quoted.quote, other, what)
 
 
 def _foreign_shapes(case: Case, quoted: Quoted, proof: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:

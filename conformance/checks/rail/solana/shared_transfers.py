@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from conformance.attacks.engine import receipts
+from conformance.attacks.engine import extract_receipts
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.refusals import require_honest_payment_served
 from conformance.judging.rail.solana.orders import Quoted
 from conformance.outcome import Inconclusive
 
@@ -28,7 +28,7 @@ async def one_solana_transfer_for_many_challenges(case: Case) -> None:
     all of them at once. Expects one served call each time.
     """
     operations = case.session.catalog.operations
-    await honest_payment_is_served(case, operations[0])
+    await require_honest_payment_served(case, operations[0])
     for at_once, what in ((1, "one after the other"), (_CHALLENGES, "all at once")):
         quotes = [await Quoted.ask(case, operations[place % len(operations)]) for place in range(_CHALLENGES)]
         dearest = max(quotes, key=lambda quoted: quoted.order.price)
@@ -42,7 +42,7 @@ async def one_solana_transfer_for_many_challenges(case: Case) -> None:
 
 def _judge(case: Case, answers: list[Answer], what: str) -> None:
     served = [answer for answer in answers if answer.status == 200]
-    different = {receipts(answer) for answer in served}
+    different = {extract_receipts(answer) for answer in served}
     if not served:
         raise Inconclusive("a transfer with several references is served for none of them")
     case.expect(

@@ -22,15 +22,15 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
-from conformance.judging.rail.chain_away import nothing_is_served
-from conformance.judging.rail.refusals import honest_payment_is_served
-from conformance.judging.rail.solana.orders import Quoted, derived_reference, solana_payer
+from conformance.judging.rail.chain_away import judge_nothing_served
+from conformance.judging.rail.refusals import require_honest_payment_served
+from conformance.judging.rail.solana.orders import Quoted, derive_reference, get_solana_payer
 from conformance.judging.rail.welds import (
-    mixed_pairs_buy_nothing,
-    near_misses_buy_nothing,
-    ordinary_client_buys_nothing,
-    refusals_let_the_client_recover,
-    stray_transfers_buy_nothing,
+    judge_mixed_pairs,
+    judge_near_misses,
+    judge_ordinary_client,
+    judge_recovery_from_refusals,
+    judge_stray_transfers,
 )
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
 from conformance.lanes.solana.payer import Refused, UnknownBlockhash
@@ -57,10 +57,10 @@ async def transfer_without_the_reference(case: Case) -> None:
     unit to the payer or to the payee. Also sends one that loads the reference from an address lookup table and names it
     only in another instruction. Expects that none is served.
     """
-    payer = await solana_payer(case)
-    await honest_payment_is_served(case, case.session.catalog.operations[0])
+    payer = await get_solana_payer(case)
+    await require_honest_payment_served(case, case.session.catalog.operations[0])
     misses = _without_reference(payer.main.key, Pubkey(case.rng.randbytes(32)))
-    await near_misses_buy_nothing(case, Quoted, "RAIL-WELD-04", misses)
+    await judge_near_misses(case, Quoted, "RAIL-WELD-04", misses)
 
 
 def _of_coin(quoted: Quoted, made: TokenTransfer) -> Instruction:
@@ -135,9 +135,11 @@ async def transfer_inside_a_program_call(case: Case) -> None:
     that the program makes does not. Expects that it is not served. If the inner transfer itself names the reference,
     the answer is only noted.
     """
-    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
+    await require_honest_payment_served(case, operation)
     try:
+        # Inner instructions are in the transaction's metadata. A rail that reads them must not mix them with the outer
+        # accounts.
         relay = await payer.relay()
     except Refused as refusal:
         case.mark_documented("RAIL-WELD-04", f"this node takes no program of the suite's: {refusal}")
@@ -169,7 +171,7 @@ async def reference_of_another_challenge(case: Case) -> None:
     Requests two challenges, pays both, and presents each payment with the other's token. Expects that no mixed pair is
     served, and that the right pair is.
     """
-    await mixed_pairs_buy_nothing(case, Quoted, "RAIL-WELD-04", "another live challenge's reference")
+    await judge_mixed_pairs(case, Quoted, "RAIL-WELD-04", "another live challenge's reference")
 
 
 @check(
@@ -185,7 +187,7 @@ async def stray_solana_transfer(case: Case) -> None:
     Sends the right amount to the right account without a reference, once before a challenge is requested and once
     after. Presents both with live tokens, twice. Expects that none is served.
     """
-    await stray_transfers_buy_nothing(case, Quoted)
+    await judge_stray_transfers(case, Quoted)
 
 
 @check(
@@ -204,7 +206,7 @@ async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
     the payment cannot be sent that late, and its id must still pay no call.
     """
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     draft = await quoted.payer.draft([(await quoted.transfer()).instruction()])
     tx_id = str(draft.signatures[0])
@@ -212,10 +214,11 @@ async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
     await let_lapse(case)
     try:
         await quoted.payer.submit(draft)
+    # A signed Solana transaction names a recent blockhash and is valid for about a minute.
     except UnknownBlockhash:
         case.note("the chain no longer accepts the transaction: its blockhash lapsed before the challenge did")
     await quoted.buys_nothing("RAIL-WELD-06", tx_id, "named in time, sent late")
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
 
 
 @check(
@@ -232,13 +235,13 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
     none is served.
     """
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     first = await Quoted.ask(case, operation)
     forged = forge_tokens(case, first.quote)
     quotes = [first, *[await Quoted.ask(case, operation) for _ in forged[1:]]]
 
     async def attempt(quoted: Quoted, name: str, text: str) -> None:
-        reference = derived_reference(case, quoted, text)
+        reference = derive_reference(case, quoted, text)
         # The forged token's reference is first, because a rail may look only at the first one.
         references = (*(() if reference is None else (reference,)), quoted.order.reference)
         tx_id = await quoted.send(references=references)
@@ -261,7 +264,7 @@ async def solana_chain_that_cannot_be_asked(case: Case) -> None:
     Pays a challenge for each fault that the node can simulate. Switches the fault on, presents the proof and an
     invented one, and switches the fault off. Expects that nothing is served during the fault.
     """
-    await nothing_is_served(case, Quoted, await solana_payer(case))
+    await judge_nothing_served(case, Quoted, await get_solana_payer(case))
 
 
 @check(
@@ -277,12 +280,12 @@ async def ordinary_solana_x402_client(case: Case) -> None:
     PAYMENT-SIGNATURE, as version 2 and as version 1. Then sends it and presents it again. Expects that none is served.
     """
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     transfer = (await quoted.transfer(references=())).instruction()
     draft = await quoted.payer.draft([transfer])
     payloads = stock_payloads(quoted, draft)
-    await ordinary_client_buys_nothing(case, quoted.quote, payloads, payment="signed and not sent")
+    await judge_ordinary_client(case, quoted.quote, payloads, payment="signed and not sent")
     if await quoted.payer.node.status(str(draft.signatures[0])) is not None:
         case.note("the target sent an ordinary client's transaction to the chain, and so took money without serving")
         return
@@ -290,13 +293,14 @@ async def ordinary_solana_x402_client(case: Case) -> None:
     if sent != draft:
         # The answers above took longer than a blockhash is valid, so another transaction was sent.
         payloads = stock_payloads(quoted, sent)
-    await ordinary_client_buys_nothing(case, quoted.quote, payloads, payment="sent")
+    await judge_ordinary_client(case, quoted.quote, payloads, payment="sent")
 
 
 def stock_payloads(quoted: Quoted, draft: VersionedTransaction) -> list[dict[str, Any]]:
     """Return the payloads of ordinary x402 clients, versions 2 and 1: a transaction for the rail to submit."""
     entry = quoted.quote.entry(quoted.payer.lane)
     accepted = {name: value for name, value in entry.items() if name != "maxAmountRequired"}
+    # The stock scheme sends the signed transaction itself. The weld cannot be added to it afterwards.
     payload = {"transaction": base64.b64encode(bytes(draft)).decode()}
     resource = {"url": quoted.quote.operation.url}
     return [
@@ -320,7 +324,7 @@ async def solana_refusal_lets_the_client_recover(case: Case) -> None:
     something. Then pays the terms of a refusal. Expects 402 with new tokens in accepts, and that the later payment is
     served. A payment that already bought something may also be answered 409.
     """
-    await refusals_let_the_client_recover(case, Quoted, _worthless)
+    await judge_recovery_from_refusals(case, Quoted, _worthless)
 
 
 async def _worthless(quoted: Quoted) -> Mapping[str, str]:

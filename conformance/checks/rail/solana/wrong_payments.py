@@ -15,8 +15,8 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.rail.refusals import honest_payment_is_served
-from conformance.judging.rail.solana.orders import Quoted, solana_payer
+from conformance.judging.rail.refusals import require_honest_payment_served
+from conformance.judging.rail.solana.orders import Quoted, get_solana_payer
 from conformance.lanes.solana.instructions import TOKEN_2022_PROGRAM_ID, TokenTransfer, hand_over, with_accounts
 from conformance.lanes.solana.payer import Refused, SolanaPayer
 from conformance.surfaces.rail.paid_answers import brief
@@ -39,8 +39,8 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
     one to an account of the payer that an address lookup table loads next to the payee's account. Expects that none is
     served. A transfer to another token account of the payee may be served.
     """
-    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
+    await require_honest_payment_served(case, operation)
     mint = (await Quoted.ask(case, operation)).order.mint
     stranger, me = await payer.new_account(funded=False), payer.main.key
     foreign = await payer.associated(stranger.key, mint)
@@ -108,7 +108,7 @@ async def solana_payment_of_less(case: Case) -> None:
     and has the bytes and accounts of a token transfer. Expects that none is served.
     """
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
 
     async def once(what: str, send: Callable[[Quoted], Awaitable[str]]) -> None:
         quoted = await Quoted.ask(case, operation)
@@ -162,8 +162,8 @@ async def solana_payment_in_something_else(case: Case) -> None:
     account of that mint, with and without the mint in the instruction. Also pays in a token of the program Token-2022,
     and in native coin. Expects that none is served.
     """
-    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
+    await require_honest_payment_served(case, operation)
     fake = await payer.create_mint()
 
     async def alike(decimals: int | None, what: str) -> None:
@@ -203,8 +203,8 @@ async def failed_solana_transaction(case: Case) -> None:
     Sends welded payments that the node refuses, or that the chain records with an error: from an account without the
     token, and a right one whose transaction fails by a later instruction. Expects that none is served.
     """
-    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
+    await require_honest_payment_served(case, operation)
 
     def too_much_after(made: TokenTransfer) -> list[Instruction]:
         return [made.instruction(), made.changed(amount=2**63, references=()).instruction()]
@@ -229,11 +229,11 @@ async def dropped_solana_transaction(case: Case) -> None:
 
     Makes the node accept a welded payment and drop it, and presents it. Expects that it is not served.
     """
-    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
+    payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
     if "reject_late" not in await payer.fault_names():
         case.mark_documented("RAIL-PAY-11", "this node cannot be made to drop a transaction (no fault `reject_late`)")
         return
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     made = await quoted.transfer()
     async with payer.fault("reject_late"):
