@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from conformance.attacks.plan import LEAST_REPLAYS, plan, reduce, rows_of, unexplained
-from conformance.attacks.replay import Material, Replay, changes
+from conformance.attacks.plan import LEAST_REPLAYS, find_rows, find_unexplained, plan_replays, reduce_breach
+from conformance.attacks.replay import Material, Replay, list_changes
 from conformance.discovery.rail import Operation, variations
 from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable
@@ -26,41 +26,41 @@ from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, h
 
 _AT_ONCE = 16
 # By status, the row about shared caches: that of the stored answer of a paid call, and that of refusals.
-STORED: Final[Mapping[int, str]] = {200: "RAIL-PAY-16", 402: "RAIL-402-18", 409: "RAIL-402-18"}
+ROW_BY_STATUS: Final[Mapping[int, str]] = {200: "RAIL-PAY-16", 402: "RAIL-402-18", 409: "RAIL-402-18"}
 
 
 @dataclass(slots=True)
 class Outcome:
     """The results of the replays of one success."""
 
-    sent: int = 0
-    refused: int = 0
-    stored: int = 0
-    faults: list[str] = field(default_factory=list)
-    unanswered: list[tuple[Replay, str]] = field(default_factory=list)
+    sent_count: int = 0
+    refused_count: int = 0
+    stored_count: int = 0
+    server_faults: list[str] = field(default_factory=list)
+    unanswered_replays: list[tuple[Replay, str]] = field(default_factory=list)
     breaches: list[tuple[Replay, Answer]] = field(default_factory=list)
-    disclosed: list[tuple[Replay, Answer]] = field(default_factory=list)
-    same: Answer | None = None
-    kept: dict[str, list[Answer]] = field(default_factory=dict)
+    disclosures: list[tuple[Replay, Answer]] = field(default_factory=list)
+    same_answer: Answer | None = None
+    answers_by_row: dict[str, list[Answer]] = field(default_factory=dict)
 
 
-def _tokens_of_other_lanes(quote: Challenge, lane: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _find_foreign_tokens(quote: Challenge, lane: str) -> dict[str, str]:
+    tokens: dict[str, str] = {}
     for entry in quote.accepts:
-        other = lane_of(entry)
-        if other not in {None, lane}:
+        other_lane = lane_of(entry)
+        if other_lane not in {None, lane}:
             with contextlib.suppress(Inconclusive):
-                found[str(other)] = quote.reference(str(other))
-    return found
+                tokens[str(other_lane)] = quote.reference(str(other_lane))
+    return tokens
 
 
-def receipts(answer: Answer) -> frozenset[str]:
+def extract_receipts(answer: Answer) -> frozenset[str]:
     """Return every compact JWS of an answer, except challenge tokens, which may have that form as well."""
-    found = jose.tokens_in(answer.read_object(), dict(answer.headers))
-    return frozenset(token for place, token in found if not place.endswith("payment_reference"))
+    tokens = jose.tokens_in(answer.read_object(), dict(answer.headers))
+    return frozenset(token for place, token in tokens if not place.endswith("payment_reference"))
 
 
-async def send(case: Case, replay: Replay) -> Answer:
+async def send_replay(case: Case, replay: Replay) -> Answer:
     """Send one replay."""
     names = case.client.names
     names.name(replay.value, "X_PAYMENT")
@@ -78,7 +78,7 @@ class Engine:
         self._case = case
         self.material = material
         self.captured = Replay(first.operation.url, "POST", "", first.challenge.body, dict(first.proof))
-        self._bought = [receipts(first.answer), receipts(second.answer)]
+        self._bought_receipts = [extract_receipts(first.answer), extract_receipts(second.answer)]
 
     @classmethod
     async def capture(
@@ -98,157 +98,174 @@ class Engine:
         # A second purchase, whose proof supplies real but foreign members: an invented transaction would be refused too
         # early.
         second = await purchase(case, operation, case.lane)
-        others = [one for one in case.session.catalog.operations if one.path != operation.path]
-        live = [(await challenge(case, one)).reference(case.lane) for one in (operation, operation, *others)]
+        other_operations = [one for one in case.session.catalog.operations if one.path != operation.path]
+        live_tokens = [
+            (await challenge(case, one)).reference(case.lane) for one in (operation, operation, *other_operations)
+        ]
         bodies = [*operation.other_bodies, *variations(operation.body)]
-        spelled = [] if spell is None else spell(str(first.proof.get("tx_id", "")))
-        foreign = _tokens_of_other_lanes(await challenge(case, operation), case.lane)
-        material = Material(operation, others, bodies, live, dict(second.proof), spelled, foreign)
+        spellings = [] if spell is None else spell(str(first.proof.get("tx_id", "")))
+        foreign_tokens = _find_foreign_tokens(await challenge(case, operation), case.lane)
+        material = Material(
+            operation, other_operations, bodies, live_tokens, dict(second.proof), spellings, foreign_tokens
+        )
         return cls(case, first, second, material)
 
     async def run(self, rng: random.Random) -> Outcome:
         """Send every planned replay and return the outcome, with each breach reduced; `rng` draws the pairs."""
         outcome = Outcome()
-        whole = self._case.quick is None
+        is_full_run = self._case.quick is None
         replays = self._case.sample(
-            plan(self.captured, self.material, rng, least=LEAST_REPLAYS if whole else 0), self._kind
+            plan_replays(self.captured, self.material, rng, least=LEAST_REPLAYS if is_full_run else 0), self._group_key
         )
         for start in range(0, len(replays), _AT_ONCE):
-            part = replays[start : start + _AT_ONCE]
-            await asyncio.gather(*(self._one(one, outcome) for one in part))
+            batch = replays[start : start + _AT_ONCE]
+            await asyncio.gather(*(self._run_replay(one, outcome) for one in batch))
         # All of them, because a row whose breach is left out here would be judged as a pass.
-        places = unexplained([replay.changes for replay, _ in outcome.breaches])
-        outcome.breaches = [await self._reduced(*outcome.breaches[place]) for place in places]
+        places = find_unexplained([replay.changes for replay, _ in outcome.breaches])
+        outcome.breaches = [await self._reduce(*outcome.breaches[place]) for place in places]
         return outcome
 
-    def _kind(self, replay: Replay) -> object:
+    def _group_key(self, replay: Replay) -> object:
         """Return the axes of a replay and the rows that it probes. A quick look takes one replay of each kind."""
-        axes = {one.name: one.axis for one in changes(self.material)}
-        return tuple(axes[name] for name in replay.changes), rows_of(replay, self.material)
+        axes = {one.name: one.axis for one in list_changes(self.material)}
+        return tuple(axes[name] for name in replay.changes), find_rows(replay, self.material)
 
-    async def _one(self, replay: Replay, outcome: Outcome) -> None:
-        outcome.sent += 1
+    async def _run_replay(self, replay: Replay, outcome: Outcome) -> None:
+        outcome.sent_count += 1
         try:
-            answer = await send(self._case, replay)
+            answer = await send_replay(self._case, replay)
         except Unreachable as fault:
-            outcome.unanswered.append((replay, str(fault)))
+            outcome.unanswered_replays.append((replay, str(fault)))
             return
         if not replay.changes:
-            outcome.same = answer
-        if (row := STORED.get(answer.status)) is not None:
-            outcome.kept.setdefault(row, []).append(answer)
+            outcome.same_answer = answer
+        if (row := ROW_BY_STATUS.get(answer.status)) is not None:
+            outcome.answers_by_row.setdefault(row, []).append(answer)
         if answer.status == 200:
             if self.is_breach(answer):
                 outcome.breaches.append((replay, answer))
             else:
-                outcome.stored += 1
+                outcome.stored_count += 1
                 if self._asks_something_else(replay):
-                    outcome.disclosed.append((replay, answer))
+                    outcome.disclosures.append((replay, answer))
         else:
-            outcome.refused += 1
+            outcome.refused_count += 1
             # 503 is a regular refusal while the chain cannot be consulted, so only other server errors are noted.
             if answer.status >= 500 and answer.status != 503:
-                outcome.faults.append(f"{', '.join(replay.changes)}: answered {answer.status}")
+                outcome.server_faults.append(f"{', '.join(replay.changes)}: answered {answer.status}")
 
     def _asks_something_else(self, replay: Replay) -> bool:
         """Return whether the replay's only change makes another request, or names a payment of another request.
 
         Changes of query, method and spelling do not count, because a server may ignore them.
         """
-        other = replay.url != self.captured.url or replay.body != self.captured.body
-        return (other or self._pairs_another(replay)) and len(replay.changes) == 1
+        is_other_request = replay.url != self.captured.url or replay.body != self.captured.body
+        return (is_other_request or self._pairs_another(replay)) and len(replay.changes) == 1
 
     def _pairs_another(self, replay: Replay) -> bool:
         """Return whether a proof combines the token of one live challenge with the payment of another."""
-        members, second = self.material.payment_members, self.material.second
-        another = all(replay.proof.get(one) == second.get(one) for one in members)
-        another |= self.material.invented is not None and replay.proof.get("tx_id") == self.material.invented
+        members, second = self.material.payment_members, self.material.second_proof
+        is_foreign_payment = all(replay.proof.get(one) == second.get(one) for one in members)
+        is_foreign_payment |= (
+            self.material.invented_id is not None and replay.proof.get("tx_id") == self.material.invented_id
+        )
         token = replay.proof.get(self.material.token_member)
-        live = {*self.material.live_tokens, second.get(self.material.token_member)}
-        return another != (token in live)
+        live_tokens = {*self.material.live_tokens, second.get(self.material.token_member)}
+        return is_foreign_payment != (token in live_tokens)
 
     def is_breach(self, answer: Answer) -> bool:
         """Return whether an answer serves something that no payment bought."""
         if answer.status != 200:
             return False
-        served = receipts(answer)
+        served_receipts = extract_receipts(answer)
         # Compared as whole sets: a known receipt next to a new one is a second sale all the same.
-        return not any(served == bought for bought in self._bought)
+        return not any(served_receipts == bought for bought in self._bought_receipts)
 
-    async def _reduced(self, replay: Replay, answer: Answer) -> tuple[Replay, Answer]:
-        last = answer
+    async def _reduce(self, replay: Replay, answer: Answer) -> tuple[Replay, Answer]:
+        last_answer = answer
 
         async def breaks(candidate: Replay) -> bool:
-            nonlocal last
+            nonlocal last_answer
             try:
-                found = await send(self._case, candidate)
+                answer_to_candidate = await send_replay(self._case, candidate)
             except Unreachable:
                 return False
-            if self.is_breach(found):
-                last = found
+            if self.is_breach(answer_to_candidate):
+                last_answer = answer_to_candidate
                 return True
             return False
 
-        return await reduce(self.captured, replay, self.material, breaks), last
+        return await reduce_breach(self.captured, replay, self.material, breaks), last_answer
 
     def judge(self, outcome: Outcome, where: Mapping[str, str], rows: Sequence[str]) -> None:
         """Judge the rows that the replays probe."""
-        broken: set[str] = set()
+        broken_rows: set[str] = set()
         for replay, answer in outcome.breaches:
             axis = ", ".join(replay.changes) or "the same bytes again"
-            for row in rows_of(replay, self.material):
+            for row in find_rows(replay, self.material):
                 if row in rows:
-                    broken.add(row)
-                    found = f"200 with another receipt after: {axis}"
+                    broken_rows.add(row)
+                    finding = f"200 with another receipt after: {axis}"
                     self._case.expect(
-                        row, False, "no second execution", found, exchange=answer, where={**where, "axis": axis}
+                        row, False, "no second execution", finding, exchange=answer, where={**where, "axis": axis}
                     )
         self._judge_disclosed(outcome, where, rows)
-        self._judge_same(outcome.same, where)
+        self._judge_same(outcome.same_answer, where)
         for row in rows:
-            if row not in broken:
-                found = f"{outcome.sent} replays: {outcome.refused} refused, {outcome.stored} got the stored answer"
-                self._case.expect(row, True, "no second execution", found, where=where)
-        for replay, reason in outcome.unanswered:
+            if row not in broken_rows:
+                finding = f"{outcome.sent_count} replays: {outcome.refused_count} refused, {outcome.stored_count} got the stored answer"
+                self._case.expect(row, True, "no second execution", finding, where=where)
+        for replay, reason in outcome.unanswered_replays:
             axis = ", ".join(replay.changes) or "the same bytes again"
-            for row in rows_of(replay, self.material):
+            for row in find_rows(replay, self.material):
                 if row in rows:
                     self._case.mark_inconclusive(row, f"{axis}: {reason}; without an answer it was not refused")
-        for fault in outcome.faults:
+        for fault in outcome.server_faults:
             self._case.note(f"{where}: a replay should be refused, not break the server: {fault}")
 
     def _judge_same(self, answer: Answer | None, where: Mapping[str, str]) -> None:
         """Judge that a spent proof on its own request gets the answer that the profile states."""
-        bound = self._case.profile.rail_bindings.replay
-        if bound is None or answer is None or answer.status >= 500 or self.is_breach(answer):
+        bound_replay = self._case.profile.rail_bindings.replay
+        if bound_replay is None or answer is None or answer.status >= 500 or self.is_breach(answer):
             return
         self._case.expect(
             "RAIL-WELD-11",
-            (answer.status == 200) == (bound == "stored-answer"),
-            "the stored answer" if bound == "stored-answer" else "a refusal",
+            (answer.status == 200) == (bound_replay == "stored-answer"),
+            "the stored answer" if bound_replay == "stored-answer" else "a refusal",
             answer.status,
             exchange=answer,
             where={**where, "axis": "the same bytes again"},
-            hint=f'Answer as [rail] replay = "{bound}" says, or bind the real behaviour.',
+            hint=f'Answer as [rail] replay = "{bound_replay}" says, or bind the real behaviour.',
             beyond="nothing is bought twice, but the profile states another answer to the identical request",
         )
 
-    def judge_kept(self, outcome: Outcome, where: Mapping[str, str]) -> None:
+    def judge_cacheability(self, outcome: Outcome, where: Mapping[str, str]) -> None:
         """Judge that no shared cache may store the answers to replays, by the first answer that permits it."""
-        for row in dict.fromkeys(STORED.values()):
-            given = outcome.kept.get(row, [])
-            if not given:
+        for row in dict.fromkeys(ROW_BY_STATUS.values()):
+            answers = outcome.answers_by_row.get(row, [])
+            if not answers:
                 self._case.mark_not_applicable(row, "no replay got such an answer")
                 continue
-            worst = next((one for one in given if is_shareable(one)), given[0])
-            told, here = "must not be stored by shared caches", {**where, "answer": f"{worst.status} to a replay"}
-            beyond = None if worst.status in {200, 402} else "the row speaks of a 402"
-            kept = not is_shareable(worst)
-            self._case.expect(row, kept, told, cache_control(worst), exchange=worst, where=here, beyond=beyond)
+            first_shareable = next((one for one in answers if is_shareable(one)), answers[0])
+            requirement, labels = (
+                "must not be stored by shared caches",
+                {**where, "answer": f"{first_shareable.status} to a replay"},
+            )
+            beyond = None if first_shareable.status in {200, 402} else "the row speaks of a 402"
+            is_private = not is_shareable(first_shareable)
+            self._case.expect(
+                row,
+                is_private,
+                requirement,
+                cache_control(first_shareable),
+                exchange=first_shareable,
+                where=labels,
+                beyond=beyond,
+            )
 
     def _judge_disclosed(self, outcome: Outcome, where: Mapping[str, str], rows: Sequence[str]) -> None:
-        for replay, answer in outcome.disclosed:
-            for row in rows_of(replay, self.material):
+        for replay, answer in outcome.disclosures:
+            for row in find_rows(replay, self.material):
                 if row in rows:
                     self._case.expect(
                         row,

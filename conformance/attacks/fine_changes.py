@@ -21,7 +21,7 @@ _LONG: Final = 512
 _LETTERS: Final = "weldProof" * 490
 _MEMBER: Final = "x-weldproof"
 # Members of the interface's requests for which a standard distinguishes letter case: base64url, and a path of HTTP.
-_CASED: Final = frozenset({"jws", "path"})
+_CASE_SENSITIVE: Final = frozenset({"jws", "path"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +39,31 @@ class FineChange:
     sure: bool = True
 
 
-def fine_changes(body: Any, known: Any) -> list[FineChange]:
+def list_fine_changes(body: Any, usual_body: Any) -> list[FineChange]:
     """Return bodies that differ from `body` in little, each with a unique name.
 
     Args:
         body: The body that was paid for.
         known: The operation's usual body: a member that it lacks is one that can be left out.
     """
-    found: dict[str, FineChange] = {}
-    made = (*_texts(body), *_members(body), *_left_out(body, known), *_arrays(body), *_numbers(body))
-    for change in made:
+    changes_by_name: dict[str, FineChange] = {}
+    changes = (
+        *_change_texts(body),
+        *_change_members(body),
+        *_drop_members(body, usual_body),
+        *_change_arrays(body),
+        *_change_numbers(body),
+    )
+    for change in changes:
         if change.body != body:
-            found.setdefault(change.name, change)
-    return list(found.values())
+            changes_by_name.setdefault(change.name, change)
+    return list(changes_by_name.values())
 
 
-def fine_queries(query: str) -> dict[str, str]:
+def list_fine_queries(query: str) -> dict[str, str]:
     """Return queries that differ from `query` in little, by the change; their bytes always differ."""
     pairs = query.split("&")
-    changed = {
+    queries_by_change = {
         "another last letter": query[:-1] + ("c" if query.endswith("b") else "b"),
         "its last letter in the other case": query[:-1] + query[-1:].swapcase(),
         "a name in the other case": query[:1].swapcase() + query[1:],
@@ -70,10 +76,10 @@ def fine_queries(query: str) -> dict[str, str]:
         "an ampersand percent-decoded": query.replace("%26", "&"),
         "a percent sign percent-encoded": query.replace("%", "%25"),
     }
-    return {what: text for what, text in changed.items() if text != query}
+    return {what: text for what, text in queries_by_change.items() if text != query}
 
 
-def equivalent_queries(query: str) -> dict[str, str]:
+def list_equivalent_queries(query: str) -> dict[str, str]:
     """Return queries that are equivalent to `query` by RFC 3986 (6.2.2), by the change; their bytes differ.
 
     A target, or a proxy in front of it, may normalise a query before it is bound.
@@ -88,73 +94,75 @@ def equivalent_queries(query: str) -> dict[str, str]:
 LONG_QUERY: Final = f"trace={_LETTERS[:1530]}&both=a%26b&letter=a"
 
 
-def longer(body: Any) -> Iterator[Any]:
+def lengthen_texts(body: Any) -> Iterator[Any]:
     """Yield bodies with one text made some KiB longer: first texts inside of objects, then the body's own members."""
-    texts = [(place, leaf) for place, leaf in _leaves(body) if isinstance(leaf, str)]
+    texts = [(place, leaf) for place, leaf in _find_leaves(body) if isinstance(leaf, str)]
     for place, leaf in sorted(texts, key=lambda one: -len(one[0])):
-        yield _put(body, place, leaf + _LETTERS)
+        yield _replace_part(body, place, leaf + _LETTERS)
 
 
-def nested(body: Any) -> Iterator[Any]:
+def add_nested_members(body: Any) -> Iterator[Any]:
     """Yield bodies with an additional member in one of their objects."""
     for name, value in body.items() if isinstance(body, dict) else ():
         if isinstance(value, dict):
             yield {**body, name: {**value, _MEMBER: "weldProof"}}
 
 
-def _leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+def _find_leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
     """Yield every text, number and truth value with its place, the deepest last."""
     if isinstance(value, dict | list) and len(place) < _DEPTH:
-        for name, one in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(one, (*place, name))
+        for name, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _find_leaves(part, (*place, name))
     elif isinstance(value, str | int | float):
         yield place, value
 
 
-def _put(value: Any, place: Place, new: Any) -> Any:
+def _replace_part(value: Any, place: Place, new: Any) -> Any:
     """Return a copy of a value with the part at a place replaced."""
     if not place:
         return new
-    first, rest = place[0], place[1:]
+    step, inner_place = place[0], place[1:]
     if isinstance(value, dict):
-        return {name: _put(one, rest, new) if name == first else one for name, one in value.items()}
-    return [_put(one, rest, new) if at == first else one for at, one in enumerate(value)]
+        return {name: _replace_part(one, inner_place, new) if name == step else one for name, one in value.items()}
+    return [_replace_part(one, inner_place, new) if at == step else one for at, one in enumerate(value)]
 
 
-def _path(place: Place) -> str:
+def _join_place(place: Place) -> str:
     return "/".join(map(str, place))
 
 
-def _texts(body: Any) -> Iterator[FineChange]:
-    texts = [(place, leaf) for place, leaf in _leaves(body) if isinstance(leaf, str) and leaf]
+def _change_texts(body: Any) -> Iterator[FineChange]:
+    texts = [(place, leaf) for place, leaf in _find_leaves(body) if isinstance(leaf, str) and leaf]
     # The longest texts first: a digest over a prefix of a text shows only at their ends.
     texts.sort(key=lambda one: -len(one[1]))
     for place, leaf in islice(texts, _MOST_PLACES):
-        where = _path(place)
-        yield FineChange(f"another letter at the end of {where}", _put(body, place, leaf[:-1] + _letter(leaf[-1])))
+        where = _join_place(place)
+        yield FineChange(
+            f"another letter at the end of {where}", _replace_part(body, place, leaf[:-1] + _other_letter(leaf[-1]))
+        )
         if len(leaf) > _LONG:
             half = len(leaf) // 2
-            middle = leaf[:half] + _letter(leaf[half]) + leaf[half + 1 :]
-            yield FineChange(f"another letter in the middle of {where}", _put(body, place, middle))
+            middle = leaf[:half] + _other_letter(leaf[half]) + leaf[half + 1 :]
+            yield FineChange(f"another letter in the middle of {where}", _replace_part(body, place, middle))
         yield FineChange(
             f"the case of a letter of {where}",
-            _put(body, place, _swapped(leaf)),
-            sure=place[-1] in _CASED and "%" not in leaf,
+            _replace_part(body, place, _swap_last_case(leaf)),
+            sure=place[-1] in _CASE_SENSITIVE and "%" not in leaf,
         )
         yield from (
-            FineChange(f"{where} in {form}", _put(body, place, unicodedata.normalize(form, leaf)), sure=False)
+            FineChange(f"{where} in {form}", _replace_part(body, place, unicodedata.normalize(form, leaf)), sure=False)
             for form in ("NFC", "NFD")
         )
     for place, leaf in texts[:1]:
-        yield FineChange(f"a space behind {_path(place)}", _put(body, place, leaf + " "), sure=False)
+        yield FineChange(f"a space behind {_join_place(place)}", _replace_part(body, place, leaf + " "), sure=False)
 
 
-def _letter(given: str) -> str:
+def _other_letter(letter: str) -> str:
     """Return another letter, also without regard to case. It is a hexadecimal digit, so that ids keep their form."""
-    return "c" if given in "bB" else "b"
+    return "c" if letter in "bB" else "b"
 
 
-def _swapped(text: str) -> str:
+def _swap_last_case(text: str) -> str:
     """Return a text with its last letter in the other case, or unchanged if it has no letter with a case."""
     for at in range(len(text) - 1, -1, -1):
         if text[at].isascii() and text[at].isalpha():
@@ -162,46 +170,52 @@ def _swapped(text: str) -> str:
     return text
 
 
-def _members(body: Any) -> Iterator[FineChange]:
+def _change_members(body: Any) -> Iterator[FineChange]:
     """Yield bodies with one nested member renamed or left out, and one with a name that differs only in case."""
     for name, value in body.items() if isinstance(body, dict) else ():
         if isinstance(value, dict) and value:
-            last, held = list(value.items())[-1]
-            rest = {one: other for one, other in value.items() if one != last}
-            yield FineChange(f"{last} in {name} renamed", {**body, name: {**rest, f"{last}b": held}}, sure=False)
-            yield FineChange(f"{last} in {name} left out", {**body, name: rest}, sure=False)
+            last_name, last_value = list(value.items())[-1]
+            other_members = {one: other for one, other in value.items() if one != last_name}
+            yield FineChange(
+                f"{last_name} in {name} renamed",
+                {**body, name: {**other_members, f"{last_name}b": last_value}},
+                sure=False,
+            )
+            yield FineChange(f"{last_name} in {name} left out", {**body, name: other_members}, sure=False)
     if isinstance(body, dict) and body:
-        first = next(iter(body))
-        yield FineChange(f"{first} also in another case", {**body, first.swapcase(): body[first]}, sure=False)
+        first_name = next(iter(body))
+        yield FineChange(
+            f"{first_name} also in another case", {**body, first_name.swapcase(): body[first_name]}, sure=False
+        )
 
 
-def _left_out(body: Any, known: Any) -> Iterator[FineChange]:
-    if isinstance(body, dict) and isinstance(known, dict):
-        for name in [name for name in body if name not in known][:_MOST_PLACES]:
-            rest = {one: value for one, value in body.items() if one != name}
-            yield FineChange(f"{name} left out", rest)
+def _drop_members(body: Any, usual_body: Any) -> Iterator[FineChange]:
+    if isinstance(body, dict) and isinstance(usual_body, dict):
+        for name in [name for name in body if name not in usual_body][:_MOST_PLACES]:
+            other_members = {one: value for one, value in body.items() if one != name}
+            yield FineChange(f"{name} left out", other_members)
 
 
-def _arrays(body: Any) -> Iterator[FineChange]:
-    for place, given in islice(_arrays_of(body), _MOST_PLACES):
-        if given:
-            where = _path(place)
-            yield FineChange(f"{where} the other way round", _put(body, place, given[::-1]), sure=False)
-            yield FineChange(f"the last of {where} left out", _put(body, place, given[:-1]), sure=False)
+def _change_arrays(body: Any) -> Iterator[FineChange]:
+    for place, array in islice(_find_arrays(body), _MOST_PLACES):
+        if array:
+            where = _join_place(place)
+            yield FineChange(f"{where} the other way round", _replace_part(body, place, array[::-1]), sure=False)
+            yield FineChange(f"the last of {where} left out", _replace_part(body, place, array[:-1]), sure=False)
 
 
-def _arrays_of(value: Any, place: Place = ()) -> Iterator[tuple[Place, list[Any]]]:
+def _find_arrays(value: Any, place: Place = ()) -> Iterator[tuple[Place, list[Any]]]:
     if isinstance(value, list):
         yield place, value
     if isinstance(value, dict | list) and len(place) < _DEPTH:
-        for name, one in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _arrays_of(one, (*place, name))
+        for name, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _find_arrays(part, (*place, name))
 
 
-def _numbers(body: Any) -> Iterator[FineChange]:
-    numbers = [(place, leaf) for place, leaf in _leaves(body) if not isinstance(leaf, str)]
+def _change_numbers(body: Any) -> Iterator[FineChange]:
+    numbers = [(place, leaf) for place, leaf in _find_leaves(body) if not isinstance(leaf, str)]
     for place, leaf in numbers[:_MOST_PLACES]:
-        where = _path(place)
+        where = _join_place(place)
         if not isinstance(leaf, bool):
-            yield FineChange(f"one more at {where}", _put(body, place, leaf + 1))
-        yield FineChange(f"{where} as a text", _put(body, place, str(leaf).lower()), sure=False)
+            yield FineChange(f"one more at {where}", _replace_part(body, place, leaf + 1))
+        yield FineChange(f"{where} as a text", _replace_part(body, place, str(leaf).lower()), sure=False)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from conformance.attacks.engine import receipts
-from conformance.attacks.fine_changes import equivalent_queries, fine_changes, fine_queries
+from conformance.attacks.engine import extract_receipts
+from conformance.attacks.fine_changes import list_equivalent_queries, list_fine_changes, list_fine_queries
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
@@ -15,13 +15,13 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import Purchase, present, purchase
 from conformance.surfaces.rail.receipts import claims_of
 
-_ONE = "the target's own receipts do not distinguish the two requests, so it may read both as the same"
+_SAME_BY_RECEIPTS = "the target's own receipts do not distinguish the two requests, so it may read both as the same"
 _EQUIVALENT = "the two queries are equivalent by RFC 3986, so the target may bind one normal form of them"
-_STORED = "nothing is bought again, but any client that sees the payment gets its payer's answer"
+_STORED_ANSWER = "nothing is bought again, but any client that sees the payment gets its payer's answer"
 
 
 async def present_fine_changes(
-    case: Case, asked: Operation, proof: Mapping[str, Any], known: Any, bought: Answer | None = None
+    case: Case, operation: Operation, proof: Mapping[str, Any], usual_body: Any, original_answer: Answer | None = None
 ) -> None:
     """Judge that a proof buys none of the requests that differ in little from its own.
 
@@ -34,22 +34,24 @@ async def present_fine_changes(
         known: The operation's usual body.
         bought: The answer to its own request, if it was redeemed already.
     """
-    state = "unspent" if bought is None else "spent"
-    for change in fine_changes(asked.body, known):
-        answer = await present(case, replace(asked, body=change.body), proof)
-        where = {"operation": asked.path, "axis": f"{change.name}, {state}"}
-        await _judge(case, "RAIL-WELD-09", answer, where, bought, None if change.sure else (asked, change.body))
-    bare = replace(asked, url=asked.url.partition("?")[0])
-    for what, query in (fine_queries(asked.query) if asked.query else {}).items():
-        answer = await present(case, bare, proof, query=query)
-        where = {"operation": asked.path, "axis": f"query with {what}, {state}"}
-        await _judge(case, "RAIL-WELD-10", answer, where, bought)
+    state = "unspent" if original_answer is None else "spent"
+    for change in list_fine_changes(operation.body, usual_body):
+        answer = await present(case, replace(operation, body=change.body), proof)
+        where = {"operation": operation.path, "axis": f"{change.name}, {state}"}
+        await _judge(
+            case, "RAIL-WELD-09", answer, where, original_answer, None if change.sure else (operation, change.body)
+        )
+    queryless = replace(operation, url=operation.url.partition("?")[0])
+    for change_name, query in (list_fine_queries(operation.query) if operation.query else {}).items():
+        answer = await present(case, queryless, proof, query=query)
+        where = {"operation": operation.path, "axis": f"query with {change_name}, {state}"}
+        await _judge(case, "RAIL-WELD-10", answer, where, original_answer)
     # The specification's recipe is over the raw query (P-RH-01); the interface alone leaves a normal form open.
     beyond = None if case.profile.is_reference else _EQUIVALENT
-    for what, query in (equivalent_queries(asked.query) if asked.query else {}).items():
-        answer = await present(case, bare, proof, query=query)
-        where = {"operation": asked.path, "axis": f"query with {what}, {state}"}
-        await _judge(case, "RAIL-WELD-10", answer, where, bought, beyond=beyond)
+    for change_name, query in (list_equivalent_queries(operation.query) if operation.query else {}).items():
+        answer = await present(case, queryless, proof, query=query)
+        where = {"operation": operation.path, "axis": f"query with {change_name}, {state}"}
+        await _judge(case, "RAIL-WELD-10", answer, where, original_answer, beyond=beyond)
 
 
 async def _judge(
@@ -57,31 +59,36 @@ async def _judge(
     row: str,
     answer: Answer,
     where: Mapping[str, str],
-    bought: Answer | None,
-    either: tuple[Operation, Any] | None = None,
+    original_answer: Answer | None,
+    ambiguous_pair: tuple[Operation, Any] | None = None,
     *,
     beyond: str | None = None,
 ) -> None:
-    served = receipts(answer) if answer.status == 200 else frozenset()
-    stored = bool(served) and bought is not None and served == receipts(bought)
+    served_receipts = extract_receipts(answer) if answer.status == 200 else frozenset()
+    is_stored_answer = (
+        bool(served_receipts) and original_answer is not None and served_receipts == extract_receipts(original_answer)
+    )
     # The same receipts for both: the target reads the two requests as the same, and sold nothing a second time.
-    if stored and either is not None:
+    if is_stored_answer and ambiguous_pair is not None:
         return
-    beyond = _STORED if stored else beyond
-    if served and either is not None and not await _receipts_differ(case, *either):
-        beyond = _ONE
-    case.expect(row, not served, "not served", answer.status, exchange=answer, where=where, beyond=beyond)
+    beyond = _STORED_ANSWER if is_stored_answer else beyond
+    if served_receipts and ambiguous_pair is not None and not await _receipts_differ(case, *ambiguous_pair):
+        beyond = _SAME_BY_RECEIPTS
+    case.expect(row, not served_receipts, "not served", answer.status, exchange=answer, where=where, beyond=beyond)
 
 
-async def _receipts_differ(case: Case, asked: Operation, other: Any) -> bool:
+async def _receipts_differ(case: Case, operation: Operation, other_body: Any) -> bool:
     """Return whether the receipts of the two requests, each paid for, name different requests."""
     try:
-        hashes = [_request_hash(await purchase(case, asked, case.lane, body=body)) for body in (asked.body, other)]
+        hashes = [
+            _request_hash(await purchase(case, operation, case.lane, body=body))
+            for body in (operation.body, other_body)
+        ]
     except Inconclusive:
         return False
     return None not in hashes and hashes[0] != hashes[1]
 
 
-def _request_hash(bought: Purchase) -> str | None:
-    claims = (claims_of(token).get("request_hash") for token in sorted(receipts(bought.answer)))
+def _request_hash(sale: Purchase) -> str | None:
+    claims = (claims_of(token).get("request_hash") for token in sorted(extract_receipts(sale.answer)))
     return next((one for one in claims if isinstance(one, str)), None)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from conformance.attacks.fine_changes import LONG_QUERY, longer, nested
+from conformance.attacks.fine_changes import LONG_QUERY, add_nested_members, lengthen_texts
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.refusals import describe_refused_body
@@ -23,71 +23,71 @@ from conformance.vocabulary.lanes.registry import FACTS
 _MOST_TRIES = 6
 
 
-async def full_request(case: Case, operation: Operation) -> Operation:
+async def find_full_request(case: Case, operation: Operation) -> Operation:
     """Return the operation with a full body and a query, as far as it accepts them; determined once in a run."""
     name = f"a full request of {operation.path}"
-    found: Operation = await case.session.find_once(name, lambda: _found(case, operation))
-    return found
+    operation_with_all: Operation = await case.session.find_once(name, lambda: _build_full_request(case, operation))
+    return operation_with_all
 
 
-async def _found(case: Case, operation: Operation) -> Operation:
+async def _build_full_request(case: Case, operation: Operation) -> Operation:
     full = operation
-    more = _added(operation)
-    for bodies in (more, nested, longer):
-        full = await _first_taken(case, full, bodies)
-    asked = full.with_query(LONG_QUERY)
-    return asked if await _is_taken(case, asked) else full
+    add_members = _member_adder(operation)
+    for bodies in (add_members, add_nested_members, lengthen_texts):
+        full = await _choose_first_accepted(case, full, bodies)
+    with_query = full.with_query(LONG_QUERY)
+    return with_query if await _is_accepted(case, with_query) else full
 
 
-def _added(operation: Operation) -> Callable[[Any], Iterator[Any]]:
+def _member_adder(operation: Operation) -> Callable[[Any], Iterator[Any]]:
     """Return a generator of bodies with every optional member that the operation describes, then with one each."""
 
     def bodies(body: Any) -> Iterator[Any]:
         if not isinstance(body, dict):
             return
-        single: dict[str, Any] = {}
-        for drawn in operation.varied_bodies or ():
-            for name, value in drawn.items():
+        members: dict[str, Any] = {}
+        for varied_body in operation.varied_bodies or ():
+            for name, value in varied_body.items():
                 if body.get(name) in (None, {}, []) and value != body.get(name):
-                    single.setdefault(name, value)
-        if single:
-            yield {**body, **single}
-        if len(single) > 1:
-            yield from ({**body, name: value} for name, value in single.items())
+                    members.setdefault(name, value)
+        if members:
+            yield {**body, **members}
+        if len(members) > 1:
+            yield from ({**body, name: value} for name, value in members.items())
 
     return bodies
 
 
-async def _first_taken(case: Case, full: Operation, bodies: Callable[[Any], Iterator[Any]]) -> Operation:
+async def _choose_first_accepted(case: Case, full: Operation, bodies: Callable[[Any], Iterator[Any]]) -> Operation:
     for body in islice(bodies(full.body), _MOST_TRIES):
-        asked = replace(full, body=body)
-        if await _is_taken(case, asked):
-            return asked
+        candidate = replace(full, body=body)
+        if await _is_accepted(case, candidate):
+            return candidate
     return full
 
 
-async def _is_taken(case: Case, asked: Operation) -> bool:
+async def _is_accepted(case: Case, operation: Operation) -> bool:
     """Return whether a request is quoted a price, and refused only for the lack of a payment."""
     try:
-        quote = await challenge(case, asked)
+        quote = await challenge(case, operation)
         if describe_refused_body(quote.answer) is not None:
             return False
-        proof = await _worthless(case, quote)
+        proof = await _make_worthless_proof(case, quote)
     except Inconclusive:
         return False
     name_live_values(case, proof)
-    return (await present(case, asked, proof)).status == 402
+    return (await present(case, operation, proof)).status == 402
 
 
-async def _worthless(case: Case, quote: Challenge) -> dict[str, Any]:
+async def _make_worthless_proof(case: Case, quote: Challenge) -> dict[str, Any]:
     """Return a proof without a payment for a challenge, on any lane that it offers.
 
     Raises:
         Inconclusive: Every such proof would cost money.
     """
-    offered = {lane_of(entry) for entry in quote.accepts}
+    offered_lanes = {lane_of(entry) for entry in quote.accepts}
     for lane, facts in FACTS.items():
-        if lane in offered and facts.no_transaction is not None:
+        if lane in offered_lanes and facts.no_transaction is not None:
             return {"tx_id": facts.no_transaction, "payment_reference": quote.reference(lane)}
     payer = await case.session.payers.for_rail(case.lane)
     if not isinstance(payer, SignsUnfunded):

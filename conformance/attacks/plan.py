@@ -6,12 +6,14 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import combinations
 
-from conformance.attacks.replay import Change, Material, Replay, changes
+from conformance.attacks.replay import Change, Material, Replay, list_changes
 
 LEAST_REPLAYS = 200
 
 
-def plan(captured: Replay, material: Material, rng: random.Random, *, least: int = LEAST_REPLAYS) -> list[Replay]:
+def plan_replays(
+    success: Replay, material: Material, rng: random.Random, *, least: int = LEAST_REPLAYS
+) -> list[Replay]:
     """Return the replays of a captured success: unchanged, every single change, then distinct pairs up to `least`.
 
     Args:
@@ -20,47 +22,47 @@ def plan(captured: Replay, material: Material, rng: random.Random, *, least: int
         rng: Draws the pairs; the same seed gives the same replays.
         least: The number of replays at least, as far as there are pairs.
     """
-    singles = changes(material)
-    chosen = [captured, *(one.apply(captured) for one in singles)]
+    singles = list_changes(material)
+    replays = [success, *(one.apply(success) for one in singles)]
     # Two changes of one axis would overwrite each other, so pairs are of different axes.
     pairs = [(one, other) for one, other in combinations(singles, 2) if one.axis != other.axis]
     rng.shuffle(pairs)
-    chosen += [other.apply(one.apply(captured)) for one, other in pairs[: max(0, least - len(chosen))]]
-    return chosen
+    replays += [other.apply(one.apply(success)) for one, other in pairs[: max(0, least - len(replays))]]
+    return replays
 
 
-def rows_of(replay: Replay, material: Material) -> tuple[str, ...]:
+def find_rows(replay: Replay, material: Material) -> tuple[str, ...]:
     """Return the requirements that a replay probes, by its changes; an unchanged one probes the single use."""
-    by_name = {one.name: one.row for one in changes(material)}
+    by_name = {one.name: one.row for one in list_changes(material)}
     return tuple(dict.fromkeys(by_name[name] for name in replay.changes)) or ("RAIL-WELD-11",)
 
 
-def unexplained(found: Sequence[tuple[str, ...]]) -> list[int]:
-    """Return the breaches that no smaller breach explains, by their places in `found`.
+def find_unexplained(change_names: Sequence[tuple[str, ...]]) -> list[int]:
+    """Return the breaches that no smaller breach explains, by their places in `change_names`.
 
     Every single change is replayed. So a pair with a member that is a breach alone adds no information.
 
     Args:
         found: The names of the changes of each breach.
     """
-    sets = [frozenset(names) for names in found]
-    return [place for place, names in enumerate(sets) if not any(other < names for other in sets)]
+    name_sets = [frozenset(names) for names in change_names]
+    return [place for place, names in enumerate(name_sets) if not any(other < names for other in name_sets)]
 
 
-async def reduce(
-    captured: Replay, breach: Replay, material: Material, is_breach: Callable[[Replay], Awaitable[bool]]
+async def reduce_breach(
+    success: Replay, breach: Replay, material: Material, is_breach: Callable[[Replay], Awaitable[bool]]
 ) -> Replay:
     """Return the breach with the fewest changes: none, one, or all as it was found."""
-    by_name = {one.name: one for one in changes(material)}
+    by_name = {one.name: one for one in list_changes(material)}
     for size in range(len(breach.changes)):
         for names in combinations(breach.changes, size):
-            candidate = _apply(captured, [by_name[name] for name in names])
+            candidate = _apply(success, [by_name[name] for name in names])
             if await is_breach(candidate):
                 return candidate
     return breach
 
 
-def _apply(captured: Replay, chosen: Sequence[Change]) -> Replay:
-    for one in chosen:
-        captured = one.apply(captured)
-    return captured
+def _apply(replay: Replay, change_list: Sequence[Change]) -> Replay:
+    for change in change_list:
+        replay = change.apply(replay)
+    return replay

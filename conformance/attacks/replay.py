@@ -16,12 +16,12 @@ from urllib.parse import quote
 from conformance.discovery.rail import Operation
 
 
-def standard(proof: Mapping[str, Any]) -> str:
+def encode_standard(proof: Mapping[str, Any]) -> str:
     """Return the usual text of the header: standard base64 of compact JSON."""
-    return base64.b64encode(_json(proof)).decode()
+    return base64.b64encode(_encode_json(proof)).decode()
 
 
-def _json(proof: Mapping[str, Any]) -> bytes:
+def _encode_json(proof: Mapping[str, Any]) -> bytes:
     return json.dumps(proof, separators=(",", ":")).encode()
 
 
@@ -47,7 +47,7 @@ class Replay:
     query: str
     body: Any
     proof: Mapping[str, Any]
-    encode: Callable[[Mapping[str, Any]], str] = standard
+    encode: Callable[[Mapping[str, Any]], str] = encode_standard
     cut: int = 0
     header: str = "X-PAYMENT"
     copies: int = 1
@@ -64,7 +64,7 @@ class Replay:
         """The header fields that present the proof."""
         return [(self.header, self.value)] * self.copies
 
-    def changed(self, name: str, **members: Any) -> Replay:
+    def change(self, name: str, **members: Any) -> Replay:
         """Return the replay with one more change."""
         return replace(self, **members, changes=(*self.changes, name))
 
@@ -84,27 +84,27 @@ class Material:
     """
 
     operation: Operation
-    others: Sequence[Operation]
+    other_operations: Sequence[Operation]
     bodies: Sequence[Any]
     live_tokens: Sequence[str]
-    second: Mapping[str, Any]
+    second_proof: Mapping[str, Any]
     spellings: Sequence[str]
     foreign_tokens: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def token_member(self) -> str:
         """Name of the proof's member that holds the challenge token (P-LN-01)."""
-        return "challenge_token" if "challenge_token" in self.second else "payment_reference"
+        return "challenge_token" if "challenge_token" in self.second_proof else "payment_reference"
 
     @property
     def payment_members(self) -> tuple[str, ...]:
         """Names of the proof's members that hold the payment."""
-        return ("authorization", "signature") if "authorization" in self.second else ("tx_id",)
+        return ("authorization", "signature") if "authorization" in self.second_proof else ("tx_id",)
 
     @property
-    def invented(self) -> str | None:
+    def invented_id(self) -> str | None:
         """A transaction id that was never sent; None if the proof has no transaction."""
-        text = self.second.get("tx_id")
+        text = self.second_proof.get("tx_id")
         if not isinstance(text, str):
             return None
         # In the middle, where every character is free. The last one of an encoded id has unused bits, which a check may
@@ -130,198 +130,211 @@ class Change:
     apply: Callable[[Replay], Replay]
 
 
-def _b64(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _escaped(proof: Mapping[str, Any]) -> str:
-    text = _json(proof).decode()
+def _encode_with_escapes(proof: Mapping[str, Any]) -> str:
+    text = _encode_json(proof).decode()
     value = str(proof.get("tx_id") or proof.get("signature") or "")
-    return _b64(text.replace(value, "".join(f"\\u{ord(one):04x}" for one in value)).encode())
+    return _encode_base64(text.replace(value, "".join(f"\\u{ord(one):04x}" for one in value)).encode())
 
 
 # The same proof in other bytes. A rail that records spent proofs by the header's text serves such a spelling again.
 # Some are invalid, and must be refused or read as the same proof.
 ENCODINGS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "base64url": lambda proof: base64.urlsafe_b64encode(_json({**proof, "memo": "?~>?~>"})).decode(),
-    "without padding": lambda proof: standard(proof).rstrip("="),
-    "padding twice": lambda proof: standard(proof) + "=",
-    "a space inside": lambda proof: standard(proof)[:20] + " " + standard(proof)[20:],
-    "a tab at the end": lambda proof: standard(proof) + "\t",
-    "quoted": lambda proof: f'"{standard(proof)}"',
-    "percent-encoded": lambda proof: quote(standard(proof), safe=""),
-    "members the other way round": lambda proof: standard(dict(reversed(list(proof.items())))),
-    "white space in the JSON": lambda proof: _b64(json.dumps(proof, indent=2).encode()),
-    "an extra member": lambda proof: standard({**proof, "memo": "x"}),
-    "a network member of another lane": lambda proof: standard({**proof, "network": "eip155:8453"}),
-    "escapes in the JSON": _escaped,
-    "a byte order mark": lambda proof: _b64(b"\xef\xbb\xbf" + _json(proof)),
-    "UTF-16": lambda proof: _b64(_json(proof).decode().encode("utf-16")),
-    "base64 twice": lambda proof: _b64(standard(proof).encode()),
-    "hexadecimal": lambda proof: _json(proof).hex(),
-    "inside an array": lambda proof: _b64(b"[" + _json(proof) + b"]"),
-    "duplicate members": lambda proof: _b64(_json(proof)[:-1] + b"," + _json(proof)[1:]),
-    "a trailing newline in the JSON": lambda proof: _b64(_json(proof) + b"\n"),
-    "in lower case": lambda proof: standard(proof).lower(),
-    "member names in upper case": lambda proof: standard({name.upper(): value for name, value in proof.items()}),
+    "base64url": lambda proof: base64.urlsafe_b64encode(_encode_json({**proof, "memo": "?~>?~>"})).decode(),
+    "without padding": lambda proof: encode_standard(proof).rstrip("="),
+    "padding twice": lambda proof: encode_standard(proof) + "=",
+    "a space inside": lambda proof: encode_standard(proof)[:20] + " " + encode_standard(proof)[20:],
+    "a tab at the end": lambda proof: encode_standard(proof) + "\t",
+    "quoted": lambda proof: f'"{encode_standard(proof)}"',
+    "percent-encoded": lambda proof: quote(encode_standard(proof), safe=""),
+    "members the other way round": lambda proof: encode_standard(dict(reversed(list(proof.items())))),
+    "white space in the JSON": lambda proof: _encode_base64(json.dumps(proof, indent=2).encode()),
+    "an extra member": lambda proof: encode_standard({**proof, "memo": "x"}),
+    "a network member of another lane": lambda proof: encode_standard({**proof, "network": "eip155:8453"}),
+    "escapes in the JSON": _encode_with_escapes,
+    "a byte order mark": lambda proof: _encode_base64(b"\xef\xbb\xbf" + _encode_json(proof)),
+    "UTF-16": lambda proof: _encode_base64(_encode_json(proof).decode().encode("utf-16")),
+    "base64 twice": lambda proof: _encode_base64(encode_standard(proof).encode()),
+    "hexadecimal": lambda proof: _encode_json(proof).hex(),
+    "inside an array": lambda proof: _encode_base64(b"[" + _encode_json(proof) + b"]"),
+    "duplicate members": lambda proof: _encode_base64(_encode_json(proof)[:-1] + b"," + _encode_json(proof)[1:]),
+    "a trailing newline in the JSON": lambda proof: _encode_base64(_encode_json(proof) + b"\n"),
+    "in lower case": lambda proof: encode_standard(proof).lower(),
+    "member names in upper case": lambda proof: encode_standard({name.upper(): value for name, value in proof.items()}),
 }
 
 
-def changes(material: Material) -> list[Change]:
+def list_changes(material: Material) -> list[Change]:
     """Return every single change of a captured success, in a fixed order, because the seed draws pairs from it."""
     return [
-        *_operations(material),
-        *_bodies(material),
-        *_methods_and_queries(),
-        *_references(material),
-        *_lanes(material),
-        *_texts(material),
+        *_change_operation(material),
+        *_change_body(material),
+        *_change_method_or_query(),
+        *_change_reference(material),
+        *_change_lane(material),
+        *_change_text(material),
         *(
-            Change(f"re-encoded: {name}", "encoding", "RAIL-WELD-11", _encoding(name, encode))
+            Change(f"re-encoded: {name}", "encoding", "RAIL-WELD-11", _change_encoding(name, encode))
             for name, encode in ENCODINGS.items()
         ),
-        *_headers(),
+        *_change_header(),
     ]
 
 
-def _encoding(name: str, encode: Callable[[Mapping[str, Any]], str]) -> Callable[[Replay], Replay]:
-    return lambda one: one.changed(f"re-encoded: {name}", encode=encode)
+def _change_encoding(name: str, encode: Callable[[Mapping[str, Any]], str]) -> Callable[[Replay], Replay]:
+    return lambda one: one.change(f"re-encoded: {name}", encode=encode)
 
 
-def _with(name: str, **members: Any) -> Callable[[Replay], Replay]:
-    return lambda one: one.changed(name, **members)
+def _change_fields(name: str, **members: Any) -> Callable[[Replay], Replay]:
+    return lambda one: one.change(name, **members)
 
 
-def _proof(name: str, **members: Any) -> Callable[[Replay], Replay]:
-    return lambda one: one.changed(name, proof={**one.proof, **members})
+def _change_proof(name: str, **members: Any) -> Callable[[Replay], Replay]:
+    return lambda one: one.change(name, proof={**one.proof, **members})
 
 
-def _operations(material: Material) -> list[Change]:
-    found = []
-    for other in material.others:
-        name = f"other operation {other.path}"
-        found.append(Change(name, "target", "RAIL-WELD-08", _with(name, url=other.url, body=other.body)))
-        name = f"other operation {other.path} with the same body"
-        found.append(Change(name, "target", "RAIL-WELD-08", _with(name, url=other.url)))
-    for suffix, what in (("/", "a slash"), ("//", "two slashes"), ("/.", "a dot"), (";v=1", "a path parameter")):
-        name = f"path with {what} at its end"
+def _change_operation(material: Material) -> list[Change]:
+    changes_found = []
+    for other_operation in material.other_operations:
+        name = f"other operation {other_operation.path}"
+        changes_found.append(
+            Change(
+                name, "target", "RAIL-WELD-08", _change_fields(name, url=other_operation.url, body=other_operation.body)
+            )
+        )
+        name = f"other operation {other_operation.path} with the same body"
+        changes_found.append(Change(name, "target", "RAIL-WELD-08", _change_fields(name, url=other_operation.url)))
+    for suffix, suffix_name in (("/", "a slash"), ("//", "two slashes"), ("/.", "a dot"), (";v=1", "a path parameter")):
+        name = f"path with {suffix_name} at its end"
         url = material.operation.url + suffix
-        found.append(Change(name, "target", "RAIL-WELD-08", _with(name, url=url)))
-    return found
+        changes_found.append(Change(name, "target", "RAIL-WELD-08", _change_fields(name, url=url)))
+    return changes_found
 
 
-def _bodies(material: Material) -> list[Change]:
-    found = []
+def _change_body(material: Material) -> list[Change]:
+    changes_found = []
     for number, body in enumerate(material.bodies, start=1):
         name = f"other body {number}"
-        found.append(Change(name, "body", "RAIL-WELD-09", _with(name, body=body)))
-    for body, what in (({}, "an empty object"), (None, "no body"), ([], "an array")):
-        name = f"other body: {what}"
-        found.append(Change(name, "body", "RAIL-WELD-09", _with(name, body=body)))
-    return found
+        changes_found.append(Change(name, "body", "RAIL-WELD-09", _change_fields(name, body=body)))
+    for body, body_name in (({}, "an empty object"), (None, "no body"), ([], "an array")):
+        name = f"other body: {body_name}"
+        changes_found.append(Change(name, "body", "RAIL-WELD-09", _change_fields(name, body=body)))
+    return changes_found
 
 
-def _methods_and_queries() -> list[Change]:
-    found = []
+def _change_method_or_query() -> list[Change]:
+    changes_found = []
     for method in ("GET", "PUT", "PATCH", "DELETE", "HEAD", "PURGE"):
         name = f"method {method}"
-        found.append(Change(name, "method", "RAIL-WELD-10", _with(name, method=method)))
+        changes_found.append(Change(name, "method", "RAIL-WELD-10", _change_fields(name, method=method)))
     for query in ("x=1", "a=b&a=c", "%00", "dry_run=true", "x402=0", "&"):
         name = f"query {query}"
-        found.append(Change(name, "query", "RAIL-WELD-10", _with(name, query=query)))
-    return found
+        changes_found.append(Change(name, "query", "RAIL-WELD-10", _change_fields(name, query=query)))
+    return changes_found
 
 
-def _references(material: Material) -> list[Change]:
-    found = []
+def _change_reference(material: Material) -> list[Change]:
+    changes_found = []
     member = material.token_member
     for number, token in enumerate(material.live_tokens, start=1):
         name = f"reference of live challenge {number}"
-        found.append(Change(name, "reference", "RAIL-WELD-15", _proof(name, **{member: token})))
+        changes_found.append(Change(name, "reference", "RAIL-WELD-15", _change_proof(name, **{member: token})))
     name = "reference of another payment"
-    found.append(Change(name, "reference", "RAIL-WELD-15", _proof(name, **{member: material.second.get(member)})))
+    changes_found.append(
+        Change(name, "reference", "RAIL-WELD-15", _change_proof(name, **{member: material.second_proof.get(member)}))
+    )
     for payment in (material.payment_members, *((one,) for one in material.payment_members[:-1])):
         name = f"{' and '.join(payment)} of another payment"
-        others = {one: material.second.get(one) for one in payment}
-        found.append(Change(name, "transaction", "RAIL-WELD-15", _proof(name, **others)))
-    if material.invented is not None:
+        other_members = {one: material.second_proof.get(one) for one in payment}
+        changes_found.append(Change(name, "transaction", "RAIL-WELD-15", _change_proof(name, **other_members)))
+    if material.invented_id is not None:
         name = "a transaction that was never sent"
-        found.append(Change(name, "transaction", "RAIL-WELD-15", _proof(name, tx_id=material.invented)))
-    return found
+        changes_found.append(
+            Change(name, "transaction", "RAIL-WELD-15", _change_proof(name, tx_id=material.invented_id))
+        )
+    return changes_found
 
 
-def _lanes(material: Material) -> list[Change]:
+def _change_lane(material: Material) -> list[Change]:
     """Return the axis of the other lane: its token, its member names, its network."""
-    found = []
-    mine, other = material.token_member, _OTHER_TOKEN_MEMBER[material.token_member]
+    changes_found = []
+    own_member, other_member = material.token_member, _OTHER_TOKEN_MEMBER[material.token_member]
     for lane, token in sorted(material.foreign_tokens.items()):
-        for member in (mine, other):
+        for member in (own_member, other_member):
             name = f"token of the lane {lane} as {member}"
-            found.append(Change(name, "lane", "RAIL-WELD-15", _proof(name, **{member: token})))
+            changes_found.append(Change(name, "lane", "RAIL-WELD-15", _change_proof(name, **{member: token})))
     name = "token under the other shape's name"
-    found.append(Change(name, "lane", "RAIL-WELD-15", _renamed(name, mine, other)))
+    changes_found.append(Change(name, "lane", "RAIL-WELD-15", _rename_member(name, own_member, other_member)))
     name = "both shapes at once"
-    found.append(Change(name, "lane", "RAIL-WELD-15", _proof(name, **_shape_of_another_lane(material))))
-    return found
+    changes_found.append(Change(name, "lane", "RAIL-WELD-15", _change_proof(name, **_other_lane_members(material))))
+    return changes_found
 
 
 _OTHER_TOKEN_MEMBER = {"payment_reference": "challenge_token", "challenge_token": "payment_reference"}
 
 
-def _shape_of_another_lane(material: Material) -> dict[str, Any]:
-    token = material.second.get(material.token_member)
-    if "authorization" in material.second:
+def _other_lane_members(material: Material) -> dict[str, Any]:
+    token = material.second_proof.get(material.token_member)
+    if "authorization" in material.second_proof:
         return {"tx_id": "A" * 52, "payment_reference": token}
     return {"authorization": {}, "signature": "0x" + "11" * 65, "challenge_token": token}
 
 
-def _renamed(name: str, old: str, new: str) -> Callable[[Replay], Replay]:
-    def apply(one: Replay) -> Replay:
-        members = {new if member == old else member: value for member, value in one.proof.items()}
-        return one.changed(name, proof=members)
+def _rename_member(name: str, old: str, new: str) -> Callable[[Replay], Replay]:
+    def apply(replay: Replay) -> Replay:
+        members = {new if member == old else member: value for member, value in replay.proof.items()}
+        return replay.change(name, proof=members)
 
     return apply
 
 
-def _texts(material: Material) -> list[Change]:
-    found = []
+def _change_text(material: Material) -> list[Change]:
+    changes_found = []
     for cut in (1, 4, 16, 40):
         name = f"header cut by {cut}"
-        found.append(Change(name, "cut", "RAIL-WELD-11", _with(name, cut=cut)))
+        changes_found.append(Change(name, "cut", "RAIL-WELD-11", _change_fields(name, cut=cut)))
     for number, text in enumerate(material.spellings, start=1):
         name = f"transaction id in spelling {number}"
-        found.append(Change(name, "transaction", "RAIL-WELD-11", _proof(name, tx_id=text)))
+        changes_found.append(Change(name, "transaction", "RAIL-WELD-11", _change_proof(name, tx_id=text)))
     for member in (material.payment_members[-1], material.token_member):
         for name, edit in _EDITS.items():
-            if edit(str(material.second.get(member, ""))) == material.second.get(member):
+            if edit(str(material.second_proof.get(member, ""))) == material.second_proof.get(member):
                 continue
-            full = f"{member} {name}"
+            full_name = f"{member} {name}"
             axis = "reference" if member == material.token_member else "transaction"
-            found.append(Change(full, axis, "RAIL-WELD-11", _edited(full, member, edit)))
-    return found + (_authorizations() if "authorization" in material.payment_members else [])
+            changes_found.append(Change(full_name, axis, "RAIL-WELD-11", _edit_member(full_name, member, edit)))
+    return changes_found + (_change_authorization() if "authorization" in material.payment_members else [])
 
 
-def _authorizations() -> list[Change]:
+def _change_authorization() -> list[Change]:
     """Return changes inside an authorization: other spellings of the same members, and other members."""
-    found = []
+    changes_found = []
     for name, edit in _AUTHORIZATION_EDITS.items():
-        full = f"authorization with {name}"
-        found.append(Change(full, "transaction", "RAIL-WELD-11", _inside(full, edit)))
-    return found
+        full_name = f"authorization with {name}"
+        changes_found.append(Change(full_name, "transaction", "RAIL-WELD-11", _edit_authorization(full_name, edit)))
+    return changes_found
 
 
-def _inside(name: str, edit: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[[Replay], Replay]:
-    return lambda one: one.changed(name, proof={**one.proof, "authorization": edit(one.proof["authorization"])})
+def _edit_authorization(
+    name: str, edit: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> Callable[[Replay], Replay]:
+    return lambda one: one.change(name, proof={**one.proof, "authorization": edit(one.proof["authorization"])})
 
 
-def _lettered(edit: Callable[[str], str], *members: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
-    return lambda given: {**given, **{one: "0x" + edit(str(given.get(one, ""))[2:]) for one in members}}
+def _change_letters(edit: Callable[[str], str], *members: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    return lambda authorization: {
+        **authorization,
+        **{one: "0x" + edit(str(authorization.get(one, ""))[2:]) for one in members},
+    }
 
 
 _AUTHORIZATION_EDITS: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
-    "the nonce in upper case": _lettered(str.upper, "nonce"),
-    "addresses in upper case": _lettered(str.upper, "from", "to"),
-    "addresses in lower case": _lettered(str.lower, "from", "to"),
+    "the nonce in upper case": _change_letters(str.upper, "nonce"),
+    "addresses in upper case": _change_letters(str.upper, "from", "to"),
+    "addresses in lower case": _change_letters(str.lower, "from", "to"),
     "numbers as integers": lambda given: {
         name: int(value) if str(value).isdecimal() and len(str(value)) < 20 else value for name, value in given.items()
     },
@@ -352,13 +365,13 @@ _EDITS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def _edited(name: str, member: str, edit: Callable[[str], str]) -> Callable[[Replay], Replay]:
-    return lambda one: one.changed(name, proof={**one.proof, member: edit(str(one.proof.get(member, "")))})
+def _edit_member(name: str, member: str, edit: Callable[[str], str]) -> Callable[[Replay], Replay]:
+    return lambda replay: replay.change(name, proof={**replay.proof, member: edit(str(replay.proof.get(member, "")))})
 
 
-def _headers() -> list[Change]:
-    found = [Change("header twice", "header", "RAIL-WELD-11", _with("header twice", copies=2))]
+def _change_header() -> list[Change]:
+    changes_found = [Change("header twice", "header", "RAIL-WELD-11", _change_fields("header twice", copies=2))]
     for header in ("x-payment", "X-Payment-Proof", "PAYMENT-SIGNATURE", "Authorization", "X_PAYMENT"):
         name = f"in the header {header}"
-        found.append(Change(name, "header", "RAIL-WELD-11", _with(name, header=header)))
-    return found
+        changes_found.append(Change(name, "header", "RAIL-WELD-11", _change_fields(name, header=header)))
+    return changes_found

@@ -21,7 +21,7 @@ Entries = Sequence[Mapping[str, Any]]
 _ENOUGH = 2
 
 
-async def may_be_missed(case: Case, hub: Hub, row: str, log: Entries) -> bool:
+async def should_be_present(case: Case, hub: Hub, row: str, log: Entries) -> bool:
     """Return whether a missing entry should be in a log; if the log's page may be full, the row is inconclusive."""
     try:
         await refuse_full_page(hub, log)
@@ -42,9 +42,9 @@ async def judge_links(case: Case, hub: Hub, log: Entries) -> None:
         return
     chain = hub.bindings.audit_chain
     if chain is not None and chain.prev is not None:
-        found = broken_link(log, chain)
-        expected, hint = "every entry linked to the one before it", binding_hints.of_chain(is_bound=True)
-        case.expect("CP-AUDIT-04", found is None, expected, found or "all are", hint=hint)
+        fault_text = find_broken_link(log, chain)
+        requirement, hint = "every entry linked to the one before it", binding_hints.of_chain(is_bound=True)
+        case.expect("CP-AUDIT-04", fault_text is None, requirement, fault_text or "all are", hint=hint)
         return
     # Unbound: any two members that link every entry are accepted, because the interface names none.
     if audit_chain.find_links(log) or audit_chain.find_links(
@@ -53,30 +53,30 @@ async def judge_links(case: Case, hub: Hub, log: Entries) -> None:
         case.expect("CP-AUDIT-04", True, "every entry linked to the one before it", "all are")
         return
     if not audit_chain.chain_values(inner):
-        found = "no value of an entry is in the next one, and none looks like a MAC"
+        fault_text = "no value of an entry is in the next one, and none looks like a MAC"
         hint = binding_hints.of_chain(is_bound=chain is not None)
-        case.expect("CP-AUDIT-04", False, "a chain value in every entry", found, hint=hint)
+        case.expect("CP-AUDIT-04", False, "a chain value in every entry", fault_text, hint=hint)
         return
-    form, key = await form_by(case, log)
+    form, key = await read_form(case, log)
     fault = audit_chain.first_fault(log, audit_chain.key_bytes(key, form.key), form)
     case.expect("CP-AUDIT-04", fault is None, "a chain", "it is one" if fault is None else fault.text)
 
 
-def broken_link(log: Entries, chain: ChainNames) -> str | None:
+def find_broken_link(log: Entries, chain: ChainNames) -> str | None:
     """Return the first broken link of a log by its bound names, or None."""
-    before = chain.genesis
+    previous_mac = chain.genesis
     for place, entry in enumerate(log):
-        own = entry.get(chain.mac)
-        if not isinstance(own, str) or not own:
+        own_mac = entry.get(chain.mac)
+        if not isinstance(own_mac, str) or not own_mac:
             return f"entry {place + 1} has no {chain.mac}"
-        if before is not None and entry.get(str(chain.prev)) != before:
+        if previous_mac is not None and entry.get(str(chain.prev)) != previous_mac:
             return f"entry {place + 1} does not name the one before it"
-        before = own
+        previous_mac = own_mac
     numbers = [entry.get(chain.seq) for entry in log] if chain.seq is not None else []
     return None if not numbers or numbers == list(range(1, len(log) + 1)) else "its numbers are not 1, 2, 3 …"
 
 
-async def form_by(case: Case, log: Entries) -> tuple[audit_chain.Form, str]:
+async def read_form(case: Case, log: Entries) -> tuple[audit_chain.Form, str]:
     """Return the recipe of the log, bound or discovered, and the text of its key.
 
     Raises:
@@ -90,26 +90,34 @@ async def form_by(case: Case, log: Entries) -> tuple[audit_chain.Form, str]:
     except ProfileError as fault:
         raise Inconclusive(f"[hub] audit_key: {fault}") from fault
     case.client.names.secret(text, "AUDIT_KEY")
-    return form_of(case, log, text), text
+    return choose_form(case, log, text), text
 
 
-def form_of(case: Case, log: Entries, key: str) -> audit_chain.Form:
+def choose_form(case: Case, log: Entries, key: str) -> audit_chain.Form:
     """Return the recipe of a log, bound or discovered; only the reference must spell MACs in one letter case.
 
     Raises:
         Inconclusive: No recipe fits, the bound recipe is unknown, or the key is malformed.
     """
-    bound, ours = case.profile.hub_bindings.audit_chain, case.profile.is_reference
-    if bound is None:
-        found = audit_chain.find_form(log, key)
-        if found is None:
+    bound_chain, is_reference = case.profile.hub_bindings.audit_chain, case.profile.is_reference
+    if bound_chain is None:
+        discovered_form = audit_chain.find_form(log, key)
+        if discovered_form is None:
             raise Inconclusive("unbound: no usual recipe makes these MACs; give [hub.audit_chain]")
-        return found
-    if bound.recipe not in audit_chain.RECIPES or bound.key not in audit_chain.KEY_FORMS:
-        known = f"recipes {', '.join(audit_chain.RECIPES)}; keys {', '.join(audit_chain.KEY_FORMS)}"
-        raise Inconclusive(f"[hub.audit_chain] recipe or key is unknown; known: {known}")
+        return discovered_form
+    if bound_chain.recipe not in audit_chain.RECIPES or bound_chain.key not in audit_chain.KEY_FORMS:
+        known_words = f"recipes {', '.join(audit_chain.RECIPES)}; keys {', '.join(audit_chain.KEY_FORMS)}"
+        raise Inconclusive(f"[hub.audit_chain] recipe or key is unknown; known: {known_words}")
     try:
-        audit_chain.key_bytes(key, bound.key)
+        audit_chain.key_bytes(key, bound_chain.key)
     except ValueError as fault:
         raise Inconclusive(f"[hub] audit_key: {fault}") from fault
-    return audit_chain.Form(bound.seq, bound.prev, bound.mac, bound.recipe, bound.key, bound.genesis, any_case=not ours)
+    return audit_chain.Form(
+        bound_chain.seq,
+        bound_chain.prev,
+        bound_chain.mac,
+        bound_chain.recipe,
+        bound_chain.key,
+        bound_chain.genesis,
+        any_case=not is_reference,
+    )

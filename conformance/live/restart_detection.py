@@ -22,7 +22,7 @@ _ANSWER_SECONDS: Final = 5.0
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _PORTS: Final = {"http": 80, "https": 443}
 # The state TCP_LISTEN in /proc/net/tcp.
-_LISTENING: Final = "0A"
+_LISTEN_STATE: Final = "0A"
 _PROC: Final = Path("/proc")
 
 # Process number and start time of each process that holds a socket.
@@ -31,37 +31,37 @@ Holders = frozenset[tuple[int, str]]
 ServerStates = Mapping[str, Holders | bool]
 
 
-def holders(port: int, proc: Path = _PROC) -> Holders:
+def find_holders(port: int, proc: Path = _PROC) -> Holders:
     """Return the processes that hold the socket that listens at a port of this machine; empty if none is visible."""
-    inodes = {inode for table in ("tcp", "tcp6") for inode in _listening(proc / "net" / table, port)}
+    inodes = {inode for table in ("tcp", "tcp6") for inode in _find_listening_inodes(proc / "net" / table, port)}
     sockets = {f"socket:[{inode}]" for inode in inodes}
-    return frozenset(_holding(proc, sockets)) if sockets else frozenset()
+    return frozenset(_find_holders(proc, sockets)) if sockets else frozenset()
 
 
-def _listening(table: Path, port: int) -> Iterable[str]:
+def _find_listening_inodes(table: Path, port: int) -> Iterable[str]:
     with contextlib.suppress(OSError):
         for line in table.read_text("ascii").splitlines()[1:]:
             fields = line.split()
-            if fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
+            if fields[3] == _LISTEN_STATE and int(fields[1].rpartition(":")[2], 16) == port:
                 yield fields[9]
 
 
-def _holding(proc: Path, sockets: set[str]) -> Iterable[tuple[int, str]]:
+def _find_holders(proc: Path, sockets: set[str]) -> Iterable[tuple[int, str]]:
     for process in proc.glob("[0-9]*"):
         # The files of other users' processes, and of processes that end meanwhile, cannot be read.
         with contextlib.suppress(OSError):
             if any(str(one.readlink()) in sockets for one in (process / "fd").iterdir()):
                 # After the name, which may hold spaces, the 20th field is the start time.
-                started = (process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
-                yield int(process.name), started
+                start_time = (process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+                yield int(process.name), start_time
 
 
-async def server_states(urls: Iterable[str]) -> ServerStates:
+async def read_server_states(urls: Iterable[str]) -> ServerStates:
     """Return the present identity of the servers at some addresses."""
-    return {url: await _state(url) for url in urls}
+    return {url: await _read_state(url) for url in urls}
 
 
-async def until_restarted(states: ServerStates, *, poll: float = POLL_SECONDS) -> str:
+async def wait_until_restarted(states: ServerStates, *, poll: float = POLL_SECONDS) -> str:
     """Wait until one of some servers was restarted and answers, and return its address.
 
     Args:
@@ -70,33 +70,33 @@ async def until_restarted(states: ServerStates, *, poll: float = POLL_SECONDS) -
     """
     while True:
         await asyncio.sleep(poll)
-        for url, before in states.items():
-            now = await _state(url)
-            if now != before:
-                await _until_ready(url, now, poll)
+        for url, earlier_state in states.items():
+            present_state = await _read_state(url)
+            if present_state != earlier_state:
+                await _wait_until_ready(url, present_state, poll)
                 return url
 
 
-async def _until_ready(url: str, state: Holders | bool, poll: float) -> None:
+async def _wait_until_ready(url: str, state: Holders | bool, poll: float) -> None:
     """Wait until a server has the same identity in two readings, and answers."""
     while True:
         await asyncio.sleep(poll)
-        before, state = state, await _state(url)
+        earlier_state, state = state, await _read_state(url)
         # A development server may replace its process several times while it reloads.
-        if state == before and await _answers(url):
+        if state == earlier_state and await _is_answering(url):
             return
 
 
-async def _state(url: str) -> Holders | bool:
+async def _read_state(url: str) -> Holders | bool:
     parts = urlsplit(url)
     if parts.hostname in _LOOPBACK:
-        found = await asyncio.to_thread(holders, parts.port or _PORTS[parts.scheme])
-        if found:
-            return found
-    return await _answers(url)
+        process_set = await asyncio.to_thread(find_holders, parts.port or _PORTS[parts.scheme])
+        if process_set:
+            return process_set
+    return await _is_answering(url)
 
 
-async def _answers(url: str) -> bool:
+async def _is_answering(url: str) -> bool:
     async with HttpTransport(seconds=_ANSWER_SECONDS, requests_per_second=0, connections=1) as transport:
         try:
             await transport.send("GET", url.rstrip("/") + "/", (), None)

@@ -16,7 +16,7 @@ from typing import Final
 import orjson
 from aiohttp import web
 
-from conformance.live.following import Following
+from conformance.live.following import MessageFeed
 
 _HOST: Final = "127.0.0.1"
 _NAMES: Final = frozenset({"127.0.0.1", "localhost"})
@@ -26,17 +26,17 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @asynccontextmanager
-async def serving(following: Following, port: int) -> AsyncIterator[str]:
+async def serve_page(feed: MessageFeed, port: int) -> AsyncIterator[str]:
     """Serve the page at a port of this machine (0: any free one), and yield its address.
 
     Raises:
         OSError: The port cannot be bound.
     """
-    app = web.Application(middlewares=[_own_names])
+    app = web.Application(middlewares=[_refuse_other_names])
     app.router.add_get("/", _page)
 
     async def events(request: web.Request) -> web.StreamResponse:
-        return await _events(request, following)
+        return await _stream_events(request, feed)
 
     app.router.add_get("/events", events)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
@@ -50,7 +50,7 @@ async def serving(following: Following, port: int) -> AsyncIterator[str]:
 
 
 @web.middleware
-async def _own_names(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _refuse_other_names(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse requests under another host name."""
     # DNS rebinding: a page of another site resolves its own name to this machine, and could then read the run's
     # results.
@@ -60,43 +60,43 @@ async def _own_names(request: web.Request, handler: Handler) -> web.StreamRespon
 
 
 async def _page(_: web.Request) -> web.StreamResponse:
-    text, policy = _shown()
+    text, policy = _load_page()
     headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
     return web.Response(text=text, content_type="text/html", headers=headers)
 
 
 @cache
-def _shown() -> tuple[str, str]:
+def _load_page() -> tuple[str, str]:
     """Return the page, and the policy that allows only its own style and script."""
     text = files(__package__).joinpath("page.html").read_text("utf-8")
     style, script = (
-        _digest(re.findall(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)[0]) for name in ("style", "script")
+        _hash_text(re.findall(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)[0]) for name in ("style", "script")
     )
     return text, f"default-src 'none'; style-src '{style}'; script-src '{script}'; connect-src 'self'; base-uri 'none'"
 
 
-def _digest(text: str) -> str:
+def _hash_text(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-async def _events(request: web.Request, following: Following) -> web.StreamResponse:
+async def _stream_events(request: web.Request, feed: MessageFeed) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
     await response.prepare(request)
-    messages = following.follow()
-    coming = asyncio.ensure_future(anext(messages))
+    messages = feed.follow()
+    next_message = asyncio.ensure_future(anext(messages))
     # A page that was closed is not an error.
     with contextlib.suppress(ConnectionError):
         try:
             while True:
-                done, _ = await asyncio.wait([coming], timeout=_BREATH_SECONDS)
-                if done:
-                    await response.write(b"data: " + orjson.dumps(coming.result()) + b"\n\n")
-                    coming = asyncio.ensure_future(anext(messages))
+                finished_tasks, _ = await asyncio.wait([next_message], timeout=_BREATH_SECONDS)
+                if finished_tasks:
+                    await response.write(b"data: " + orjson.dumps(next_message.result()) + b"\n\n")
+                    next_message = asyncio.ensure_future(anext(messages))
                 else:
                     await response.write(b": nothing new\n\n")
         finally:
-            coming.cancel()
+            next_message.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await coming
+                await next_message
             await messages.aclose()
     return response

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.judging.agent.verdicts import FIX, is_negative, judge_verdicts, verdict_of, with_signature
+from conformance.judging.agent.verdicts import FIX, describe_verdict, is_negative, judge_verdicts, replace_signature
 from conformance.oracles.message_signatures import structured
 from conformance.oracles.message_signatures.components import Component
 from conformance.oracles.message_signatures.digests import digest_value
@@ -170,7 +170,9 @@ async def what_is_covered_is_there_once(case: Case) -> None:
         grey = answer.status == 422 and not agent.is_reference
         holds = grey or is_negative(agent, answer)
         where = {"message": message_name}
-        case.expect("AGENT-VERIFY-12", holds, "not valid", verdict_of(agent, answer), exchange=answer, where=where)
+        case.expect(
+            "AGENT-VERIFY-12", holds, "not valid", describe_verdict(agent, answer), exchange=answer, where=where
+        )
     incomplete = {
         f"without {name}": subject.with_field(name, None) for name in ("Content-Type", "Date", "Content-Digest")
     }
@@ -205,4 +207,4 @@ def _sign_twice(case: Case, cover: Iterable[str], repeated_name: str) -> Subject
     raw = key.sign(key.algorithms[0], base.encode())
     name_signature(case, raw)
     parameter_text = parameters.partition(": ")[2]
-    return with_signature(subject.with_field("Signature-Input", f"sig1={parameter_text}"), raw)
+    return replace_signature(subject.with_field("Signature-Input", f"sig1={parameter_text}"), raw)

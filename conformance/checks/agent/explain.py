@@ -10,8 +10,15 @@ from typing import Any, TypeGuard
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
-from conformance.judging.agent.agreement import digests_of, is_readable, judge_agreement
-from conformance.judging.agent.verdicts import UNUSUAL, explanation_hint, sound_subjects, verdict_of
+from conformance.judging.agent.agreement import compute_digests, is_readable, judge_agreement
+from conformance.judging.agent.verdicts import (
+    UNUSUAL,
+    find_explanation_hint,
+    make_sound_subjects,
+)
+from conformance.judging.agent.verdicts import (
+    describe_verdict as verdict_of,
+)
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.structured import BareItem
 from conformance.surfaces import binding_hints
@@ -43,7 +50,7 @@ def find_contradictions(document: Mapping[str, Any]) -> list[str]:
 
 def _usual_subjects(case: Case, agent: Agent) -> dict[str, Subject]:
     """Return valid messages that no verifier may refuse."""
-    return {what: one for what, one in sound_subjects(case).items() if agent.is_reference or what not in UNUSUAL}
+    return {what: one for what, one in make_sound_subjects(case).items() if agent.is_reference or what not in UNUSUAL}
 
 
 def make_wrong_subjects(case: Case) -> dict[str, Subject]:
@@ -82,7 +89,7 @@ async def explanations_say_pass_or_fail(case: Case) -> None:
             requirement = "pass" if valid else "fail"
             contradictory = find_contradictions(answer.read_object())
             holds = answer.status == 200 and word == requirement and not contradictory
-            hint = explanation_hint(agent, answer) if valid else None
+            hint = find_explanation_hint(agent, answer) if valid else None
             case.expect(
                 "AGENT-EXPLAIN-01", holds, requirement, contradictory or word, exchange=answer, where=where, hint=hint
             )
@@ -243,7 +250,7 @@ async def explanations_recompute_the_digest(case: Case) -> None:
         subjects["no content"] = signed(case, body=b"", components=("@method",))
     for message_name, subject in subjects.items():
         answer = await agent.explain(subject)
-        digests = digests_of(subject.message.body)
+        digests = compute_digests(subject.message.body)
         expected_digests = (
             digests[1:] if "sha-512" in message_name else digests if not agent.is_reference else digests[:1]
         )
@@ -319,7 +326,7 @@ async def either_form_of_the_key_will_do(case: Case) -> None:
         for row, answer in (("AGENT-EXPLAIN-08", in_hex), ("AGENT-EXPLAIN-09", in_did)):
             word = describe_verdict(agent, answer)
             holds = answer.status == 200 and word == requirement
-            hint = explanation_hint(agent, answer) if valid else None
+            hint = find_explanation_hint(agent, answer) if valid else None
             case.expect(row, holds, requirement, word, exchange=answer, where=where, hint=hint)
         words = describe_verdict(agent, in_hex), describe_verdict(agent, in_did)
         is_same = in_hex.status == in_did.status == 200 and words[0] == words[1]
@@ -339,5 +346,5 @@ async def explanations_tolerate_extras(case: Case) -> None:
         holds = answer.status == 200 and agent.verdict(answer) is True and agent.base(answer) == subject.base
         where = {"member": next(iter(extra_members)) if len(extra_members) == 1 else "all"}
         finding = f"{answer.status}, {describe_verdict(agent, answer)}"
-        hint = explanation_hint(agent, answer)
+        hint = find_explanation_hint(agent, answer)
         case.expect("AGENT-EXPLAIN-14", holds, "200, pass, the base", finding, exchange=answer, where=where, hint=hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import COMPANION
 from conformance.http.client import Unreachable
-from conformance.judging.agent.verdicts import is_negative, is_positive, verdict_of
+from conformance.judging.agent.verdicts import describe_verdict, is_negative, is_positive
 from conformance.oracles.message_signatures import keys
 from conformance.outcome import ON_WORD, Inconclusive
 from conformance.surfaces.agent import agent_of, signer
@@ -55,7 +55,9 @@ async def verification_needs_no_network(case: Case) -> None:
                 case.expect("AGENT-VERIFY-20", False, requirement, fault, where=where)
                 continue
             holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
-            case.expect("AGENT-VERIFY-20", holds, requirement, verdict_of(agent, answer), exchange=answer, where=where)
+            case.expect(
+                "AGENT-VERIFY-20", holds, requirement, describe_verdict(agent, answer), exchange=answer, where=where
+            )
 
 
 async def _require_answer(case: Case, url: str) -> None:

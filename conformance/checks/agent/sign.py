@@ -15,7 +15,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.http.leaks import comes_back
-from conformance.judging.agent.verdicts import is_positive, verdict_hint, verdict_of
+from conformance.judging.agent.verdicts import describe_verdict, find_verdict_hint, is_positive
 from conformance.oracles.keys import ed25519_jwk, encode_base64url
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
@@ -277,7 +277,7 @@ async def _judge_as_it_stands(case: Case, agent: Agent, answer: Answer, where: M
     verify_answer = await agent.call("POST", VERIFY, json_body=answer.read_object())
     requirement, holds = "200, valid, for the unchanged answer of sign", is_positive(agent, verify_answer)
     case.expect(
-        "AGENT-SIGN-04", holds, requirement, verdict_of(agent, verify_answer), exchange=verify_answer, where=where
+        "AGENT-SIGN-04", holds, requirement, describe_verdict(agent, verify_answer), exchange=verify_answer, where=where
     )
 
 
@@ -364,12 +364,12 @@ async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[
     verify_answer = await agent.verify(subject)
     requirement = "200, valid"
     holds = demo.choose_key() is not None and is_positive(agent, verify_answer)
-    hint = verdict_hint(agent, verify_answer)
+    hint = find_verdict_hint(agent, verify_answer)
     case.expect(
         "AGENT-SIGN-04",
         holds,
         requirement,
-        verdict_of(agent, verify_answer),
+        describe_verdict(agent, verify_answer),
         exchange=verify_answer,
         where=where,
         hint=hint,

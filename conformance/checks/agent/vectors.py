@@ -17,8 +17,8 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
-from conformance.judging.agent.agreement import digests_of, is_readable, judge_agreement
-from conformance.judging.agent.verdicts import MAY_DEMAND_MORE, verdict_hint
+from conformance.judging.agent.agreement import compute_digests, is_readable, judge_agreement
+from conformance.judging.agent.verdicts import MAY_DEMAND_MORE, find_verdict_hint
 from conformance.oracles.message_signatures.digests import FIELD
 from conformance.oracles.message_signatures.members import message_of
 from conformance.outcome import Inconclusive
@@ -188,7 +188,7 @@ def _judge_verdict(case: Case, agent: Agent, vector_answers: _VectorAnswers) -> 
         f"{'valid' if expected.valid else 'not valid'}: {fault}",
         _open_point(agent, vector_answers.vector),
     )
-    hint = verdict_hint(agent, answer) if expected.valid else None
+    hint = find_verdict_hint(agent, answer) if expected.valid else None
     for row in find_rows(vector_answers.vector, ours=agent.is_reference):
         case.expect(
             row,
@@ -302,7 +302,7 @@ def is_usual(vector: MessageVector) -> bool:
 def _judge_digest(case: Case, agent: Agent, vector_answers: _VectorAnswers) -> None:
     message = message_of(vector_answers.vector.message)
     shown_digest = answers.at(vector_answers.explain_answer.read_object(), agent.bindings.digest_at or "")
-    digests = digests_of(message.body)
+    digests = compute_digests(message.body)
     requirement = f"sha-256 or sha-512 of the content: {', '.join(digests)}"
     has_512 = "sha-512" in (message.field(FIELD) or "")
     holds = shown_digest in (digests if has_512 else digests[:1])

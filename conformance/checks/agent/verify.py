@@ -17,13 +17,13 @@ from conformance.judging.agent.verdicts import (
     FIX,
     MAY_DEMAND_MORE,
     UNUSUAL,
+    describe_verdict,
+    find_verdict_hint,
     is_negative,
     is_positive,
     judge_verdicts,
-    sound_subjects,
-    verdict_hint,
-    verdict_of,
-    with_signature,
+    make_sound_subjects,
+    replace_signature,
 )
 from conformance.oracles.message_signatures import keys, signing, structured
 from conformance.oracles.message_signatures.algorithms import ED25519, SigningKey
@@ -64,7 +64,7 @@ async def sound_messages_are_valid(case: Case) -> None:
     of names. Expects that each is valid, with a list of errors that is present and empty.
     """
     agent = await agent_of(case)
-    subjects = sound_subjects(case)
+    subjects = make_sound_subjects(case)
     unusual = {message_name: subjects.pop(message_name) for message_name in sorted(UNUSUAL)}
     row = "AGENT-VERIFY-01" if agent.is_reference else "AGENT-VERIFY-11"
     # If the agent misreads an array of lines, only these messages show it. All others are sent with joined lines then.
@@ -121,7 +121,7 @@ async def wrong_signatures_are_not_valid(case: Case) -> None:
     for text in wrong_signatures.values():
         name_signature(case, text)
     wrong_signatures["zeros"] = bytes(64)
-    subjects = {message_name: with_signature(subject, text) for message_name, text in wrong_signatures.items()}
+    subjects = {message_name: replace_signature(subject, text) for message_name, text in wrong_signatures.items()}
     answers = await judge_verdicts(case, agent, "AGENT-VERIFY-02", subjects, valid=False)
     for message_name, answer in zip(subjects, answers, strict=True):
         where = {"message": message_name}
@@ -139,7 +139,7 @@ async def _judge_unsigned(case: Case, agent: Agent, subject: Subject) -> None:
         "no Signature": bare,
         "no Signature-Input": subject.with_field("Signature-Input", None),
         "neither header": bare.with_field("Signature-Input", None),
-        "an empty signature": with_signature(subject, b""),
+        "an empty signature": replace_signature(subject, b""),
         "no header at all": subject.with_changes(headers=()),
     }
     for message_name, answer in zip(
@@ -148,7 +148,9 @@ async def _judge_unsigned(case: Case, agent: Agent, subject: Subject) -> None:
         is_open = answer.status == 422 and not agent.is_reference
         holds = is_open or is_negative(agent, answer)
         where = {"message": message_name}
-        case.expect("AGENT-VERIFY-02", holds, "not valid", verdict_of(agent, answer), exchange=answer, where=where)
+        case.expect(
+            "AGENT-VERIFY-02", holds, "not valid", describe_verdict(agent, answer), exchange=answer, where=where
+        )
 
 
 def _flip_bit(raw: bytes, bit: int) -> bytes:
@@ -218,7 +220,7 @@ async def _expect_another_type(case: Case, agent: Agent, description: str, subje
     if changed_body == body:
         return  # this agent's bodies have no did:key
     answer = await agent.call("POST", VERIFY, json_body=changed_body)
-    requirement, finding = "422, or 200, not valid", verdict_of(agent, answer)
+    requirement, finding = "422, or 200, not valid", describe_verdict(agent, answer)
     where = {"message": f"{description}, expected as a did:key of X25519"}
     beyond = None if agent.is_reference else _TYPE_IS_OPEN
     holds = not is_positive(agent, answer)
@@ -277,7 +279,7 @@ async def only_created_shows_the_age(case: Case) -> None:
             case.mark_not_applicable(row, "the interface names no member that limits the age of a signature")
         return
     fresh = await agent.verify(signed(case), max_age_seconds=_HOUR)
-    requirement, finding = "200, valid", verdict_of(agent, fresh)
+    requirement, finding = "200, valid", describe_verdict(agent, fresh)
     where = {"message": "signed now, with max_age_seconds"}
     case.expect("AGENT-VERIFY-01", is_positive(agent, fresh), requirement, finding, exchange=fresh, where=where)
     later_time = int(time.time()) + _HOUR
@@ -295,7 +297,7 @@ async def only_created_shows_the_age(case: Case) -> None:
     }
     for parameter_name, parameters in ageless_parameters.items():
         answer = await agent.verify(_sign_without_created(case, parameters), max_age_seconds=_HOUR)
-        finding, negative = verdict_of(agent, answer), is_negative(agent, answer)
+        finding, negative = describe_verdict(agent, answer), is_negative(agent, answer)
         where = {"message": f"without created, with {parameter_name}", "asked": "max_age_seconds"}
         case.expect("AGENT-VERIFY-11", negative, "200, not valid", finding, exchange=answer, where=where)
 
@@ -336,7 +338,7 @@ async def extras_and_repeats_change_nothing(case: Case) -> None:
                 "message": "sound" if valid else "wrong",
             }
             requirement = f"200, {'valid' if valid else 'not valid'}"
-            finding, hint = verdict_of(agent, answer), verdict_hint(agent, answer) if valid else None
+            finding, hint = describe_verdict(agent, answer), find_verdict_hint(agent, answer) if valid else None
             case.expect("AGENT-VERIFY-18", holds, requirement, finding, exchange=answer, where=where, hint=hint)
     # New messages, because an agent that keeps a state would already have that of the messages above.
     new_subject = signed(case)
@@ -347,7 +349,7 @@ async def _judge_repeats(case: Case, agent: Agent, subject: Subject, wrong_subje
     first_answers = {id(variant): await agent.verify(variant) for variant in (subject, wrong_subject)}
     for variant in (subject, wrong_subject, wrong_subject, subject, subject, wrong_subject):
         answer = await agent.verify(variant)
-        before = verdict_of(agent, first_answers[id(variant)])
-        now = verdict_of(agent, answer)
+        before = describe_verdict(agent, first_answers[id(variant)])
+        now = describe_verdict(agent, answer)
         where = {"message": "sound" if variant is subject else "wrong"}
         case.expect("AGENT-VERIFY-19", now == before, before, now, exchange=answer, where=where)

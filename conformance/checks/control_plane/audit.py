@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from conformance.engine.check import Case, check
-from conformance.judging.audit_log import Entries, form_by, judge_links, may_be_missed
+from conformance.judging.audit_log import Entries, judge_links, read_form, should_be_present
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents
@@ -76,12 +76,12 @@ async def trust_changes_are_logged(case: Case) -> None:
     for row, place, change in (("CP-AUDIT-02", 0, "registration"), ("CP-AUDIT-03", 1, "revocation")):
         has_entry = counts[place + 1] > counts[place]
         # A page of the log may be full, so that the new entry is on a page which the suite cannot read.
-        if has_entry or await may_be_missed(case, hub, row, logs[place + 1]):
+        if has_entry or await should_be_present(case, hub, row, logs[place + 1]):
             case.expect(row, has_entry, f"an entry about the {change}", finding)
     if is_replaced:
         new_count = entries_about([one for one in log_after_key if one not in log_before_key], rekeyed_issuer.did)
         where, finding_of_key = {"registered": "with another key"}, f"new entries about it: {new_count}"
-        if new_count or await may_be_missed(case, hub, "CP-AUDIT-02", log_after_key):
+        if new_count or await should_be_present(case, hub, "CP-AUDIT-02", log_after_key):
             case.expect("CP-AUDIT-02", new_count > 0, "an entry about the other key", finding_of_key, where=where)
     # Without a bound paging the hub may return only its latest entries. Then the beginning of the log may be missing
     # later.
@@ -165,7 +165,7 @@ async def the_chain_verifies_with_its_key(case: Case) -> None:
     last entry in turn. Expects that the log is valid, and that every changed copy is detected.
     """
     _, log = await _read_log_of_changes(case)
-    form, text = await form_by(case, log)
+    form, text = await read_form(case, log)
     key = audit_chain.key_bytes(text, form.key)
     fault = audit_chain.first_fault(log, key, form)
     case.note(f"the log follows the recipe {form.recipe}, with the key in the form {form.key}")

@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.audit_log import judge_links, may_be_missed
-from conformance.judging.trust_set import trusted_keys
+from conformance.judging.audit_log import judge_links, should_be_present
+from conformance.judging.trust_set import find_trusted_keys
 from conformance.oracles.audit_chain import Entry
 from conformance.oracles.strict_json import values_of
 from conformance.outcome import Inconclusive
@@ -82,7 +82,7 @@ async def _judge_logged(
         case.expect(row, True, requirement, "the log shows its latest entries only")
         return
     unlogged_issuers = [one for one in issuers if entries_about(after, one.did) <= entries_about(before, one.did)]
-    if unlogged_issuers and not await may_be_missed(case, hub, row, after):
+    if unlogged_issuers and not await should_be_present(case, hub, row, after):
         return
     case.expect(
         row, not unlogged_issuers, requirement, f"one about {len(issuers) - len(unlogged_issuers)} of {len(issuers)}"
@@ -128,7 +128,7 @@ async def one_did_at_once_has_one_key(case: Case) -> None:
         requirement = "the DID once, with the key of a registration that succeeded"
         case.expect("CP-ISSUER-09", not is_twice and own_key in keys, requirement, registered_as, exchange=read)
         answer = await hub.call("GET", ATB_KEYS)
-        shown_keys = trusted_keys(json_of(answer), (one.key for one in rivals))
+        shown_keys = find_trusted_keys(json_of(answer), (one.key for one in rivals))
         is_same_key = (
             shown_keys == {own_key} or own_key not in keys
         )  # without a valid key in the trust set, any of them may be here
@@ -139,6 +139,6 @@ async def one_did_at_once_has_one_key(case: Case) -> None:
     is_present = first.did in await hub.trust_set()
     case.expect("CP-ISSUER-03", not is_present, "gone with one revocation", "still there" if is_present else "gone")
     answer = await hub.call("GET", ATB_KEYS)
-    left_keys = trusted_keys(json_of(answer), (one.key for one in rivals))
+    left_keys = find_trusted_keys(json_of(answer), (one.key for one in rivals))
     finding = f"{len(left_keys)} keys of it" if left_keys else "none"
     case.expect("CP-TRUST-06", not left_keys, "no key of a revoked issuer", finding, exchange=answer)

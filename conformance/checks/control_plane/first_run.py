@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import OWN_PROCESSES
-from conformance.judging.audit_log import form_of
+from conformance.judging.audit_log import choose_form
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import AUDIT, Hub, Issuer, is_success, with_service_body
@@ -205,7 +205,7 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
         except OSError as fault:
             raise Inconclusive(f"[hub] audit_key_file: no {key_file} in the data directory") from fault
         case.client.names.secret(text.strip(), "AUDIT_KEY")
-        form = form_of(case, log, text)
+        form = choose_form(case, log, text)
         key = audit_chain.key_bytes(text, form.key)
         if audit_chain.first_fault(log, key, form) is not None:
             raise Inconclusive("the chain is broken even without a change, which CP-AUDIT-05 judges")

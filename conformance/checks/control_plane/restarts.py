@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import OWN_PROCESSES
-from conformance.judging.audit_log import broken_link
+from conformance.judging.audit_log import find_broken_link
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents
@@ -76,7 +76,7 @@ async def _judge_log(case: Case, hub: Hub, before: list[audit_chain.Entry], late
     case.expect("CP-CONF-05", is_continued, "the log as it was, and an entry more", finding)
     chain = hub.bindings.audit_chain
     if chain is not None and chain.prev is not None:
-        fault = broken_link(log, chain)
+        fault = find_broken_link(log, chain)
         case.expect("CP-CONF-05", fault is None, "one chain over the restart", fault or "it is one")
     elif audit_chain.find_links(before):
         holds = bool(audit_chain.find_links(log))

@@ -9,7 +9,7 @@ from typing import Any
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
-from conformance.judging.trust_set import is_gone, without_gone
+from conformance.judging.trust_set import drop_revoked, is_revoked
 from conformance.oracles.falcon import PUBLIC_KEY_BYTES
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_json
 from conformance.surfaces.control_plane import documents
@@ -142,7 +142,7 @@ async def _read_again(
     for path, before in earlier_answers.items():
         tag = before.headers.get("ETag")
         answer = answers[path] = await hub.call("GET", path, headers={} if tag is None else {"If-None-Match": tag})
-        document = without_gone(json_of(before if answer.status == 304 else answer))
+        document = drop_revoked(json_of(before if answer.status == 304 else answer))
         keys = {text for record in _find_key_records(document) for text in record.values() if isinstance(text, str)}
         finding = "shown" if holds(keys) else f"not shown: {answer.status}"
         where = {"document": path, "issuer": change}
@@ -224,5 +224,5 @@ def _find_dids(document: Any) -> set[str]:
 def _active_records(document: Any, did: str) -> Iterator[Mapping[str, Any]]:
     """Yield the records of an issuer's keys, except those that are marked as revoked."""
     for record in _find_key_records(document):
-        if (did in record or did in record.values()) and not is_gone(record):
+        if (did in record or did in record.values()) and not is_revoked(record):
             yield record

@@ -18,7 +18,7 @@ from conformance.engine.clock import pass_time
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.judging.gateway.status import REPLICA_SECONDS, status_at_end
+from conformance.judging.gateway.status import REPLICA_SECONDS, read_final_status
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, Creation, brief, create, link_body, token_of
@@ -72,7 +72,7 @@ async def a_link_ends_in_time(case: Case) -> None:
         before, _ = await case.session.pages.look(case.client, url)
         await service.advance(_OVER)
         start_time = time.monotonic()
-        status = await status_at_end(
+        status = await read_final_status(
             case, lambda: service.call("GET", f"{CHECKOUT}{_require_token(short_link)}/status")
         )
         seconds_taken, finding = time.monotonic() - start_time, brief(status)
@@ -195,7 +195,7 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
         case.mark_documented("GW-CHK-20", f"no link is paid after its time is over: {reason}")
         return
     wallet, url = await payer(lane_case), f"{case.session.gateway}{CHECKOUT}{late_link.order.token}/status"
-    status = await status_at_end(case, lambda: case.client.call("GET", url))
+    status = await read_final_status(case, lambda: case.client.call("GET", url))
     if status.read_object().get("status") != "expired":
         raise Inconclusive(f"a link whose time is over is not expired, which another check judges: {brief(status)}")
     ended_links = {"expired": late_link}
@@ -279,7 +279,7 @@ async def _judge_called_off(
     holds, finding = _is_cancelled(answer), brief(answer)
     if not case.expect("GW-CHK-22", holds, "200 and cancelled", finding, exchange=answer, where=where):
         return False
-    status = await status_at_end(case, lambda: case.client.call("GET", f"{url}/status"))
+    status = await read_final_status(case, lambda: case.client.call("GET", f"{url}/status"))
     is_ended = _is_cancelled(status)
     case.expect("GW-CHK-22", is_ended, "the status cancelled then", brief(status), exchange=status, where=where)
     if is_ended:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.judging.gateway.status import ATTESTED, paid_status, status_at_end
+from conformance.judging.gateway.status import ATTESTATION_MEMBERS, read_final_status, read_paid_status
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
@@ -83,7 +83,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     if not is_turned and memo_carrier(case) is None:
         raise Inconclusive("the page did not turn to Paid, which GW-CHK-09 judges: how a memo is carried is not bound")
     # The page and the status may be served from different replicas, so the status is waited for separately.
-    paid_answer = await paid_status(case, link) or first_status
+    paid_answer = await read_paid_status(case, link) or first_status
     members = paid_answer.read_object()
     is_paid = paid_answer.status == 200 and members.get("status") == "paid" and _is_same_id(members.get("tx_id"), tx_id)
     case.expect("GW-CHK-19", is_paid, "200, paid and the transaction", brief(paid_answer), exchange=paid_answer)
@@ -94,7 +94,9 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     verify_answer = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_id})
     verify_members = verify_answer.read_object()
     holds = verify_answer.status == 200 and verify_members.get("status") == "paid"
-    holds = holds and all(name in verify_members and verify_members[name] == members.get(name) for name in ATTESTED)
+    holds = holds and all(
+        name in verify_members and verify_members[name] == members.get(name) for name in ATTESTATION_MEMBERS
+    )
     requirement = "200 with the same attestation for the transaction that paid"
     case.expect("GW-CHK-19", holds, requirement, brief(verify_answer), exchange=verify_answer)
     await _judge_stays_paid(case, link, url)
@@ -169,7 +171,7 @@ async def _wait_until_paid(case: Case, link: OpenedLink, url: str) -> bool:
     """Wait until a link is paid, judge the first status `paid`, and return whether its page turns to Paid."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + case.profile.budgets.paid
-    status = await status_at_end(case, lambda: case.client.call("GET", f"{url}/status"))
+    status = await read_final_status(case, lambda: case.client.call("GET", f"{url}/status"))
     # The attestation or the page may follow a moment later, so one of them is enough here. If both are missing, the
     # payment was not final yet.
     is_early = status.read_object().get("status") == "paid"
@@ -206,7 +208,7 @@ def _is_same_id(shown_id: object, tx_id: str) -> bool:
 
 def _attestation_fault(members: Mapping[str, Any]) -> str | None:
     """Return the fault of an attestation, or None if the object and the JWS have the same content."""
-    attestation, token = (members.get(name) for name in ATTESTED)
+    attestation, token = (members.get(name) for name in ATTESTATION_MEMBERS)
     if not isinstance(attestation, dict) or not isinstance(token, str):
         return "none"
     try:

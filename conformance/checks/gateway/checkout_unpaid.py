@@ -16,7 +16,7 @@ from typing import Final
 from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.gateway.status import judge_abandoned, judge_same_status, paid_status
+from conformance.judging.gateway.status import judge_abandoned, judge_same_status, read_paid_status
 from conformance.lanes.checkout_request import Bill, CheckoutPayer, Way
 from conformance.lanes.node_control import Controlled
 from conformance.outcome import Inconclusive
@@ -167,7 +167,7 @@ async def payment_with_another_links_memo(case: Case) -> None:
         await _judge_other_link(case, other_link)
         return
     # Status and attestation are kept, because a second payment must not replace the transaction that paid the link.
-    status_before = await paid_status(case, link)
+    status_before = await read_paid_status(case, link)
     third_links = await _open_third_link(case, link)
     is_paid_again = await _pay_again(case, wallet, link)
     await settle_down(transition)
@@ -334,7 +334,7 @@ async def pending_payment(case: Case) -> None:
         if "reject_late" in names:
             unpaid_links.append(UnpaidLink(dropped_link, "accepted by the node and dropped"))
         for unpaid in unpaid_links:
-            await judge_page_unpaid(case, "GW-CHK-12", unpaid.link, transition, unpaid.what)
+            await judge_page_unpaid(case, "GW-CHK-12", unpaid.link, transition, unpaid.description)
         await judge_unwanted_events(case, second_link, unpaid_links)
         await judge_abandoned(case, waiting_link, tx_id)
     finally:

@@ -15,7 +15,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.judging.gateway.nothing_created import REFUSED, nothing_created
+from conformance.judging.gateway.nothing_created import REFUSED_AMOUNT, judge_nothing_created
 from conformance.surfaces.gateway.administration import create_tenant_with_two_keys
 from conformance.surfaces.gateway.calls import (
     LINKS,
@@ -64,7 +64,7 @@ async def judge_rejected(
     """
     call, where = target_of(case), {"path": path, "credentials": how}
     body = (
-        link_body(case, owner, amount=payable(case.profile.gateway_bindings, REFUSED))
+        link_body(case, owner, amount=payable(case.profile.gateway_bindings, REFUSED_AMOUNT))
         if path == LINKS
         else resource_body(case)
     )
@@ -80,7 +80,7 @@ async def judge_rejected(
         fault = envelope_fault(answer)
         case.expect(envelope, fault is None, "the envelope", fault, exchange=answer, where=where)
     if holds:
-        await nothing_created(case, row, Creation(path, body, owner, key), where)
+        await judge_nothing_created(case, row, Creation(path, body, owner, key), where)
 
 
 def _describe(answer: Answer, granted_names: list[str]) -> str:

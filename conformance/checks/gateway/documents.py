@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import COMPANION
-from conformance.judging.gateway.nothing_created import nothing_created
+from conformance.judging.gateway.nothing_created import judge_nothing_created
 from conformance.ledger import load
 from conformance.surfaces.gateway.calls import (
     LINKS,
@@ -47,4 +47,4 @@ async def the_edge_host_creates_nothing(case: Case) -> None:
         is_served = is_created(case, answer) or answer.status < 300
         case.expect("GW-DOC-02", not is_served, "not served", answer.status, exchange=answer, where=where)
         if not is_served:
-            await nothing_created(case, "GW-DOC-02", creation, where)
+            await judge_nothing_created(case, "GW-DOC-02", creation, where)

@@ -7,7 +7,7 @@ import asyncio
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.gateway.status import status_at_end
+from conformance.judging.gateway.status import read_final_status
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import CHECKOUT, brief
 from conformance.surfaces.gateway.orders import OpenedLink, network_of, on_first_lane, open_link
@@ -65,7 +65,7 @@ async def _judge_expired_link(case: Case) -> None:
         )
         await pass_time(lane_case, _LIFETIME + _AFTERWARDS)
         link_url = f"{case.session.gateway}{CHECKOUT}{late_link.order.token}"
-        status = await status_at_end(case, lambda: case.client.call("GET", f"{link_url}/status"))
+        status = await read_final_status(case, lambda: case.client.call("GET", f"{link_url}/status"))
         if status.read_object().get("status") != "expired":
             raise Inconclusive(f"a link whose time is over is not expired, which another check judges: {brief(status)}")
         await _cancel_and_await_event(case, receiver, await open_link(lane_case, network=network, tenant=tenant))

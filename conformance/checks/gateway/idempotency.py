@@ -10,7 +10,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.judging.gateway.originals import differences, identity, judge_nothing_second, judge_original
+from conformance.judging.gateway.originals import find_differences, judge_nothing_second, judge_original, read_identity
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,
@@ -150,7 +150,9 @@ async def other_keys_are_other_things(case: Case) -> None:
         keys = (stem, stem + "a", stem + ".", stem[:-1] + "x", stem.upper(), stem + "A")
         creations = [Creation(path, _build_body(case, path, tenant), tenant, key) for key in keys]
         answers = await run_concurrently(create(case, one) for one in creations)
-        identities = [repr(identity(path, answer, one.body)) for one, answer in zip(creations, answers, strict=True)]
+        identities = [
+            repr(read_identity(path, answer, one.body)) for one, answer in zip(creations, answers, strict=True)
+        ]
         if len({*identities}) < len(keys) and not await _has_distinct_answers(case, path, tenant):
             case.mark_inconclusive("GW-IDEM-05", _ALL_ALIKE)
             continue
@@ -210,7 +212,7 @@ async def _has_distinct_answers(case: Case, path: str, tenant: Credentials) -> b
     if path == LINKS:
         return True
     plain = [Creation(path, _build_body(case, path, tenant), tenant) for _ in range(2)]
-    first, second = [repr(identity(path, await create(case, one), one.body)) for one in plain]
+    first, second = [repr(read_identity(path, await create(case, one), one.body)) for one in plain]
     return first != second
 
 
@@ -235,7 +237,7 @@ async def a_changed_body_creates_nothing(case: Case) -> None:
             finding, where = "another amount" if amount_after is None else amount_after, {"place": "the link's page"}
             case.expect("GW-IDEM-06", amount_after is not None, f"still {page_amount}", finding, where=where)
         answer = name_live_values(case, await post(target_of(case), creation))
-        differing_members = differences(*(identity(path, one, creation.body) for one in (original, answer)))
+        differing_members = find_differences(*(read_identity(path, one, creation.body) for one in (original, answer)))
         finding = f"{answer.status}, differing in {', '.join(differing_members) or 'nothing'}"
         holds = is_created(case, answer) and not differing_members
         case.expect("GW-IDEM-06", holds, "still the original", finding, exchange=answer, where={"path": path})
@@ -308,7 +310,7 @@ async def concurrent_calls_create_one(case: Case) -> None:
             successes = [name_live_values(case, answer) for answer in answers if is_created(case, answer)]
             if not successes:
                 raise Inconclusive(f"none of {len(answers)} creations with one key succeeded: {answers[-1].status}")
-            identities = {repr(identity(path, answer, creation.body)) for answer in successes}
+            identities = {repr(read_identity(path, answer, creation.body)) for answer in successes}
             finding = f"{len(identities)} different ones in {len(successes)} answers"
             case.expect(
                 "GW-IDEM-07", len(identities) == 1, "one", finding, exchange=successes[-1], where={"path": path}
@@ -331,7 +333,7 @@ async def a_key_belongs_to_its_tenant(case: Case) -> None:
             original = await create(case, creation)
             their_body = body if path == RESOURCES else {**body, **_preferred_network(case, other_tenant)}
             answer = name_live_values(case, await post(target_of(case), Creation(path, their_body, other_tenant, key)))
-            my_identity, their_identity = identity(path, original, body), identity(path, answer, body)
+            my_identity, their_identity = read_identity(path, original, body), read_identity(path, answer, body)
             shared_members = sorted(
                 name
                 for name in my_identity

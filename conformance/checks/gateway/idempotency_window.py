@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.gateway.originals import differences, identity, judge_original
+from conformance.judging.gateway.originals import find_differences, judge_original, read_identity
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,
@@ -66,7 +66,7 @@ async def a_key_is_bound_for_a_day(case: Case) -> None:
             (early_link, originals[0], "just inside of 24 hours"),
         ):
             answer = name_live_values(case, await post(service.call, creation))
-            first, again = (identity(LINKS, finding, creation.body) for finding in (original, answer))
-            is_free, where = "token" in differences(first, again), {"repeated before": repeat_time}
+            first, again = (read_identity(LINKS, finding, creation.body) for finding in (original, answer))
+            is_free, where = "token" in find_differences(first, again), {"repeated before": repeat_time}
             finding = f"{answer.status} with its token"
             case.expect("GW-IDEM-10", is_free, "not the original", finding, exchange=answer, where=where)

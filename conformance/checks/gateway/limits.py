@@ -17,8 +17,14 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer, Unreachable
-from conformance.judging.gateway.limits import MINUTE, judge_throttled, quick_enough, retry_after, throttled
-from conformance.judging.gateway.nothing_created import nothing_created
+from conformance.judging.gateway.limits import (
+    MINUTE,
+    judge_throttled,
+    read_retry_after,
+    require_quick_calls,
+    select_throttled,
+)
+from conformance.judging.gateway.nothing_created import judge_nothing_created
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,
@@ -164,7 +170,7 @@ async def exhaust_rate(case: Case, service: LimitedGateway, tenant: Credentials)
     Raises:
         Inconclusive: There was none, which GW-RATE-01 judges.
     """
-    refusals = throttled(await send_burst(case, service, tenant, CALLS_IN_A_MINUTE))
+    refusals = select_throttled(await send_burst(case, service, tenant, CALLS_IN_A_MINUTE))
     if not refusals:
         raise Inconclusive(f"{CALLS_IN_A_MINUTE} calls at once met no 429, which GW-RATE-01 judges")
     return refusals
@@ -187,8 +193,8 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
     async with limited_gateway(case) as service, _yield_disguises(case, service) as disguises:
         tenant = service.tenant("first")
         start_time = service.now
-        refusals = throttled(await send_burst(case, service, tenant, CALLS_IN_A_MINUTE))
-        quick_enough(service, start_time, refusals, f"{CALLS_IN_A_MINUTE} calls")
+        refusals = select_throttled(await send_burst(case, service, tenant, CALLS_IN_A_MINUTE))
+        require_quick_calls(service, start_time, refusals, f"{CALLS_IN_A_MINUTE} calls")
         _judge_throttling(case, refusals, f"{CALLS_IN_A_MINUTE} calls at once")
         await service.advance(MINUTE + 1)
         await _judge_sustained(case, service, tenant, disguises)
@@ -196,9 +202,9 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
         start_time = service.now
         calls = (post(service.call, Creation(LINKS, {}, tenant)) for _ in range(CALLS_IN_A_MINUTE))
         # Calls that fail by their body count as well. A limiter behind the schema check would never see them.
-        refusals = throttled(await run_concurrently(calls, at_once=_AT_ONCE))
-        refusals += throttled(await send_burst(case, service, tenant, BURST))
-        quick_enough(service, start_time, refusals, f"{CALLS_IN_A_MINUTE + BURST} calls")
+        refusals = select_throttled(await run_concurrently(calls, at_once=_AT_ONCE))
+        refusals += select_throttled(await send_burst(case, service, tenant, BURST))
+        require_quick_calls(service, start_time, refusals, f"{CALLS_IN_A_MINUTE + BURST} calls")
         _judge_throttling(case, refusals, f"{CALLS_IN_A_MINUTE} calls that fail by their body and {BURST} good ones")
 
 
@@ -213,8 +219,11 @@ async def _judge_sustained(
     for number in range(1, _ROUNDS + 1):
         await service.advance_to(burst_end + number * _APART)
         answers += await send_burst(case, service, tenant, _ROUND_SIZE, disguises)
-    load_name, refusals = f"{len(answers)} calls in {_ROUNDS * _APART:.0f} seconds{disguises.what}", throttled(answers)
-    quick_enough(service, start_time, refusals, f"{len(answers)} calls")
+    load_name, refusals = (
+        f"{len(answers)} calls in {_ROUNDS * _APART:.0f} seconds{disguises.what}",
+        select_throttled(answers),
+    )
+    require_quick_calls(service, start_time, refusals, f"{len(answers)} calls")
     accepted_count = sum(is_created(case, one) for one in answers)
     # A target may refuse some of the calls for their forwarding fields. If it accepted no more than the limit allows,
     # the absence of a 429 proves nothing.
@@ -242,7 +251,7 @@ async def a_burst_passes(case: Case) -> None:
         tenant = service.tenant("first")
         for _ in range(2):
             answers = await send_burst(case, service, tenant, BURST)
-            refusals = throttled(answers)
+            refusals = select_throttled(answers)
             answer = refusals[0] if refusals else answers[-1]
             finding = f"{len(refusals)} of {BURST}"
             case.expect("GW-RATE-02", not refusals, "no 429", finding, exchange=answer)
@@ -270,7 +279,7 @@ async def a_call_succeeds_after_the_wait(case: Case) -> None:
     async with limited_gateway(case) as service:
         tenant = service.tenant("first")
         last_refusal = (await exhaust_rate(case, service, tenant))[-1]
-        wait = retry_after(last_refusal, service.now)
+        wait = read_retry_after(last_refusal, service.now)
         if wait is None:
             raise Inconclusive("the 429 has no Retry-After, which GW-RATE-03 judges")
         if not case.expect(
@@ -295,7 +304,7 @@ async def a_tenant_is_throttled_alone(case: Case) -> None:
         for busy_tenant, idle_tenant in ((first, second), (second, first)):
             await exhaust_rate(case, service, busy_tenant)
             answers = await send_burst(case, service, idle_tenant, 10)
-            refusals = throttled(answers)
+            refusals = select_throttled(answers)
             answer, where = (refusals or answers)[0], {"exhausted": busy_tenant.name}
             finding = f"{len(refusals)} of {len(answers)}"
             case.expect("GW-RATE-06", not refusals, "no 429", finding, exchange=answer, where=where)
@@ -316,8 +325,8 @@ async def a_throttled_creation_creates_nothing(case: Case) -> None:
         answers = await run_concurrently((post(service.call, one) for one in creations), at_once=_AT_ONCE)
         refused_pairs = [pair for pair in zip(creations, answers, strict=True) if pair[1].status == 429]
         calls = f"{CALLS_IN_A_MINUTE} calls, each with a separate key"
-        quick_enough(service, start_time, throttled(answers), calls)
-        _judge_throttling(case, throttled(answers), calls)
+        require_quick_calls(service, start_time, select_throttled(answers), calls)
+        _judge_throttling(case, select_throttled(answers), calls)
         if not refused_pairs:
             raise Inconclusive(f"{calls}, met no 429, which GW-RATE-01 judges")
         for _, answer in refused_pairs:
@@ -327,4 +336,4 @@ async def a_throttled_creation_creates_nothing(case: Case) -> None:
         for path in (LINKS, RESOURCES):
             # Three of each kind are enough, because each costs a further creation.
             for creation in [one for one, _ in refused_pairs if one.path == path][:_SAMPLE_SIZE]:
-                await nothing_created(case, "GW-RATE-07", creation, {"path": path}, service.call)
+                await judge_nothing_created(case, "GW-RATE-07", creation, {"path": path}, service.call)

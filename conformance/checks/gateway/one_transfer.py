@@ -15,7 +15,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.refusals import require_honest_payment_served
 from conformance.lanes.payers import checkout_payer
 from conformance.oracles.x402 import atomic_amount
 from conformance.outcome import Inconclusive
@@ -80,7 +80,7 @@ async def one_transfer_for_a_call_and_a_link(case: Case) -> None:
         case.mark_not_applicable(_ROW, _NO_SHARED_ADDRESS)
         return
     # A control for the rail: without it a rail that refuses every payment would pass.
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     combinations = [(what, send, first) for what, send in ways.items() for first in ("the call", "the link")]
     pairs = await run_concurrently(_Pair.create(case, operation, shared_address, *one) for one in combinations)
     # Two services that share no table race for the transfer. Half of the pairs reach the rail first, the other half the

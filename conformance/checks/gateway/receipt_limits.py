@@ -6,7 +6,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
-from conformance.judging.gateway.limits import judge_throttled, quick_enough, throttled
+from conformance.judging.gateway.limits import judge_throttled, require_quick_calls, select_throttled
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, receipt_body
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
@@ -59,7 +59,7 @@ async def verification_is_throttled(case: Case) -> None:
 async def _judge_two_loads(case: Case, service: LimitedGateway, call: tuple[dict[str, str], dict[str, str]]) -> None:
     start_time = service.now
     answers = await _verify(service, call, _BEYOND)
-    quick_enough(service, start_time, throttled(answers), f"{_BEYOND} calls")
+    require_quick_calls(service, start_time, select_throttled(answers), f"{_BEYOND} calls")
     _judge(case, service, answers, "at once")
     # A minute of rest fills any bucket and empties any window, so the second load is judged alone.
     await service.advance(MINUTE + 1)
@@ -68,12 +68,12 @@ async def _judge_two_loads(case: Case, service: LimitedGateway, call: tuple[dict
     for number in range(1, _BEYOND // _BATCH):
         await service.advance_to(answer_time + number * _APART)
         answers += await _verify(service, call, _BATCH)
-    quick_enough(service, start_time, throttled(answers), f"{len(answers)} calls")
+    require_quick_calls(service, start_time, select_throttled(answers), f"{len(answers)} calls")
     _judge(case, service, answers, f"within {(_BEYOND // _BATCH - 1) * _APART:.0f} seconds")
 
 
 def _judge(case: Case, service: LimitedGateway, answers: list[Answer], how: str) -> None:
-    refusals = throttled(answers)
+    refusals = select_throttled(answers)
     for answer in refusals:
         judge_throttled(case, service, answer)
     finding = f"{len(refusals)} of {len(answers)} {how}"
@@ -95,6 +95,6 @@ async def spaced_verifications_pass(case: Case) -> None:
             if second:
                 await service.advance(1)
             answers += await _verify(service, call, _EACH_SECOND)
-        refusals = throttled(answers)
+        refusals = select_throttled(answers)
         finding = f"{len(refusals)} of {len(answers)}"
         case.expect("GW-RCPT-32", not refusals, "no 429", finding, exchange=(refusals or answers)[0])

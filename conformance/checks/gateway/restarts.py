@@ -20,7 +20,7 @@ from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.judging.gateway.originals import judge_nothing_second, judge_original
-from conformance.judging.gateway.status import judge_same_status, paid_status
+from conformance.judging.gateway.status import judge_same_status, read_paid_status
 from conformance.oracles import jose
 from conformance.oracles.keys import keys_of_jwks
 from conformance.outcome import Inconclusive
@@ -206,7 +206,7 @@ async def _prepare_payments(case: Case) -> JudgeAfterwards:
     paid_link, unpaid_link = await open_link(lane_case), await open_link(lane_case)
     open_links = [unpaid_link, *await _open_large_link(lane_case)]
     await pay_rightly(lane_case, wallet, paid_link)
-    before = await paid_status(lane_case, paid_link)
+    before = await read_paid_status(lane_case, paid_link)
     # A target whose attestation never verified is judged by another check, not by its restart.
     is_verified = before is not None and _has_valid_attestation(before, await published(case))
 

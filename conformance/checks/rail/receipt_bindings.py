@@ -25,10 +25,10 @@ from conformance.engine.quick_policy import sample
 from conformance.judging.rail.paid_reference import (
     HEADER_TRANSACTION,
     References,
+    find_settlement,
+    find_wrong_recipe,
     judge_claims,
     judge_header,
-    find_wrong_recipe,
-    find_settlement,
 )
 from conformance.lanes.descriptor import Payer
 from conformance.oracles import hashing
@@ -300,7 +300,7 @@ async def _judge_payment(survey: _BindingSurvey, claims: Mapping[str, Any], sale
     case, row, bound_recipe = survey.case, "RAIL-RCPT-06", survey.case.profile.rail_bindings.settled_payment_ref
     word, network = case.profile.service_word, getattr(survey.payer, "network_key", "")
     token, settlement = sale.challenge.reference(case.lane), await find_settlement(sale, survey.payer)
-    references, other_tx_id = settlement.references(word, network, token), settlement.another
+    references, other_tx_id = settlement.references(word, network, token), settlement.wrong_id
     recipe = (
         None
         if other_tx_id is None

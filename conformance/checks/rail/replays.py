@@ -66,7 +66,7 @@ async def _replay(case: Case, operation: Operation, seed: int) -> None:
     engine = await Engine.capture(case, operation, LANES[case.lane].spellings)
     outcome = await engine.run(random.Random(seed))  # noqa: S311 - repeatable on purpose
     engine.judge(outcome, {"operation": operation.path}, _ROWS)
-    engine.judge_kept(outcome, {"operation": operation.path})
+    engine.judge_cacheability(outcome, {"operation": operation.path})
 
 
 @check("RAIL-WELD-12", surface="rail", lane="each", fix=_FIX, quick=sample("operations"))

@@ -1,4 +1,4 @@
-"""`weldproof watch`: runs again what failed whenever the target was restarted."""
+"""`weldproof watch`: runs failed checks again after each restart of the target."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from conformance.engine.quick_policy import FUZZ_SECONDS
 from conformance.engine.quick_selection import QuickSelection, select_quick_checks
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
-from conformance.live.following import Following
-from conformance.live.restart_detection import server_states, until_restarted
-from conformance.live.server import serving
+from conformance.live.following import MessageFeed
+from conformance.live.restart_detection import read_server_states, wait_until_restarted
+from conformance.live.server import serve_page
 from conformance.log.events import LOG, EventLog
 from conformance.outcome import Exit, Verdict
 from conformance.processes import interrupt
@@ -39,14 +39,14 @@ from conformance.report.summary import Summary, summarise
 from conformance.target import Profile
 from conformance.text.untrusted import one_line
 
-# What is tried again; what could not be decided is, too, where the target gave no answer at all.
+# Verdicts that are tried again. If the target gave no answer at all, undecided rows are tried again, too.
 _TRY_AGAIN: Final = frozenset({Verdict.FAIL, Verdict.WARN, Verdict.ERROR})
 _SHOWN_IDS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class RoundPlan:
-    """What a round tries: rows, and the checks that decide them, each as in the round before where there was one."""
+    """The rows and checks of one round, and the samples of its checks if it is quick."""
 
     rows: tuple[Requirement, ...]
     checks: tuple[Check, ...]
@@ -74,16 +74,16 @@ class WatchOptions:
 
 @dataclass(slots=True)
 class Rounds:
-    """All rounds of one watch.
+    """The rounds of one `weldproof watch`.
 
     Attributes:
         profile: The target.
-        whole: What the first round tries, and each after one in which nothing failed.
-        seed: Seed of everything random.
-        lanes: Only these lanes, when given.
-        report_dir: Where the reports go.
-        following: Who is told of it.
-        number: How many were begun.
+        full_plan: Plan of the first round, and of each round after one without a failure.
+        seed: Seed of the random choices.
+        lanes: Only these lanes; empty means all.
+        report_dir: Folder of the reports.
+        feed: The event stream of the local page.
+        number: Number of rounds that were started.
     """
 
     profile: Profile
@@ -91,7 +91,7 @@ class Rounds:
     seed: int
     lanes: tuple[str, ...]
     report_dir: Path
-    feed: Following
+    feed: MessageFeed
     number: int = 0
     _current_plan: RoundPlan = field(init=False)
 
@@ -99,7 +99,7 @@ class Rounds:
         self._current_plan = self.full_plan
 
     async def run_next(self) -> Exit:
-        """Run a round, write its reports, say what came of it, and return its exit code."""
+        """Run a round, write its reports, print its result, and return its exit code."""
         self.number += 1
         plan_now = self._current_plan
         rows, checks = _number(len(plan_now.rows), "requirement"), _number(len(plan_now.checks), "check")
@@ -125,6 +125,7 @@ class Rounds:
         text = _describe_round(summary)
         if failed_ids:
             rows = tuple(row for row in self._current_plan.rows if row.id in failed_ids)
+            # The same samples again: another draw could miss the failure and look like a repair.
             checks = tuple(one for one in self._current_plan.checks if failed_ids.intersection(one.rows))
             self._current_plan = RoundPlan(
                 rows, checks, None if self._current_plan.quick is None else QuickSelection(checks)
@@ -133,7 +134,7 @@ class Rounds:
             more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
             next_text = f"Next: {', '.join(ids[:_SHOWN_IDS])}{more}."
         else:
-            part = "all requirements, since no failure is left" if self._current_plan is not self.full_plan else "all"
+            part = "all requirements, because no failure is left" if self._current_plan is not self.full_plan else "all"
             self._current_plan = self.full_plan
             next_text = f"Next: {part}."
         click.secho(text, fg="red" if failed_ids else "green")
@@ -167,8 +168,8 @@ def watch(ctx: click.Context, options: WatchOptions) -> None:
 
 
 async def _run_rounds(profile: Profile, rows: tuple[Requirement, ...], options: WatchOptions) -> Exit:
-    feed = Following()
-    async with serving(feed, options.port) as address:
+    feed = MessageFeed()
+    async with serve_page(feed, options.port) as address:
         click.echo(f"{address} shows each round; the reports are in {options.report_dir}")
         async with import_meanwhile():
             full_plan, round_profile = await asyncio.to_thread(_plan_first_round, profile, rows, options)
@@ -183,7 +184,7 @@ async def _run_rounds(profile: Profile, rows: tuple[Requirement, ...], options: 
 def _plan_first_round(
     profile: Profile, rows: tuple[Requirement, ...], options: WatchOptions
 ) -> tuple[RoundPlan, Profile]:
-    """Return what the first round tries, and the profile with what a quick look may take."""
+    """Return the plan of the first round, and the profile with the time limits of a quick look."""
     round_profile = profile if options.whole else with_fuzz(profile, FUZZ_SECONDS)
     checks = drop_foreign_documents(select_checks(rows, round_profile, options.lanes), options.ids)
     look = None if options.whole else select_quick_checks(checks, options.seed)
@@ -191,10 +192,10 @@ def _plan_first_round(
 
 
 async def _restart_or_enter(profile: Profile) -> None:
-    """Wait until the target was restarted, or Enter is pressed at the terminal."""
+    """Wait until the target has restarted, or Enter is pressed at the terminal."""
     async with _watch_enter_key() as entered:
-        states = await server_states(dict.fromkeys(task.url for task in profile.surfaces.values()))
-        restart_task = asyncio.ensure_future(until_restarted(states))
+        states = await read_server_states(dict.fromkeys(task.url for task in profile.surfaces.values()))
+        restart_task = asyncio.ensure_future(wait_until_restarted(states))
         enter_task = asyncio.ensure_future(entered.wait())
         try:
             await asyncio.wait([restart_task, enter_task], return_when=asyncio.FIRST_COMPLETED)
@@ -209,7 +210,7 @@ async def _restart_or_enter(profile: Profile) -> None:
 
 @asynccontextmanager
 async def _watch_enter_key() -> AsyncIterator[asyncio.Event]:
-    """Yield an event that is set once a line is typed; without a terminal it is never set."""
+    """Yield an event that is set when a line is typed; without a terminal it is never set."""
     event = asyncio.Event()
     if not sys.stdin.isatty():
         yield event
@@ -220,6 +221,7 @@ async def _watch_enter_key() -> AsyncIterator[asyncio.Event]:
         os.read(number, 4096)
         event.set()
 
+    # The loop watches the terminal itself. A thread that blocks in `read` could not be cancelled.
     loop.add_reader(number, read_line)
     try:
         yield event
@@ -228,7 +230,7 @@ async def _watch_enter_key() -> AsyncIterator[asyncio.Event]:
 
 
 def _describe_round(summary: Summary) -> str:
-    """Return what a round came to; a quick look is no verdict, and says so by its words."""
+    """Return the result of a round in words; a quick look says "without a breach" instead of "pass"."""
     if summary.unanswered:
         return sentence(summary)
     counts = summary.counts

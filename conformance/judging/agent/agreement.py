@@ -14,7 +14,7 @@ def judge_agreement(
     case: Case,
     agent: Agent,
     verdicts: tuple[bool | None, bool | None],
-    found: str,
+    finding: str,
     answer: Answer,
     where: Mapping[str, str],
 ) -> None:
@@ -23,10 +23,10 @@ def judge_agreement(
     if None in verdicts and not agent.is_reference:
         case.mark_inconclusive(row, "one of the two verdicts cannot be read, which other rows judge", exchange=answer)
         return
-    case.expect(row, verdicts[0] is verdicts[1], "one verdict", found, exchange=answer, where=where)
+    case.expect(row, verdicts[0] is verdicts[1], "one verdict", finding, exchange=answer, where=where)
 
 
-def digests_of(body: bytes) -> list[str]:
+def compute_digests(body: bytes) -> list[str]:
     """Return the content's digests in base64: sha-256, then sha-512."""
     return [digest_value(body, name).partition("=:")[2].rstrip(":") for name in ("sha-256", "sha-512")]
 

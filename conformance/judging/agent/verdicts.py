@@ -20,7 +20,7 @@ FIX = (
 )
 
 
-def verdict_of(agent: Agent, answer: Answer) -> str:
+def describe_verdict(agent: Agent, answer: Answer) -> str:
     """Return status, verdict and errors of an answer in words."""
     word = {True: "valid", False: "not valid", None: "nothing about validity"}[agent.validity(answer)]
     return f"{answer.status}, {word}, errors {agent.errors(answer)}"
@@ -44,22 +44,31 @@ async def judge_verdicts(
     `beyond` is the point that the interface leaves open (`Case.expect`). The reference's own profile settles it.
     """
     answers = await run_concurrently(agent.verify(one) for one in subjects.values())
-    for what, answer in zip(subjects, answers, strict=True):
+    for message_name, answer in zip(subjects, answers, strict=True):
         holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
-        told = "200, valid" if valid else "200, not valid"
-        where = {"message": what}
-        open_ = None if agent.is_reference else beyond
-        hint = verdict_hint(agent, answer) if valid else None
-        case.expect(row, holds, told, verdict_of(agent, answer), exchange=answer, where=where, beyond=open_, hint=hint)
+        requirement = "200, valid" if valid else "200, not valid"
+        where = {"message": message_name}
+        open_point = None if agent.is_reference else beyond
+        hint = find_verdict_hint(agent, answer) if valid else None
+        case.expect(
+            row,
+            holds,
+            requirement,
+            describe_verdict(agent, answer),
+            exchange=answer,
+            where=where,
+            beyond=open_point,
+            hint=hint,
+        )
     return answers
 
 
-def verdict_hint(agent: Agent, answer: Answer) -> str | None:
+def find_verdict_hint(agent: Agent, answer: Answer) -> str | None:
     """Return the likely wrong binding if a valid message was not found valid; None on the reference."""
     return None if agent.is_reference else binding_hints.of_sound_message(answer.status, agent.validity(answer))
 
 
-def explanation_hint(agent: Agent, answer: Answer) -> str | None:
+def find_explanation_hint(agent: Agent, answer: Answer) -> str | None:
     """Return the likely wrong binding if a valid message was explained as invalid; None on the reference."""
     if agent.is_reference or (answer.status == 200 and agent.verdict(answer) is not False):
         return None
@@ -76,43 +85,45 @@ UNUSUAL = frozenset(
 )
 
 
-def sound_subjects(case: Case) -> dict[str, Subject]:
+def make_sound_subjects(case: Case) -> dict[str, Subject]:
     """Return valid messages, each in another form, under separate keys."""
-    plain = ("@method", "@authority", "@path")
+    plain_components = ("@method", "@authority", "@path")
     key = signer(case)
-    long = {"keyid": "a", "alg": "ed25519", "nonce": "b64u-_", "tag": "weldproof-suite"}
-    everything = ("date", "@method", "@path", "@query", "@authority", "content-type", "content-digest")
-    two = (*FIELDS, ("X-List", " a, b "), ("X-List", "c"))
-    usual = signed(case, key)
+    all_parameters = {"keyid": "a", "alg": "ed25519", "nonce": "b64u-_", "tag": "weldproof-suite"}
+    all_components = ("date", "@method", "@path", "@query", "@authority", "content-type", "content-digest")
+    two_lines = (*FIELDS, ("X-List", " a, b "), ("X-List", "c"))
+    usual_message = signed(case, key)
     return {
-        "a body with its digest": usual,
-        "the same key as did:key": replace(usual, form="did"),
-        "no body": signed(case, method="GET", body=b"", components=plain),
+        "a body with its digest": usual_message,
+        "the same key as did:key": replace(usual_message, form="did"),
+        "no body": signed(case, method="GET", body=b"", components=plain_components),
         "a digest of sha-512": signed(case, algorithm="sha-512"),
-        "fields among the components": signed(case, components=everything),
+        "fields among the components": signed(case, components=all_components),
         "every derived part of the target": signed(
             case, components=("@method", "@target-uri", "@scheme", "@request-target", "content-digest")
         ),
         "one component": signed(case, method="GET", body=b"", components=("@method",)),
-        "a field of two lines": signed(case, method="GET", body=b"", fields=two, components=("x-list", "@method")),
-        "all parameters": signed(case, parameters=long),
+        "a field of two lines": signed(
+            case, method="GET", body=b"", fields=two_lines, components=("x-list", "@method")
+        ),
+        "all parameters": signed(case, parameters=all_parameters),
         "another label": signed(case, label="my-sig_2"),
-        "field names in capitals": _renamed(signed(case), str.upper),
-        "field names in lower case": _renamed(signed(case), str.lower),
-        "an authority in capitals": _capital_authority(case),
-        "a root path": signed(case, method="GET", body=b"", target="/", components=plain),
+        "field names in capitals": _rename_fields(signed(case), str.upper),
+        "field names in lower case": _rename_fields(signed(case), str.lower),
+        "an authority in capitals": _capitalize_authority(case),
+        "a root path": signed(case, method="GET", body=b"", target="/", components=plain_components),
     }
 
 
-def _renamed(one: Subject, spelled: object) -> Subject:
-    change = spelled if callable(spelled) else str
-    return one.with_changes(headers=tuple((str(change(name)), value) for name, value in one.message.headers))
+def _rename_fields(subject: Subject, spelling: object) -> Subject:
+    change = spelling if callable(spelling) else str
+    return subject.with_changes(headers=tuple((str(change(name)), value) for name, value in subject.message.headers))
 
 
-def _capital_authority(case: Case) -> Subject:
+def _capitalize_authority(case: Case) -> Subject:
     return signed(case, authority="api.example.org").with_changes(authority="API.Example.ORG")
 
 
-def with_signature(one: Subject, raw: bytes) -> Subject:
+def replace_signature(subject: Subject, raw: bytes) -> Subject:
     """Return a subject with other bytes as its signature."""
-    return one.with_field("Signature", f"sig1=:{base64.b64encode(raw).decode()}:")
+    return subject.with_field("Signature", f"sig1=:{base64.b64encode(raw).decode()}:")

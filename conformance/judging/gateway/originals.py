@@ -22,11 +22,13 @@ def judge_original(
     beyond: str | None = None,
 ) -> None:
     """Judge that an answer is the original creation; `beyond` is a point that the interface leaves open."""
-    first, again = (whole(creation.path, one, creation.body) for one in (original, answer))
-    apart = differences(first, again)
-    holds = is_created(case, answer) and not apart
-    found = f"{answer.status}, differing in {', '.join(apart) or 'nothing'}"
-    case.expect(row, holds, f"the original: {', '.join(first)}", found, exchange=answer, where=where, beyond=beyond)
+    first_members, repeated_members = (read_whole(creation.path, one, creation.body) for one in (original, answer))
+    differing = find_differences(first_members, repeated_members)
+    holds = is_created(case, answer) and not differing
+    finding = f"{answer.status}, differing in {', '.join(differing) or 'nothing'}"
+    case.expect(
+        row, holds, f"the original: {', '.join(first_members)}", finding, exchange=answer, where=where, beyond=beyond
+    )
 
 
 def judge_nothing_second(
@@ -42,16 +44,16 @@ def judge_nothing_second(
         answer: The answer to the other body.
         where: The labels of this trial.
     """
-    first, again = (identity(creation.path, one, creation.body) for one in (original, answer))
-    bound = case.profile.gateway_bindings.idempotency_conflict
-    refused = is_refused(answer) if bound is None else answer.status in bound
-    same = is_created(case, answer) and not differences(first, again)
-    found = brief(answer)
-    case.expect(row, refused or same, "a refusal or the original", found, exchange=answer, where=where)
-    return refused
+    first_identity, second_identity = (read_identity(creation.path, one, creation.body) for one in (original, answer))
+    conflict_statuses = case.profile.gateway_bindings.idempotency_conflict
+    is_refusal = is_refused(answer) if conflict_statuses is None else answer.status in conflict_statuses
+    is_original = is_created(case, answer) and not find_differences(first_identity, second_identity)
+    finding = brief(answer)
+    case.expect(row, is_refusal or is_original, "a refusal or the original", finding, exchange=answer, where=where)
+    return is_refusal
 
 
-_LINK = ("token", "checkout_url")
+_LINK_IDENTITY = ("token", "checkout_url")
 
 
 _LINK_TERMS = ("amount_microunits", "expires_at", "chain")
@@ -64,14 +66,14 @@ _NAME_OF_ID = re.compile(r"(^|[._])(id|uuid|token|key|ref|reference|url|uri|slug
 _DEPTH = 4
 
 
-def whole(path: str, answer: Answer, sent: Mapping[str, Any]) -> dict[str, Any]:
+def read_whole(path: str, answer: Answer, request_body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members that a repeated creation must return again: its identity, and a link's terms."""
     members = answer.read_object()
     terms = {name: members.get(name) for name in _LINK_TERMS} if path == LINKS else {}
-    return {**identity(path, answer, sent), **terms}
+    return {**read_identity(path, answer, request_body), **terms}
 
 
-def identity(path: str, answer: Answer, sent: Mapping[str, Any]) -> dict[str, Any]:
+def read_identity(path: str, answer: Answer, request_body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of a creation's answer that identify what was created.
 
     A link is identified by its token and address. A resource has no fixed members. So those count that have the name or
@@ -80,13 +82,13 @@ def identity(path: str, answer: Answer, sent: Mapping[str, Any]) -> dict[str, An
     """
     members = dict(_leaves("", answer.read_object(), 0))
     if path == LINKS:
-        return {name: members.get(name) for name in _LINK}
-    brought = {repr(value) for _, value in _leaves("", sent, 0)}
-    own = answer.headers.get(REQUEST_ID)
-    new = {name: value for name, value in members.items() if repr(value) not in brought and value != own}
-    new = {name: value for name, value in new.items() if "request_id" not in name.lower()}
-    named = {name: value for name, value in new.items() if _is_identifier(name, value)}
-    return named or new
+        return {name: members.get(name) for name in _LINK_IDENTITY}
+    sent_values = {repr(value) for _, value in _leaves("", request_body, 0)}
+    own_id = answer.headers.get(REQUEST_ID)
+    new_members = {name: value for name, value in members.items() if repr(value) not in sent_values and value != own_id}
+    new_members = {name: value for name, value in new_members.items() if "request_id" not in name.lower()}
+    identifiers = {name: value for name, value in new_members.items() if _is_identifier(name, value)}
+    return identifiers or new_members
 
 
 def _is_identifier(name: str, value: Any) -> bool:
@@ -103,6 +105,6 @@ def _leaves(prefix: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         yield prefix, value
 
 
-def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+def find_differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
     """Return the names of the members in which two identities differ."""
     return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))

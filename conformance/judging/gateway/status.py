@@ -12,18 +12,18 @@ from conformance.surfaces.gateway.calls import CHECKOUT, brief
 from conformance.surfaces.gateway.orders import OpenedLink
 
 _ROW: Final = "GW-CHK-19"
-ATTESTED: Final = ("settlement_attestation", "settlement_attestation_jws")
+ATTESTATION_MEMBERS: Final = ("settlement_attestation", "settlement_attestation_jws")
 """Members of a paid link's status: the attestation as an object, and as a compact JWS."""
 
-_MEMBERS: Final = ("status", "tx_id", *ATTESTED)
-_ON_ITS_WAY: Final = b"tx_not_confirmed"
+_MEMBERS: Final = ("status", "tx_id", *ATTESTATION_MEMBERS)
+_PENDING_REASON: Final = b"tx_not_confirmed"
 REPLICA_SECONDS: Final = 3.0
 """Seconds by which an answer may lag: it is from a replica, or the attestation is signed after the payment."""
 
 _LOOK_SECONDS = 0.2
 
 
-async def paid_status(case: Case, link: OpenedLink) -> Answer | None:
+async def read_paid_status(case: Case, link: OpenedLink) -> Answer | None:
     """Return the status of a link whose page shows Paid, as soon as it is paid and attested, else the last one read.
 
     Returns:
@@ -32,39 +32,41 @@ async def paid_status(case: Case, link: OpenedLink) -> Answer | None:
     if "gateway.checkout" not in case.profile.claims.options:
         return None
     loop = asyncio.get_running_loop()
-    ends = loop.time() + REPLICA_SECONDS
+    deadline = loop.time() + REPLICA_SECONDS
     while True:
         answer = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
-        if (_is_paid(answer) and all(map(answer.read_object().get, ATTESTED))) or loop.time() > ends:
+        if (_is_paid(answer) and all(map(answer.read_object().get, ATTESTATION_MEMBERS))) or loop.time() > deadline:
             return answer
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def status_at_end(case: Case, status: Callable[[], Awaitable[Answer]]) -> Answer:
+async def read_final_status(case: Case, status: Callable[[], Awaitable[Answer]]) -> Answer:
     """Read a link's status until it is no longer active, or the budget is spent."""
     loop = asyncio.get_running_loop()
-    ends = loop.time() + case.profile.budgets.paid
+    deadline = loop.time() + case.profile.budgets.paid
     while True:
         answer = await status()
-        if answer.read_object().get("status") != "active" or loop.time() > ends:
+        if answer.read_object().get("status") != "active" or loop.time() > deadline:
             return answer
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def judge_same_status(case: Case, link: OpenedLink, before: Answer | None, where: Mapping[str, str]) -> None:
+async def judge_same_status(
+    case: Case, link: OpenedLink, status_before: Answer | None, where: Mapping[str, str]
+) -> None:
     """Judge that the status of a paid link is unchanged, with its transaction and attestation."""
-    if before is None:
+    if status_before is None:
         case.mark_not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
         return
-    if not _is_paid(before):
-        case.mark_inconclusive(_ROW, "the page of a link says Paid, and its status does not", exchange=before)
+    if not _is_paid(status_before):
+        case.mark_inconclusive(_ROW, "the page of a link says Paid, and its status does not", exchange=status_before)
         return
-    after = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
-    first, second = before.read_object(), after.read_object()
-    changed = [name for name in _MEMBERS if first.get(name) != second.get(name)]
-    found = f"{after.status}, differing in {', '.join(changed) or 'nothing'}"
-    held = after.status == before.status and not changed
-    case.expect(_ROW, held, "the same as before", found, exchange=after, where=where)
+    status_after = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
+    first_members, second_members = status_before.read_object(), status_after.read_object()
+    changed_names = [name for name in _MEMBERS if first_members.get(name) != second_members.get(name)]
+    finding = f"{status_after.status}, differing in {', '.join(changed_names) or 'nothing'}"
+    holds = status_after.status == status_before.status and not changed_names
+    case.expect(_ROW, holds, "the same as before", finding, exchange=status_after, where=where)
 
 
 async def judge_abandoned(case: Case, link: OpenedLink, tx_id: str) -> None:
@@ -79,19 +81,19 @@ async def judge_abandoned(case: Case, link: OpenedLink, tx_id: str) -> None:
     case.client.names.name(tx_id, "TX_ID")
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
     # A well-formed id that no transaction has: part of the real one, reversed.
-    nowhere = tx_id[:10] + tx_id[30:9:-1] + tx_id[31:]
-    case.client.names.name(nowhere, "TX_ID_OF_NOTHING")
-    other, shown = [
-        await case.client.call("POST", f"{url}/verify", json_body={"tx_id": one}) for one in (nowhere, tx_id)
+    unknown_id = tx_id[:10] + tx_id[30:9:-1] + tx_id[31:]
+    case.client.names.name(unknown_id, "TX_ID_OF_NOTHING")
+    other_answer, verify_answer = [
+        await case.client.call("POST", f"{url}/verify", json_body={"tx_id": one}) for one in (unknown_id, tx_id)
     ]
-    if _ON_ITS_WAY not in shown.body or _ON_ITS_WAY in other.body:
+    if _PENDING_REASON not in verify_answer.body or _PENDING_REASON in other_answer.body:
         case.mark_not_applicable(_ROW, "the target does not know of a payment that is in no block yet")
         return
-    called = await case.client.call("POST", f"{url}/abandon", json_body={})
+    abandon_answer = await case.client.call("POST", f"{url}/abandon", json_body={})
     status = await case.client.call("GET", f"{url}/status")
-    held = 400 <= called.status < 500 and status.read_object().get("status") == "active"
-    found, where = f"{called.status}, then {brief(status)}", {"call": "abandon", "payment": "on its way"}
-    case.expect(_ROW, held, "a client error, still active", found, exchange=called, where=where)
+    holds = 400 <= abandon_answer.status < 500 and status.read_object().get("status") == "active"
+    finding, where = f"{abandon_answer.status}, then {brief(status)}", {"call": "abandon", "payment": "on its way"}
+    case.expect(_ROW, holds, "a client error, still active", finding, exchange=abandon_answer, where=where)
 
 
 def _is_paid(answer: Answer) -> bool:

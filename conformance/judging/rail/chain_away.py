@@ -10,14 +10,14 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.judging.rail.quoted import QuotedPayment
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS
-from conformance.judging.rail.refusals import AWAY, honest_payment_is_served, judge_outage
+from conformance.judging.rail.refusals import AWAY, judge_outage, require_honest_payment_served
 from conformance.lanes.node_control import Controlled
 from conformance.surfaces.rail.paid_answers import brief
 
 _CALLS = 10_000
 
 
-async def faults_to_show(case: Case, node: Controlled) -> list[str]:
+async def list_node_faults(case: Case, node: Controlled) -> list[str]:
     """Return the faults that a node can apply while payments are presented.
 
     If it has none, or cannot be made unavailable, the rows are documented.
@@ -43,11 +43,11 @@ async def judge_under_fault(
     """
     async with node.fault(fault, seed=case.rng.randrange(2**16), count=_CALLS):
         answers = await run_concurrently(presented() for presented in payments.values())
-        for answer, what in zip(answers, payments, strict=True):
-            judge_outage(case, answer, {"fault": fault, "payment": what})
+        for answer, payment_name in zip(answers, payments, strict=True):
+            judge_outage(case, answer, {"fault": fault, "payment": payment_name})
 
 
-async def nothing_is_served(case: Case, lane: type[QuotedPayment], node: Controlled) -> None:
+async def judge_nothing_served(case: Case, lane: type[QuotedPayment], node: Controlled) -> None:
     """Judge a real payment and an invented one under each fault, and note the answer to the real one afterwards.
 
     Args:
@@ -55,22 +55,24 @@ async def nothing_is_served(case: Case, lane: type[QuotedPayment], node: Control
         lane: The lane's challenges.
         node: Its node.
     """
-    faults = await faults_to_show(case, node)
+    faults = await list_node_faults(case, node)
     if not faults:
         return
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     # A separate challenge for each: with a shared one the first that is served would spend it.
     quotes = [(await lane.ask(case, operation), await lane.ask(case, operation)) for _ in faults]
-    paid = await run_concurrently(quoted.send() for quoted, _ in quotes)
-    for fault, (quoted, unpaid), tx_id in zip(faults, quotes, paid, strict=True):
-        real = partial(quoted.present, tx_id)
-        invented = partial(_present_invented, unpaid)
-        await judge_under_fault(case, node, fault, {"a real payment": real, "an invented one": invented})
-        answer = await real()
+    tx_ids = await run_concurrently(challenge_of_payment.send() for challenge_of_payment, _ in quotes)
+    for fault, (challenge_of_payment, unpaid), tx_id in zip(faults, quotes, tx_ids, strict=True):
+        present_real = partial(challenge_of_payment.present, tx_id)
+        present_invented = partial(_present_invented, unpaid)
+        await judge_under_fault(
+            case, node, fault, {"a real payment": present_real, "an invented one": present_invented}
+        )
+        answer = await present_real()
         if answer.status != 200:
             case.note(f"after the fault {fault} ended, the payment was answered {brief(answer)}: money was lost")
 
 
-async def _present_invented(quoted: QuotedPayment) -> Answer:
-    return await quoted.present(quoted.invented_id())
+async def _present_invented(challenge: QuotedPayment) -> Answer:
+    return await challenge.present(challenge.invented_id())

@@ -14,7 +14,7 @@ from conformance.discovery.rail import Operation, variations
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.refusals import require_honest_payment_served
 from conformance.surfaces.rail.forgeries import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
@@ -25,10 +25,10 @@ FIX = (
 )
 # Wrong claims of each kind, a hundred in all: invented transactions, the tokens of other challenges, forged tokens, and
 # the right pair on other requests.
-_INVENTED, _FOREIGN, _FORGED, _ELSEWHERE = 50, 24, 16, 10
+_INVENTED_COUNT, _FOREIGN_COUNT, _FORGED_COUNT, _OTHER_REQUEST_COUNT = 50, 24, 16, 10
 
 
-async def owner_is_served(case: Case, row: str, invent: Callable[[bytes], str], size: int) -> None:
+async def judge_owner_served(case: Case, row: str, invent: Callable[[bytes], str], size: int) -> None:
     """Judge whether the owner of a payment is served after a hundred wrong claims of strangers.
 
     Args:
@@ -38,49 +38,49 @@ async def owner_is_served(case: Case, row: str, invent: Callable[[bytes], str], 
         size: Bytes of a transaction id.
     """
     operation = case.session.catalog.operations[0]
-    await honest_payment_is_served(case, operation)
+    await require_honest_payment_served(case, operation)
     quote = await challenge(case, operation)
-    strangers = [(await challenge(case, operation)).reference(case.lane) for _ in range(_FOREIGN // 3)]
+    foreign_tokens = [(await challenge(case, operation)).reference(case.lane) for _ in range(_FOREIGN_COUNT // 3)]
     proof = await pay(case, quote, case.lane)
     tx_id, token = proof["tx_id"], proof["payment_reference"]
-    invented = [invent(case.rng.randbytes(size)) for _ in range(_INVENTED)]
-    forged = [text for _, text in forge_tokens(case, quote)]
-    wrong = [
-        *({"tx_id": other, "payment_reference": token} for other in invented),
-        *({"tx_id": tx_id, "payment_reference": text} for text in _taken(strangers, _FOREIGN)),
-        *({"tx_id": tx_id, "payment_reference": text} for text in _taken(forged, _FORGED)),
+    invented_ids = [invent(case.rng.randbytes(size)) for _ in range(_INVENTED_COUNT)]
+    forged_tokens = [text for _, text in forge_tokens(case, quote)]
+    wrong_proofs = [
+        *({"tx_id": other, "payment_reference": token} for other in invented_ids),
+        *({"tx_id": tx_id, "payment_reference": text} for text in _repeat_texts(foreign_tokens, _FOREIGN_COUNT)),
+        *({"tx_id": tx_id, "payment_reference": text} for text in _repeat_texts(forged_tokens, _FORGED_COUNT)),
     ]
-    claims = [*((operation, quote.body, claim) for claim in wrong), *_elsewhere(case, quote, proof)]
-    answers = await run_concurrently(_claim(case, *claim) for claim in claims)
+    claims = [*((operation, quote.body, claim) for claim in wrong_proofs), *_claim_other_requests(case, quote, proof)]
+    answers = await run_concurrently(_present_claim(case, *claim) for claim in claims)
     answer = await present(case, operation, proof, body=quote.body)
-    served = [claim for claim in answers if claim.status == 200]
-    if served:
+    served_claims = [claim for claim in answers if claim.status == 200]
+    if served_claims:
         case.mark_inconclusive(
-            row, f"{len(served)} wrong claims were served, so the payment is spent", exchange=served[0]
+            row, f"{len(served_claims)} wrong claims were served, so the payment is spent", exchange=served_claims[0]
         )
         return
     where = {"payment": f"after {len(claims)} wrong claims"}
     case.expect(row, answer.status == 200, "200", brief(answer), exchange=answer, where=where)
 
 
-def _taken(texts: list[str], number: int) -> list[str]:
+def _repeat_texts(texts: list[str], number: int) -> list[str]:
     """Return `number` of the texts in their order, from the start again when they are used up."""
     return [texts[place % len(texts)] for place in range(number)]
 
 
-def _elsewhere(
+def _claim_other_requests(
     case: Case, quote: Challenge, proof: Mapping[str, Any]
 ) -> list[tuple[Operation, Any, Mapping[str, Any]]]:
     """Return the right pair on requests that it was not quoted for."""
     operation = quote.operation
-    others = [(one, one.body) for one in case.session.catalog.operations if one.path != operation.path]
-    bodies = [
+    other_requests = [(one, one.body) for one in case.session.catalog.operations if one.path != operation.path]
+    changed_requests = [
         (operation, body) for body in (*operation.other_bodies, *variations(operation.body)) if body != quote.body
     ]
-    requests = [*others, *bodies]
-    return [(*requests[place % len(requests)], proof) for place in range(_ELSEWHERE)] if requests else []
+    requests = [*other_requests, *changed_requests]
+    return [(*requests[place % len(requests)], proof) for place in range(_OTHER_REQUEST_COUNT)] if requests else []
 
 
-async def _claim(case: Case, operation: Operation, body: Any, claim: Mapping[str, Any]) -> Answer:
+async def _present_claim(case: Case, operation: Operation, body: Any, claim: Mapping[str, Any]) -> Answer:
     name_live_values(case, claim)
     return await present(case, operation, dict(claim), body=body)

@@ -7,7 +7,7 @@ from conformance.surfaces.rail.purchase import challenge, lane_of
 from conformance.vocabulary.networks import network_named
 
 
-async def lane_is_offered(case: Case, row: str) -> None:
+async def judge_lane_offered(case: Case, row: str) -> None:
     """Judge a row by each operation's challenge: one entry on the check's lane, with USDC of its main network.
 
     For one lane the interface gives the asset's number. For the others it says "USDC", which on a main network is one
@@ -19,13 +19,13 @@ async def lane_is_offered(case: Case, row: str) -> None:
     if chain is not None and chain.network != main.key:
         case.mark_not_applicable(row, f"the profile binds {chain.network}, which does not have that asset")
         return
-    usdc = _spelled(main.asset_id)
+    usdc = _display_spelling(main.asset_id)
     for operation in case.session.catalog.operations:
         quote = await challenge(case, operation)
         assets = [str(entry.get("asset")) for entry in quote.accepts if lane_of(entry) == case.lane]
         case.expect(
             row,
-            [_spelled(asset) if main.is_asset(asset) else asset for asset in assets] == [usdc],
+            [_display_spelling(asset) if main.is_asset(asset) else asset for asset in assets] == [usdc],
             f"one entry on {case.lane} with asset {usdc}",
             assets,
             exchange=quote.answer,
@@ -33,6 +33,6 @@ async def lane_is_offered(case: Case, row: str) -> None:
         )
 
 
-def _spelled(asset: str) -> str:
+def _display_spelling(asset: str) -> str:
     """Return an asset id as it is displayed: a contract's address in lower case."""
     return asset.lower() if asset.startswith("0x") else asset

@@ -9,7 +9,7 @@ from typing import Any, Self
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import refused
+from conformance.judging.rail.refusals import judge_refused
 from conformance.surfaces.rail.purchase import Challenge, name_live_values, present
 
 
@@ -52,6 +52,6 @@ class QuotedPayment(ABC):
         name_live_values(self.case, proof)
         return await present(self.case, self.quote.operation, proof, body=self.quote.body)
 
-    async def buys_nothing(self, row: str, tx_id: str, what: str, *, text: str | None = None) -> Answer:
+    async def judge_buys_nothing(self, row: str, tx_id: str, payment_name: str, *, text: str | None = None) -> Answer:
         """Present a transaction and judge that it buys nothing."""
-        return await refused(self.case, row, self.quote, self.proof(tx_id, text), what)
+        return await judge_refused(self.case, row, self.quote, self.proof(tx_id, text), payment_name)

@@ -15,22 +15,24 @@ _NO_PROOF = "e30="
 SUBMISSION_FAULTS = frozenset({"withhold", "reject_late", "early_finality"})
 
 
-def judge_recovery(case: Case, answer: Answer, seen: set[str], allowed: tuple[int, ...], what: str) -> None:
-    """Judge that a refusal is 402 with accepts whose tokens are new (RAIL-WELD-16), or an `allowed` status."""
-    fresh = references(answer)
-    old = fresh & seen
-    spent = case.profile.rail_bindings.spent_status
-    recoverable = answer.status != 402 or (bool(entries(answer)) and bool(fresh) and not old)
+def judge_recovery(
+    case: Case, answer: Answer, seen_tokens: set[str], allowed_statuses: tuple[int, ...], payment_name: str
+) -> None:
+    """Judge that a refusal is 402 with accepts whose tokens are new (RAIL-WELD-16), or an `allowed_statuses` status."""
+    new_tokens = references(answer)
+    old_tokens = new_tokens & seen_tokens
+    spent_statuses = case.profile.rail_bindings.spent_status
+    is_recoverable = answer.status != 402 or (bool(entries(answer)) and bool(new_tokens) and not old_tokens)
     case.expect(
         "RAIL-WELD-16",
-        answer.status in {402, *allowed} and recoverable,
-        f"402 with fresh accepts{'' if allowed == (402,) else f', or one of {allowed}'}",
-        f"{brief(answer)} with {len(fresh)} tokens, {len(old)} of them old",
+        answer.status in {402, *allowed_statuses} and is_recoverable,
+        f"402 with fresh accepts{'' if allowed_statuses == (402,) else f', or one of {allowed_statuses}'}",
+        f"{brief(answer)} with {len(new_tokens)} tokens, {len(old_tokens)} of them old",
         exchange=answer,
-        where={"payment": what},
-        hint=binding_hints.of_spent(answer.status, allowed) if allowed == spent else None,
+        where={"payment": payment_name},
+        hint=binding_hints.of_spent(answer.status, allowed_statuses) if allowed_statuses == spent_statuses else None,
     )
-    seen |= fresh
+    seen_tokens |= new_tokens
 
 
 async def judge_fresh_terms(case: Case, operation: Operation) -> None:
@@ -39,13 +41,13 @@ async def judge_fresh_terms(case: Case, operation: Operation) -> None:
     If another request than the usual one is known, that is used, because the usual one may be the server's own example.
     A refusal of another status than 402 requests nothing, and is judged elsewhere.
     """
-    others = () if operation.is_guess else operation.other_bodies
-    body = others[0] if others else operation.body
+    other_bodies = () if operation.is_guess else operation.other_bodies
+    body = other_bodies[0] if other_bodies else operation.body
     refusal = await present(case, operation, _NO_PROOF, body=body)
-    asked = tuple(entries(refusal))
-    if refusal.status != 402 or not asked:
+    requested_entries = tuple(entries(refusal))
+    if refusal.status != 402 or not requested_entries:
         return
-    quote = Challenge(operation, body, refusal, asked)
+    quote = Challenge(operation, body, refusal, requested_entries)
     answer = await redeem(case, operation, await pay(case, quote, case.lane), body=body)
     where = {"payment": "as a refusal requests it"}
     case.expect("RAIL-WELD-16", answer.status == 200, "200", brief(answer), exchange=answer, where=where)

@@ -18,8 +18,8 @@ from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_v
 AWAY = "unavailable"
 
 
-async def challenged_again(
-    case: Case, row: str, operation: Operation, unpaid: Answer, what: str, values: tuple[str, ...]
+async def judge_challenged_again(
+    case: Case, row: str, operation: Operation, unpaid: Answer, value_name: str, values: tuple[str, ...]
 ) -> None:
     """Send the values as X-PAYMENT headers; judge that the answer is 402 with accepts and hands nothing over."""
     for value in values:
@@ -27,14 +27,14 @@ async def challenged_again(
     headers = [("X-PAYMENT", value) for value in values]
     answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
     at = case.profile.rail_bindings.result_at
-    leaked = sorted(set(find_leaks(answer, at)) - set(find_leaks(unpaid, at)))
+    leaks = sorted(set(find_leaks(answer, at)) - set(find_leaks(unpaid, at)))
     case.expect(
         row,
-        is_challenged(answer) and not leaked,
+        is_challenged(answer) and not leaks,
         "402 with accepts",
-        f"{answer.status} with {len(entries(answer))} accepts entries" + (f" and {leaked}" if leaked else ""),
+        f"{answer.status} with {len(entries(answer))} accepts entries" + (f" and {leaks}" if leaks else ""),
         exchange=answer,
-        where={"operation": operation.path, "X-PAYMENT": what},
+        where={"operation": operation.path, "X-PAYMENT": value_name},
     )
 
 
@@ -43,7 +43,7 @@ def is_challenged(answer: Answer) -> bool:
     return answer.status == 402 and bool(entries(answer))
 
 
-async def honest_payment_is_served(case: Case, operation: Operation) -> Mapping[str, Any]:
+async def require_honest_payment_served(case: Case, operation: Operation) -> Mapping[str, Any]:
     """Require that an honest payment is served, and return its proof: a rail that refuses everything must not pass.
 
     Raises:
@@ -54,12 +54,12 @@ async def honest_payment_is_served(case: Case, operation: Operation) -> Mapping[
     return proof
 
 
-async def refused(
+async def judge_refused(
     case: Case,
     row: str | tuple[str, ...],
     quote: Challenge,
     proof: Mapping[str, Any],
-    what: str,
+    payment_name: str,
     *,
     operation: Operation | None = None,
     patient: bool = False,
@@ -72,7 +72,7 @@ async def refused(
     name_live_values(case, proof)
     target, send = operation or quote.operation, redeem if patient else present
     answer = await send(case, target, dict(proof), body=quote.body if operation is None else None)
-    judge_refusal(case, row, quote, answer, what, operation=target, beyond=beyond)
+    judge_refusal(case, row, quote, answer, payment_name, operation=target, beyond=beyond)
     return answer
 
 
@@ -81,38 +81,40 @@ def judge_refusal(
     row: str | tuple[str, ...],
     quote: Challenge,
     answer: Answer,
-    what: str,
+    payment_name: str,
     *,
     operation: Operation | None = None,
     beyond: str | None = None,
 ) -> None:
     """Judge by each row that the answer to a proof hands over nothing that the challenge did not contain."""
     target = operation or quote.operation
-    given = [place for place in find_goods(case, answer) if place not in find_goods(case, quote.answer)]
-    for one in (row,) if isinstance(row, str) else row:
-        _judge_refusal(case, one, answer, given, {"operation": target.path, "payment": what}, beyond)
+    goods = [place for place in find_goods(case, answer) if place not in find_goods(case, quote.answer)]
+    for row_id in (row,) if isinstance(row, str) else row:
+        _judge_refusal(case, row_id, answer, goods, {"operation": target.path, "payment": payment_name}, beyond)
 
 
 def _judge_refusal(
-    case: Case, row: str, answer: Answer, given: Sequence[str], where: Mapping[str, str], beyond: str | None = None
+    case: Case, row: str, answer: Answer, goods: Sequence[str], where: Mapping[str, str], beyond: str | None = None
 ) -> None:
     """Judge that an answer hands nothing over, whatever its status. A server error decides nothing.
 
-    `given` are the places of the answer with goods that only a payment buys. The profile may name statuses for a chain
+    `goods` are the places of the answer with goods that only a payment buys. The profile may name statuses for a chain
     that cannot be consulted; these do not count as server errors.
     """
-    if answer.status >= 500 and answer.status not in case.profile.rail_bindings.chain_down_status and not given:
-        what = ", ".join(where.values())
+    if answer.status >= 500 and answer.status not in case.profile.rail_bindings.chain_down_status and not goods:
+        payment_name = ", ".join(where.values())
         case.mark_inconclusive(
-            row, f"{what}: answered {answer.status}; a server error does not count as a refusal", exchange=answer
+            row,
+            f"{payment_name}: answered {answer.status}; a server error does not count as a refusal",
+            exchange=answer,
         )
         return
-    if row == "RAIL-PAY-06" and answer.status >= 500 and not given:
-        what = where.get("payment", "it")
-        case.note(f"{row}: {what} was answered {answer.status}, although its node is available")
-    found = brief(answer) + (f" with {', '.join(given)}" if given else "")
-    holds = answer.status >= 300 and not given
-    case.expect(row, holds, "not served", found, exchange=answer, where=where, beyond=beyond)
+    if row == "RAIL-PAY-06" and answer.status >= 500 and not goods:
+        payment_name = where.get("payment", "it")
+        case.note(f"{row}: {payment_name} was answered {answer.status}, although its node is available")
+    finding = brief(answer) + (f" with {', '.join(goods)}" if goods else "")
+    holds = answer.status >= 300 and not goods
+    case.expect(row, holds, "not served", finding, exchange=answer, where=where, beyond=beyond)
 
 
 def judge_outage(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
@@ -122,16 +124,19 @@ def judge_outage(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
     warns. A payer that is asked to pay again by mistake pays twice. 409 is for a payment in progress.
     """
     _judge_refusal(case, "RAIL-WELD-13", answer, (), where)
-    named = case.profile.rail_bindings.chain_down_status
+    down_statuses = case.profile.rail_bindings.chain_down_status
     if where["fault"] == AWAY:
-        passing = sorted({402, 409, 503, *named})
-        told, holds = " or ".join(map(str, passing)), answer.status < 300 or answer.status in passing
-        case.expect("RAIL-WELD-16", holds, told, brief(answer), exchange=answer, where=where)
+        passing_statuses = sorted({402, 409, 503, *down_statuses})
+        requirement, holds = (
+            " or ".join(map(str, passing_statuses)),
+            answer.status < 300 or answer.status in passing_statuses,
+        )
+        case.expect("RAIL-WELD-16", holds, requirement, brief(answer), exchange=answer, where=where)
     if where["fault"] == AWAY and answer.status < 500:
         case.expect(
             "RAIL-WELD-13",
-            answer.status in {*named, 409},
-            f"{' or '.join(map(str, named))}, as [rail] chain_down_status says",
+            answer.status in {*down_statuses, 409},
+            f"{' or '.join(map(str, down_statuses))}, as [rail] chain_down_status says",
             brief(answer),
             exchange=answer,
             where=where,
@@ -143,11 +148,11 @@ def judge_outage(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
 QUICK = one_of_several("claims that lock a payer out")
 
 
-def assert_control_is_served(answer: Answer, what: str = "an honest payment") -> None:
+def assert_control_is_served(answer: Answer, control_name: str = "an honest payment") -> None:
     """Require that the control was served.
 
     Raises:
         Inconclusive: It was not served, so refusals prove nothing.
     """
     if answer.status != 200:
-        raise Inconclusive(f"the control, {what}, was answered {brief(answer)}, not 200")
+        raise Inconclusive(f"the control, {control_name}, was answered {brief(answer)}, not 200")

@@ -14,19 +14,26 @@ async def judge_paid_proofs(case: Case, row: str) -> None:
     try:
         if not lanes or not operations:
             raise Inconclusive("nothing can be bought with this profile")
-        served = await purchase(case, operations[0], lanes[0])
+        sale = await purchase(case, operations[0], lanes[0])
     except Inconclusive as reason:
         case.mark_documented(row, f"no answer to a proof that pays was seen: {reason}")
         return
-    body, other = served.challenge.body, operations[-1]
+    body, other_operation = sale.challenge.body, operations[-1]
     # A valid other request: a fault in it would be reported before the proof is looked at.
-    changed = other.body if other != served.operation else next(iter(other.other_bodies), {"another": "request"})
-    again = await present(case, served.operation, dict(served.proof), body=body)
-    refused = await present(case, other, dict(served.proof), body=changed)
-    sent = [("X-PAYMENT", header_value(served.proof))]
-    for what, answer in (("that pays", served.answer), ("again", again), ("on another request", refused)):
-        found = next(find_echoes(sent, answer.headers, answer.body, case.client.names), None)
-        told, beyond = (None, None) if found is None else (found.shape, found.beyond)
-        where = {"operation": other.path if answer is refused else served.operation.path, "secret": f"a proof {what}"}
-        expected = "the proof nowhere in the answer"
-        case.expect(row, found is None, expected, told, exchange=answer, where=where, beyond=beyond)
+    other_body = (
+        other_operation.body
+        if other_operation != sale.operation
+        else next(iter(other_operation.other_bodies), {"another": "request"})
+    )
+    second_answer = await present(case, sale.operation, dict(sale.proof), body=body)
+    refusal = await present(case, other_operation, dict(sale.proof), body=other_body)
+    sent_fields = [("X-PAYMENT", header_value(sale.proof))]
+    for proof_name, answer in (("that pays", sale.answer), ("again", second_answer), ("on another request", refusal)):
+        echo = next(find_echoes(sent_fields, answer.headers, answer.body, case.client.names), None)
+        shape, beyond = (None, None) if echo is None else (echo.shape, echo.beyond)
+        where = {
+            "operation": other_operation.path if answer is refusal else sale.operation.path,
+            "secret": f"a proof {proof_name}",
+        }
+        requirement = "the proof nowhere in the answer"
+        case.expect(row, echo is None, requirement, shape, exchange=answer, where=where, beyond=beyond)

@@ -20,41 +20,44 @@ from conformance.surfaces.rail.purchase import challenge, pay, redeem
 QUERY: Final = "asked=with%26a-query"
 
 
-async def operations_are_served(case: Case, rows: tuple[str, ...]) -> None:
-    """Pay every operation, or some in a quick look, and judge the answers as `served` does."""
+async def judge_operations_served(case: Case, rows: tuple[str, ...]) -> None:
+    """Pay every operation, or some in a quick look, and judge the answers as `judge_served_calls` does."""
     keys = [key for published in await published_keys(case) for key in published]
     await run_concurrently(
-        served(case, operation, keys, rows) for operation in case.sample(case.session.catalog.operations)
+        judge_served_calls(case, operation, keys, rows) for operation in case.sample(case.session.catalog.operations)
     )
 
 
-async def served(case: Case, operation: Operation, keys: list[Ed25519Key], rows: tuple[str, ...]) -> None:
+async def judge_served_calls(case: Case, operation: Operation, keys: list[Ed25519Key], rows: tuple[str, ...]) -> None:
     """Pay calls on the check's lane and judge the answers: `rows` by their status, RAIL-PAY-05 and -16 by the rest.
 
     Every operation is bought with its usual body, and with another body if one is documented. A rail that quotes
     another request than the one sent can sell only its usual request. The first operation is also bought with a query,
     if it is quoted with it.
     """
-    others = () if operation.is_guess else operation.other_bodies[:1]
-    for body in (operation.body, *others):
-        await _served(case, replace(operation, body=body), keys, rows)
+    other_bodies = () if operation.is_guess else operation.other_bodies[:1]
+    for body in (operation.body, *other_bodies):
+        await _judge_served_call(case, replace(operation, body=body), keys, rows)
     if operation == case.session.catalog.operations[0]:
-        await _served_with_query(case, operation.with_query(QUERY), rows)
+        await _judge_query_call(case, operation.with_query(QUERY), rows)
 
 
-async def _served_with_query(case: Case, operation: Operation, rows: tuple[str, ...]) -> None:
+async def _judge_query_call(case: Case, operation: Operation, rows: tuple[str, ...]) -> None:
     try:
         quote = await challenge(case, operation)
     except Inconclusive:  # a rail that quotes no price for it does not sell it
         return
     answer = await redeem(case, operation, await pay(case, quote, case.lane))
     beyond = None if case.profile.is_reference else "whether a call may have a query is left open"
-    told, where = "200 for a payment of the very call that was quoted", {"operation": operation.path, "query": QUERY}
+    requirement, where = (
+        "200 for a payment of the very call that was quoted",
+        {"operation": operation.path, "query": QUERY},
+    )
     for row in rows:
-        case.expect(row, answer.status == 200, told, brief(answer), exchange=answer, where=where, beyond=beyond)
+        case.expect(row, answer.status == 200, requirement, brief(answer), exchange=answer, where=where, beyond=beyond)
 
 
-async def _served(case: Case, operation: Operation, keys: list[Ed25519Key], rows: tuple[str, ...]) -> None:
+async def _judge_served_call(case: Case, operation: Operation, keys: list[Ed25519Key], rows: tuple[str, ...]) -> None:
     where = {"operation": operation.path}
     quote = await challenge(case, operation)
     proof: dict[str, Any] = await pay(case, quote, case.lane)
@@ -63,10 +66,14 @@ async def _served(case: Case, operation: Operation, keys: list[Ed25519Key], rows
         case.expect(row, answer.status == 200, "200 for a welded payment", brief(answer), exchange=answer, where=where)
     if answer.status != 200:
         return
-    at = case.profile.rail_bindings.receipt_at
-    found = [place for place, token in receipts_in(answer, at) if at is not None or jose.fault_of(token, keys) is None]
-    expected = f"a compact JWS at {at}" if at else "a compact JWS that the rail signed"
-    case.expect("RAIL-PAY-05", bool(found), expected, found or "none", exchange=answer, where=where)
+    receipt_place = case.profile.rail_bindings.receipt_at
+    places = [
+        place
+        for place, token in receipts_in(answer, receipt_place)
+        if receipt_place is not None or jose.fault_of(token, keys) is None
+    ]
+    requirement = f"a compact JWS at {receipt_place}" if receipt_place else "a compact JWS that the rail signed"
+    case.expect("RAIL-PAY-05", bool(places), requirement, places or "none", exchange=answer, where=where)
     case.expect(
         "RAIL-PAY-16",
         not is_shareable(answer),

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from conformance.attacks.fine_changes import LONG_QUERY, equivalent_queries, fine_changes, fine_queries, longer, nested
+from conformance.attacks.fine_changes import (
+    LONG_QUERY,
+    add_nested_members,
+    lengthen_texts,
+    list_equivalent_queries,
+    list_fine_changes,
+    list_fine_queries,
+)
 
 BODY: dict[str, Any] = {
     "jws": "e30.e30.AA" + "Ab" * 1000,
@@ -21,12 +28,12 @@ BODY: dict[str, Any] = {
 
 def made(body: Any, known: Any = None) -> dict[str, Any]:
     """Return the changed bodies by their names."""
-    return {change.name: change.body for change in fine_changes(body, known or body)}
+    return {change.name: change.body for change in list_fine_changes(body, known or body)}
 
 
 def test_every_change_is_another_body_with_a_name_of_its_own() -> None:
     """None is the paid body, and none comes twice."""
-    found = fine_changes(BODY, {"jws": "x"})
+    found = list_fine_changes(BODY, {"jws": "x"})
     texts = [json.dumps(change.body) for change in found]
     assert json.dumps(BODY) not in texts
     assert len({change.name for change in found}) == len(found)
@@ -66,7 +73,7 @@ def test_one_thing_is_changed(name: str, members: Any) -> None:
 
 def test_what_a_target_may_read_as_one_is_not_sure() -> None:
     """Letter case is distinguished surely if a standard says so; a different letter always is."""
-    sure = {change.name: change.sure for change in fine_changes(BODY, {"jws": "x"})}
+    sure = {change.name: change.sure for change in list_fine_changes(BODY, {"jws": "x"})}
     assert sure["the case of a letter of jws"]
     assert not sure["the case of a letter of who"]
     assert sure["another letter at the end of headers/A"]
@@ -76,23 +83,25 @@ def test_what_a_target_may_read_as_one_is_not_sure() -> None:
 
 def test_an_escaped_path_is_the_same_in_either_case() -> None:
     """`%2f` and `%2F` are equal to a server that normalises addresses."""
-    found = {change.name: change.sure for change in fine_changes({"path": "/a%2f"}, {})}
+    found = {change.name: change.sure for change in list_fine_changes({"path": "/a%2f"}, {})}
     assert not found["the case of a letter of path"]
 
 
 def test_a_body_is_made_fuller_inside_first() -> None:
     """A text inside an object is made long before those of the body itself; an object gets a further member."""
-    first, second = longer({"a": "x", "in": {"b": "y"}})
+    first, second = lengthen_texts({"a": "x", "in": {"b": "y"}})
     assert len(first["in"]["b"]) > 4096
     assert first["a"] == "x"
     assert len(second["a"]) > 4096
-    assert list(nested({"a": "x", "in": {"b": "y"}})) == [{"a": "x", "in": {"b": "y", "x-weldproof": "weldProof"}}]
-    assert list(nested("text")) == []
+    assert list(add_nested_members({"a": "x", "in": {"b": "y"}})) == [
+        {"a": "x", "in": {"b": "y", "x-weldproof": "weldProof"}}
+    ]
+    assert list(add_nested_members("text")) == []
 
 
 def test_queries_differ_in_little() -> None:
     """In one letter behind more than a KiB, in a letter's case, in the order or the number of their parts."""
-    found = fine_queries(LONG_QUERY)
+    found = list_fine_queries(LONG_QUERY)
     assert len(set(found.values())) == len(found)
     assert LONG_QUERY not in found.values()
     assert found["another last letter"][:1500] == LONG_QUERY[:1500]
@@ -101,10 +110,10 @@ def test_queries_differ_in_little() -> None:
 
 def test_queries_differ_in_what_is_encoded() -> None:
     """A delimiter that becomes data, and data that becomes a delimiter; a letter's encoding is the same letter."""
-    found = fine_queries("a=1&b=2%26c")
+    found = list_fine_queries("a=1&b=2%26c")
     assert found["an ampersand percent-encoded"] == "a=1%26b=2%26c"
     assert found["an equals sign percent-encoded"] == "a=1&b%3D2%26c"
     assert found["an ampersand percent-decoded"] == "a=1&b=2&c"
     assert found["a percent sign percent-encoded"] == "a=1&b=2%2526c"
-    assert equivalent_queries("a=1&b=2") == {"a letter percent-encoded": "a=1&%62=2"}
-    assert equivalent_queries("1=2") == {}
+    assert list_equivalent_queries("a=1&b=2") == {"a letter percent-encoded": "a=1&%62=2"}
+    assert list_equivalent_queries("1=2") == {}

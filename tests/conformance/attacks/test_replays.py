@@ -11,8 +11,8 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.attacks.engine import Engine
-from conformance.attacks.plan import plan, reduce, rows_of, unexplained
-from conformance.attacks.replay import ENCODINGS, Material, Replay, changes
+from conformance.attacks.plan import find_rows, find_unexplained, plan_replays, reduce_breach
+from conformance.attacks.replay import ENCODINGS, Material, Replay, list_changes
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
@@ -43,7 +43,7 @@ ON_BASE = Material(HERE, [THERE], [], ["t1"], OTHER_SIGNED, [], {"algorand": "t2
 def test_every_change_changes_what_is_sent_and_names_itself() -> None:
     """No change leaves the request as it was, and each adds exactly its own name."""
     sent = (CAPTURED.url, CAPTURED.method, CAPTURED.query, CAPTURED.body, CAPTURED.headers)
-    for change in changes(MATERIAL):
+    for change in list_changes(MATERIAL):
         made = change.apply(CAPTURED)
         assert made.changes == (change.name,)
         assert (made.url, made.method, made.query, made.body, made.headers) != sent, change.name
@@ -51,16 +51,16 @@ def test_every_change_changes_what_is_sent_and_names_itself() -> None:
 
 def test_changes_have_names_of_their_own_and_rows_of_the_ledger() -> None:
     """A breach can be traced back to one change and one requirement."""
-    names = [change.name for change in changes(MATERIAL)]
+    names = [change.name for change in list_changes(MATERIAL)]
     assert len(names) == len(set(names))
-    assert {change.row for change in changes(MATERIAL)} == {f"RAIL-WELD-{n:02}" for n in (8, 9, 10, 11, 15)}
+    assert {change.row for change in list_changes(MATERIAL)} == {f"RAIL-WELD-{n:02}" for n in (8, 9, 10, 11, 15)}
 
 
 def test_an_authorized_proof_is_changed_in_its_own_members() -> None:
     """On Base the token, the signature and the authorization's members are what is changed, each by its own name."""
     captured = Replay(HERE.url, "POST", "", HERE.body, SIGNED)
-    made = {change.name: change.apply(captured).proof for change in changes(ON_BASE)}
-    assert len(made) == len(changes(ON_BASE))
+    made = {change.name: change.apply(captured).proof for change in list_changes(ON_BASE)}
+    assert len(made) == len(list_changes(ON_BASE))
     assert made["reference of live challenge 1"]["challenge_token"] == "t1"
     assert made["authorization and signature of another payment"]["signature"] == OTHER_SIGNED["signature"]
     assert made["authorization with another nonce"]["authorization"]["nonce"] == "0x" + "5a" * 32
@@ -70,17 +70,17 @@ def test_an_authorized_proof_is_changed_in_its_own_members() -> None:
 
 def test_an_invented_transaction_has_the_form_of_a_true_one() -> None:
     """One letter differs, and no proof of an authorization has such a change."""
-    made = {change.name: change.apply(CAPTURED).proof for change in changes(MATERIAL)}
+    made = {change.name: change.apply(CAPTURED).proof for change in list_changes(MATERIAL)}
     invented = made["a transaction that was never sent"]["tx_id"]
     assert sum(one != other for one, other in zip(invented, SECOND["tx_id"], strict=True)) == 1
     assert invented.isalnum()
-    assert "a transaction that was never sent" not in {change.name for change in changes(ON_BASE)}
+    assert "a transaction that was never sent" not in {change.name for change in list_changes(ON_BASE)}
 
 
 def test_the_axis_of_the_other_lane() -> None:
     """A proof is presented with another lane's token, under another shape's names, and in both shapes at once."""
     captured = Replay(HERE.url, "POST", "", HERE.body, SIGNED)
-    lane = {change.name: change.apply(captured).proof for change in changes(ON_BASE) if change.axis == "lane"}
+    lane = {change.name: change.apply(captured).proof for change in list_changes(ON_BASE) if change.axis == "lane"}
     assert lane["token of the lane solana as challenge_token"]["challenge_token"] == "t3"
     assert lane["token of the lane algorand as payment_reference"]["payment_reference"] == "t2"
     assert "challenge_token" not in lane["token under the other shape's name"]
@@ -98,29 +98,29 @@ def test_an_encoding_is_text_that_a_header_can_carry(name: str) -> None:
 
 def test_a_plan_has_at_least_two_hundred_distinct_replays() -> None:
     """The unchanged success first, every single change, then pairs of different axes; none twice."""
-    replays = plan(CAPTURED, MATERIAL, random.Random(1))
+    replays = plan_replays(CAPTURED, MATERIAL, random.Random(1))
     assert len(replays) >= 200
     assert replays[0] == CAPTURED
     assert len({replay.changes for replay in replays}) == len(replays)
-    singles = {(change.name,) for change in changes(MATERIAL)}
+    singles = {(change.name,) for change in list_changes(MATERIAL)}
     assert singles <= {replay.changes for replay in replays}
-    axes = {change.name: change.axis for change in changes(MATERIAL)}
+    axes = {change.name: change.axis for change in list_changes(MATERIAL)}
     assert all(axes[a] != axes[b] for a, b in (one.changes for one in replays if len(one.changes) == 2))
 
 
 def test_the_seed_decides_the_pairs() -> None:
     """The same seed plans the same replays, another one others."""
-    first, again = (plan(CAPTURED, MATERIAL, random.Random(5)) for _ in range(2))
+    first, again = (plan_replays(CAPTURED, MATERIAL, random.Random(5)) for _ in range(2))
     assert [one.changes for one in first] == [one.changes for one in again]
-    assert [one.changes for one in first] != [one.changes for one in plan(CAPTURED, MATERIAL, random.Random(6))]
+    assert [one.changes for one in first] != [one.changes for one in plan_replays(CAPTURED, MATERIAL, random.Random(6))]
 
 
 def test_a_replay_probes_the_rows_of_its_changes() -> None:
     """The same bytes probe the single use; a pair probes both rows."""
-    by_name = {change.name: change for change in changes(MATERIAL)}
+    by_name = {change.name: change for change in list_changes(MATERIAL)}
     both = by_name["method GET"].apply(by_name["other body 1"].apply(CAPTURED))
-    assert rows_of(CAPTURED, MATERIAL) == ("RAIL-WELD-11",)
-    assert rows_of(both, MATERIAL) == ("RAIL-WELD-09", "RAIL-WELD-10")
+    assert find_rows(CAPTURED, MATERIAL) == ("RAIL-WELD-11",)
+    assert find_rows(both, MATERIAL) == ("RAIL-WELD-09", "RAIL-WELD-10")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_replay_probes_the_rows_of_its_changes() -> None:
 )
 async def test_a_breach_is_reduced_to_the_fewest_changes(guilty: tuple[str, ...], expected: tuple[str, ...]) -> None:
     """What remains is what the breach needs: nothing, one change, or both."""
-    by_name = {change.name: change for change in changes(MATERIAL)}
+    by_name = {change.name: change for change in list_changes(MATERIAL)}
     found = by_name["method GET"].apply(by_name["other body 1"].apply(CAPTURED))
     asked: list[Any] = []
 
@@ -141,7 +141,7 @@ async def test_a_breach_is_reduced_to_the_fewest_changes(guilty: tuple[str, ...]
         asked.append(candidate.changes)
         return set(guilty) <= set(candidate.changes)
 
-    reduced = await reduce(CAPTURED, found, MATERIAL, is_breach)
+    reduced = await reduce_breach(CAPTURED, found, MATERIAL, is_breach)
     assert reduced.changes == expected
     assert asked[0] == ()
 
@@ -158,7 +158,7 @@ async def test_a_breach_is_reduced_to_the_fewest_changes(guilty: tuple[str, ...]
 )
 def test_only_a_breach_that_no_smaller_one_explains_is_told(found: list[tuple[str, ...]], expected: list[int]) -> None:
     """A pair with a guilty member is left out; every other breach stays, however many there are."""
-    assert unexplained(found) == expected
+    assert find_unexplained(found) == expected
 
 
 def answered(*tokens: str, status: int = 200) -> Answer:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.live.restart_detection import holders
+from conformance.live.restart_detection import find_holders
 from tests import prepared
 from tests.conformance.cli.test_interrupted_runs import until
 from tests.reserved_port import reserved_port
@@ -57,7 +57,7 @@ def rail(port: int, folder: Path, **terms: object) -> Iterator[None]:
     words = [sys.executable, "-c", SERVER, str(port), str(folder / "terms.json")]
     with subprocess.Popen(words) as process:
         try:
-            until(lambda: bool(holders(port)))
+            until(lambda: bool(find_holders(port)))
             yield
         finally:
             process.kill()

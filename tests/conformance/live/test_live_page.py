@@ -12,8 +12,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from conformance.live.following import Following, message_of
-from conformance.live.server import serving
+from conformance.live.following import MessageFeed, make_message
+from conformance.live.server import serve_page
 from conformance.log.events import Event
 
 STARTED: Event = {
@@ -37,15 +37,15 @@ ROW: Event = {"event": "row", "id": "RAIL-402-01", "verdict": "fail", "reason": 
 
 def test_it_is_told_what_it_shows() -> None:
     """The rows of the round with their sentences, the breaches cut short, verdicts; nothing of exchanges and passes."""
-    begun, found, row = (message_of(one) for one in (STARTED, JUDGEMENT, ROW))
+    begun, found, row = (make_message(one) for one in (STARTED, JUDGEMENT, ROW))
     assert begun is not None
     assert [one["id"] for one in begun["rows"]] == ["RAIL-402-01", "RAIL-402-02"]
     assert (begun["checks"], begun["target"]) == (1, {"rail": "http://127.0.0.1:9"})
     assert found is not None
     assert (found["row"], len(found["found"]) < 700) == ("RAIL-402-01", True)
     assert row == {"kind": "row", "row": "RAIL-402-01", "verdict": "fail", "reason": None}
-    assert message_of({**JUDGEMENT, "verdict": "pass"}) is None
-    assert message_of({"event": "exchange", "request": {}, "response": {}}) is None
+    assert make_message({**JUDGEMENT, "verdict": "pass"}) is None
+    assert make_message({"event": "exchange", "request": {}, "response": {}}) is None
 
 
 async def _read(url: str, count: int) -> list[dict[str, Any]]:
@@ -62,8 +62,8 @@ async def _read(url: str, count: int) -> list[dict[str, Any]]:
 
 async def test_whoever_comes_later_is_told_the_round_so_far() -> None:
     """Two readers see the same; events before the round are not sent."""
-    following = Following()
-    async with serving(following, 0) as url:
+    following = MessageFeed()
+    async with serve_page(following, 0) as url:
         following.tell({"kind": "said", "text": "of the round before"})
         following.take(STARTED)
         following.take(JUDGEMENT)
@@ -75,7 +75,7 @@ async def test_whoever_comes_later_is_told_the_round_so_far() -> None:
 
 async def test_it_answers_to_this_machines_names_alone() -> None:
     """A page of another site that has its name resolve to this machine gets nothing."""
-    async with serving(Following(), 0) as url, aiohttp.ClientSession() as client:
+    async with serve_page(MessageFeed(), 0) as url, aiohttp.ClientSession() as client:
         for host, status in (("127.0.0.1", 200), ("localhost:1", 200), ("evil.example", 403)):
             async with client.get(url, headers={"Host": host}) as answer:
                 assert answer.status == status, host
@@ -85,7 +85,7 @@ async def test_it_answers_to_this_machines_names_alone() -> None:
 
 async def test_its_policy_lets_run_its_own_script_alone() -> None:
     """The digests are those of what the page holds, and the script never makes elements of text."""
-    async with serving(Following(), 0) as url, aiohttp.ClientSession() as client, client.get(url) as answer:
+    async with serve_page(MessageFeed(), 0) as url, aiohttp.ClientSession() as client, client.get(url) as answer:
         text, policy = await answer.text(), answer.headers["Content-Security-Policy"]
     for name in ("style", "script"):
         (inside,) = re.findall(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)
@@ -97,8 +97,8 @@ async def test_its_policy_lets_run_its_own_script_alone() -> None:
 
 async def test_a_port_that_is_taken_is_told() -> None:
     """As the system says it."""
-    async with serving(Following(), 0) as url:
+    async with serve_page(MessageFeed(), 0) as url:
         port = int(url.rsplit(":", 1)[1].strip("/"))
         with pytest.raises(OSError, match="in use"):
-            async with serving(Following(), port):
+            async with serve_page(MessageFeed(), port):
                 pass

@@ -14,7 +14,7 @@ from threading import Thread
 
 import pytest
 
-from conformance.live.restart_detection import holders, server_states, until_restarted
+from conformance.live.restart_detection import find_holders, read_server_states, wait_until_restarted
 
 POLL = 0.02
 # Serves on the socket that it was handed, and says so.
@@ -59,9 +59,9 @@ def test_holders_are_the_processes_with_the_socket() -> None:
     """Ours while we listen, and none afterwards; each with its start time, since numbers come again."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        ((number, started),) = holders(port)
+        ((number, started),) = find_holders(port)
         assert (number, started.isdecimal()) == (os.getpid(), True)
-    assert holders(port) == frozenset()
+    assert find_holders(port) == frozenset()
 
 
 def test_holders_are_seen_on_ipv6_too() -> None:
@@ -69,7 +69,7 @@ def test_holders_are_seen_on_ipv6_too() -> None:
     if not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
     with socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True) as listening:
-        assert {number for number, _ in holders(listening.getsockname()[1])} == {os.getpid()}
+        assert {number for number, _ in find_holders(listening.getsockname()[1])} == {os.getpid()}
 
 
 async def test_a_reload_that_hands_its_socket_on_is_seen() -> None:
@@ -77,13 +77,13 @@ async def test_a_reload_that_hands_its_socket_on_is_seen() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         with child(listening):
-            before = holders(listening.getsockname()[1])
-            waiting = asyncio.ensure_future(until_restarted(await server_states([url]), poll=POLL))
+            before = find_holders(listening.getsockname()[1])
+            waiting = asyncio.ensure_future(wait_until_restarted(await read_server_states([url]), poll=POLL))
             await asyncio.sleep(10 * POLL)
             assert not waiting.done()
         with child(listening):
             assert await asyncio.wait_for(waiting, 600) == url
-            assert holders(listening.getsockname()[1]) != before
+            assert find_holders(listening.getsockname()[1]) != before
 
 
 async def test_a_server_elsewhere_is_seen_to_be_back() -> None:
@@ -91,13 +91,13 @@ async def test_a_server_elsewhere_is_seen_to_be_back() -> None:
     with socket.create_server(("127.0.0.2", 0)) as reserved:
         place = reserved.getsockname()
     url = f"http://127.0.0.2:{place[1]}"
-    waiting = asyncio.ensure_future(until_restarted(await server_states([url]), poll=POLL))
+    waiting = asyncio.ensure_future(wait_until_restarted(await read_server_states([url]), poll=POLL))
     await asyncio.sleep(10 * POLL)
     assert not waiting.done()
     with ThreadingHTTPServer(place, Quiet) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         assert await asyncio.wait_for(waiting, 600) == url
-        again = asyncio.ensure_future(until_restarted(await server_states([url]), poll=POLL))
+        again = asyncio.ensure_future(wait_until_restarted(await read_server_states([url]), poll=POLL))
         await asyncio.sleep(10 * POLL)
         assert not again.done()
         again.cancel()

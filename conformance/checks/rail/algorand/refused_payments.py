@@ -14,7 +14,7 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.rail.refusals import require_honest_payment_served, judge_refusal, judge_refused
+from conformance.judging.rail.refusals import judge_refusal, judge_refused, require_honest_payment_served
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.outcome import Inconclusive

@@ -17,15 +17,15 @@ from conformance.engine.quick_policy import sample
 from conformance.judging.rail.algorand.quoted import AlgorandQuote
 from conformance.judging.rail.chain_away import judge_nothing_served
 from conformance.judging.rail.refusals import (
-    require_honest_payment_served,
     judge_refused,
+    require_honest_payment_served,
 )
 from conformance.judging.rail.welds import (
     judge_mixed_pairs,
     judge_near_misses,
     judge_ordinary_client,
-    refusals_let_the_client_recover,
     judge_stray_transfers,
+    refusals_let_the_client_recover,
 )
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
 from conformance.surfaces.rail.challenges import let_lapse

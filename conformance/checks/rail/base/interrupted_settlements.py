@@ -14,12 +14,12 @@ from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
 from conformance.judging.rail.base.settlements import (
+    apply_node_fault,
     can_show,
     judge_delayed_payment,
-    judge_wide_windows,
-    apply_node_fault,
-    present_later,
     judge_served_once,
+    judge_wide_windows,
+    present_later,
 )
 from conformance.judging.rail.refusals import require_honest_payment_served
 from conformance.lanes.base.authorization import Authorization
@@ -75,8 +75,8 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     acts: dict[str, Act] = {"waits": nothing, "empties its account": empties, "cancels": cancels}
     acts["uses the nonce to pay itself"] = pays_itself
     stakes = FundedChallenges(case, payer)
-    control = await stakes.stake(operation)
-    all_ = await run_concurrently(stakes.stake(operation, coin=True) for _ in acts)
+    control = await stakes.open_challenge(operation)
+    all_ = await run_concurrently(stakes.open_challenge(operation, coin=True) for _ in acts)
     given = await run_concurrently(stake.sign() for stake in all_)
     wide = await _wide_windows(stakes, operation)
     async with apply_node_fault(payer, "withhold"):
@@ -88,15 +88,15 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
         for what, answer in zip(acts, answers[: len(acts)], strict=True):
             _judge(case, "RAIL-PAY-07", answer, f"its settlement is in no block; the payer {what}")
         await run_concurrently(act(stake, one) for act, stake, one in zip(acts.values(), all_, given, strict=True))
-        await run_concurrently(stake.recount() for stake in all_[1:])
+        await run_concurrently(stake.accept_balance() for stake in all_[1:])
     again = await run_concurrently(
         present_later(case, stake, one) for stake, one in zip(all_[1:], given[1:], strict=True)
     )
     for what, stake, answer in zip(list(acts)[1:], all_[1:], again, strict=True):
         _judge(case, "RAIL-PAY-11", answer, f"its settlement failed in its block; the payer {what}")
-        stake.judged.append(("RAIL-PAY-11", what))
+        stake.judged_rows.append(("RAIL-PAY-11", what))
     await judge_delayed_payment(case, all_[0], given[0], control, "its settlement was held up for a while")
-    await judge_wide_windows(case, wide, answers[len(acts) :], beside=answers[: len(acts)])
+    await judge_wide_windows(case, wide, answers[len(acts) :], ordinary_answers=answers[: len(acts)])
     await stakes.audit()
 
 
@@ -106,7 +106,7 @@ async def _wide_windows(
     """Return authorizations with long windows, each for a separate challenge, by the end of the window."""
 
     async def one(end: int) -> tuple[FundedChallenge, Authorization]:
-        stake = await stakes.stake(operation)
+        stake = await stakes.open_challenge(operation)
         return stake, await stake.sign(valid_after=0, valid_before=end)
 
     made = await run_concurrently(map(one, _WIDE.values()))
@@ -140,7 +140,7 @@ async def settlement_that_is_taken_back(case: Case) -> None:
     await require_honest_payment_served(case, operation)
     stakes = FundedChallenges(case, payer)
     # The accounts are funded before any reorganisation, which would otherwise take their money back as well.
-    lost, mined, served = await run_concurrently(stakes.stake(operation, prices=3) for _ in range(3))
+    lost, mined, served = await run_concurrently(stakes.open_challenge(operation, prices=3) for _ in range(3))
     await _lost_from_the_pool(case, payer, lost)
     await _mined_and_taken_back(case, payer, mined)
     await _served_and_taken_back(case, payer, served)
@@ -151,7 +151,7 @@ async def _lost_from_the_pool(case: Case, payer: BasePayer, stake: FundedChallen
     # The node accepts the settlement and forgets it, as a full pool does. Only the rail can notice and send it again.
     async with apply_node_fault(payer, "reject_late", count=1):
         answer = await stake.present(case, given)
-        if answer.status == 200 and (moved := await stake.moved()) != stake.price:
+        if answer.status == 200 and (moved := await stake.measure_loss()) != stake.price:
             where = {"payment": "its settlement was lost from the pool"}
             found = f"200, {moved} of {stake.price} moved"
             case.expect("RAIL-PAY-07", False, "served for one price", found, exchange=answer, where=where)
@@ -173,7 +173,7 @@ async def _mined_and_taken_back(case: Case, payer: BasePayer, stake: FundedChall
             await payer.control("reorg", depth=await _head(payer) - start)
     finally:
         answer = await asking
-    if answer.status == 200 and await stake.moved() == 0:
+    if answer.status == 200 and await stake.measure_loss() == 0:
         # The target chooses how many blocks make a payment final, and bears the loss.
         case.note(f"{what}: it was served before, and nothing has moved")
         await stake.redeem(case, given)

@@ -72,7 +72,7 @@ async def authorization_with_wrong_members(case: Case) -> None:
     # The signature is over the right members, so a rail that fails to check one of them may still find the rest valid.
     payer = await get_base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
-    stake = await stakes.stake(operation, prices=0)
+    stake = await stakes.open_challenge(operation, prices=0)
     right = (await stake.sign()).proof()
     values = {what: encode_json(value) for what, value in spoiled_members(right).items()}
     values["value twice"] = encode_base64(json.dumps(right).replace('"value"', '"value":"1","value"').encode())

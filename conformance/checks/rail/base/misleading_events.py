@@ -41,7 +41,7 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     # The look-alike copies the EIP-712 name and version of the asset, so that signatures differ only by the contract.
-    terms = (await stakes.stake(operation, prices=0)).entry
+    terms = (await stakes.open_challenge(operation, prices=0)).entry
     domain = payer.domain(terms)
     fake = await payer.deploy("CopycatToken", domain.name, domain.version)
 
@@ -49,21 +49,21 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
         return fake, payer.token(terms).use_call(given, overload=WHOLE)
 
     async def used_at_the_fake(what: str, *, prices: int, cancel: bool = False) -> None:
-        stake = await stakes.stake(operation, prices=prices)
+        stake = await stakes.open_challenge(operation, prices=prices)
         given = await stake.sign()
         if cancel:
             await payer.cancel(stake.account, given)
         await payer.send(*pretended(given))
-        await stakes.buys_nothing("RAIL-PAY-10", stake, given, what)
+        await stakes.judge_buys_nothing("RAIL-PAY-10", stake, given, what)
 
     async def beside_a_real_use(what: str, order: Callable[[Call, Call, Call], Sequence[Call]]) -> None:
-        stake = await stakes.stake(operation)
+        stake = await stakes.open_challenge(operation)
         to_self = await stake.sign(to=stake.account.address)
         real = (stake.token.address, stake.token.use_call(to_self))
         given = await stake.sign()
         lie = (fake, own_call("CopycatToken", "pretend", given.sender, given.to, given.value))
         await payer.batch(order(real, lie, pretended(given)))
-        await stakes.buys_nothing("RAIL-PAY-10", stake, given, what)
+        await stakes.judge_buys_nothing("RAIL-PAY-10", stake, given, what)
 
     await run_concurrently(
         (
@@ -80,10 +80,10 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
 
 async def _signed_for(fake: str, payer: BasePayer, stakes: FundedChallenges, operation: Operation) -> None:
     """Present an authorization that was signed for the look-alike's domain and used there."""
-    stake = await stakes.stake(operation)
+    stake = await stakes.open_challenge(operation)
     given = await payer.authorize({**stake.entry, "asset": fake}, stake.account)
     await payer.use(given)
-    await stakes.buys_nothing("RAIL-PAY-10", stake, given, "signed for the look-alike and used there")
+    await stakes.judge_buys_nothing("RAIL-PAY-10", stake, given, "signed for the look-alike and used there")
 
 
 @check(
@@ -107,10 +107,10 @@ async def authorization_used_for_something_else(case: Case) -> None:
     stranger = (await payer.new_account()).address
 
     async def attempt(row: str, what: str, change: Callable[[FundedChallenge], dict[str, object]]) -> None:
-        stake = await stakes.stake(operation)
+        stake = await stakes.open_challenge(operation)
         await payer.use(await stake.sign(**change(stake)))
-        await stake.recount()
-        await stakes.buys_nothing(row, stake, await stake.sign(), f"its nonce was used {what}")
+        await stake.accept_balance()
+        await stakes.judge_buys_nothing(row, stake, await stake.sign(), f"its nonce was used {what}")
 
     await run_concurrently(
         (
@@ -150,13 +150,13 @@ async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None
     async def attempt(
         what: str, other: Callable[[FundedChallenge], Awaitable[Call]], *, first: bool, nothing: bool = False
     ) -> None:
-        stake = await stakes.stake(operation, prices=2, coin=True)
+        stake = await stakes.open_challenge(operation, prices=2, coin=True)
         stray = await other(stake)
         spent = await (stake.sign(value=0) if nothing else stake.sign(to=stake.account.address))
         use = (stake.token.address, stake.token.use_call(spent))
         await payer.batch((stray, use) if first else (use, stray))
-        await stake.recount()
-        await stakes.buys_nothing("RAIL-WELD-05", stake, await stake.sign(), what)
+        await stake.accept_balance()
+        await stakes.judge_buys_nothing("RAIL-WELD-05", stake, await stake.sign(), what)
 
     async def plain(stake: FundedChallenge) -> Call:
         token, owner = stake.token, stake.account
@@ -205,8 +205,8 @@ async def one_transfer_for_many_nonces(case: Case) -> None:
 
 async def _batched(case: Case, payer: BasePayer, paying: int | None) -> None:
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
-    first = await stakes.stake(operation, prices=3, coin=True)
-    all_ = [first, *[await stakes.stake(operation, account=first.account) for _ in range(2)]]
+    first = await stakes.open_challenge(operation, prices=3, coin=True)
+    all_ = [first, *[await stakes.open_challenge(operation, account=first.account) for _ in range(2)]]
     used = [await (one.sign() if at == paying else one.sign(to=first.account.address)) for at, one in enumerate(all_)]
     calls: list[Call] = [(first.token.address, first.token.use_call(one)) for one in used]
     if paying is None:
@@ -218,11 +218,13 @@ async def _batched(case: Case, payer: BasePayer, paying: int | None) -> None:
         calls.append((first.token.address, pull))
     await payer.batch(calls)
     for stake in all_:
-        await stake.recount()
+        await stake.accept_balance()
     what = "the one transfer is a plain one" if paying is None else f"only nonce {paying + 1} of three paid"
     for at, stake in enumerate(all_):
         if at != paying:
-            await stakes.buys_nothing("RAIL-WELD-05", stake, await stake.sign(), f"{what}, this is nonce {at + 1}")
+            await stakes.judge_buys_nothing(
+                "RAIL-WELD-05", stake, await stake.sign(), f"{what}, this is nonce {at + 1}"
+            )
     await stakes.audit()
     if paying is not None:
         await _paid_one(case, all_[paying], used[paying], what)

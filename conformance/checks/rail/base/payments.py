@@ -66,11 +66,11 @@ async def served_call_is_paid(case: Case) -> None:
     stakes = FundedChallenges(case, payer)
 
     async def for_operation(operation: Operation) -> None:
-        stake = await stakes.stake(operation, prices=3)
+        stake = await stakes.open_challenge(operation, prices=3)
         given = await stake.sign()
         answer = await stake.redeem(case, given)
         assert_control_is_served(answer)
-        used, moved = await stake.token.is_used(given.sender, given.nonce), await stake.moved()
+        used, moved = await stake.token.is_used(given.sender, given.nonce), await stake.measure_loss()
         case.expect(
             "RAIL-PAY-07",
             used and moved == stake.price,
@@ -103,8 +103,10 @@ async def other_spellings_of_an_authorization(case: Case) -> None:
     await require_honest_payment_served(case, operation)
 
     async def attempt(what: str, spell: Spelling, **changes: Any) -> None:
-        stake = await stakes.stake(operation)
-        await stakes.free_or_paid("RAIL-PAY-04", stake, spell(await stake.sign(**changes)), what, due=DUE.get(what))
+        stake = await stakes.open_challenge(operation)
+        await stakes.judge_free_or_paid(
+            "RAIL-PAY-04", stake, spell(await stake.sign(**changes)), what, due=DUE.get(what)
+        )
 
     await run_concurrently(
         (
@@ -139,16 +141,16 @@ async def authorization_of_other_terms(case: Case) -> None:
     stranger = (await payer.new_account()).address
 
     async def elsewhere(what: str, to: Callable[[FundedChallenge], str]) -> None:
-        stake = await stakes.stake(operation)
+        stake = await stakes.open_challenge(operation)
         given = await stake.sign(to=to(stake))
-        await stakes.buys_nothing(("RAIL-PAY-08", "RAIL-PAY-14"), stake, given, what)
+        await stakes.judge_buys_nothing(("RAIL-PAY-08", "RAIL-PAY-14"), stake, given, what)
 
     async def other_value(
         rows: tuple[str, ...], what: str, of: Callable[[int], int], beyond: str | None = None
     ) -> None:
-        stake = await stakes.stake(operation, prices=3)
+        stake = await stakes.open_challenge(operation, prices=3)
         given = await stake.sign(value=of(stake.price))
-        await stakes.buys_nothing(rows, stake, given, what, beyond=beyond)
+        await stakes.judge_buys_nothing(rows, stake, given, what, beyond=beyond)
 
     recipients: dict[str, Callable[[FundedChallenge], str]] = {
         "to another account": lambda _: stranger,
@@ -213,13 +215,13 @@ async def authorization_outside_its_window(case: Case) -> None:
     }
 
     async def outside(what: str, window: Mapping[str, int]) -> None:
-        stake = await stakes.stake(operation)
-        await stakes.buys_nothing("RAIL-PAY-13", stake, await stake.sign(**window), what)
+        stake = await stakes.open_challenge(operation)
+        await stakes.judge_buys_nothing("RAIL-PAY-13", stake, await stake.sign(**window), what)
 
     async def about_to_expire() -> None:
-        stake = await stakes.stake(operation)
+        stake = await stakes.open_challenge(operation)
         given = await stake.sign(valid_before=await payer.block_time() + 12)
-        await stakes.free_or_paid("RAIL-PAY-13", stake, given, "about to expire")
+        await stakes.judge_free_or_paid("RAIL-PAY-13", stake, given, "about to expire")
 
     await run_concurrently((*(outside(what, window) for what, window in windows.items()), about_to_expire()))
     await stakes.audit()
@@ -243,22 +245,22 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
     await require_honest_payment_served(case, operation)
 
     async def poor(what: str, short: int | None) -> None:
-        stake = await stakes.stake(operation, prices=0 if short is None else 1, short=short or 0)
-        await stakes.buys_nothing("RAIL-PAY-11", stake, await stake.sign(), what)
+        stake = await stakes.open_challenge(operation, prices=0 if short is None else 1, short=short or 0)
+        await stakes.judge_buys_nothing("RAIL-PAY-11", stake, await stake.sign(), what)
 
     async def cancelled() -> None:
-        stake = await stakes.stake(operation)
+        stake = await stakes.open_challenge(operation)
         given = await stake.sign()
         await payer.cancel(stake.account, given)
-        await stakes.buys_nothing("RAIL-PAY-11", stake, given, "cancelled by the payer")
+        await stakes.judge_buys_nothing("RAIL-PAY-11", stake, given, "cancelled by the payer")
 
     async def failed_in_a_block() -> None:
-        stake = await stakes.stake(operation, prices=0)
+        stake = await stakes.open_challenge(operation, prices=0)
         given = await stake.sign()
         tx_id = await payer.use(given, gas=200_000, wait=False)
         if (await payer.node.mined(tx_id)).get("status") != 0:
             raise Inconclusive("the chain accepted the payment of an empty account")
-        await stakes.buys_nothing("RAIL-PAY-11", stake, given, "its settlement failed in a block")
+        await stakes.judge_buys_nothing("RAIL-PAY-11", stake, given, "its settlement failed in a block")
 
     await run_concurrently(
         (poor("the payer holds nothing", None), poor("the payer lacks a unit", 1), cancelled(), failed_in_a_block())
@@ -287,15 +289,17 @@ async def base_proof_of_another_lane(case: Case) -> None:
     drawn = case.rng.randbytes(32)
 
     async def shaped(what: str, of: Callable[[str], Mapping[str, Any]]) -> None:
-        stake = await stakes.stake(operation)
+        stake = await stakes.open_challenge(operation)
         proof = of(stake.quote.reference(case.lane))
-        await stakes.buys_nothing(("RAIL-PAY-06", "RAIL-PAY-15"), stake, proof, what)
+        await stakes.judge_buys_nothing(("RAIL-PAY-06", "RAIL-PAY-15"), stake, proof, what)
 
     async def other_token(lane: str) -> None:
-        stake = await stakes.stake(operation)
+        stake = await stakes.open_challenge(operation)
         token = stake.quote.reference(lane)
         given = await stake.sign(token=token, nonce=nonce_of(token))
-        await stakes.buys_nothing("RAIL-PAY-15", stake, given, f"an authorization with the token of the lane {lane}")
+        await stakes.judge_buys_nothing(
+            "RAIL-PAY-15", stake, given, f"an authorization with the token of the lane {lane}"
+        )
 
     shapes: dict[str, Callable[[str], Mapping[str, Any]]] = {
         # The other lanes' proofs are an id and a token. On Base an id proves nothing, since anyone can read it from

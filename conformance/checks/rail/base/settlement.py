@@ -53,13 +53,13 @@ async def settlement_by_a_third_party(case: Case) -> None:
     stranger = await payer.new_account(coin=True)
 
     async def use_by_stranger(overload: str, what: str) -> None:
-        stake = await stakes.stake(operation, prices=2)
+        stake = await stakes.open_challenge(operation, prices=2)
         given = await stake.sign()
         await payer.use(given, sender=stranger, overload=overload)
         await _settled_elsewhere(case, stake, given, what)
 
     async def two_at_once() -> None:
-        pair = [await stakes.stake(operation, prices=2) for _ in range(2)]
+        pair = [await stakes.open_challenge(operation, prices=2) for _ in range(2)]
         given = [await stake.sign() for stake in pair]
         await payer.batch(
             [(stake.token.address, stake.token.use_call(one)) for stake, one in zip(pair, given, strict=True)]
@@ -94,7 +94,7 @@ async def settled_before_the_window_closed(case: Case) -> None:
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     third_party = await payer.new_account(coin=True)
-    stake = await stakes.stake(operation, prices=2)
+    stake = await stakes.open_challenge(operation, prices=2)
     given, seconds = await _used_in_time(payer, stake, third_party)
     for _ in range(_LOOKS):
         if await payer.block_time() > given.valid_before:
@@ -107,7 +107,7 @@ async def settled_before_the_window_closed(case: Case) -> None:
         "RAIL-PAY-04",
         answer.status == 200 or "retry-after" in answer.headers,
         "served, or 402 with Retry-After",
-        f"{brief(answer)}, and {await stake.moved()} of {stake.price} moved",
+        f"{brief(answer)}, and {await stake.measure_loss()} of {stake.price} moved",
         exchange=answer,
         where={"operation": operation.path, "payment": "used by a third party before its window closed"},
         beyond="the interface leaves open whether an authorization that was used in its window pays after it",
@@ -132,7 +132,7 @@ async def _used_in_time(payer: BasePayer, stake: FundedChallenge, third_party: A
 async def _settled_elsewhere(case: Case, stake: FundedChallenge, given: Authorization, what: str) -> None:
     answers = [await stake.redeem(case, given) for _ in range(2)]
     served = [answer for answer in answers if answer.status == 200]
-    moved, different = await stake.moved(), {extract_receipts(answer) for answer in served}
+    moved, different = await stake.measure_loss(), {extract_receipts(answer) for answer in served}
     case.expect(
         "RAIL-PAY-07",
         moved == stake.price and len(different) <= 1,
@@ -168,7 +168,7 @@ async def fifty_at_once_move_one_price(case: Case) -> None:
     stakes = FundedChallenges(case, payer)
     for operation in case.session.catalog.operations:
         # An account with many prices lets a second settlement succeed. With one price the chain itself would stop it.
-        stake = await stakes.stake(operation, prices=_AT_ONCE if payer.has_control else 3)
+        stake = await stakes.open_challenge(operation, prices=_AT_ONCE if payer.has_control else 3)
         given = await stake.sign()
         mixed = operation is case.session.catalog.operations[-1]
         ways = [Authorization.proof, *(spellings(payer.caip2).values() if mixed else ())]
@@ -180,7 +180,7 @@ async def fifty_at_once_move_one_price(case: Case) -> None:
             raise Inconclusive("none of 50 identical calls was served")
         # A second settlement may still be in the pool when the first answer arrives.
         await payer.blocks_later(2)
-        different, moved = {extract_receipts(answer) for answer in served}, await stake.moved()
+        different, moved = {extract_receipts(answer) for answer in served}, await stake.measure_loss()
         case.expect(
             "RAIL-WELD-12",
             len(different) == 1 and moved == stake.price,
@@ -207,7 +207,7 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
     # payment.
     payer = await get_base_payer(case)
     operation = case.session.catalog.operations[0]
-    stake = await FundedChallenges(case, payer).stake(operation, prices=3)
+    stake = await FundedChallenges(case, payer).open_challenge(operation, prices=3)
     given = await stake.sign()
     first = await stake.redeem(case, given)
     assert_control_is_served(first)
@@ -219,7 +219,7 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
     }
     for what, proof in again.items():
         answer = await stake.redeem(case, proof)
-        moved = await stake.moved()
+        moved = await stake.measure_loss()
         case.expect(
             "RAIL-WELD-11",
             (answer.status != 200 or extract_receipts(answer) == extract_receipts(first)) and moved == stake.price,
@@ -246,7 +246,7 @@ async def payer_is_not_locked_out(case: Case) -> None:
     """
     payer = await get_base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
-    stake = await stakes.stake(operation)
+    stake = await stakes.open_challenge(operation)
     given = await stake.sign()
 
     async def claim(at: int) -> Answer:
@@ -285,7 +285,7 @@ async def settlement_whose_log_comes_late(case: Case) -> None:
         return
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    honest, dishonest = await run_concurrently(stakes.stake(operation) for _ in range(2))
+    honest, dishonest = await run_concurrently(stakes.open_challenge(operation) for _ in range(2))
     right, wrong = await honest.sign(), await dishonest.sign()
     await payer.control("lag", blocks=_LAG)
     try:

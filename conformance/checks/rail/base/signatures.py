@@ -83,38 +83,38 @@ class _Forgeries:
     stranger: str
 
     async def altered(self, what: str, change: Change) -> None:
-        stake = await self.stakes.stake(self.operation)
-        await self.stakes.buys_nothing("RAIL-PAY-12", stake, change(await stake.sign()), what)
+        stake = await self.stakes.open_challenge(self.operation)
+        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, change(await stake.sign()), what)
 
     async def domain(self, member: str, value: Any) -> None:
-        stake = await self.stakes.stake(self.operation)
+        stake = await self.stakes.open_challenge(self.operation)
         given = await stake.sign(domain=replace(self.payer.domain(stake.entry), **{member: value}))
-        await self.stakes.buys_nothing("RAIL-PAY-12", stake, given, f"domain: {member} {value}")
+        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, given, f"domain: {member} {value}")
 
     async def network(self) -> None:
-        stake = await self.stakes.stake(self.operation)
+        stake = await self.stakes.open_challenge(self.operation)
         other = replace(self.payer.domain(stake.entry), **OTHER_NETWORK[self.payer.caip2 == "eip155:8453"])
         what = "domain: the same asset's on the other network, whole"
-        await self.stakes.buys_nothing("RAIL-PAY-12", stake, await stake.sign(domain=other), what)
+        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, await stake.sign(domain=other), what)
 
     async def member(self, member: str, shift: Any) -> None:
-        stake = await self.stakes.stake(self.operation)
+        stake = await self.stakes.open_challenge(self.operation)
         right = await stake.sign()
         was = getattr(right, member)
         other = self.stranger if member == "to" else was + shift
         given = right.changed(**{member: other}).signed(stake.account.key).changed(**{member: was})
-        await self.stakes.buys_nothing("RAIL-PAY-12", stake, given, f"signed over another {member}")
+        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, given, f"signed over another {member}")
 
     async def key(self, what: str, *, signs_for_payer: bool) -> None:
-        stake, thief = await self.stakes.stake(self.operation), self.payer.node.account()
+        stake, thief = await self.stakes.open_challenge(self.operation), self.payer.node.account()
         sender = stake.account.address if signs_for_payer else thief.address
         given = await stake.sign(sender=sender, key=thief.key)
-        await self.stakes.buys_nothing("RAIL-PAY-12", stake, given.changed(sender=stake.account.address), what)
+        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, given.changed(sender=stake.account.address), what)
 
     async def kind(self) -> None:
-        stake = await self.stakes.stake(self.operation)
+        stake = await self.stakes.open_challenge(self.operation)
         given = (await stake.sign()).signed(stake.account.key, kind="ReceiveWithAuthorization")
-        await self.stakes.buys_nothing("RAIL-PAY-12", stake, given, "signed as ReceiveWithAuthorization")
+        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, given, "signed as ReceiveWithAuthorization")
 
 
 # USDC's EIP-712 domains on the test network and on Base. The key is whether the payer is on Base: it signs for the
@@ -169,8 +169,8 @@ async def signature_of_another_form(case: Case) -> None:
     }
 
     async def attempt(what: str, change: Change) -> None:
-        stake = await stakes.stake(operation)
-        await stakes.free_or_paid("RAIL-PAY-12", stake, change(await stake.sign()), what)
+        stake = await stakes.open_challenge(operation)
+        await stakes.judge_free_or_paid("RAIL-PAY-12", stake, change(await stake.sign()), what)
 
     await run_concurrently(attempt(what, change) for what, change in forms.items())
 
@@ -198,18 +198,22 @@ async def payer_that_is_a_contract(case: Case) -> None:
 
     async def wallet(*, hushed: bool = False) -> FundedChallenge:
         made = await payer.deploy("ContractWallet")
-        stake = await stakes.stake(operation, account=replace(payer.main, address=made))
+        stake = await stakes.open_challenge(operation, account=replace(payer.main, address=made))
         await payer.give(made, stake.token.address, stake.price)
         if hushed:
             await payer.send(made, own_call("ContractWallet", "hush", True))
-        await stake.recount()
+        await stake.accept_balance()
         return stake
 
     stake = await wallet()
     thief = await stake.sign(key=payer.node.account().key)
-    await stakes.buys_nothing("RAIL-PAY-12", stake, thief, "a contract wallet, a stranger's signature")
+    await stakes.judge_buys_nothing("RAIL-PAY-12", stake, thief, "a contract wallet, a stranger's signature")
     stake = await wallet(hushed=True)
-    await stakes.buys_nothing("RAIL-PAY-12", stake, await stake.sign(), "a contract wallet that agrees with nothing")
+    await stakes.judge_buys_nothing(
+        "RAIL-PAY-12", stake, await stake.sign(), "a contract wallet that agrees with nothing"
+    )
     stake = await wallet()
-    await stakes.free_or_paid("RAIL-PAY-12", stake, await stake.sign(), "a contract wallet, its owner's signature")
+    await stakes.judge_free_or_paid(
+        "RAIL-PAY-12", stake, await stake.sign(), "a contract wallet, its owner's signature"
+    )
     await stakes.audit()

@@ -17,7 +17,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
-from conformance.judging.rail.chain_away import list_node_faults, judge_under_fault
+from conformance.judging.rail.chain_away import judge_under_fault, list_node_faults
 from conformance.judging.rail.recovery import judge_fresh_terms, judge_recovery
 from conformance.judging.rail.refusals import (
     assert_control_is_served,
@@ -74,9 +74,9 @@ async def nonce_that_is_not_the_tokens(case: Case) -> None:
     drawn = case.rng.randbytes(32)
 
     async def attempt(what: str) -> None:
-        stake = await stakes.stake(operation)
+        stake = await stakes.open_challenge(operation)
         nonce = wrong_nonces(stake.quote.reference(case.lane), drawn)[what]
-        await stakes.buys_nothing("RAIL-WELD-03", stake, await stake.sign(nonce=nonce), f"nonce: {what}")
+        await stakes.judge_buys_nothing("RAIL-WELD-03", stake, await stake.sign(nonce=nonce), f"nonce: {what}")
 
     await run_concurrently(map(attempt, wrong_nonces("x", drawn)))
     await stakes.audit()
@@ -100,8 +100,8 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
 
     async def for_operation(operation: Operation) -> None:
         stakes = FundedChallenges(case, payer)
-        mine = await stakes.stake(operation, prices=2)
-        other = await stakes.stake(operation, account=mine.account)
+        mine = await stakes.open_challenge(operation, prices=2)
+        other = await stakes.open_challenge(operation, account=mine.account)
         mine_given, other_given = await mine.sign(), await other.sign()
         mixed = {
             "another live challenge's nonce": other_given.changed(token=mine_given.token),
@@ -110,7 +110,7 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
             "another live challenge's signature": mine_given.changed(signature=other_given.signature),
         }
         for what, given in mixed.items():
-            await stakes.buys_nothing(("RAIL-WELD-03", "RAIL-WELD-15"), mine, given, what)
+            await stakes.judge_buys_nothing(("RAIL-WELD-03", "RAIL-WELD-15"), mine, given, what)
         await stakes.audit()
         assert_control_is_served(await mine.redeem(case, mine_given), "the right pair")
 
@@ -136,18 +136,18 @@ async def stray_base_transfer(case: Case) -> None:
 
     async def for_operation(operation: Operation, *, before: bool) -> None:
         # The account pays its own gas for the plain transfer, so it needs native coin.
-        early = await stakes.stake(operation, coin=True)
+        early = await stakes.open_challenge(operation, coin=True)
         stake = early if not before else None
         tx_id = await payer.transfer(early.token.address, early.pay_to, early.price, sender=early.account)
-        stake = stake or await stakes.stake(operation, account=early.account)
-        await stake.recount()
+        stake = stake or await stakes.open_challenge(operation, account=early.account)
+        await stake.accept_balance()
         when = "before" if before else "after"
         token = stake.quote.reference(case.lane)
         for what, proof in (
             (f"the id of a stray transfer made {when} the challenge", {"tx_id": tx_id, "payment_reference": token}),
             (f"an authorization with a stray transfer made {when} the challenge", (await stake.sign()).proof()),
         ):
-            await stakes.buys_nothing("RAIL-WELD-05", stake, proof, what)
+            await stakes.judge_buys_nothing("RAIL-WELD-05", stake, proof, what)
 
     await require_honest_payment_served(case, case.session.catalog.operations[0])
     await run_concurrently(
@@ -177,9 +177,9 @@ async def base_token_the_rail_never_issued(case: Case) -> None:
     forged = forge_tokens(case, await challenge(case, operation))
 
     async def attempt(name: str, token: str) -> None:
-        stake = await stakes.stake(operation)
+        stake = await stakes.open_challenge(operation)
         given = await stake.sign(token=token, nonce=nonce_of(token))
-        await stakes.buys_nothing("RAIL-WELD-07", stake, given, f"token: {name}")
+        await stakes.judge_buys_nothing("RAIL-WELD-07", stake, given, f"token: {name}")
 
     await run_concurrently(attempt(*each) for each in forged)
     await stakes.audit()
@@ -217,13 +217,13 @@ async def ordinary_x402_client_on_base(case: Case) -> None:
     drawn = [case.rng.randbytes(32) for _ in range(4)]
 
     async def attempt(header: str, version: int, nonce: bytes) -> None:
-        stake = await stakes.stake(operation)
+        stake = await stakes.open_challenge(operation)
         payload = stock_payloads(stake, await stake.sign(nonce=nonce))[2 - version]
         value = header_value(payload)
         case.client.names.name(value, "STOCK_PAYMENT")
         answer = await case.client.call("POST", operation.url, json_body=stake.quote.body, headers={header: value})
         what = f"{header}, version {version}"
-        stake.judged.append(("RAIL-WELD-14", what))
+        stake.judged_rows.append(("RAIL-WELD-14", what))
         where = {"payment": what}
         case.expect("RAIL-WELD-14", answer.status >= 300, "not served", brief(answer), exchange=answer, where=where)
 
@@ -280,10 +280,12 @@ async def _refusals(case: Case, stakes: FundedChallenges, operation: Operation) 
         "expired": {"valid_before": 1},
         "a token that was never issued": {"token": forged, "nonce": nonce_of(forged)},
     }
-    proofs = {what: (await (await stakes.stake(operation)).sign(**one)).proof() for what, one in changes.items()}
-    poor = await (await stakes.stake(operation, prices=0)).sign()
-    noisy = (await (await stakes.stake(operation)).sign()).changed(signature=bytes(64) + b"\x1b")
-    bare = (await (await stakes.stake(operation)).sign()).proof()
+    proofs = {
+        what: (await (await stakes.open_challenge(operation)).sign(**one)).proof() for what, one in changes.items()
+    }
+    poor = await (await stakes.open_challenge(operation, prices=0)).sign()
+    noisy = (await (await stakes.open_challenge(operation)).sign()).changed(signature=bytes(64) + b"\x1b")
+    bare = (await (await stakes.open_challenge(operation)).sign()).proof()
     return {
         **proofs,
         "a payer without money": poor.proof(),
@@ -319,7 +321,7 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
     stakes = FundedChallenges(case, payer)
 
     async def prepare() -> tuple[FundedChallenge, Authorization, Authorization]:
-        stake, poor = await stakes.stake(operation, prices=3), await stakes.stake(operation, prices=0)
+        stake, poor = await stakes.open_challenge(operation, prices=3), await stakes.open_challenge(operation, prices=0)
         return stake, await stake.sign(), await poor.sign()
 
     ready = await run_concurrently(prepare() for _ in names)
@@ -334,7 +336,7 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
 
 async def _after_a_fault(case: Case, name: str, stake: FundedChallenge, honest: Authorization) -> None:
     answer = await stake.redeem(case, honest)
-    moved = await stake.moved()
+    moved = await stake.measure_loss()
     where = {"fault": name, "payment": "an honest payment, after the faults"}
     expected, found = "one price moved at most", f"{brief(answer)} and {moved} of {stake.price} moved"
     case.expect("RAIL-WELD-13", moved <= stake.price, expected, found, exchange=answer, where=where)

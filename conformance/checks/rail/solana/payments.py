@@ -15,7 +15,7 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
-from conformance.judging.rail.refusals import require_honest_payment_served, judge_refused
+from conformance.judging.rail.refusals import judge_refused, require_honest_payment_served
 from conformance.judging.rail.served import judge_operations_served
 from conformance.judging.rail.solana.orders import Quoted, get_solana_payer
 from conformance.lanes.algorand.transaction_ids import invented_id as invented_algorand_id

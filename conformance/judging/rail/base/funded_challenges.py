@@ -13,7 +13,7 @@ from typing import Any
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import refused
+from conformance.judging.rail.refusals import judge_refused
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import Account, BasePayer
 from conformance.lanes.base.token import Token
@@ -26,7 +26,7 @@ from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_v
 _BLOCKS_LATER = 2
 
 
-async def base_payer(case: Case, lane: str | None = None) -> BasePayer:
+async def get_base_payer(case: Case, lane: str | None = None) -> BasePayer:
     """Return the Base payer of a lane: by default the check's lane, or Base if the check has none."""
     payer = await case.session.payers.for_rail(lane or case.check.lane or "base")
     if not isinstance(payer, BasePayer):
@@ -49,8 +49,8 @@ class FundedChallenge:
     quote: Challenge
     account: Account
     token: Token
-    held: int
-    judged: list[tuple[str, str]] = field(default_factory=list)
+    expected_balance: int
+    judged_rows: list[tuple[str, str]] = field(default_factory=list)
     beyond: str | None = None
 
     @property
@@ -72,25 +72,25 @@ class FundedChallenge:
         """Return the requested authorization, with `changes` made before it is signed."""
         return await self.payer.authorize(self.entry, self.account, **changes)
 
-    async def present(self, case: Case, given: Authorization | Mapping[str, Any]) -> Answer:
+    async def present(self, case: Case, payment: Authorization | Mapping[str, Any]) -> Answer:
         """Present a proof for the quoted request and return the answer."""
-        proof = dict(_proof(given))
+        proof = dict(_get_members(payment))
         name_live_values(case, proof)
         return await present(case, self.quote.operation, proof, body=self.quote.body)
 
-    async def redeem(self, case: Case, given: Authorization | Mapping[str, Any]) -> Answer:
+    async def redeem(self, case: Case, payment: Authorization | Mapping[str, Any]) -> Answer:
         """Present a proof, again as long as the rail says "not yet", and return the last answer."""
-        proof = dict(_proof(given))
+        proof = dict(_get_members(payment))
         name_live_values(case, proof)
         return await redeem(case, self.quote.operation, proof, body=self.quote.body)
 
-    async def moved(self) -> int:
+    async def measure_loss(self) -> int:
         """Return how much less the account has than it should, in atomic units."""
-        return self.held - await self.token.balance(self.account.address)
+        return self.expected_balance - await self.token.balance(self.account.address)
 
-    async def recount(self) -> None:
+    async def accept_balance(self) -> None:
         """Accept the present balance as the expected one, because the attack itself has moved money."""
-        self.held = await self.token.balance(self.account.address)
+        self.expected_balance = await self.token.balance(self.account.address)
 
 
 class FundedChallenges:
@@ -99,9 +99,9 @@ class FundedChallenges:
     def __init__(self, case: Case, payer: BasePayer) -> None:
         self._case = case
         self.payer = payer
-        self._all: list[FundedChallenge] = []
+        self._challenges: list[FundedChallenge] = []
 
-    async def stake(
+    async def open_challenge(
         self,
         operation: Operation,
         *,
@@ -111,43 +111,45 @@ class FundedChallenges:
         account: Account | None = None,
     ) -> FundedChallenge:
         """Return a new challenge with an account that holds `prices` times its price, less `short` units."""
-        return await self.on(await challenge(self._case, operation), prices, short=short, coin=coin, account=account)
+        return await self.fund_challenge(
+            await challenge(self._case, operation), prices, short=short, coin=coin, account=account
+        )
 
-    async def on(
+    async def fund_challenge(
         self, quote: Challenge, prices: int = 1, *, short: int = 0, coin: bool = False, account: Account | None = None
     ) -> FundedChallenge:
         """Return a funded challenge; with `account`, on money that is already there."""
         entry = quote.entry(self.payer.lane)
-        token, sum_ = self.payer.token(entry), max(0, prices * price_of(entry) - short)
+        token, balance = self.payer.token(entry), max(0, prices * price_of(entry) - short)
         if account is None:
-            account = await self.payer.new_account(coin=coin, asset=token.address, amount=sum_)
+            account = await self.payer.new_account(coin=coin, asset=token.address, amount=balance)
         else:
-            sum_ = await token.balance(account.address)
-        made = FundedChallenge(self.payer, quote, account, token, sum_)
-        self._all.append(made)
-        return made
+            balance = await token.balance(account.address)
+        funded_challenge = FundedChallenge(self.payer, quote, account, token, balance)
+        self._challenges.append(funded_challenge)
+        return funded_challenge
 
-    async def buys_nothing(
+    async def judge_buys_nothing(
         self,
         row: str | tuple[str, ...],
-        stake: FundedChallenge,
-        given: Authorization | Mapping[str, Any],
-        what: str,
+        funded: FundedChallenge,
+        payment: Authorization | Mapping[str, Any],
+        payment_name: str,
         *,
         beyond: str | None = None,
     ) -> Answer:
         """Present a proof that must buy nothing, and audit its account later; `beyond`: see `Case.expect`."""
-        proof = _proof(given)
-        stake.beyond = beyond
-        stake.judged.extend((one, what) for one in ((row,) if isinstance(row, str) else row))
-        return await refused(self._case, row, stake.quote, proof, what, patient=True, beyond=beyond)
+        proof = _get_members(payment)
+        funded.beyond = beyond
+        funded.judged_rows.extend((one, payment_name) for one in ((row,) if isinstance(row, str) else row))
+        return await judge_refused(self._case, row, funded.quote, proof, payment_name, patient=True, beyond=beyond)
 
-    async def free_or_paid(
+    async def judge_free_or_paid(
         self,
         row: str,
-        stake: FundedChallenge,
-        given: Authorization | Mapping[str, Any],
-        what: str,
+        funded: FundedChallenge,
+        payment: Authorization | Mapping[str, Any],
+        payment_name: str,
         *,
         due: str | None = None,
     ) -> Answer:
@@ -157,49 +159,49 @@ class FundedChallenges:
         warning. An answer that is not about the spelling, such as a server error or a limit, is not a refusal.
         """
         case = self._case
-        answer = await stake.redeem(case, given)
+        answer = await funded.redeem(case, payment)
         # An answer of any status that hands out goods which the challenge did not contain counts as served.
-        taken = answer.status < 300 or bool(
-            [one for one in find_goods(case, answer) if one not in find_goods(case, stake.quote.answer)]
+        is_served = answer.status < 300 or bool(
+            [one for one in find_goods(case, answer) if one not in find_goods(case, funded.quote.answer)]
         )
-        moved = await stake.moved()
-        if taken and moved != stake.price:
+        loss = await funded.measure_loss()
+        if is_served and loss != funded.price:
             # RAIL-PAY-07 judges whether it was served before its settlement was final. Here only the sum counts.
             await self.payer.blocks_later(_BLOCKS_LATER)
-            moved = await stake.moved()
+            loss = await funded.measure_loss()
         case.expect(
             row,
-            moved == stake.price if taken else moved == 0,
+            loss == funded.price if is_served else loss == 0,
             "refused and nothing cashed, or served for one price",
-            f"{brief(answer)} and {moved} of {stake.price} moved",
+            f"{brief(answer)} and {loss} of {funded.price} moved",
             exchange=answer,
-            where={"operation": stake.quote.operation.path, "payment": what},
+            where={"operation": funded.quote.operation.path, "payment": payment_name},
         )
-        case.note(f"{what}: {'served' if taken else 'refused'}, which the interface leaves open")
-        if due is not None and (taken or (400 <= answer.status < 500 and answer.status not in {409, 429})):
-            where = {"operation": stake.quote.operation.path, "payment": what}
-            case.expect(row, taken, "served", brief(answer), exchange=answer, where=where, beyond=due)
-        await stake.recount()
+        case.note(f"{payment_name}: {'served' if is_served else 'refused'}, which the interface leaves open")
+        if due is not None and (is_served or (400 <= answer.status < 500 and answer.status not in {409, 429})):
+            where = {"operation": funded.quote.operation.path, "payment": payment_name}
+            case.expect(row, is_served, "served", brief(answer), exchange=answer, where=where, beyond=due)
+        await funded.accept_balance()
         return answer
 
     async def audit(self) -> None:
         """Judge, some blocks later, that no money left the accounts of refused proofs."""
-        watched = [stake for stake in self._all if stake.judged]
-        if not watched:
+        refused_challenges = [stake for stake in self._challenges if stake.judged_rows]
+        if not refused_challenges:
             return
         await self.payer.blocks_later(_BLOCKS_LATER)
-        for stake in watched:
-            moved = await stake.moved()
-            for row, what in stake.judged:
+        for stake in refused_challenges:
+            loss = await stake.measure_loss()
+            for row, payment_name in stake.judged_rows:
                 self._case.expect(
                     row,
-                    moved == 0,
+                    loss == 0,
                     "an authorization that buys nothing is not cashed",
-                    f"{moved} of {stake.price} moved" if moved else "nothing moved",
-                    where={"operation": stake.quote.operation.path, "payment": what},
+                    f"{loss} of {stake.price} moved" if loss else "nothing moved",
+                    where={"operation": stake.quote.operation.path, "payment": payment_name},
                     beyond=stake.beyond,
                 )
 
 
-def _proof(given: Authorization | Mapping[str, Any]) -> Mapping[str, Any]:
-    return given.proof() if isinstance(given, Authorization) else given
+def _get_members(payment: Authorization | Mapping[str, Any]) -> Mapping[str, Any]:
+    return payment.proof() if isinstance(payment, Authorization) else payment

@@ -22,7 +22,7 @@ from conformance.surfaces.rail.purchase import Challenge, challenge
 Around = Callable[[TokenTransfer], Sequence[Instruction]]
 
 
-async def solana_payer(case: Case) -> SolanaPayer:
+async def get_solana_payer(case: Case) -> SolanaPayer:
     """Return the Solana payer of the check's lane, or of Solana if the check has no lane."""
     payer = await case.session.payers.for_rail(case.check.lane or "solana")
     if not isinstance(payer, SolanaPayer):
@@ -45,7 +45,7 @@ class Quoted(QuotedPayment):
     @classmethod
     async def of(cls, case: Case, quote: Challenge) -> Self:
         """Wrap a challenge that was requested before."""
-        payer = await solana_payer(case)
+        payer = await get_solana_payer(case)
         return cls(case, quote, payer, Order.of(quote.entry(payer.lane)))
 
     @property
@@ -57,7 +57,9 @@ class Quoted(QuotedPayment):
         """Return the requested transfer, with `changes`."""
         return await self.payer.transfer(self.order, **changes)
 
-    async def send(self, around: Around | None = None, /, *, how: dict[str, Any] | None = None, **changes: Any) -> str:
+    async def send(
+        self, arrange: Around | None = None, /, *, send_arguments: dict[str, Any] | None = None, **changes: Any
+    ) -> str:
         """Send the requested transfer, with `changes`, and return the transaction's id.
 
         Args:
@@ -65,8 +67,10 @@ class Quoted(QuotedPayment):
             how: Arguments of `SolanaPayer.send`.
             changes: Changes of the transfer.
         """
-        made = await self.transfer(**changes)
-        return await self.payer.send([made.instruction()] if around is None else around(made), **(how or {}))
+        transfer = await self.transfer(**changes)
+        return await self.payer.send(
+            [transfer.instruction()] if arrange is None else arrange(transfer), **(send_arguments or {})
+        )
 
     async def send_unwelded(self) -> str:
         """Send the transfer without a reference."""
@@ -77,7 +81,7 @@ class Quoted(QuotedPayment):
         return invented_id()
 
 
-def derived_reference(case: Case, quoted: Quoted, text: str) -> Pubkey | None:
+def derive_reference(case: Case, challenge: Quoted, text: str) -> Pubkey | None:
     """Return the reference account that the target would derive from a token, if its derivation is known."""
     word = case.profile.service_word
     if word is None:
@@ -88,4 +92,4 @@ def derived_reference(case: Case, quoted: Quoted, text: str) -> Pubkey | None:
 
     # The derivation is the target's choice. The reference's is tried on a live token first, whose account the challenge
     # shows.
-    return derive(text) if derive(quoted.order.text) == quoted.order.reference else None
+    return derive(text) if derive(challenge.order.text) == challenge.order.reference else None

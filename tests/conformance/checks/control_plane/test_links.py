@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.audit_log import broken_link
+from conformance.judging.audit_log import find_broken_link
 from conformance.target import REFERENCE_HUB
 
 CHAIN = REFERENCE_HUB.audit_chain
@@ -32,4 +32,4 @@ def test_the_first_break_is_told(place: int, change: dict[str, Any], told: str |
     """Each entry names the one before it, the first one the genesis; each has a MAC; numbers leave none out."""
     assert CHAIN is not None
     log = [{**one, **(change if at == place else {})} for at, one in enumerate(LOG)]
-    assert told == broken_link(log, CHAIN)
+    assert told == find_broken_link(log, CHAIN)

@@ -19,8 +19,8 @@ from conformance.checks.gateway.tokens import counts_up, observed_bits
 from conformance.engine.check import REGISTRY
 from conformance.engine.check_loading import load_checks
 from conformance.http.client import Answer
-from conformance.judging.gateway.limits import retry_after
-from conformance.judging.gateway.originals import identity
+from conformance.judging.gateway.limits import read_retry_after
+from conformance.judging.gateway.originals import read_identity
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from conformance.text.times import utc_time
@@ -177,7 +177,7 @@ def test_a_wait_is_seconds_or_a_date(fields: dict[str, str], seconds: float | No
     """Retry-After holds whole seconds, or a date by the service's clock or by the answer's own Date."""
     answer = Answer(1, 429, CIMultiDictProxy(CIMultiDict(fields)), b"")
     midnight = dt.datetime(2026, 11, 21, tzinfo=dt.UTC).timestamp()
-    assert seconds == retry_after(answer, midnight)
+    assert seconds == read_retry_after(answer, midnight)
 
 
 def test_variety_is_told_from_a_sample() -> None:
@@ -254,9 +254,9 @@ def test_a_thing_is_known_by_what_its_request_did_not_bring() -> None:
     """The identity of a resource is its own identifiers, not what the request said and not the request id."""
     document = {"id": "r-1", "resource_id": "mine", "created_at": "t", "request_id": "q-1", "meta": {"uuid": "u-1"}}
     answer = Answer(1, 201, CIMultiDictProxy(CIMultiDict({"X-Request-Id": "q-1"})), json.dumps(document).encode())
-    assert identity("/v1/resources", answer, {"resource_id": "mine"}) == {"id": "r-1", "meta.uuid": "u-1"}
+    assert read_identity("/v1/resources", answer, {"resource_id": "mine"}) == {"id": "r-1", "meta.uuid": "u-1"}
     bare = Answer(1, 201, CIMultiDictProxy(CIMultiDict[str]()), b'{"made":"x","name":"mine"}')
-    assert identity("/v1/resources", bare, {"name": "mine"}) == {"made": "x"}
+    assert read_identity("/v1/resources", bare, {"name": "mine"}) == {"made": "x"}
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ async def told(status: int, moved: int, due: str | None) -> list[tuple[bool, str
     quote = SimpleNamespace(answer=answered(402), operation=SimpleNamespace(path="/pay/v1/a"))
     stake: Any = SimpleNamespace(redeem=answer, moved=left, price=10, quote=quote, recount=recounted)
     stakes = FundedChallenges(cast("Case", case), cast("BasePayer", None))
-    await stakes.free_or_paid(ROW, cast("FundedChallenge", stake), {}, "numbers as JSON integers", due=due)
+    await stakes.judge_free_or_paid(ROW, cast("FundedChallenge", stake), {}, "numbers as JSON integers", due=due)
     return said
 
 

@@ -35,7 +35,7 @@ async def held(told: Answer, moved: int, beside: list[Answer]) -> bool:
 
     case: Any = SimpleNamespace(expect=lambda _, holds, *__, **___: found.append(holds))
     stake: Any = SimpleNamespace(moved=counted, price=PRICE)
-    await judge_wide_windows(cast("Case", case), {"2^64": (stake, cast("Any", None))}, [told], beside=beside)
+    await judge_wide_windows(cast("Case", case), {"2^64": (stake, cast("Any", None))}, [told], ordinary_answers=beside)
     return found == [True]
 
 
