@@ -156,15 +156,17 @@ def is_positive(amount: Any) -> bool:
 
 def _judge_secrecy(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
     result_at = case.profile.rail_bindings.result_at
-    leaks_found = find_leaks(answer, result_at)
+    leaked_places = find_leaks(answer, result_at)
     beyond = (
         None
-        if is_goods(answer, leaks_found, result_at)
+        if is_goods(answer, leaked_places, result_at)
         else "it looks like what is paid for, and may be something else"
     )
-    # Whoever gets the result with the 402 has no reason to pay.
+    # A client that gets the result with the 402 has no reason to pay.
     expectation = "nothing of the service's result"
-    case.expect("RAIL-402-17", not leaks_found, expectation, leaks_found, exchange=answer, where=where, beyond=beyond)
+    case.expect(
+        "RAIL-402-17", not leaked_places, expectation, leaked_places, exchange=answer, where=where, beyond=beyond
+    )
     is_private = not is_shareable(answer)
     # A cached challenge hands one payer's token to another client.
     case.expect(

@@ -10,7 +10,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.rail.challenges import is_goods
-from conformance.checks.rail.solana.offers import accounts, references
+from conformance.checks.rail.solana.offers import list_accounts, list_references
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.receipts.reports import telling
@@ -92,8 +92,8 @@ def test_the_reference_account_may_bear_another_name() -> None:
         "asset": SOLANA,
         "extra": {"solana_key": OTHER, "payee": SOLANA, "payment_reference": "t"},
     }
-    assert (references(entry), accounts(entry)) == ([], ["solana_key"])
-    assert accounts({"payTo": SOLANA, "extra": {"payment_reference": "t"}}) == []
+    assert (list_references(entry), list_accounts(entry)) == ([], ["solana_key"])
+    assert list_accounts({"payTo": SOLANA, "extra": {"payment_reference": "t"}}) == []
 
 
 def test_which_number_counts_may_be_a_guess() -> None:

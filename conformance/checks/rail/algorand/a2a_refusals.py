@@ -16,13 +16,13 @@ from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
 from conformance.surfaces.rail.purchase import header_value, lane_of, name_live_values
 
-_GET: Final = "RAIL-A2A-02"
-_ASKS: Final = "RAIL-A2A-03"
-_KEPT: Final = "RAIL-A2A-04"
-_TERMS: Final = "RAIL-A2A-05"
-_SECRETS: Final = "X-ROB-02"
+_LENGTH_ROW: Final = "RAIL-A2A-02"
+_STATE_ROW: Final = "RAIL-A2A-03"
+_STORED_ROW: Final = "RAIL-A2A-04"
+_TERMS_ROW: Final = "RAIL-A2A-05"
+_SECRET_ROW: Final = "X-ROB-02"
 _DEPTH: Final = 16
-_NEVER_ISSUED: Final = "1795240615:047652b0a2d99b35:" + "0" * 64
+_UNKNOWN_TOKEN: Final = "1795240615:047652b0a2d99b35:" + "0" * 64
 # The extension's names for the reason of a refusal (a2a-x402 0.2, section 9.1).
 _ERRORS: Final = frozenset(
     {
@@ -40,11 +40,11 @@ _HISTORY_IS_OPEN: Final = "the interface leaves open what the history of a task 
 
 
 @check(
-    _GET,
-    _ASKS,
-    _KEPT,
-    _TERMS,
-    _SECRETS,
+    _LENGTH_ROW,
+    _STATE_ROW,
+    _STORED_ROW,
+    _TERMS_ROW,
+    _SECRET_ROW,
     surface="rail",
     fix="After a refused payment, keep the task input-required, with payment-failed, the reason and a fresh challenge. "
     "Remove x402.payment.payload from the messages in the history, and honour historyLength.",
@@ -58,39 +58,39 @@ async def a_refused_payment_leaves_the_task_unpaid(case: Case) -> None:
     at most historyLength messages of the history.
     """
     if "rail.a2a" not in case.profile.claims.options:
-        _leave(case, "the profile does not claim the option rail.a2a")
+        _mark_not_applicable(case, "the profile does not claim the option rail.a2a")
         return
     operation = case.session.catalog.operations[0]
     task = await a2a.order_service(case, operation)
     if task.id is None or not task.asks_for_payment:
-        _leave(case, "no task over A2A asked for payment, which RAIL-A2A-03 judges")
+        _mark_not_applicable(case, "no task over A2A asked for payment, which RAIL-A2A-03 judges")
         return
-    proof = {"tx_id": invented_id(_drawn(case)), "payment_reference": _NEVER_ISSUED}
-    refused = await _submitted(case, task.id, proof)
+    proof = {"tx_id": invented_id(_draw_bytes(case)), "payment_reference": _UNKNOWN_TOKEN}
+    refused_task = await _submit_payment(case, task.id, proof)
     where = {"operation": operation.path, "payment": "a token that was never issued"}
-    _judge_refused(case, task, refused, where)
-    stored = a2a.task_of(await a2a.fetch_task(case, task.id))
-    _judge_stored(case, refused, stored, where)
-    _judge_secret(case, proof, where, refused, stored)
-    token = _token(task)
+    _judge_refused(case, task, refused_task, where)
+    stored_task = a2a.task_of(await a2a.fetch_task(case, task.id))
+    _judge_stored(case, refused_task, stored_task, where)
+    _judge_secret(case, proof, where, refused_task, stored_task)
+    token = _find_token(task)
     if token is not None:
-        unknown = {"tx_id": invented_id(_drawn(case)), "payment_reference": token}
-        undecided = await _submitted(case, task.id, unknown)
+        unknown_proof = {"tx_id": invented_id(_draw_bytes(case)), "payment_reference": token}
+        undecided_task = await _submit_payment(case, task.id, unknown_proof)
         where = {"operation": operation.path, "payment": "a transaction that was never sent"}
-        _judge_secret(case, unknown, where, undecided, a2a.task_of(await a2a.fetch_task(case, task.id)))
+        _judge_secret(case, unknown_proof, where, undecided_task, a2a.task_of(await a2a.fetch_task(case, task.id)))
     await _judge_lengths(case, task.id, operation.path)
 
 
-def _leave(case: Case, reason: str) -> None:
+def _mark_not_applicable(case: Case, reason: str) -> None:
     for row in case.check.rows:
         case.mark_not_applicable(row, reason)
 
 
-def _drawn(case: Case) -> bytes:
+def _draw_bytes(case: Case) -> bytes:
     return case.rng.getrandbits(256).to_bytes(32, "big")
 
 
-def _token(task: Task) -> str | None:
+def _find_token(task: Task) -> str | None:
     """Return the token of a task's Algorand entry, or None."""
     entry = next((one for one in task.entries if lane_of(one) == "algorand"), {})
     extra = entry.get("extra")
@@ -98,57 +98,79 @@ def _token(task: Task) -> str | None:
     return token if isinstance(token, str) else None
 
 
-async def _submitted(case: Case, task_id: str, proof: Mapping[str, Any]) -> Task:
+async def _submit_payment(case: Case, task_id: str, proof: Mapping[str, Any]) -> Task:
     name_live_values(case, proof)
     return await a2a.pay_task(case, task_id, proof)
 
 
-def _beyond(case: Case, reason: str) -> str | None:
+def _open_point(case: Case, reason: str) -> str | None:
     """Return why a breach only warns; None for the reference."""
     return None if case.profile.is_reference else reason
 
 
-def _judge_refused(case: Case, task: Task, refused: Task, where: Mapping[str, str]) -> None:
+def _judge_refused(case: Case, task: Task, refused_task: Task, where: Mapping[str, str]) -> None:
     """Judge state, report and terms of a task whose payment was refused."""
-    beyond = _beyond(case, _STATE_IS_OPEN)
-    found, expected = refused.describe(), "a task that still asks for payment"
-    case.expect(_ASKS, refused.asks_for_payment, expected, found, exchange=refused.answer, where=where, beyond=beyond)
-    fault = _fault_of_report(refused)
-    expected = "payment-failed, with a reason and a receipt of the failure"
-    case.expect(_ASKS, fault is None, expected, fault, exchange=refused.answer, where=where, beyond=beyond)
-    fresh = bool(refused.references) and not refused.references & task.references
-    lanes = {lane_of(one) for one in refused.entries} >= set(case.profile.claims.lanes)
-    found = f"{len(refused.entries)} entries, {len(refused.references - task.references)} fresh tokens"
-    expected = "one entry with a fresh token for each lane"
-    case.expect(_TERMS, fresh and lanes, expected, found, exchange=refused.answer, where=where, beyond=beyond)
+    beyond = _open_point(case, _STATE_IS_OPEN)
+    finding, expectation = refused_task.describe(), "a task that still asks for payment"
+    case.expect(
+        _STATE_ROW,
+        refused_task.asks_for_payment,
+        expectation,
+        finding,
+        exchange=refused_task.answer,
+        where=where,
+        beyond=beyond,
+    )
+    fault = _find_report_fault(refused_task)
+    expectation = "payment-failed, with a reason and a receipt of the failure"
+    case.expect(_STATE_ROW, fault is None, expectation, fault, exchange=refused_task.answer, where=where, beyond=beyond)
+    are_fresh = bool(refused_task.references) and not refused_task.references & task.references
+    has_all_lanes = {lane_of(one) for one in refused_task.entries} >= set(case.profile.claims.lanes)
+    finding = f"{len(refused_task.entries)} entries, {len(refused_task.references - task.references)} fresh tokens"
+    expectation = "one entry with a fresh token for each lane"
+    case.expect(
+        _TERMS_ROW,
+        are_fresh and has_all_lanes,
+        expectation,
+        finding,
+        exchange=refused_task.answer,
+        where=where,
+        beyond=beyond,
+    )
 
 
-def _fault_of_report(refused: Task) -> str | None:
+def _find_report_fault(refused_task: Task) -> str | None:
     """Return the fault of a task's report that its payment was refused, or None."""
-    if refused.payment_status != "payment-failed":
-        return f"payment status {refused.payment_status}"
-    reason = refused.of_status(a2a.ERROR_KEY)
+    if refused_task.payment_status != "payment-failed":
+        return f"payment status {refused_task.payment_status}"
+    reason = refused_task.of_status(a2a.ERROR_KEY)
     if reason not in _ERRORS:
         return f"{a2a.ERROR_KEY} {reason!r}"
-    receipts = refused.of_status(a2a.RECEIPTS_KEY)
+    receipts = refused_task.of_status(a2a.RECEIPTS_KEY)
     last = receipts[-1] if isinstance(receipts, list) and receipts else None
     if not isinstance(last, Mapping) or last.get("success") is not False:
         return f"no receipt of a failure in {a2a.RECEIPTS_KEY}"
     if not last.get("errorReason") or not isinstance(last.get("transaction"), str):
         return "a receipt without errorReason or transaction"
-    networks = {entry.get("network") for entry in refused.entries}
+    networks = {entry.get("network") for entry in refused_task.entries}
     # Entries have a separate row. Without them there is no network to compare.
-    named = not networks or last.get("network") in networks
-    return None if named else f"a receipt of network {last.get('network')!r}"
+    is_known_network = not networks or last.get("network") in networks
+    return None if is_known_network else f"a receipt of network {last.get('network')!r}"
 
 
-def _judge_stored(case: Case, refused: Task, stored: Task, where: Mapping[str, str]) -> None:
+def _judge_stored(case: Case, refused_task: Task, stored_task: Task, where: Mapping[str, str]) -> None:
     """Judge that tasks/get reports a task as the refusal did."""
-    same = (stored.id, stored.state, stored.payment_status) == (refused.id, refused.state, refused.payment_status)
-    holds = same and stored.asks_for_payment == refused.asks_for_payment
-    beyond = _beyond(case, _STATE_IS_OPEN)
-    expected = refused.describe()
-    case.expect(_KEPT, holds, expected, stored.describe(), exchange=stored.answer, where=where, beyond=beyond)
+    is_same = (stored_task.id, stored_task.state, stored_task.payment_status) == (
+        refused_task.id,
+        refused_task.state,
+        refused_task.payment_status,
+    )
+    holds = is_same and stored_task.asks_for_payment == refused_task.asks_for_payment
+    beyond = _open_point(case, _STATE_IS_OPEN)
+    expectation = refused_task.describe()
+    case.expect(
+        _STORED_ROW, holds, expectation, stored_task.describe(), exchange=stored_task.answer, where=where, beyond=beyond
+    )
 
 
 def _judge_secret(case: Case, proof: Mapping[str, Any], where: Mapping[str, str], *tasks: Task) -> None:
@@ -156,10 +178,12 @@ def _judge_secret(case: Case, proof: Mapping[str, Any], where: Mapping[str, str]
     # A proof that can still pay must not be in a history that other agents may read.
     for task in tasks:
         places = [place for place, value in leaves(dict(task.members), depth=_DEPTH) if _is_payment(value, proof)]
-        expected, found = "no payment in the task", ", ".join(map(str, places)) or "nowhere"
-        beyond = _beyond(case, _HISTORY_IS_OPEN)
-        at = {**where, "door": "A2A"}
-        case.expect(_SECRETS, not places, expected, found, exchange=task.answer, where=at, beyond=beyond)
+        expectation, finding = "no payment in the task", ", ".join(map(str, places)) or "nowhere"
+        beyond = _open_point(case, _HISTORY_IS_OPEN)
+        task_where = {**where, "door": "A2A"}
+        case.expect(
+            _SECRET_ROW, not places, expectation, finding, exchange=task.answer, where=task_where, beyond=beyond
+        )
 
 
 def _is_payment(value: Any, proof: Mapping[str, Any]) -> bool:
@@ -173,13 +197,13 @@ async def _judge_lengths(case: Case, task_id: str, path: str) -> None:
 
     A2A 0.3 demands that for positive numbers, so 0 is sent only to the reference.
     """
-    beyond = _beyond(case, _HISTORY_IS_OPEN)
+    beyond = _open_point(case, _HISTORY_IS_OPEN)
     for length in (1, 0) if beyond is None else (1,):
-        by_get = a2a.task_of(await a2a.fetch_task(case, task_id, history_length=length))
+        get_task = a2a.task_of(await a2a.fetch_task(case, task_id, history_length=length))
         parts = [{"kind": "text", "text": "what is to be paid?"}]
-        by_message = a2a.task_of(await a2a.send(case, parts, history_length=length, taskId=task_id))
-        for method, task in (("tasks/get", by_get), ("message/send", by_message)):
+        message_task = a2a.task_of(await a2a.send(case, parts, history_length=length, taskId=task_id))
+        for method, task in (("tasks/get", get_task), ("message/send", message_task)):
             where = {"operation": path, "method": method, "historyLength": str(length)}
-            expected, found = f"{length} messages at most", f"{len(task.history)} messages"
+            expectation, finding = f"{length} messages at most", f"{len(task.history)} messages"
             holds = len(task.history) <= length
-            case.expect(_GET, holds, expected, found, exchange=task.answer, where=where, beyond=beyond)
+            case.expect(_LENGTH_ROW, holds, expectation, finding, exchange=task.answer, where=where, beyond=beyond)

@@ -25,14 +25,14 @@ async def close_out_whose_amount_is_too_small(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     asset = payer.asset_id((await challenge(case, operation)).entry(case.lane))
-    refuge = await payer.new_account(assets=[asset])
+    rest_account = await payer.new_account(assets=[asset])
     # A rail that checks only that a transfer to the payee exists, or that the sender's balance fell, accepts these.
     for amount in (0, 1):
         quote = await challenge(case, operation)
         price = price_of(quote.entry(case.lane))
-        leaving = await payer.new_account(assets=[asset])
-        await payer.transfer(asset=asset, receiver=leaving.address, amount=2 * price)
-        proof = await pay_welded(payer, quote, sender=leaving, amount=amount, close_to=refuge.address)
+        closing_account = await payer.new_account(assets=[asset])
+        await payer.transfer(asset=asset, receiver=closing_account.address, amount=2 * price)
+        proof = await pay_welded(payer, quote, sender=closing_account, amount=amount, close_to=rest_account.address)
         await judge_refused(case, "RAIL-PAY-09", quote, proof, f"{amount} to the payee, the rest closed out elsewhere")
 
 
@@ -50,6 +50,6 @@ async def clawback_that_brings_nothing(case: Case) -> None:
     quote = await challenge(case, operation)
     payee, price = str(quote.entry(case.lane)["payTo"]), str(price_of(quote.entry(case.lane)))
     token = quote.reference(case.lane)
-    done = await payer.control("clawback", address=payee, receiver=payee, amount=price, note=token)
-    proof = {"tx_id": str(done["tx_id"]), "payment_reference": token}
+    clawback = await payer.control("clawback", address=payee, receiver=payee, amount=price, note=token)
+    proof = {"tx_id": str(clawback["tx_id"]), "payment_reference": token}
     await judge_refused(case, "RAIL-PAY-09", quote, proof, "a clawback from the payee to the payee")

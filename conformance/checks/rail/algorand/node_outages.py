@@ -22,9 +22,9 @@ from conformance.target import clock_file
 
 _FAULT = "unavailable"
 # Seconds of the reference: a challenge's lifetime, the settle window after it, the skew of clocks, and a minute more.
-_PAST_EVERY_WINDOW = 1800 + 900 + 60 + 60
+_PAST_EVERY_WINDOW_SECONDS = 1800 + 900 + 60 + 60
 # The reference looks again at an undecided claim after this many seconds, in rounds of one second.
-_NEXT_LOOK = 60
+_NEXT_LOOK_SECONDS = 60
 _ROUNDS_SECONDS = 3.0
 
 
@@ -55,22 +55,24 @@ async def payment_that_outlives_an_outage(case: Case) -> None:
         return
     if await clock.stays_behind(case.session, case.lane):
         return
-    proof, other = [await pay_welded(payer, await challenge(case, operation)) for _ in range(2)]
+    proof, other_proof = [await pay_welded(payer, await challenge(case, operation)) for _ in range(2)]
     async with payer.fault(_FAULT, count=1_000_000):
-        away = [await present(case, operation, each) for each in (proof, other)]
-        clock_file.advance(offset_file, _PAST_EVERY_WINDOW)
-        again = await present(case, operation, proof)
+        outage_answers = [await present(case, operation, each) for each in (proof, other_proof)]
+        clock_file.advance(offset_file, _PAST_EVERY_WINDOW_SECONDS)
+        late_answer = await present(case, operation, proof)
     await clock.pass_time(case, 0)
-    told = [brief(answer) for answer in (*away, again)]
-    if {answer.status for answer in away} - set(case.profile.rail_bindings.chain_down_status) or again.status == 200:
+    descriptions = [brief(answer) for answer in (*outage_answers, late_answer)]
+    if {answer.status for answer in outage_answers} - set(
+        case.profile.rail_bindings.chain_down_status
+    ) or late_answer.status == 200:
         # Served during the outage, or refused for good: RAIL-WELD-13 judges that, and nothing is left to serve later.
-        raise Inconclusive(f"without its node the rail answered {', then '.join(told)}")
-    await _is_served(case, operation, proof, "made in time, presented while the node was away and after")
-    await clock.pass_time(case, _NEXT_LOOK)
+        raise Inconclusive(f"without its node the rail answered {', then '.join(descriptions)}")
+    await _judge_service(case, operation, proof, "made in time, presented while the node was away and after")
+    await clock.pass_time(case, _NEXT_LOOK_SECONDS)
     await asyncio.sleep(_ROUNDS_SECONDS)
-    await _is_served(case, operation, other, "made in time, presented while the node was away and long after")
+    await _judge_service(case, operation, other_proof, "made in time, presented while the node was away and long after")
 
 
-async def _is_served(case: Case, operation: Operation, proof: Mapping[str, Any], what: str) -> None:
-    back = await redeem(case, operation, proof)
-    case.expect("RAIL-PAY-02", back.status == 200, "200", brief(back), exchange=back, where={"payment": what})
+async def _judge_service(case: Case, operation: Operation, proof: Mapping[str, Any], payment: str) -> None:
+    answer = await redeem(case, operation, proof)
+    case.expect("RAIL-PAY-02", answer.status == 200, "200", brief(answer), exchange=answer, where={"payment": payment})

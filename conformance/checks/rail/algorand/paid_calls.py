@@ -56,20 +56,20 @@ async def algorand_payment_in_a_group_is_served(case: Case) -> None:
     payer, operation = await algorand_payer(case), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
 
-    async def attempt(what: str) -> None:
+    async def attempt(shape: str) -> None:
         quote = await challenge(case, operation)
         entry, token = quote.entry(case.lane), quote.reference(case.lane)
-        made = await payer.draft(
+        draft = await payer.draft(
             asset=payer.asset_id(entry), receiver=str(entry["payTo"]), amount=price_of(entry), note=token.encode()
         )
-        proof = {"tx_id": await GROUPS[what](payer, made), "payment_reference": token}
+        proof = {"tx_id": await GROUPS[shape](payer, draft), "payment_reference": token}
         name_live_values(case, proof)
         answer = await redeem(case, operation, proof, body=quote.body)
-        where = {"operation": operation.path, "payment": what}
+        where = {"operation": operation.path, "payment": shape}
         # Wallets and fee sponsors make such groups, and the payee has the money. So a refusal costs the payer a call.
-        open_ = "the interface leaves open whether a transfer that is in a group of transactions pays a call"
-        good = answer.status == 200
-        case.expect("RAIL-PAY-02", good, "200", brief(answer), exchange=answer, where=where, beyond=open_)
+        open_point = "the interface leaves open whether a transfer that is in a group of transactions pays a call"
+        is_served = answer.status == 200
+        case.expect("RAIL-PAY-02", is_served, "200", brief(answer), exchange=answer, where=where, beyond=open_point)
 
     await run_concurrently(map(attempt, GROUPS))
 
@@ -88,26 +88,26 @@ async def proof_is_read_as_json(case: Case) -> None:
     """
     operation = case.session.catalog.operations[0]
 
-    async def attempt(what: str) -> None:
+    async def attempt(spelling: str) -> None:
         quote = await challenge(case, operation)
         proof: dict[str, Any] = await pay(case, quote, case.lane)
-        value = encode_base64(spelled(proof, what).encode())
+        value = encode_base64(spell_proof(proof, spelling).encode())
         case.client.names.name(value, "X_PAYMENT")
         # HTTP field names are case-insensitive (RFC 9110, 5.1), and HTTP/2 sends them in lower case.
-        name = "x-payment" if what == "header in lower case" else "X-PAYMENT"
+        name = "x-payment" if spelling == "header in lower case" else "X-PAYMENT"
         answer = await case.client.call("POST", operation.url, json_body=operation.body, headers={name: value})
-        where = {"operation": operation.path, "spelling": what}
+        where = {"operation": operation.path, "spelling": spelling}
         case.expect("RAIL-PAY-01", answer.status == 200, "200", brief(answer), exchange=answer, where=where)
 
     await run_concurrently(map(attempt, SPELLINGS))
 
 
-def spelled(proof: Mapping[str, Any], what: str) -> str:
+def spell_proof(proof: Mapping[str, Any], spelling: str) -> str:
     """Return a proof's JSON text in one of `SPELLINGS`."""
-    if what == "other order":
+    if spelling == "other order":
         return json.dumps(dict(reversed(list(proof.items()))))
-    if what == "white space":
+    if spelling == "white space":
         return json.dumps(proof, indent=2) + "\n"
     # `\u0074` is the letter t: a JSON parser reads the same member name, a text search does not.
     text = json.dumps(proof, separators=(",", ":"))
-    return text.replace("tx_id", "\\u0074x_id") if what == "escapes" else text
+    return text.replace("tx_id", "\\u0074x_id") if spelling == "escapes" else text

@@ -41,19 +41,19 @@ async def unknown_transaction(case: Case) -> None:
     """
     # The paid id is almost right, so a rail that compares only a prefix, or looks in its own table, finds it.
 
-    async def unknown(quote: Challenge, tx_id: str) -> None:
+    async def present_unknown(quote: Challenge, tx_id: str) -> None:
         proof = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
         await judge_refused(case, "RAIL-PAY-06", quote, proof, "an id that was never sent")
 
-    async def for_operation(operation: Operation, raw: Sequence[bytes]) -> None:
-        paid = await require_honest_payment_served(case, operation)
-        near = str(paid["tx_id"])
-        ids = [*map(invented_id, raw), ("A" if near[0] != "A" else "B") + near[1:]]
+    async def judge_operation(operation: Operation, raw: Sequence[bytes]) -> None:
+        paid_proof = await require_honest_payment_served(case, operation)
+        near_id = str(paid_proof["tx_id"])
+        ids = [*map(invented_id, raw), ("A" if near_id[0] != "A" else "B") + near_id[1:]]
         quotes = [await challenge(case, operation) for _ in ids]
-        await run_concurrently(map(unknown, quotes, ids))
+        await run_concurrently(map(present_unknown, quotes, ids))
 
-    drawn = [[case.rng.randbytes(32) for _ in range(2)] for _ in case.session.catalog.operations]
-    await run_concurrently(map(for_operation, case.session.catalog.operations, drawn))
+    random_ids = [[case.rng.randbytes(32) for _ in range(2)] for _ in case.session.catalog.operations]
+    await run_concurrently(map(judge_operation, case.session.catalog.operations, random_ids))
 
 
 @check(
@@ -78,18 +78,18 @@ async def payment_of_something_else(case: Case) -> None:
     # An Algorand account must opt in to an asset before it can receive it.
     stranger = await payer.new_account(assets=[asset])
 
-    async def elsewhere(receiver: str, what: str) -> None:
+    async def pay_elsewhere(receiver: str, description: str) -> None:
         quote = await challenge(case, operation)
-        await judge_refused(case, "RAIL-PAY-08", quote, await pay_welded(payer, quote, receiver=receiver), what)
+        await judge_refused(case, "RAIL-PAY-08", quote, await pay_welded(payer, quote, receiver=receiver), description)
 
-    async def closed_out_to_the_payee() -> None:
+    async def close_out_to_payee() -> None:
         quote = await challenge(case, operation)
         payee = str(quote.entry(case.lane)["payTo"])
         proof = await pay_welded(payer, quote, receiver=stranger.address, close_to=payee)
         # The transaction names payTo as its close-to address, which a rail may mistake for the receiver.
         await judge_refused(case, "RAIL-PAY-08", quote, proof, "to another account, and nothing closed out to payTo")
 
-    async def too_little(part: int) -> None:
+    async def pay_too_little(part: int) -> None:
         quote = await challenge(case, operation)
         price = price_of(quote.entry(case.lane))
         # One unit short finds a comparison with a tolerance, and nothing finds a missing comparison.
@@ -100,29 +100,29 @@ async def payment_of_something_else(case: Case) -> None:
 
     await run_concurrently(
         (
-            elsewhere(stranger.address, "to another account"),
-            elsewhere(payer.address, "to the payer itself"),
-            closed_out_to_the_payee(),
-            *map(too_little, range(3)),
-            _wrong_asset(case, payer, operation),
+            pay_elsewhere(stranger.address, "to another account"),
+            pay_elsewhere(payer.address, "to the payer itself"),
+            close_out_to_payee(),
+            *map(pay_too_little, range(3)),
+            _pay_wrong_asset(case, payer, operation),
         )
     )
 
 
-async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
+async def _pay_wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
     quote = await challenge(case, operation)
     entry = quote.entry(case.lane)
-    native = await payer.send_native(str(entry["payTo"]), price_of(entry), quote.reference(case.lane).encode())
-    proof = {"tx_id": native, "payment_reference": quote.reference(case.lane)}
+    native_tx_id = await payer.send_native(str(entry["payTo"]), price_of(entry), quote.reference(case.lane).encode())
+    proof = {"tx_id": native_tx_id, "payment_reference": quote.reference(case.lane)}
     await judge_refused(case, "RAIL-PAY-10", quote, proof, "native coin instead of the asset")
     if await payer.lacks("opt_in"):
         case.note("a look-alike asset needs the payee to opt in, which only a simulated node does without its key")
         return
-    fake = await payer.create_asset(unit_name="USDC")
-    await payer.control("opt_in", address=str(entry["payTo"]), asset=str(fake))
+    fake_asset = await payer.create_asset(unit_name="USDC")
+    await payer.control("opt_in", address=str(entry["payTo"]), asset=str(fake_asset))
     quote = await challenge(case, operation)
     await judge_refused(
-        case, "RAIL-PAY-10", quote, await pay_welded(payer, quote, asset=fake), "an asset of the same unit name"
+        case, "RAIL-PAY-10", quote, await pay_welded(payer, quote, asset=fake_asset), "an asset of the same unit name"
     )
 
 
@@ -144,7 +144,7 @@ async def unconfirmed_transaction(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     if "withhold" not in await payer.fault_names():
-        await _waiting_for_its_round(case, payer, operation)
+        await _present_before_round(case, payer, operation)
         return
     quote = await challenge(case, operation)
     await payer.hold(payer.asset_id(quote.entry(case.lane)))
@@ -162,7 +162,7 @@ async def unconfirmed_transaction(case: Case) -> None:
         )
 
 
-async def _waiting_for_its_round(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
+async def _present_before_round(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
     """Present payments at once, until one is answered while the node still has it in its pool."""
     # A refusal counts if the payment's round is still to come when the answer arrives. The rail may ask another node,
     # which may be one round ahead of the suite's. So a served call counts only if two rounds are still to come.
@@ -171,8 +171,8 @@ async def _waiting_for_its_round(case: Case, payer: AlgorandPayer, operation: Op
         await payer.hold(payer.asset_id(quote.entry(case.lane)))
         proof = await pay_welded(payer, quote, wait=False)
         answer = await present(case, operation, proof)
-        newest = await payer.newest_round()
-        rounds_left = await payer.confirmed(proof["tx_id"]) - newest
+        newest_round = await payer.newest_round()
+        rounds_left = await payer.confirmed(proof["tx_id"]) - newest_round
         if rounds_left > 1 or (rounds_left == 1 and answer.status >= 300):
             judge_refusal(case, "RAIL-PAY-07", quote, answer, "still in the pool")
             answer = await redeem(case, operation, proof)
@@ -204,9 +204,9 @@ async def failed_transaction(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     quote = await challenge(case, operation)
-    penniless = await payer.new_account()
+    empty_account = await payer.new_account()
     try:
-        proof = await pay_welded(payer, quote, sender=penniless)
+        proof = await pay_welded(payer, quote, sender=empty_account)
     except Refused as refusal:
         proof = {"tx_id": refusal.tx_id, "payment_reference": quote.reference(case.lane)}
         await judge_refused(case, "RAIL-PAY-11", quote, proof, "refused by the node")
@@ -240,11 +240,11 @@ async def proof_of_another_lane(case: Case) -> None:
     await require_honest_payment_served(case, operation)
     quote = await challenge(case, operation)
     proof = await pay_welded(payer, quote)
-    for what, other in foreign_shapes(case, payer, quote, proof).items():
-        await judge_refused(case, "RAIL-PAY-15", quote, other, what)
+    for description, other_proof in make_foreign_proofs(case, payer, quote, proof).items():
+        await judge_refused(case, "RAIL-PAY-15", quote, other_proof, description)
 
 
-def foreign_shapes(
+def make_foreign_proofs(
     case: Case, payer: AlgorandPayer, quote: Challenge, proof: Mapping[str, Any]
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return proofs of other lanes made from an Algorand payment, by description."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from conformance.lanes.algorand.payer import AlgorandPayer
 
 
-def wrong_notes(token: str) -> dict[str, bytes]:
+def make_wrong_notes(token: str) -> dict[str, bytes]:
     """Return notes that are not the token, by description."""
     raw = token.encode()
     return {
@@ -77,14 +77,14 @@ async def note_without_the_token(case: Case) -> None:
     payer, operation = await algorand_payer(case), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     await payer.hold(payer.asset_id((await challenge(case, operation)).entry(case.lane)))
-    misses = {f"note: {name}": partial(_send_with_note, name=name) for name in wrong_notes("x")}
+    misses = {f"note: {name}": partial(_send_with_note, name=name) for name in make_wrong_notes("x")}
     # The wrong payments are all right in amount, asset and receiver, so only the note can be the reason of the
     # refusal.
     await judge_near_misses(case, AlgorandQuote, "RAIL-WELD-01", misses)
 
 
-async def _send_with_note(quoted: AlgorandQuote, *, name: str) -> str:
-    return await quoted.send(note=wrong_notes(quoted.token)[name])
+async def _send_with_note(challenge_quote: AlgorandQuote, *, name: str) -> str:
+    return await challenge_quote.send(note=make_wrong_notes(challenge_quote.token)[name])
 
 
 @check(
@@ -101,8 +101,8 @@ async def note_with_another_challenges_token(case: Case) -> None:
     Requests two challenges, pays the second, and presents that payment with the first one's token. Then pays the first,
     and presents each payment with the other's token. Expects that no mixed pair is served, and that the right pair is.
     """
-    what = "another live challenge's token in the note"
-    await judge_mixed_pairs(case, AlgorandQuote, "RAIL-WELD-02", what)
+    description = "another live challenge's token in the note"
+    await judge_mixed_pairs(case, AlgorandQuote, "RAIL-WELD-02", description)
 
 
 @check(
@@ -137,21 +137,24 @@ async def expired_challenge(case: Case) -> None:
     one is.
     """
     operation = case.session.catalog.operations[0]
-    in_time, late = await challenge(case, operation), await challenge(case, operation)
-    proof = await pay(case, in_time, case.lane)
+    timely_quote, late_quote = await challenge(case, operation), await challenge(case, operation)
+    proof = await pay(case, timely_quote, case.lane)
     # On Algorand an id is known before the transaction is sent, so a client could reserve a price and decide later.
-    named = await _named_in_time(case) if FACTS[case.lane].family == "algorand" else None
+    unsent_payment = await _name_unsent_payment(case) if FACTS[case.lane].family == "algorand" else None
     await let_lapse(case)
-    if named is not None:
-        await (await algorand_payer(case)).submit([named[1]], (await algorand_payer(case)).main)
-        early = {"tx_id": named[1].get_txid(), "payment_reference": named[0].reference(case.lane)}
-        await judge_refused(case, "RAIL-WELD-06", named[0], early, "named in time, sent late")
-    await judge_refused(case, "RAIL-WELD-06", in_time, proof, "paid in time, presented late")
-    await judge_refused(case, "RAIL-WELD-06", late, await pay(case, late, case.lane), "paid late")
+    if unsent_payment is not None:
+        await (await algorand_payer(case)).submit([unsent_payment[1]], (await algorand_payer(case)).main)
+        unsent_proof = {
+            "tx_id": unsent_payment[1].get_txid(),
+            "payment_reference": unsent_payment[0].reference(case.lane),
+        }
+        await judge_refused(case, "RAIL-WELD-06", unsent_payment[0], unsent_proof, "named in time, sent late")
+    await judge_refused(case, "RAIL-WELD-06", timely_quote, proof, "paid in time, presented late")
+    await judge_refused(case, "RAIL-WELD-06", late_quote, await pay(case, late_quote, case.lane), "paid late")
     await require_honest_payment_served(case, operation)
 
 
-async def _named_in_time(case: Case) -> tuple[Challenge, Any]:
+async def _name_unsent_payment(case: Case) -> tuple[Challenge, Any]:
     """Present the id of a welded payment that was not sent yet; return its challenge and the payment."""
     payer, quote = await algorand_payer(case), await challenge(case, case.session.catalog.operations[0])
     entry, token = quote.entry(case.lane), quote.reference(case.lane)
@@ -181,13 +184,13 @@ async def token_the_rail_never_issued(case: Case) -> None:
     await payer.hold(payer.asset_id((await challenge(case, operation)).entry(case.lane)))
     # Each forged token comes with a separate payment, so the trials do not depend on each other.
     quotes = [await challenge(case, operation) for _ in range(12)]
-    forged = [(quote, *one) for quote, one in zip(quotes, forge_tokens(case, quotes[0]), strict=False)]
+    forged_tokens = [(quote, *one) for quote, one in zip(quotes, forge_tokens(case, quotes[0]), strict=False)]
 
     async def attempt(quote: Challenge, name: str, token: str) -> None:
         proof = await pay_welded(payer, quote, note=token.encode())
         await judge_refused(case, "RAIL-WELD-07", quote, {**proof, "payment_reference": token}, f"token: {name}")
 
-    await run_concurrently(attempt(*each) for each in forged)
+    await run_concurrently(attempt(*each) for each in forged_tokens)
 
 
 @check(
@@ -207,14 +210,14 @@ async def chain_that_cannot_be_asked(case: Case) -> None:
     await judge_nothing_served(case, AlgorandQuote, await algorand_payer(case))
 
 
-def stock_payload(quote: Challenge, payer: AlgorandPayer, tx_id: str) -> dict[str, Any]:
+def make_stock_payload(quote: Challenge, payer: AlgorandPayer, tx_id: str) -> dict[str, Any]:
     """Return the payload of an ordinary x402 v2 client, which does not know the weld."""
     entry = quote.entry(payer.lane)
-    accepted = {name: value for name, value in entry.items() if name != "maxAmountRequired"}
+    accepted_entry = {name: value for name, value in entry.items() if name != "maxAmountRequired"}
     return {
         "x402Version": 2,
         "resource": {"url": quote.operation.url},
-        "accepted": accepted,
+        "accepted": accepted_entry,
         "payload": {"paymentGroup": [tx_id], "paymentIndex": 0, "from": payer.address},
     }
 
@@ -236,7 +239,7 @@ async def ordinary_x402_client(case: Case) -> None:
     await require_honest_payment_served(case, operation)
     quote = await challenge(case, operation)
     tx_id = (await pay_welded(payer, quote, note=b""))["tx_id"]
-    version_2 = stock_payload(quote, payer, tx_id)
+    version_2 = make_stock_payload(quote, payer, tx_id)
     # The stock client pays first and adds no weld, so anyone could present that transaction as their own payment.
     version_1 = {"x402Version": 1, "scheme": "exact", "network": "algorand", "payload": {"txId": tx_id}}
     await judge_ordinary_client(case, quote, (version_2, version_1))
@@ -257,12 +260,12 @@ async def refusal_lets_the_client_recover(case: Case) -> None:
     Then pays the terms of a refusal. Expects 402 with new tokens in accepts, and that the later payment is served. A
     payment that already bought something may also be answered 409.
     """
-    await refusals_let_the_client_recover(case, AlgorandQuote, _worthless)
+    await refusals_let_the_client_recover(case, AlgorandQuote, _pay_wrongly)
 
 
-async def _worthless(quoted: AlgorandQuote) -> Mapping[str, str]:
+async def _pay_wrongly(challenge_quote: AlgorandQuote) -> Mapping[str, str]:
     return {
-        "a wrong note": await quoted.send(note=b"x"),
-        "no note": await quoted.send_unwelded(),
-        "too little": await quoted.send(amount=1),
+        "a wrong note": await challenge_quote.send(note=b"x"),
+        "no note": await challenge_quote.send_unwelded(),
+        "too little": await challenge_quote.send(amount=1),
     }

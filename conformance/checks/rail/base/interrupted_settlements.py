@@ -27,9 +27,9 @@ from conformance.lanes.base.payer import BasePayer
 from conformance.surfaces.rail.paid_answers import brief
 
 Act = Callable[[FundedChallenge, Authorization], Awaitable[None]]
-_LOOK_SECONDS, _LOOKS = 0.02, 500
+_POLL_SECONDS, _POLL_COUNT = 0.02, 500
 # Ends of windows that overflow a signed and an unsigned number of 64 bits, and the largest one.
-_WIDE: Final[Mapping[str, int]] = {"2^63": 2**63, "2^64": 2**64, "2^256 - 1": 2**256 - 1}
+_WIDE_WINDOWS: Final[Mapping[str, int]] = {"2^63": 2**63, "2^64": 2**64, "2^256 - 1": 2**256 - 1}
 
 
 @check(
@@ -58,63 +58,67 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
         return
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    away = (await payer.new_account()).address
+    other_address = (await payer.new_account()).address
 
-    async def nothing(_: FundedChallenge, __: Authorization) -> None:
+    async def wait(_: FundedChallenge, __: Authorization) -> None:
         """Leave it to its settlement."""
 
-    async def empties(stake: FundedChallenge, _: Authorization) -> None:
-        await payer.transfer(stake.token.address, away, stake.price, sender=stake.account)
+    async def empty_account(stake: FundedChallenge, _: Authorization) -> None:
+        await payer.transfer(stake.token.address, other_address, stake.price, sender=stake.account)
 
-    async def cancels(stake: FundedChallenge, given: Authorization) -> None:
-        await payer.cancel(stake.account, given)
+    async def cancel(stake: FundedChallenge, authorizations: Authorization) -> None:
+        await payer.cancel(stake.account, authorizations)
 
-    async def pays_itself(stake: FundedChallenge, _: Authorization) -> None:
+    async def pay_itself(stake: FundedChallenge, _: Authorization) -> None:
         await payer.use(await stake.sign(to=stake.account.address))
 
-    acts: dict[str, Act] = {"waits": nothing, "empties its account": empties, "cancels": cancels}
-    acts["uses the nonce to pay itself"] = pays_itself
+    acts: dict[str, Act] = {"waits": wait, "empties its account": empty_account, "cancels": cancel}
+    acts["uses the nonce to pay itself"] = pay_itself
     stakes = FundedChallenges(case, payer)
     control = await stakes.open_challenge(operation)
-    all_ = await run_concurrently(stakes.open_challenge(operation, coin=True) for _ in acts)
-    given = await run_concurrently(stake.sign() for stake in all_)
-    wide = await _wide_windows(stakes, operation)
+    challenges = await run_concurrently(stakes.open_challenge(operation, coin=True) for _ in acts)
+    authorizations = await run_concurrently(stake.sign() for stake in challenges)
+    wide_windows = await _make_wide_windows(stakes, operation)
     async with apply_node_fault(payer, "withhold"):
-        waiting = [*zip(all_, given, strict=True), *wide.values()]
-        answers = await run_concurrently(stake.present(case, one) for stake, one in waiting)
+        pending_payments = [*zip(challenges, authorizations, strict=True), *wide_windows.values()]
+        answers = await run_concurrently(stake.present(case, one) for stake, one in pending_payments)
         # From here on the node accepts transactions again, so those of the payers enter blocks before the held
         # settlements.
         await payer.control("fault", name="withhold", seed=1, count=0)
-        for what, answer in zip(acts, answers[: len(acts)], strict=True):
-            _judge(case, "RAIL-PAY-07", answer, f"its settlement is in no block; the payer {what}")
-        await run_concurrently(act(stake, one) for act, stake, one in zip(acts.values(), all_, given, strict=True))
-        await run_concurrently(stake.accept_balance() for stake in all_[1:])
-    again = await run_concurrently(
-        present_later(case, stake, one) for stake, one in zip(all_[1:], given[1:], strict=True)
+        for description, answer in zip(acts, answers[: len(acts)], strict=True):
+            _judge_refusal(case, "RAIL-PAY-07", answer, f"its settlement is in no block; the payer {description}")
+        await run_concurrently(
+            act(stake, one) for act, stake, one in zip(acts.values(), challenges, authorizations, strict=True)
+        )
+        await run_concurrently(stake.accept_balance() for stake in challenges[1:])
+    repetitions = await run_concurrently(
+        present_later(case, stake, one) for stake, one in zip(challenges[1:], authorizations[1:], strict=True)
     )
-    for what, stake, answer in zip(list(acts)[1:], all_[1:], again, strict=True):
-        _judge(case, "RAIL-PAY-11", answer, f"its settlement failed in its block; the payer {what}")
-        stake.judged_rows.append(("RAIL-PAY-11", what))
-    await judge_delayed_payment(case, all_[0], given[0], control, "its settlement was held up for a while")
-    await judge_wide_windows(case, wide, answers[len(acts) :], ordinary_answers=answers[: len(acts)])
+    for description, stake, answer in zip(list(acts)[1:], challenges[1:], repetitions, strict=True):
+        _judge_refusal(case, "RAIL-PAY-11", answer, f"its settlement failed in its block; the payer {description}")
+        stake.judged_rows.append(("RAIL-PAY-11", description))
+    await judge_delayed_payment(
+        case, challenges[0], authorizations[0], control, "its settlement was held up for a while"
+    )
+    await judge_wide_windows(case, wide_windows, answers[len(acts) :], ordinary_answers=answers[: len(acts)])
     await stakes.audit()
 
 
-async def _wide_windows(
+async def _make_wide_windows(
     stakes: FundedChallenges, operation: Operation
 ) -> dict[str, tuple[FundedChallenge, Authorization]]:
     """Return authorizations with long windows, each for a separate challenge, by the end of the window."""
 
-    async def one(end: int) -> tuple[FundedChallenge, Authorization]:
+    async def make_payment(end: int) -> tuple[FundedChallenge, Authorization]:
         stake = await stakes.open_challenge(operation)
         return stake, await stake.sign(valid_after=0, valid_before=end)
 
-    made = await run_concurrently(map(one, _WIDE.values()))
-    return dict(zip(_WIDE, made, strict=True))
+    payments = await run_concurrently(map(make_payment, _WIDE_WINDOWS.values()))
+    return dict(zip(_WIDE_WINDOWS, payments, strict=True))
 
 
-def _judge(case: Case, row: str, answer: Answer, what: str) -> None:
-    case.expect(row, answer.status >= 300, "not served", brief(answer), exchange=answer, where={"payment": what})
+def _judge_refusal(case: Case, row: str, answer: Answer, payment: str) -> None:
+    case.expect(row, answer.status >= 300, "not served", brief(answer), exchange=answer, where={"payment": payment})
 
 
 @check(
@@ -140,73 +144,75 @@ async def settlement_that_is_taken_back(case: Case) -> None:
     await require_honest_payment_served(case, operation)
     stakes = FundedChallenges(case, payer)
     # The accounts are funded before any reorganisation, which would otherwise take their money back as well.
-    lost, mined, served = await run_concurrently(stakes.open_challenge(operation, prices=3) for _ in range(3))
-    await _lost_from_the_pool(case, payer, lost)
-    await _mined_and_taken_back(case, payer, mined)
-    await _served_and_taken_back(case, payer, served)
+    lost_challenge, mined_challenge, served_challenge = await run_concurrently(
+        stakes.open_challenge(operation, prices=3) for _ in range(3)
+    )
+    await _judge_lost_settlement(case, payer, lost_challenge)
+    await _judge_mined_settlement(case, payer, mined_challenge)
+    await _judge_served_settlement(case, payer, served_challenge)
 
 
-async def _lost_from_the_pool(case: Case, payer: BasePayer, stake: FundedChallenge) -> None:
-    given = await stake.sign()
+async def _judge_lost_settlement(case: Case, payer: BasePayer, stake: FundedChallenge) -> None:
+    authorization = await stake.sign()
     # The node accepts the settlement and forgets it, as a full pool does. Only the rail can notice and send it again.
     async with apply_node_fault(payer, "reject_late", count=1):
-        answer = await stake.present(case, given)
-        if answer.status == 200 and (moved := await stake.measure_loss()) != stake.price:
+        answer = await stake.present(case, authorization)
+        if answer.status == 200 and (moved_amount := await stake.measure_loss()) != stake.price:
             where = {"payment": "its settlement was lost from the pool"}
-            found = f"200, {moved} of {stake.price} moved"
-            case.expect("RAIL-PAY-07", False, "served for one price", found, exchange=answer, where=where)
-    await judge_served_once(case, stake, given, "its settlement was lost from the pool")
+            finding = f"200, {moved_amount} of {stake.price} moved"
+            case.expect("RAIL-PAY-07", False, "served for one price", finding, exchange=answer, where=where)
+    await judge_served_once(case, stake, authorization, "its settlement was lost from the pool")
 
 
-async def _head(payer: BasePayer) -> int:
+async def _read_head(payer: BasePayer) -> int:
     return int((await payer.node.newest())["number"])
 
 
-async def _mined_and_taken_back(case: Case, payer: BasePayer, stake: FundedChallenge) -> None:
-    given, what = await stake.sign(), "its settlement's block was taken back"
+async def _judge_mined_settlement(case: Case, payer: BasePayer, stake: FundedChallenge) -> None:
+    authorization, description = await stake.sign(), "its settlement's block was taken back"
     await payer.blocks_later(2)
-    start = await _head(payer)
-    asking = asyncio.create_task(stake.present(case, given))
+    start = await _read_head(payer)
+    presentation = asyncio.create_task(stake.present(case, authorization))
     try:
-        seen = await _mined(stake, given, asking)
-        if seen:
-            await payer.control("reorg", depth=await _head(payer) - start)
+        is_mined = await _await_use(stake, authorization, presentation)
+        if is_mined:
+            await payer.control("reorg", depth=await _read_head(payer) - start)
     finally:
-        answer = await asking
+        answer = await presentation
     if answer.status == 200 and await stake.measure_loss() == 0:
         # The target chooses how many blocks make a payment final, and bears the loss.
-        case.note(f"{what}: it was served before, and nothing has moved")
-        await stake.redeem(case, given)
+        case.note(f"{description}: it was served before, and nothing has moved")
+        await stake.redeem(case, authorization)
     else:
-        await judge_served_once(case, stake, given, what)
+        await judge_served_once(case, stake, authorization, description)
 
 
-async def _mined(stake: FundedChallenge, given: Authorization, asking: asyncio.Task[Answer]) -> bool:
+async def _await_use(stake: FundedChallenge, authorization: Authorization, presentation: asyncio.Task[Answer]) -> bool:
     """Wait until the authorization is used; return False if the answer arrives first."""
-    for _ in range(_LOOKS):
-        if await stake.token.is_used(given.sender, given.nonce):
-            return not asking.done()
-        if asking.done():
+    for _ in range(_POLL_COUNT):
+        if await stake.token.is_used(authorization.sender, authorization.nonce):
+            return not presentation.done()
+        if presentation.done():
             return False
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_POLL_SECONDS)
     return False
 
 
-async def _served_and_taken_back(case: Case, payer: BasePayer, stake: FundedChallenge) -> None:
-    given = await stake.sign()
+async def _judge_served_settlement(case: Case, payer: BasePayer, stake: FundedChallenge) -> None:
+    authorization = await stake.sign()
     await payer.blocks_later(2)
-    start = await _head(payer)
+    start = await _read_head(payer)
     # With a lying node the rail serves too early, which is not its fault. What it must not do is serve twice.
     async with apply_node_fault(payer, "early_finality"):
-        first = await stake.present(case, given)
-        await payer.control("reorg", depth=await _head(payer) - start)
-    again = await stake.present(case, given)
+        first = await stake.present(case, authorization)
+        await payer.control("reorg", depth=await _read_head(payer) - start)
+    repetition = await stake.present(case, authorization)
     case.expect(
         "RAIL-WELD-11",
-        len({extract_receipts(answer) for answer in (first, again) if answer.status == 200}) <= 1,
+        len({extract_receipts(answer) for answer in (first, repetition) if answer.status == 200}) <= 1,
         "one receipt, however often the chain is replaced",
-        f"{brief(first)}, then {brief(again)}",
-        exchange=again,
+        f"{brief(first)}, then {brief(repetition)}",
+        exchange=repetition,
         where={"payment": "served on a lie about finality, then its block was taken back"},
     )
     await require_honest_payment_served(case, stake.quote.operation)

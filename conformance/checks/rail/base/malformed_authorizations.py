@@ -17,10 +17,10 @@ _ADDRESSES = ("from", "to")
 _DIGITS = 3000
 
 
-def spoiled_members(right: Mapping[str, Any]) -> dict[str, Any]:
-    """Return proofs with one wrong member, by description; `right` is a complete proof."""
-    terms = right["authorization"]
-    odd: dict[str, Any] = {
+def make_wrong_proofs(right_proof: Mapping[str, Any]) -> dict[str, Any]:
+    """Return proofs with one wrong member, by description; `right_proof` is a complete proof."""
+    terms = right_proof["authorization"]
+    odd_values: dict[str, Any] = {
         "null": None,
         "true": True,
         "an array": [],
@@ -34,26 +34,29 @@ def spoiled_members(right: Mapping[str, Any]) -> dict[str, Any]:
     addresses = {"short": "0x" + "11" * 19, "long": "0x" + "11" * 21, "no hexadecimal": "0x" + "zz" * 20}
     nonces = {"31 bytes": "0x" + "11" * 31, "33 bytes": "0x" + "11" * 33, "no hexadecimal": "0x" + "zz" * 32}
     signatures = {"half a byte": "0x1", "no hexadecimal": "0x" + "zz" * 65, "long": "0x" + "11" * 2000, "nothing": "0x"}
-    inside = {
-        **{(name, what): value for name in terms for what, value in odd.items()},
+    authorization_faults = {
+        **{(name, what): value for name in terms for what, value in odd_values.items()},
         **{(name, what): value for name in _NUMBERS for what, value in numbers.items()},
         **{(name, what): value for name in _ADDRESSES for what, value in addresses.items()},
         **{("nonce", what): value for what, value in nonces.items()},
     }
-    outside = {
-        **{("signature", what): value for what, value in {**odd, **signatures, "a number": 1}.items()},
-        **{("authorization", what): value for what, value in {**odd, "a number": 1, "a text": "x"}.items()},
-        **{("challenge_token", what): value for what, value in odd.items()},
+    proof_faults = {
+        **{("signature", what): value for what, value in {**odd_values, **signatures, "a number": 1}.items()},
+        **{("authorization", what): value for what, value in {**odd_values, "a number": 1, "a text": "x"}.items()},
+        **{("challenge_token", what): value for what, value in odd_values.items()},
     }
     return {
-        **{f"{name}: {what}": {**right, "authorization": {**terms, name: bad}} for (name, what), bad in inside.items()},
-        **{f"{name}: {what}": {**right, name: bad} for (name, what), bad in outside.items()},
-        **{f"without {name}": {**right, "authorization": _without(terms, name)} for name in terms},
-        **{f"without {name}": _without(right, name) for name in right},
+        **{
+            f"{name}: {what}": {**right_proof, "authorization": {**terms, name: bad}}
+            for (name, what), bad in authorization_faults.items()
+        },
+        **{f"{name}: {what}": {**right_proof, name: bad} for (name, what), bad in proof_faults.items()},
+        **{f"without {name}": {**right_proof, "authorization": _drop_member(terms, name)} for name in terms},
+        **{f"without {name}": _drop_member(right_proof, name) for name in right_proof},
     }
 
 
-def _without(members: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _drop_member(members: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {one: value for one, value in members.items() if one != name}
 
 
@@ -73,11 +76,11 @@ async def authorization_with_wrong_members(case: Case) -> None:
     payer = await get_base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     stake = await stakes.open_challenge(operation, prices=0)
-    right = (await stake.sign()).proof()
-    values = {what: encode_json(value) for what, value in spoiled_members(right).items()}
-    values["value twice"] = encode_base64(json.dumps(right).replace('"value"', '"value":"1","value"').encode())
+    right_proof = (await stake.sign()).proof()
+    values = {what: encode_json(value) for what, value in make_wrong_proofs(right_proof).items()}
+    values["value twice"] = encode_base64(json.dumps(right_proof).replace('"value"', '"value":"1","value"').encode())
     values["a value of thousands of digits"] = encode_json(
-        {**right, "authorization": {**right["authorization"], "value": "9" * _DIGITS}}
+        {**right_proof, "authorization": {**right_proof["authorization"], "value": "9" * _DIGITS}}
     )
     unpaid = stake.quote.answer
     await run_concurrently(

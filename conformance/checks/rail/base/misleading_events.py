@@ -43,47 +43,54 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
     # The look-alike copies the EIP-712 name and version of the asset, so that signatures differ only by the contract.
     terms = (await stakes.open_challenge(operation, prices=0)).entry
     domain = payer.domain(terms)
-    fake = await payer.deploy("CopycatToken", domain.name, domain.version)
+    fake_token = await payer.deploy("CopycatToken", domain.name, domain.version)
 
-    def pretended(given: Authorization) -> Call:
-        return fake, payer.token(terms).use_call(given, overload=WHOLE)
+    def make_fake_use(authorization: Authorization) -> Call:
+        return fake_token, payer.token(terms).use_call(authorization, overload=WHOLE)
 
-    async def used_at_the_fake(what: str, *, prices: int, cancel: bool = False) -> None:
+    async def use_at_fake_token(description: str, *, prices: int, cancel: bool = False) -> None:
         stake = await stakes.open_challenge(operation, prices=prices)
-        given = await stake.sign()
+        authorization = await stake.sign()
         if cancel:
-            await payer.cancel(stake.account, given)
-        await payer.send(*pretended(given))
-        await stakes.judge_buys_nothing("RAIL-PAY-10", stake, given, what)
+            await payer.cancel(stake.account, authorization)
+        await payer.send(*make_fake_use(authorization))
+        await stakes.judge_buys_nothing("RAIL-PAY-10", stake, authorization, description)
 
-    async def beside_a_real_use(what: str, order: Callable[[Call, Call, Call], Sequence[Call]]) -> None:
+    async def use_next_to_real_one(description: str, order: Callable[[Call, Call, Call], Sequence[Call]]) -> None:
         stake = await stakes.open_challenge(operation)
-        to_self = await stake.sign(to=stake.account.address)
-        real = (stake.token.address, stake.token.use_call(to_self))
-        given = await stake.sign()
-        lie = (fake, own_call("CopycatToken", "pretend", given.sender, given.to, given.value))
-        await payer.batch(order(real, lie, pretended(given)))
-        await stakes.judge_buys_nothing("RAIL-PAY-10", stake, given, what)
+        self_payment = await stake.sign(to=stake.account.address)
+        real = (stake.token.address, stake.token.use_call(self_payment))
+        authorization = await stake.sign()
+        lie = (
+            fake_token,
+            own_call("CopycatToken", "pretend", authorization.sender, authorization.to, authorization.value),
+        )
+        await payer.batch(order(real, lie, make_fake_use(authorization)))
+        await stakes.judge_buys_nothing("RAIL-PAY-10", stake, authorization, description)
 
     await run_concurrently(
         (
-            used_at_the_fake("used at a look-alike by a payer that holds nothing", prices=0),
-            used_at_the_fake("used at a look-alike, cancelled at the asset", prices=1, cancel=True),
-            beside_a_real_use("a look-alike's Transfer directly after a real use", lambda real, lie, _: (real, lie)),
-            beside_a_real_use("a look-alike's Transfer directly before a real use", lambda real, lie, _: (lie, real)),
-            beside_a_real_use("a look-alike's use after a real one to the payer", lambda real, _, use: (real, use)),
-            _signed_for(fake, payer, stakes, operation),
+            use_at_fake_token("used at a look-alike by a payer that holds nothing", prices=0),
+            use_at_fake_token("used at a look-alike, cancelled at the asset", prices=1, cancel=True),
+            use_next_to_real_one("a look-alike's Transfer directly after a real use", lambda real, lie, _: (real, lie)),
+            use_next_to_real_one(
+                "a look-alike's Transfer directly before a real use", lambda real, lie, _: (lie, real)
+            ),
+            use_next_to_real_one("a look-alike's use after a real one to the payer", lambda real, _, use: (real, use)),
+            _sign_for_fake_token(fake_token, payer, stakes, operation),
         )
     )
     await stakes.audit()
 
 
-async def _signed_for(fake: str, payer: BasePayer, stakes: FundedChallenges, operation: Operation) -> None:
+async def _sign_for_fake_token(
+    fake_token: str, payer: BasePayer, stakes: FundedChallenges, operation: Operation
+) -> None:
     """Present an authorization that was signed for the look-alike's domain and used there."""
     stake = await stakes.open_challenge(operation)
-    given = await payer.authorize({**stake.entry, "asset": fake}, stake.account)
-    await payer.use(given)
-    await stakes.judge_buys_nothing("RAIL-PAY-10", stake, given, "signed for the look-alike and used there")
+    authorization = await payer.authorize({**stake.entry, "asset": fake_token}, stake.account)
+    await payer.use(authorization)
+    await stakes.judge_buys_nothing("RAIL-PAY-10", stake, authorization, "signed for the look-alike and used there")
 
 
 @check(
@@ -106,11 +113,11 @@ async def authorization_used_for_something_else(case: Case) -> None:
     await require_honest_payment_served(case, operation)
     stranger = (await payer.new_account()).address
 
-    async def attempt(row: str, what: str, change: Callable[[FundedChallenge], dict[str, object]]) -> None:
+    async def attempt(row: str, description: str, change: Callable[[FundedChallenge], dict[str, object]]) -> None:
         stake = await stakes.open_challenge(operation)
         await payer.use(await stake.sign(**change(stake)))
         await stake.accept_balance()
-        await stakes.judge_buys_nothing(row, stake, await stake.sign(), f"its nonce was used {what}")
+        await stakes.judge_buys_nothing(row, stake, await stake.sign(), f"its nonce was used {description}")
 
     await run_concurrently(
         (
@@ -145,26 +152,30 @@ async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None
     await require_honest_payment_served(case, operation)
     # One transaction for all calls, so that the events are in one receipt and next to each other.
     batcher = await payer.batcher()
-    drawn = [case.rng.randbytes(32) for _ in range(2)]
+    nonces = [case.rng.randbytes(32) for _ in range(2)]
 
     async def attempt(
-        what: str, other: Callable[[FundedChallenge], Awaitable[Call]], *, first: bool, nothing: bool = False
+        description: str,
+        make_other_call: Callable[[FundedChallenge], Awaitable[Call]],
+        *,
+        first: bool,
+        moves_nothing: bool = False,
     ) -> None:
         stake = await stakes.open_challenge(operation, prices=2, coin=True)
-        stray = await other(stake)
-        spent = await (stake.sign(value=0) if nothing else stake.sign(to=stake.account.address))
-        use = (stake.token.address, stake.token.use_call(spent))
+        stray = await make_other_call(stake)
+        used_authorization = await (stake.sign(value=0) if moves_nothing else stake.sign(to=stake.account.address))
+        use = (stake.token.address, stake.token.use_call(used_authorization))
         await payer.batch((stray, use) if first else (use, stray))
         await stake.accept_balance()
-        await stakes.judge_buys_nothing("RAIL-WELD-05", stake, await stake.sign(), what)
+        await stakes.judge_buys_nothing("RAIL-WELD-05", stake, await stake.sign(), description)
 
-    async def plain(stake: FundedChallenge) -> Call:
+    async def make_plain_transfer(stake: FundedChallenge) -> Call:
         token, owner = stake.token, stake.account
         await payer.send(token.address, token.call("approve(address,uint256)", batcher, stake.price), sender=owner)
-        pulled = token.call("transferFrom(address,address,uint256)", owner.address, stake.pay_to, stake.price)
-        return token.address, pulled
+        pull = token.call("transferFrom(address,address,uint256)", owner.address, stake.pay_to, stake.price)
+        return token.address, pull
 
-    def authorized(nonce: bytes) -> Callable[[FundedChallenge], Awaitable[Call]]:
+    def make_authorized_transfer(nonce: bytes) -> Callable[[FundedChallenge], Awaitable[Call]]:
         async def call(stake: FundedChallenge) -> Call:
             return stake.token.address, stake.token.use_call(await stake.sign(nonce=nonce))
 
@@ -174,11 +185,16 @@ async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None
         (
             # A rail that searches the receipt for any Transfer of the price, instead of the one after the use, counts
             # a stray one.
-            attempt("a plain transfer of the price after its own use", plain, first=False),
-            attempt("a plain transfer of the price before its own use", plain, first=True),
-            attempt("a plain transfer of the price after its use for nothing", plain, first=False, nothing=True),
-            attempt("another nonce's transfer after its own use", authorized(drawn[0]), first=False),
-            attempt("another nonce's transfer before its own use", authorized(drawn[1]), first=True),
+            attempt("a plain transfer of the price after its own use", make_plain_transfer, first=False),
+            attempt("a plain transfer of the price before its own use", make_plain_transfer, first=True),
+            attempt(
+                "a plain transfer of the price after its use for nothing",
+                make_plain_transfer,
+                first=False,
+                moves_nothing=True,
+            ),
+            attempt("another nonce's transfer after its own use", make_authorized_transfer(nonces[0]), first=False),
+            attempt("another nonce's transfer before its own use", make_authorized_transfer(nonces[1]), first=True),
         )
     )
     await stakes.audit()
@@ -200,16 +216,19 @@ async def one_transfer_for_many_nonces(case: Case) -> None:
     """
     payer = await get_base_payer(case)
     await require_honest_payment_served(case, case.session.catalog.operations[0])
-    await run_concurrently(_batched(case, payer, paying) for paying in (0, 1, 2, None))
+    await run_concurrently(_judge_batch(case, payer, paying) for paying in (0, 1, 2, None))
 
 
-async def _batched(case: Case, payer: BasePayer, paying: int | None) -> None:
+async def _judge_batch(case: Case, payer: BasePayer, paying_place: int | None) -> None:
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     first = await stakes.open_challenge(operation, prices=3, coin=True)
-    all_ = [first, *[await stakes.open_challenge(operation, account=first.account) for _ in range(2)]]
-    used = [await (one.sign() if at == paying else one.sign(to=first.account.address)) for at, one in enumerate(all_)]
-    calls: list[Call] = [(first.token.address, first.token.use_call(one)) for one in used]
-    if paying is None:
+    challenges = [first, *[await stakes.open_challenge(operation, account=first.account) for _ in range(2)]]
+    authorizations = [
+        await (one.sign() if place == paying_place else one.sign(to=first.account.address))
+        for place, one in enumerate(challenges)
+    ]
+    calls: list[Call] = [(first.token.address, first.token.use_call(one)) for one in authorizations]
+    if paying_place is None:
         approve = first.token.call("approve(address,uint256)", await payer.batcher(), first.price)
         await payer.send(first.token.address, approve, sender=first.account)
         pull = first.token.call(
@@ -217,23 +236,25 @@ async def _batched(case: Case, payer: BasePayer, paying: int | None) -> None:
         )
         calls.append((first.token.address, pull))
     await payer.batch(calls)
-    for stake in all_:
+    for stake in challenges:
         await stake.accept_balance()
-    what = "the one transfer is a plain one" if paying is None else f"only nonce {paying + 1} of three paid"
-    for at, stake in enumerate(all_):
-        if at != paying:
+    description = (
+        "the one transfer is a plain one" if paying_place is None else f"only nonce {paying_place + 1} of three paid"
+    )
+    for place, stake in enumerate(challenges):
+        if place != paying_place:
             await stakes.judge_buys_nothing(
-                "RAIL-WELD-05", stake, await stake.sign(), f"{what}, this is nonce {at + 1}"
+                "RAIL-WELD-05", stake, await stake.sign(), f"{description}, this is nonce {place + 1}"
             )
     await stakes.audit()
-    if paying is not None:
-        await _paid_one(case, all_[paying], used[paying], what)
+    if paying_place is not None:
+        await _present_paid_one(case, challenges[paying_place], authorizations[paying_place], description)
 
 
-async def _paid_one(case: Case, stake: FundedChallenge, given: Authorization, what: str) -> None:
+async def _present_paid_one(case: Case, stake: FundedChallenge, authorization: Authorization, description: str) -> None:
     """Present the authorization that paid. The interface leaves open whether a rail accepts a foreign settlement."""
-    answer = await stake.redeem(case, given)
+    answer = await stake.redeem(case, authorization)
     if answer.status >= 500:
         raise Inconclusive(f"the authorization that did pay was answered {brief(answer)}")
     if answer.status != 200:
-        case.note(f"{what}: presented, it was answered {brief(answer)}, although its money has moved")
+        case.note(f"{description}: presented, it was answered {brief(answer)}, although its money has moved")

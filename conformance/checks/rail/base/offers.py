@@ -20,9 +20,9 @@ async def base_lane_is_offered(case: Case) -> None:
     Calls each operation unpaid, twice. Expects a Base entry with the USDC contract each time.
     """
     await judge_lane_offered(case, "RAIL-LANE-02")
-    seen: set[str] = set()
+    contracts: set[str] = set()
     # Asked twice, because the contract must not depend on the challenge: a payer checks it once and then trusts it.
     for operation in (*case.session.catalog.operations, *case.session.catalog.operations):
         quote = await challenge(case, operation)
-        seen |= {str(entry.get("asset")).lower() for entry in quote.accepts if lane_of(entry) == case.lane}
-    case.expect("RAIL-LANE-04", len(seen) == 1, "one contract in every challenge", sorted(seen))
+        contracts |= {str(entry.get("asset")).lower() for entry in quote.accepts if lane_of(entry) == case.lane}
+    case.expect("RAIL-LANE-04", len(contracts) == 1, "one contract in every challenge", sorted(contracts))

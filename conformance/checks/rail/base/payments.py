@@ -65,22 +65,25 @@ async def served_call_is_paid(case: Case) -> None:
     payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
 
-    async def for_operation(operation: Operation) -> None:
+    async def judge_operation(operation: Operation) -> None:
         stake = await stakes.open_challenge(operation, prices=3)
-        given = await stake.sign()
-        answer = await stake.redeem(case, given)
+        authorization = await stake.sign()
+        answer = await stake.redeem(case, authorization)
         assert_control_is_served(answer)
-        used, moved = await stake.token.is_used(given.sender, given.nonce), await stake.measure_loss()
+        is_used, moved_amount = (
+            await stake.token.is_used(authorization.sender, authorization.nonce),
+            await stake.measure_loss(),
+        )
         case.expect(
             "RAIL-PAY-07",
-            used and moved == stake.price,
+            is_used and moved_amount == stake.price,
             "the authorization used, one price moved",
-            f"{'used' if used else 'not used'}, {moved} of {stake.price} moved",
+            f"{'used' if is_used else 'not used'}, {moved_amount} of {stake.price} moved",
             exchange=answer,
             where={"operation": operation.path},
         )
 
-    await run_concurrently(map(for_operation, case.sample(case.session.catalog.operations)))
+    await run_concurrently(map(judge_operation, case.sample(case.session.catalog.operations)))
 
 
 @check(
@@ -102,15 +105,15 @@ async def other_spellings_of_an_authorization(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
 
-    async def attempt(what: str, spell: Spelling, **changes: Any) -> None:
+    async def attempt(description: str, spell: Spelling, **changes: Any) -> None:
         stake = await stakes.open_challenge(operation)
         await stakes.judge_free_or_paid(
-            "RAIL-PAY-04", stake, spell(await stake.sign(**changes)), what, due=DUE.get(what)
+            "RAIL-PAY-04", stake, spell(await stake.sign(**changes)), description, due=DUE.get(description)
         )
 
     await run_concurrently(
         (
-            *(attempt(what, spell) for what, spell in spellings(payer.caip2).items()),
+            *(attempt(description, spell) for description, spell in spellings(payer.caip2).items()),
             attempt("validBefore at the end of time", Authorization.proof, valid_before=2**256 - 1),
             attempt("validBefore beyond 64 bits", Authorization.proof, valid_before=2**64),
         )
@@ -140,30 +143,30 @@ async def authorization_of_other_terms(case: Case) -> None:
     await require_honest_payment_served(case, operation)
     stranger = (await payer.new_account()).address
 
-    async def elsewhere(what: str, to: Callable[[FundedChallenge], str]) -> None:
+    async def pay_elsewhere(description: str, choose_recipient: Callable[[FundedChallenge], str]) -> None:
         stake = await stakes.open_challenge(operation)
-        given = await stake.sign(to=to(stake))
-        await stakes.judge_buys_nothing(("RAIL-PAY-08", "RAIL-PAY-14"), stake, given, what)
+        authorization = await stake.sign(to=choose_recipient(stake))
+        await stakes.judge_buys_nothing(("RAIL-PAY-08", "RAIL-PAY-14"), stake, authorization, description)
 
-    async def other_value(
-        rows: tuple[str, ...], what: str, of: Callable[[int], int], beyond: str | None = None
+    async def pay_other_value(
+        rows: tuple[str, ...], description: str, change_price: Callable[[int], int], beyond: str | None = None
     ) -> None:
         stake = await stakes.open_challenge(operation, prices=3)
-        given = await stake.sign(value=of(stake.price))
-        await stakes.judge_buys_nothing(rows, stake, given, what, beyond=beyond)
+        authorization = await stake.sign(value=change_price(stake.price))
+        await stakes.judge_buys_nothing(rows, stake, authorization, description, beyond=beyond)
 
     recipients: dict[str, Callable[[FundedChallenge], str]] = {
         "to another account": lambda _: stranger,
         "to the payer itself": lambda stake: stake.account.address,
         "to the token's own contract": lambda stake: stake.token.address,
     }
-    less: dict[str, Callable[[int], int]] = {
+    lower_values: dict[str, Callable[[int], int]] = {
         "nothing": lambda _: 0,
         # One unit short finds a comparison in floating point or after rounding.
         "one unit short": lambda price: price - 1,
         "half": lambda price: price // 2,
     }
-    more: dict[str, Callable[[int], int]] = {
+    higher_values: dict[str, Callable[[int], int]] = {
         "one unit over": lambda price: price + 1,
         "twice the price": lambda price: price * 2,
         # The account cannot cover this amount. A rail that compares only "at least the price" finds out at the
@@ -172,11 +175,19 @@ async def authorization_of_other_terms(case: Case) -> None:
     }
     await run_concurrently(
         (
-            *(elsewhere(what, to) for what, to in recipients.items()),
-            *(other_value(("RAIL-PAY-09", "RAIL-PAY-14"), what, of) for what, of in less.items()),
+            *(pay_elsewhere(description, choose_recipient) for description, choose_recipient in recipients.items()),
             *(
-                other_value(("RAIL-PAY-14",), what, of, "the interface leaves open whether more than the price pays")
-                for what, of in more.items()
+                pay_other_value(("RAIL-PAY-09", "RAIL-PAY-14"), description, change_price)
+                for description, change_price in lower_values.items()
+            ),
+            *(
+                pay_other_value(
+                    ("RAIL-PAY-14",),
+                    description,
+                    change_price,
+                    "the interface leaves open whether more than the price pays",
+                )
+                for description, change_price in higher_values.items()
             ),
         )
     )
@@ -214,16 +225,18 @@ async def authorization_outside_its_window(case: Case) -> None:
         "valid after it expires": {"valid_after": now + 600, "valid_before": now + 300},
     }
 
-    async def outside(what: str, window: Mapping[str, int]) -> None:
+    async def present_outside(description: str, window: Mapping[str, int]) -> None:
         stake = await stakes.open_challenge(operation)
-        await stakes.judge_buys_nothing("RAIL-PAY-13", stake, await stake.sign(**window), what)
+        await stakes.judge_buys_nothing("RAIL-PAY-13", stake, await stake.sign(**window), description)
 
-    async def about_to_expire() -> None:
+    async def present_expiring() -> None:
         stake = await stakes.open_challenge(operation)
-        given = await stake.sign(valid_before=await payer.block_time() + 12)
-        await stakes.judge_free_or_paid("RAIL-PAY-13", stake, given, "about to expire")
+        authorization = await stake.sign(valid_before=await payer.block_time() + 12)
+        await stakes.judge_free_or_paid("RAIL-PAY-13", stake, authorization, "about to expire")
 
-    await run_concurrently((*(outside(what, window) for what, window in windows.items()), about_to_expire()))
+    await run_concurrently(
+        (*(present_outside(description, window) for description, window in windows.items()), present_expiring())
+    )
     await stakes.audit()
 
 
@@ -244,26 +257,33 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
 
-    async def poor(what: str, short: int | None) -> None:
-        stake = await stakes.open_challenge(operation, prices=0 if short is None else 1, short=short or 0)
-        await stakes.judge_buys_nothing("RAIL-PAY-11", stake, await stake.sign(), what)
+    async def present_poor(description: str, missing_units: int | None) -> None:
+        stake = await stakes.open_challenge(
+            operation, prices=0 if missing_units is None else 1, short=missing_units or 0
+        )
+        await stakes.judge_buys_nothing("RAIL-PAY-11", stake, await stake.sign(), description)
 
-    async def cancelled() -> None:
+    async def present_cancelled() -> None:
         stake = await stakes.open_challenge(operation)
-        given = await stake.sign()
-        await payer.cancel(stake.account, given)
-        await stakes.judge_buys_nothing("RAIL-PAY-11", stake, given, "cancelled by the payer")
+        authorization = await stake.sign()
+        await payer.cancel(stake.account, authorization)
+        await stakes.judge_buys_nothing("RAIL-PAY-11", stake, authorization, "cancelled by the payer")
 
-    async def failed_in_a_block() -> None:
+    async def present_failed() -> None:
         stake = await stakes.open_challenge(operation, prices=0)
-        given = await stake.sign()
-        tx_id = await payer.use(given, gas=200_000, wait=False)
+        authorization = await stake.sign()
+        tx_id = await payer.use(authorization, gas=200_000, wait=False)
         if (await payer.node.mined(tx_id)).get("status") != 0:
             raise Inconclusive("the chain accepted the payment of an empty account")
-        await stakes.judge_buys_nothing("RAIL-PAY-11", stake, given, "its settlement failed in a block")
+        await stakes.judge_buys_nothing("RAIL-PAY-11", stake, authorization, "its settlement failed in a block")
 
     await run_concurrently(
-        (poor("the payer holds nothing", None), poor("the payer lacks a unit", 1), cancelled(), failed_in_a_block())
+        (
+            present_poor("the payer holds nothing", None),
+            present_poor("the payer lacks a unit", 1),
+            present_cancelled(),
+            present_failed(),
+        )
     )
     await stakes.audit()
 
@@ -286,34 +306,39 @@ async def base_proof_of_another_lane(case: Case) -> None:
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    drawn = case.rng.randbytes(32)
+    random_bytes = case.rng.randbytes(32)
 
-    async def shaped(what: str, of: Callable[[str], Mapping[str, Any]]) -> None:
+    async def present_shape(description: str, make_proof: Callable[[str], Mapping[str, Any]]) -> None:
         stake = await stakes.open_challenge(operation)
-        proof = of(stake.quote.reference(case.lane))
-        await stakes.judge_buys_nothing(("RAIL-PAY-06", "RAIL-PAY-15"), stake, proof, what)
+        proof = make_proof(stake.quote.reference(case.lane))
+        await stakes.judge_buys_nothing(("RAIL-PAY-06", "RAIL-PAY-15"), stake, proof, description)
 
-    async def other_token(lane: str) -> None:
+    async def present_other_token(lane: str) -> None:
         stake = await stakes.open_challenge(operation)
         token = stake.quote.reference(lane)
-        given = await stake.sign(token=token, nonce=nonce_of(token))
+        authorization = await stake.sign(token=token, nonce=nonce_of(token))
         await stakes.judge_buys_nothing(
-            "RAIL-PAY-15", stake, given, f"an authorization with the token of the lane {lane}"
+            "RAIL-PAY-15", stake, authorization, f"an authorization with the token of the lane {lane}"
         )
 
     shapes: dict[str, Callable[[str], Mapping[str, Any]]] = {
         # The other lanes' proofs are an id and a token. On Base an id proves nothing, since anyone can read it from
         # the chain.
-        "a transaction id of Base": lambda token: {"tx_id": "0x" + drawn.hex(), "payment_reference": token},
+        "a transaction id of Base": lambda token: {"tx_id": "0x" + random_bytes.hex(), "payment_reference": token},
         "a transaction id of Algorand": lambda token: {
-            "tx_id": base64.b32encode(drawn).decode().rstrip("="),
+            "tx_id": base64.b32encode(random_bytes).decode().rstrip("="),
             "payment_reference": token,
         },
         "a transaction id of Solana": lambda token: {
-            "tx_id": base58.b58encode(drawn * 2).decode(),
+            "tx_id": base58.b58encode(random_bytes * 2).decode(),
             "payment_reference": token,
         },
     }
     lanes = sorted({str(lane_of(one)) for one in (await challenge(case, operation)).accepts} & set(LANES) - {case.lane})
-    await run_concurrently((*(shaped(what, of) for what, of in shapes.items()), *(other_token(lane) for lane in lanes)))
+    await run_concurrently(
+        (
+            *(present_shape(description, make_proof) for description, make_proof in shapes.items()),
+            *(present_other_token(lane) for lane in lanes),
+        )
+    )
     await stakes.audit()

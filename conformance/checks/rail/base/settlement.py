@@ -22,11 +22,11 @@ from conformance.surfaces.rail.base.spellings import spellings
 from conformance.surfaces.rail.paid_answers import brief
 
 _AT_ONCE, _CLAIMS = 50, 100
-_LAG = 10
+_LAG_BLOCKS = 10
 # Seconds until an authorization's window closes. On a busy machine six may pass before it is used, so longer ones
 # follow.
-_WINDOWS = (6, 20, 60)
-_LOOKS = 60
+_WINDOW_SECONDS = (6, 20, 60)
+_POLL_COUNT = 60
 
 
 @check(
@@ -52,26 +52,26 @@ async def settlement_by_a_third_party(case: Case) -> None:
     # Anyone who sees the signed authorization can submit it: EIP-3009 lets any sender use a TransferWithAuthorization.
     stranger = await payer.new_account(coin=True)
 
-    async def use_by_stranger(overload: str, what: str) -> None:
+    async def use_by_stranger(overload: str, description: str) -> None:
         stake = await stakes.open_challenge(operation, prices=2)
-        given = await stake.sign()
-        await payer.use(given, sender=stranger, overload=overload)
-        await _settled_elsewhere(case, stake, given, what)
+        authorizations = await stake.sign()
+        await payer.use(authorizations, sender=stranger, overload=overload)
+        await _judge_foreign_settlement(case, stake, authorizations, description)
 
-    async def two_at_once() -> None:
+    async def use_two_at_once() -> None:
         pair = [await stakes.open_challenge(operation, prices=2) for _ in range(2)]
-        given = [await stake.sign() for stake in pair]
+        authorizations = [await stake.sign() for stake in pair]
         await payer.batch(
-            [(stake.token.address, stake.token.use_call(one)) for stake, one in zip(pair, given, strict=True)]
+            [(stake.token.address, stake.token.use_call(one)) for stake, one in zip(pair, authorizations, strict=True)]
         )
-        for stake, one in zip(pair, given, strict=True):
-            await _settled_elsewhere(case, stake, one, "two payers' authorizations used in one transaction")
+        for stake, one in zip(pair, authorizations, strict=True):
+            await _judge_foreign_settlement(case, stake, one, "two payers' authorizations used in one transaction")
 
     await run_concurrently(
         (
             use_by_stranger(SPLIT, "used by a stranger"),
             use_by_stranger(WHOLE, "used by a stranger, signature in one piece"),
-            two_at_once(),
+            use_two_at_once(),
         )
     )
 
@@ -95,14 +95,14 @@ async def settled_before_the_window_closed(case: Case) -> None:
     await require_honest_payment_served(case, operation)
     third_party = await payer.new_account(coin=True)
     stake = await stakes.open_challenge(operation, prices=2)
-    given, seconds = await _used_in_time(payer, stake, third_party)
-    for _ in range(_LOOKS):
-        if await payer.block_time() > given.valid_before:
+    authorization, seconds = await _use_in_time(payer, stake, third_party)
+    for _ in range(_POLL_COUNT):
+        if await payer.block_time() > authorization.valid_before:
             break
         await asyncio.sleep(seconds / 10)
     else:
         raise Inconclusive("the chain's time did not pass the authorization's window")
-    answer = await stake.redeem(case, given)
+    answer = await stake.redeem(case, authorization)
     case.expect(
         "RAIL-PAY-04",
         answer.status == 200 or "retry-after" in answer.headers,
@@ -114,40 +114,44 @@ async def settled_before_the_window_closed(case: Case) -> None:
     )
 
 
-async def _used_in_time(payer: BasePayer, stake: FundedChallenge, third_party: Account) -> tuple[Authorization, int]:
+async def _use_in_time(payer: BasePayer, stake: FundedChallenge, third_party: Account) -> tuple[Authorization, int]:
     """Let a third party use an authorization before its window closes; return it and its validity in seconds.
 
     Raises:
         Inconclusive: The contract rejected each authorization, or the node was unreachable.
     """
-    for seconds in _WINDOWS:
-        given = await stake.sign(valid_before=await payer.block_time() + seconds)
+    for seconds in _WINDOW_SECONDS:
+        authorization = await stake.sign(valid_before=await payer.block_time() + seconds)
         # An authorization whose window has closed moves nothing, so another one may follow it.
         with suppress(Refused):
-            await payer.use(given, sender=third_party)
-            return given, seconds
-    raise Inconclusive(f"the contract rejected each of {len(_WINDOWS)} authorizations, valid for up to {seconds} s")
+            await payer.use(authorization, sender=third_party)
+            return authorization, seconds
+    raise Inconclusive(
+        f"the contract rejected each of {len(_WINDOW_SECONDS)} authorizations, valid for up to {seconds} s"
+    )
 
 
-async def _settled_elsewhere(case: Case, stake: FundedChallenge, given: Authorization, what: str) -> None:
-    answers = [await stake.redeem(case, given) for _ in range(2)]
-    served = [answer for answer in answers if answer.status == 200]
-    moved, different = await stake.measure_loss(), {extract_receipts(answer) for answer in served}
+async def _judge_foreign_settlement(
+    case: Case, stake: FundedChallenge, authorization: Authorization, description: str
+) -> None:
+    answers = [await stake.redeem(case, authorization) for _ in range(2)]
+    served_answers = [answer for answer in answers if answer.status == 200]
+    moved_amount, receipt_sets = await stake.measure_loss(), {extract_receipts(answer) for answer in served_answers}
     case.expect(
         "RAIL-PAY-07",
-        moved == stake.price and len(different) <= 1,
+        moved_amount == stake.price and len(receipt_sets) <= 1,
         "one price moved, one receipt at most",
-        f"{moved} of {stake.price} moved, {len(different)} receipts",
+        f"{moved_amount} of {stake.price} moved, {len(receipt_sets)} receipts",
         exchange=answers[-1],
-        where={"payment": what},
+        where={"payment": description},
     )
     case.expect(
         "RAIL-PAY-04",
-        bool(served) or "retry-after" in answers[-1].headers,
+        bool(served_answers) or "retry-after" in answers[-1].headers,
         "served, or 402 with Retry-After",
-        f"{brief(answers[0])}, although {moved} of {stake.price} moved",
+        f"{brief(answers[0])}, although {moved_amount} of {stake.price} moved",
         exchange=answers[-1],
-        where={"payment": what},
+        where={"payment": description},
         beyond=None if case.profile.is_reference else "the interface leaves open who submits an authorization",
     )
 
@@ -169,24 +173,24 @@ async def fifty_at_once_move_one_price(case: Case) -> None:
     for operation in case.session.catalog.operations:
         # An account with many prices lets a second settlement succeed. With one price the chain itself would stop it.
         stake = await stakes.open_challenge(operation, prices=_AT_ONCE if payer.has_control else 3)
-        given = await stake.sign()
-        mixed = operation is case.session.catalog.operations[-1]
-        ways = [Authorization.proof, *(spellings(payer.caip2).values() if mixed else ())]
-        proofs = [ways[at % len(ways)](given) for at in range(_AT_ONCE)]
+        authorization = await stake.sign()
+        is_mixed = operation is case.session.catalog.operations[-1]
+        writers = [Authorization.proof, *(spellings(payer.caip2).values() if is_mixed else ())]
+        proofs = [writers[at % len(writers)](authorization) for at in range(_AT_ONCE)]
         answers = await run_concurrently((stake.present(case, proof) for proof in proofs), at_once=_AT_ONCE)
-        answers.append(await stake.redeem(case, given))
-        served = [answer for answer in answers if answer.status == 200]
-        if not served:
+        answers.append(await stake.redeem(case, authorization))
+        served_answers = [answer for answer in answers if answer.status == 200]
+        if not served_answers:
             raise Inconclusive("none of 50 identical calls was served")
         # A second settlement may still be in the pool when the first answer arrives.
         await payer.blocks_later(2)
-        different, moved = {extract_receipts(answer) for answer in served}, await stake.measure_loss()
+        receipt_sets, moved_amount = {extract_receipts(answer) for answer in served_answers}, await stake.measure_loss()
         case.expect(
             "RAIL-WELD-12",
-            len(different) == 1 and moved == stake.price,
+            len(receipt_sets) == 1 and moved_amount == stake.price,
             "one receipt in all served answers, one price moved",
-            f"{len(served)} served with {len(different)} receipts, {moved} of {stake.price} moved",
-            exchange=served[-1],
+            f"{len(served_answers)} served with {len(receipt_sets)} receipts, {moved_amount} of {stake.price} moved",
+            exchange=served_answers[-1],
             where={"operation": operation.path},
         )
 
@@ -208,25 +212,26 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
     payer = await get_base_payer(case)
     operation = case.session.catalog.operations[0]
     stake = await FundedChallenges(case, payer).open_challenge(operation, prices=3)
-    given = await stake.sign()
-    first = await stake.redeem(case, given)
+    authorization = await stake.sign()
+    first = await stake.redeem(case, authorization)
     assert_control_is_served(first)
-    again: dict[str, Mapping[str, Any]] = {
-        **{what: spell(given) for what, spell in spellings(payer.caip2).items()},
-        "the malleable twin": given.malleated().proof(),
+    repetitions: dict[str, Mapping[str, Any]] = {
+        **{description: spell(authorization) for description, spell in spellings(payer.caip2).items()},
+        "the malleable twin": authorization.malleated().proof(),
         # The contract knows only payer and nonce, so a new signature over another window is the same authorization.
-        "signed again with another window": (await stake.sign(valid_before=given.valid_before + 1)).proof(),
+        "signed again with another window": (await stake.sign(valid_before=authorization.valid_before + 1)).proof(),
     }
-    for what, proof in again.items():
+    for description, proof in repetitions.items():
         answer = await stake.redeem(case, proof)
-        moved = await stake.measure_loss()
+        moved_amount = await stake.measure_loss()
         case.expect(
             "RAIL-WELD-11",
-            (answer.status != 200 or extract_receipts(answer) == extract_receipts(first)) and moved == stake.price,
+            (answer.status != 200 or extract_receipts(answer) == extract_receipts(first))
+            and moved_amount == stake.price,
             "the stored answer or a refusal, one price moved",
-            f"{brief(answer)}, {moved} of {stake.price} moved",
+            f"{brief(answer)}, {moved_amount} of {stake.price} moved",
             exchange=answer,
-            where={"proof": what},
+            where={"proof": description},
         )
 
 
@@ -247,18 +252,18 @@ async def payer_is_not_locked_out(case: Case) -> None:
     payer = await get_base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     stake = await stakes.open_challenge(operation)
-    given = await stake.sign()
+    authorization = await stake.sign()
 
-    async def claim(at: int) -> Answer:
+    async def claim(number: int) -> Answer:
         thief = payer.node.account()
         # The odd ones fail for lack of money, the even ones for their signature. Neither may occupy the payer's token.
-        name = thief.address if at % 2 else stake.account.address
-        return await stake.present(case, given.changed(sender=name).signed(thief.key))
+        name = thief.address if number % 2 else stake.account.address
+        return await stake.present(case, authorization.changed(sender=name).signed(thief.key))
 
-    claimed = await run_concurrently(claim(at) for at in range(_CLAIMS))
-    answer = await stake.redeem(case, given)
-    served = [one for one in claimed if one.status == 200]
-    where = {"payment": f"after {_CLAIMS} claims of strangers, {len(served)} of them served"}
+    claim_answers = await run_concurrently(claim(number) for number in range(_CLAIMS))
+    answer = await stake.redeem(case, authorization)
+    served_claims = [one for one in claim_answers if one.status == 200]
+    where = {"payment": f"after {_CLAIMS} claims of strangers, {len(served_claims)} of them served"}
     case.expect("RAIL-PAY-04", answer.status == 200, "200", brief(answer), exchange=answer, where=where)
 
 
@@ -286,21 +291,25 @@ async def settlement_whose_log_comes_late(case: Case) -> None:
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     honest, dishonest = await run_concurrently(stakes.open_challenge(operation) for _ in range(2))
-    right, wrong = await honest.sign(), await dishonest.sign()
-    await payer.control("lag", blocks=_LAG)
+    right_authorization, wrong_authorization = await honest.sign(), await dishonest.sign()
+    await payer.control("lag", blocks=_LAG_BLOCKS)
     try:
-        await payer.use(right)
+        await payer.use(right_authorization)
         await payer.use(await dishonest.sign(to=dishonest.account.address))
-        early = await run_concurrently((honest.present(case, right), dishonest.present(case, wrong)))
+        early_answers = await run_concurrently(
+            (honest.present(case, right_authorization), dishonest.present(case, wrong_authorization))
+        )
     finally:
         await payer.control("lag", blocks=0)
     await payer.blocks_later(2)
-    late = await run_concurrently((honest.redeem(case, right), dishonest.redeem(case, wrong)))
-    for answer in (early[1], late[1]):
+    late_answers = await run_concurrently(
+        (honest.redeem(case, right_authorization), dishonest.redeem(case, wrong_authorization))
+    )
+    for answer in (early_answers[1], late_answers[1]):
         where = {"payment": "its nonce was used to pay the payer itself, its log comes late"}
         case.expect("RAIL-PAY-07", answer.status >= 300, "not served", brief(answer), exchange=answer, where=where)
-    different = {extract_receipts(answer) for answer in (early[0], late[0]) if answer.status == 200}
-    found = f"{brief(early[0])}, then {brief(late[0])}, {len(different)} receipts"
-    case.expect("RAIL-PAY-07", len(different) <= 1, "one receipt at most", found, exchange=late[0])
-    if not different:
-        case.note(f"a foreign settlement whose log came late was answered {found}, although its money has moved")
+    receipt_sets = {extract_receipts(answer) for answer in (early_answers[0], late_answers[0]) if answer.status == 200}
+    finding = f"{brief(early_answers[0])}, then {brief(late_answers[0])}, {len(receipt_sets)} receipts"
+    case.expect("RAIL-PAY-07", len(receipt_sets) <= 1, "one receipt at most", finding, exchange=late_answers[0])
+    if not receipt_sets:
+        case.note(f"a foreign settlement whose log came late was answered {finding}, although its money has moved")

@@ -39,7 +39,7 @@ async def signature_of_somebody_else(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     noise = case.rng.randbytes(64)
-    forged = _Forgeries(payer, stakes, operation, (await payer.new_account()).address)
+    forgeries = _Forgeries(payer, stakes, operation, (await payer.new_account()).address)
     # An authorization for the other network is worthless there for this payee, and free of charge on a test network.
     other_chain = 84532 if payer.caip2 == "eip155:8453" else 8453
     domains = (
@@ -47,20 +47,23 @@ async def signature_of_somebody_else(case: Case) -> None:
         ("version", "1"),
         ("chain_id", 1),
         ("chain_id", other_chain),
-        ("contract", forged.stranger),
+        ("contract", forgeries.stranger),
     )
     # The signature is over the changed member, and the proof shows the right one: a rail that signs nothing back in is
     # fooled.
     members = (("value", -1), ("to", 0), ("valid_after", 1), ("valid_before", 60))
     await run_concurrently(
         (
-            *(forged.altered(what, change) for what, change in broken_signatures(noise).items()),
-            *(forged.domain(member, value) for member, value in domains),
-            *(forged.member(*other) for other in members),
-            forged.key("another key signs for the payer", signs_for_payer=True),
-            forged.key("another payer's authorization, the payer put in", signs_for_payer=False),
-            forged.kind(),
-            forged.network(),
+            *(
+                forgeries.present_changed(description, change)
+                for description, change in list_signature_changes(noise).items()
+            ),
+            *(forgeries.present_other_domain(member, value) for member, value in domains),
+            *(forgeries.present_other_member(*other) for other in members),
+            forgeries.present_other_key("another key signs for the payer", signs_for_payer=True),
+            forgeries.present_other_key("another payer's authorization, the payer put in", signs_for_payer=False),
+            forgeries.present_other_kind(),
+            forgeries.present_other_network(),
         )
     )
     await stakes.audit()
@@ -82,39 +85,45 @@ class _Forgeries:
     operation: Operation
     stranger: str
 
-    async def altered(self, what: str, change: Change) -> None:
+    async def present_changed(self, description: str, change: Change) -> None:
         stake = await self.stakes.open_challenge(self.operation)
-        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, change(await stake.sign()), what)
+        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, change(await stake.sign()), description)
 
-    async def domain(self, member: str, value: Any) -> None:
+    async def present_other_domain(self, member: str, value: Any) -> None:
         stake = await self.stakes.open_challenge(self.operation)
-        given = await stake.sign(domain=replace(self.payer.domain(stake.entry), **{member: value}))
-        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, given, f"domain: {member} {value}")
+        authorization = await stake.sign(domain=replace(self.payer.domain(stake.entry), **{member: value}))
+        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, authorization, f"domain: {member} {value}")
 
-    async def network(self) -> None:
+    async def present_other_network(self) -> None:
         stake = await self.stakes.open_challenge(self.operation)
-        other = replace(self.payer.domain(stake.entry), **OTHER_NETWORK[self.payer.caip2 == "eip155:8453"])
-        what = "domain: the same asset's on the other network, whole"
-        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, await stake.sign(domain=other), what)
+        other_domain = replace(self.payer.domain(stake.entry), **OTHER_NETWORK[self.payer.caip2 == "eip155:8453"])
+        description = "domain: the same asset's on the other network, whole"
+        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, await stake.sign(domain=other_domain), description)
 
-    async def member(self, member: str, shift: Any) -> None:
+    async def present_other_member(self, member: str, shift: Any) -> None:
         stake = await self.stakes.open_challenge(self.operation)
-        right = await stake.sign()
-        was = getattr(right, member)
-        other = self.stranger if member == "to" else was + shift
-        given = right.changed(**{member: other}).signed(stake.account.key).changed(**{member: was})
-        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, given, f"signed over another {member}")
+        right_authorization = await stake.sign()
+        right_value = getattr(right_authorization, member)
+        other_value = self.stranger if member == "to" else right_value + shift
+        authorization = (
+            right_authorization.changed(**{member: other_value})
+            .signed(stake.account.key)
+            .changed(**{member: right_value})
+        )
+        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, authorization, f"signed over another {member}")
 
-    async def key(self, what: str, *, signs_for_payer: bool) -> None:
+    async def present_other_key(self, description: str, *, signs_for_payer: bool) -> None:
         stake, thief = await self.stakes.open_challenge(self.operation), self.payer.node.account()
         sender = stake.account.address if signs_for_payer else thief.address
-        given = await stake.sign(sender=sender, key=thief.key)
-        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, given.changed(sender=stake.account.address), what)
+        authorization = await stake.sign(sender=sender, key=thief.key)
+        await self.stakes.judge_buys_nothing(
+            "RAIL-PAY-12", stake, authorization.changed(sender=stake.account.address), description
+        )
 
-    async def kind(self) -> None:
+    async def present_other_kind(self) -> None:
         stake = await self.stakes.open_challenge(self.operation)
-        given = (await stake.sign()).signed(stake.account.key, kind="ReceiveWithAuthorization")
-        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, given, "signed as ReceiveWithAuthorization")
+        authorization = (await stake.sign()).signed(stake.account.key, kind="ReceiveWithAuthorization")
+        await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, authorization, "signed as ReceiveWithAuthorization")
 
 
 # USDC's EIP-712 domains on the test network and on Base. The key is whether the payer is on Base: it signs for the
@@ -125,12 +134,12 @@ OTHER_NETWORK: Mapping[bool, Mapping[str, Any]] = {
 }
 
 
-def broken_signatures(noise: bytes) -> dict[str, Change]:
+def list_signature_changes(noise: bytes) -> dict[str, Change]:
     """Return changes after which a signature is invalid or recovers to another address."""
     return {
         "noise": lambda given: given.changed(signature=noise + given.signature[64:]),
-        # ecrecover returns the zero address for a malformed signature. A rail that compares carelessly accepts it for
-        # nobody.
+        # ecrecover returns the zero address for a malformed signature. A rail that compares carelessly
+        # accepts it.
         "zeros": lambda given: given.changed(signature=bytes(64) + b"\x1b"),
         "the other v": lambda given: given.with_recovery(55 - given.signature[64]),
         "r and s exchanged": lambda given: given.changed(
@@ -168,11 +177,11 @@ async def signature_of_another_form(case: Case) -> None:
         **{f"v {v}": partial(Authorization.with_recovery, v=v) for v in (26, 29, 35)},
     }
 
-    async def attempt(what: str, change: Change) -> None:
+    async def attempt(description: str, change: Change) -> None:
         stake = await stakes.open_challenge(operation)
-        await stakes.judge_free_or_paid("RAIL-PAY-12", stake, change(await stake.sign()), what)
+        await stakes.judge_free_or_paid("RAIL-PAY-12", stake, change(await stake.sign()), description)
 
-    await run_concurrently(attempt(what, change) for what, change in forms.items())
+    await run_concurrently(attempt(description, change) for description, change in forms.items())
 
 
 @check(
@@ -196,23 +205,25 @@ async def payer_that_is_a_contract(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
 
-    async def wallet(*, hushed: bool = False) -> FundedChallenge:
-        made = await payer.deploy("ContractWallet")
-        stake = await stakes.open_challenge(operation, account=replace(payer.main, address=made))
-        await payer.give(made, stake.token.address, stake.price)
-        if hushed:
-            await payer.send(made, own_call("ContractWallet", "hush", True))
+    async def deploy_wallet(*, rejects_all: bool = False) -> FundedChallenge:
+        wallet_address = await payer.deploy("ContractWallet")
+        stake = await stakes.open_challenge(operation, account=replace(payer.main, address=wallet_address))
+        await payer.give(wallet_address, stake.token.address, stake.price)
+        if rejects_all:
+            await payer.send(wallet_address, own_call("ContractWallet", "hush", True))
         await stake.accept_balance()
         return stake
 
-    stake = await wallet()
-    thief = await stake.sign(key=payer.node.account().key)
-    await stakes.judge_buys_nothing("RAIL-PAY-12", stake, thief, "a contract wallet, a stranger's signature")
-    stake = await wallet(hushed=True)
+    stake = await deploy_wallet()
+    forged_authorization = await stake.sign(key=payer.node.account().key)
+    await stakes.judge_buys_nothing(
+        "RAIL-PAY-12", stake, forged_authorization, "a contract wallet, a stranger's signature"
+    )
+    stake = await deploy_wallet(rejects_all=True)
     await stakes.judge_buys_nothing(
         "RAIL-PAY-12", stake, await stake.sign(), "a contract wallet that agrees with nothing"
     )
-    stake = await wallet()
+    stake = await deploy_wallet()
     await stakes.judge_free_or_paid(
         "RAIL-PAY-12", stake, await stake.sign(), "a contract wallet, its owner's signature"
     )

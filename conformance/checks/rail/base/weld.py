@@ -30,14 +30,14 @@ from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import challenge, header_value, pay, present, redeem
 
 
-def wrong_nonces(token: str, drawn: bytes) -> dict[str, bytes]:
-    """Return 32-byte nonces that are not keccak256 of the token, by description; `drawn` is 32 random bytes."""
+def make_wrong_nonces(token: str, random_nonce: bytes) -> dict[str, bytes]:
+    """Return 32-byte nonces that are not keccak256 of the token, by description; `random_nonce` is 32 random bytes."""
     raw = token.encode()
-    right = nonce_of(token)
+    right_nonce = nonce_of(token)
     return {
         # EIP-3009 nonces are free 32-byte values. Hash functions with the same length and similar names are confused
         # most easily.
-        "random, as stock x402 clients make it": drawn,
+        "random, as stock x402 clients make it": random_nonce,
         "zero": bytes(32),
         "SHA-256 of the token": hashlib.sha256(raw).digest(),
         "SHA3-256 of the token": hashlib.sha3_256(raw).digest(),
@@ -47,11 +47,11 @@ def wrong_nonces(token: str, drawn: bytes) -> dict[str, bytes]:
         "keccak256 of the token without its last character": bytes(keccak(raw[:-1])),
         "keccak256 of the token in upper case": bytes(keccak(token.upper().encode())),
         "keccak256 of the token in quotes": bytes(keccak(b'"' + raw + b'"')),
-        "keccak256 of keccak256 of the token": bytes(keccak(right)),
+        "keccak256 of keccak256 of the token": bytes(keccak(right_nonce)),
         "keccak256 of nothing": bytes(keccak(b"")),
-        "the right one with its first byte changed": bytes([right[0] ^ 1]) + right[1:],
-        "the right one with its last byte changed": right[:-1] + bytes([right[-1] ^ 1]),
-        "the right one backwards": right[::-1],
+        "the right one with its first byte changed": bytes([right_nonce[0] ^ 1]) + right_nonce[1:],
+        "the right one with its last byte changed": right_nonce[:-1] + bytes([right_nonce[-1] ^ 1]),
+        "the right one backwards": right_nonce[::-1],
     }
 
 
@@ -71,14 +71,14 @@ async def nonce_that_is_not_the_tokens(case: Case) -> None:
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    drawn = case.rng.randbytes(32)
+    random_nonce = case.rng.randbytes(32)
 
-    async def attempt(what: str) -> None:
+    async def attempt(description: str) -> None:
         stake = await stakes.open_challenge(operation)
-        nonce = wrong_nonces(stake.quote.reference(case.lane), drawn)[what]
-        await stakes.judge_buys_nothing("RAIL-WELD-03", stake, await stake.sign(nonce=nonce), f"nonce: {what}")
+        nonce = make_wrong_nonces(stake.quote.reference(case.lane), random_nonce)[description]
+        await stakes.judge_buys_nothing("RAIL-WELD-03", stake, await stake.sign(nonce=nonce), f"nonce: {description}")
 
-    await run_concurrently(map(attempt, wrong_nonces("x", drawn)))
+    await run_concurrently(map(attempt, make_wrong_nonces("x", random_nonce)))
     await stakes.audit()
 
 
@@ -98,23 +98,23 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
     """
     payer = await get_base_payer(case)
 
-    async def for_operation(operation: Operation) -> None:
+    async def judge_operation(operation: Operation) -> None:
         stakes = FundedChallenges(case, payer)
-        mine = await stakes.open_challenge(operation, prices=2)
-        other = await stakes.open_challenge(operation, account=mine.account)
-        mine_given, other_given = await mine.sign(), await other.sign()
-        mixed = {
-            "another live challenge's nonce": other_given.changed(token=mine_given.token),
-            "another live challenge's token": mine_given.changed(token=other_given.token),
+        first = await stakes.open_challenge(operation, prices=2)
+        second = await stakes.open_challenge(operation, account=first.account)
+        first_authorization, second_authorization = await first.sign(), await second.sign()
+        mixed_pairs = {
+            "another live challenge's nonce": second_authorization.changed(token=first_authorization.token),
+            "another live challenge's token": first_authorization.changed(token=second_authorization.token),
             # The signature covers the nonce, so it must fail together with the other challenge's nonce.
-            "another live challenge's signature": mine_given.changed(signature=other_given.signature),
+            "another live challenge's signature": first_authorization.changed(signature=second_authorization.signature),
         }
-        for what, given in mixed.items():
-            await stakes.judge_buys_nothing(("RAIL-WELD-03", "RAIL-WELD-15"), mine, given, what)
+        for description, pair in mixed_pairs.items():
+            await stakes.judge_buys_nothing(("RAIL-WELD-03", "RAIL-WELD-15"), first, pair, description)
         await stakes.audit()
-        assert_control_is_served(await mine.redeem(case, mine_given), "the right pair")
+        assert_control_is_served(await first.redeem(case, first_authorization), "the right pair")
 
-    await run_concurrently(map(for_operation, case.sample(case.session.catalog.operations)))
+    await run_concurrently(map(judge_operation, case.sample(case.session.catalog.operations)))
 
 
 @check(
@@ -134,7 +134,7 @@ async def stray_base_transfer(case: Case) -> None:
     payer = await get_base_payer(case)
     stakes = FundedChallenges(case, payer)
 
-    async def for_operation(operation: Operation, *, before: bool) -> None:
+    async def judge_operation(operation: Operation, *, before: bool) -> None:
         # The account pays its own gas for the plain transfer, so it needs native coin.
         early = await stakes.open_challenge(operation, coin=True)
         stake = early if not before else None
@@ -143,15 +143,15 @@ async def stray_base_transfer(case: Case) -> None:
         await stake.accept_balance()
         when = "before" if before else "after"
         token = stake.quote.reference(case.lane)
-        for what, proof in (
+        for description, proof in (
             (f"the id of a stray transfer made {when} the challenge", {"tx_id": tx_id, "payment_reference": token}),
             (f"an authorization with a stray transfer made {when} the challenge", (await stake.sign()).proof()),
         ):
-            await stakes.judge_buys_nothing("RAIL-WELD-05", stake, proof, what)
+            await stakes.judge_buys_nothing("RAIL-WELD-05", stake, proof, description)
 
     await require_honest_payment_served(case, case.session.catalog.operations[0])
     await run_concurrently(
-        for_operation(operation, before=before)
+        judge_operation(operation, before=before)
         for operation in case.sample(case.session.catalog.operations)
         for before in (True, False)
     )
@@ -174,25 +174,30 @@ async def base_token_the_rail_never_issued(case: Case) -> None:
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    forged = forge_tokens(case, await challenge(case, operation))
+    forged_tokens = forge_tokens(case, await challenge(case, operation))
 
     async def attempt(name: str, token: str) -> None:
         stake = await stakes.open_challenge(operation)
-        given = await stake.sign(token=token, nonce=nonce_of(token))
-        await stakes.judge_buys_nothing("RAIL-WELD-07", stake, given, f"token: {name}")
+        authorization = await stake.sign(token=token, nonce=nonce_of(token))
+        await stakes.judge_buys_nothing("RAIL-WELD-07", stake, authorization, f"token: {name}")
 
-    await run_concurrently(attempt(*each) for each in forged)
+    await run_concurrently(attempt(*each) for each in forged_tokens)
     await stakes.audit()
 
 
-def stock_payloads(stake: FundedChallenge, given: Authorization) -> list[dict[str, Any]]:
+def make_stock_payloads(stake: FundedChallenge, authorization: Authorization) -> list[dict[str, Any]]:
     """Return the payloads of ordinary x402 clients, versions 2 and 1, which do not know the weld."""
-    proof = given.proof()
+    proof = authorization.proof()
     payload = {"signature": proof["signature"], "authorization": proof["authorization"]}
-    accepted = {name: value for name, value in stake.entry.items() if name != "maxAmountRequired"}
+    accepted_entry = {name: value for name, value in stake.entry.items() if name != "maxAmountRequired"}
     network = "base" if str(stake.entry.get("network")) == "eip155:8453" else "base-sepolia"
     return [
-        {"x402Version": 2, "resource": {"url": stake.quote.operation.url}, "accepted": accepted, "payload": payload},
+        {
+            "x402Version": 2,
+            "resource": {"url": stake.quote.operation.url},
+            "accepted": accepted_entry,
+            "payload": payload,
+        },
         {"x402Version": 1, "scheme": "exact", "network": network, "payload": payload},
     ]
 
@@ -214,21 +219,21 @@ async def ordinary_x402_client_on_base(case: Case) -> None:
     stakes = FundedChallenges(case, payer)
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    drawn = [case.rng.randbytes(32) for _ in range(4)]
+    nonces = [case.rng.randbytes(32) for _ in range(4)]
 
     async def attempt(header: str, version: int, nonce: bytes) -> None:
         stake = await stakes.open_challenge(operation)
-        payload = stock_payloads(stake, await stake.sign(nonce=nonce))[2 - version]
+        payload = make_stock_payloads(stake, await stake.sign(nonce=nonce))[2 - version]
         value = header_value(payload)
         case.client.names.name(value, "STOCK_PAYMENT")
         answer = await case.client.call("POST", operation.url, json_body=stake.quote.body, headers={header: value})
-        what = f"{header}, version {version}"
-        stake.judged_rows.append(("RAIL-WELD-14", what))
-        where = {"payment": what}
+        description = f"{header}, version {version}"
+        stake.judged_rows.append(("RAIL-WELD-14", description))
+        where = {"payment": description}
         case.expect("RAIL-WELD-14", answer.status >= 300, "not served", brief(answer), exchange=answer, where=where)
 
-    ways = [(header, version) for header in ("X-PAYMENT", "PAYMENT-SIGNATURE") for version in (2, 1)]
-    await run_concurrently(attempt(*way, nonce) for way, nonce in zip(ways, drawn, strict=True))
+    presentations = [(header, version) for header in ("X-PAYMENT", "PAYMENT-SIGNATURE") for version in (2, 1)]
+    await run_concurrently(attempt(*way, nonce) for way, nonce in zip(presentations, nonces, strict=True))
     await stakes.audit()
 
 
@@ -249,27 +254,31 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
     """
     payer = await get_base_payer(case)
     operation = case.session.catalog.operations[0]
-    bought = await challenge(case, operation)
-    spent = await pay(case, bought, case.lane)
-    assert_control_is_served(await redeem(case, operation, spent))
+    paid_quote = await challenge(case, operation)
+    spent_proof = await pay(case, paid_quote, case.lane)
+    assert_control_is_served(await redeem(case, operation, spent_proof))
     stakes = FundedChallenges(case, payer)
-    refusals = await _refusals(case, stakes, operation)
+    refusals = await _make_refused_proofs(case, stakes, operation)
     token = (await challenge(case, operation)).reference(case.lane)
-    seen = {token, bought.reference(case.lane)}
-    for what, proof in refusals.items():
-        seen.add(str(proof["challenge_token"]))
-        judge_recovery(case, await present(case, operation, proof), seen, (402,), what)
+    known_tokens = {token, paid_quote.reference(case.lane)}
+    for description, proof in refusals.items():
+        known_tokens.add(str(proof["challenge_token"]))
+        judge_recovery(case, await present(case, operation, proof), known_tokens, (402,), description)
     await judge_fresh_terms(case, operation)
     spent_status = case.profile.rail_bindings.spent_status
-    again = await present(case, operation, {**spent, "challenge_token": token})
-    judge_recovery(case, again, seen, spent_status, "a payment that bought something, another token")
-    for other in case.session.catalog.operations[1:2]:
-        judge_recovery(case, await present(case, other, spent), seen, spent_status, "on another operation")
+    repetition = await present(case, operation, {**spent_proof, "challenge_token": token})
+    judge_recovery(case, repetition, known_tokens, spent_status, "a payment that bought something, another token")
+    for other_operation in case.session.catalog.operations[1:2]:
+        judge_recovery(
+            case, await present(case, other_operation, spent_proof), known_tokens, spent_status, "on another operation"
+        )
 
 
-async def _refusals(case: Case, stakes: FundedChallenges, operation: Operation) -> Mapping[str, dict[str, Any]]:
+async def _make_refused_proofs(
+    case: Case, stakes: FundedChallenges, operation: Operation
+) -> Mapping[str, dict[str, Any]]:
     """Return one refused proof of each kind, by description; each has a separate challenge and account."""
-    stranger, forged = (
+    stranger, forged_token = (
         (await stakes.payer.new_account()).address,
         forge_tokens(case, await challenge(case, operation))[0][1],
     )
@@ -278,19 +287,19 @@ async def _refusals(case: Case, stakes: FundedChallenges, operation: Operation) 
         "too little": {"value": 1},
         "to another account": {"to": stranger},
         "expired": {"valid_before": 1},
-        "a token that was never issued": {"token": forged, "nonce": nonce_of(forged)},
+        "a token that was never issued": {"token": forged_token, "nonce": nonce_of(forged_token)},
     }
     proofs = {
         what: (await (await stakes.open_challenge(operation)).sign(**one)).proof() for what, one in changes.items()
     }
-    poor = await (await stakes.open_challenge(operation, prices=0)).sign()
-    noisy = (await (await stakes.open_challenge(operation)).sign()).changed(signature=bytes(64) + b"\x1b")
-    bare = (await (await stakes.open_challenge(operation)).sign()).proof()
+    poor_authorization = await (await stakes.open_challenge(operation, prices=0)).sign()
+    noise_authorization = (await (await stakes.open_challenge(operation)).sign()).changed(signature=bytes(64) + b"\x1b")
+    bare_proof = (await (await stakes.open_challenge(operation)).sign()).proof()
     return {
         **proofs,
-        "a payer without money": poor.proof(),
-        "a signature that is noise": noisy.proof(),
-        "an authorization without members": {**bare, "authorization": {}},
+        "a payer without money": poor_authorization.proof(),
+        "a signature that is noise": noise_authorization.proof(),
+        "an authorization without members": {**bare_proof, "authorization": {}},
     }
 
 
@@ -324,21 +333,24 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
         stake, poor = await stakes.open_challenge(operation, prices=3), await stakes.open_challenge(operation, prices=0)
         return stake, await stake.sign(), await poor.sign()
 
-    ready = await run_concurrently(prepare() for _ in names)
-    for name, (_, honest, empty) in zip(names, ready, strict=True):
+    prepared_payments = await run_concurrently(prepare() for _ in names)
+    for name, (_, honest, empty) in zip(names, prepared_payments, strict=True):
         payments = {"an honest payment": honest, "one of a payer that holds nothing": empty}
-        presented = {what: partial(present, case, operation, given.proof()) for what, given in payments.items()}
-        await judge_under_fault(case, payer, name, presented)
+        presentations = {
+            what: partial(present, case, operation, authorization.proof()) for what, authorization in payments.items()
+        }
+        await judge_under_fault(case, payer, name, presentations)
     await run_concurrently(
-        _after_a_fault(case, name, stake, honest) for name, (stake, honest, _) in zip(names, ready, strict=True)
+        _judge_after_fault(case, name, stake, honest)
+        for name, (stake, honest, _) in zip(names, prepared_payments, strict=True)
     )
 
 
-async def _after_a_fault(case: Case, name: str, stake: FundedChallenge, honest: Authorization) -> None:
+async def _judge_after_fault(case: Case, name: str, stake: FundedChallenge, honest: Authorization) -> None:
     answer = await stake.redeem(case, honest)
-    moved = await stake.measure_loss()
+    moved_amount = await stake.measure_loss()
     where = {"fault": name, "payment": "an honest payment, after the faults"}
-    expected, found = "one price moved at most", f"{brief(answer)} and {moved} of {stake.price} moved"
-    case.expect("RAIL-WELD-13", moved <= stake.price, expected, found, exchange=answer, where=where)
+    expectation, finding = "one price moved at most", f"{brief(answer)} and {moved_amount} of {stake.price} moved"
+    case.expect("RAIL-WELD-13", moved_amount <= stake.price, expectation, finding, exchange=answer, where=where)
     if answer.status != 200:
-        case.note(f"after the fault {name} ended, the payment was answered {brief(answer)}, {moved} moved")
+        case.note(f"after the fault {name} ended, the payment was answered {brief(answer)}, {moved_amount} moved")

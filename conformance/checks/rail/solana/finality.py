@@ -18,27 +18,27 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.paid_answers import brief
 
 _MORE_SLOTS = 10
-_TRIES = 4
+_REORG_ATTEMPTS = 4
 # Long enough for the rail to ask the node, and short enough that the slot is not final yet.
 _WHILE_CONFIRMED_SECONDS = 0.1
 
 
-async def taken_back(payer: SolanaPayer, tx_id: str) -> None:
+async def replace_slots(payer: SolanaPayer, tx_id: str) -> None:
     """Make the node replace all slots since a transaction's slot.
 
     Raises:
         Inconclusive: The node still knows the transaction.
     """
-    more = _MORE_SLOTS
-    for _ in range(_TRIES):
-        found = await payer.node.status(tx_id)
+    extra_slots = _MORE_SLOTS
+    for _ in range(_REORG_ATTEMPTS):
+        status = await payer.node.status(tx_id)
         # The node counts from its newest slot, so the depth is measured again before each attempt.
-        depth = 0 if found is None else await payer.node.slot() - found.slot
-        await payer.control("reorg", depth=depth + more)
+        depth = 0 if status is None else await payer.node.slot() - status.slot
+        await payer.control("reorg", depth=depth + extra_slots)
         if await payer.node.status(tx_id) is None:
             return
         # New slots arrive while the node handles the call, so the next attempt goes deeper.
-        more *= 4
+        extra_slots *= 4
     raise Inconclusive("the node still knows a transaction whose slot it should have replaced")
 
 
@@ -62,17 +62,17 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
         )
         return
     await require_honest_payment_served(case, operation)
-    quoted = await Quoted.ask(case, operation)
-    made = await quoted.transfer()
+    quote = await Quoted.ask(case, operation)
+    transfer = await quote.transfer()
     try:
         async with payer.fault("withhold"):
-            tx_id = await payer.send([made.instruction()], wait=None)
-        await quoted.buys_nothing("RAIL-PAY-07", tx_id, "submitted, in no slot")
+            tx_id = await payer.send([transfer.instruction()], wait=None)
+        await quote.buys_nothing("RAIL-PAY-07", tx_id, "submitted, in no slot")
     finally:
         await payer.control("release")
     # A rail may wait for finality, so the second presentation must not come before it.
     await payer.node.succeeded(tx_id, FINALIZED)
-    answer = await quoted.present(tx_id)
+    answer = await quote.present(tx_id)
     if answer.status != 200:
         case.mark_inconclusive("RAIL-PAY-07", f"once final it was answered {brief(answer)}, not 200", exchange=answer)
 
@@ -96,19 +96,19 @@ async def solana_payment_that_is_taken_back(case: Case) -> None:
         case.mark_documented("RAIL-PAY-07", "this node has no control verb that takes a transaction back")
         return
     await require_honest_payment_served(case, operation)
-    gone = await Quoted.ask(case, operation)
-    tx_id = await gone.send(how={"wait": CONFIRMED})
-    await taken_back(payer, tx_id)
-    await gone.buys_nothing("RAIL-PAY-07", tx_id, "taken back by a reorganisation")
+    replaced_quote = await Quoted.ask(case, operation)
+    tx_id = await replaced_quote.send(how={"wait": CONFIRMED})
+    await replace_slots(payer, tx_id)
+    await replaced_quote.buys_nothing("RAIL-PAY-07", tx_id, "taken back by a reorganisation")
     await require_honest_payment_served(case, operation)
-    going = await Quoted.ask(case, operation)
-    tx_id = await going.send(how={"wait": CONFIRMED})
-    answering = asyncio.create_task(going.present(tx_id))
+    confirmed_quote = await Quoted.ask(case, operation)
+    tx_id = await confirmed_quote.send(how={"wait": CONFIRMED})
+    presentation = asyncio.create_task(confirmed_quote.present(tx_id))
     try:
         await asyncio.sleep(_WHILE_CONFIRMED_SECONDS)
-        await taken_back(payer, tx_id)
+        await replace_slots(payer, tx_id)
     finally:
-        answer = await answering
+        answer = await presentation
     case.note(f"a payment that was confirmed, not final, and then taken back was answered {brief(answer)}")
 
 
@@ -130,20 +130,23 @@ async def solana_chain_that_lies_about_finality(case: Case) -> None:
         case.mark_documented("RAIL-WELD-11", "this node cannot be made to lie about finality (no `early_finality`)")
         return
     await require_honest_payment_served(case, operation)
-    quoted = await Quoted.ask(case, operation)
+    quote = await Quoted.ask(case, operation)
     async with payer.fault("early_finality", count=10_000):
-        tx_id = await quoted.send(how={"wait": CONFIRMED})
-        first = await quoted.present(tx_id)
-        await taken_back(payer, tx_id)
+        tx_id = await quote.send(how={"wait": CONFIRMED})
+        first = await quote.present(tx_id)
+        await replace_slots(payer, tx_id)
     if first.status != 200:
         case.note(f"a payment that the node called final too early was answered {brief(first)}")
-    second = await quoted.send()
-    bought = [extract_receipts(first)] if first.status == 200 else []
-    for sent, what in ((tx_id, "the payment that was taken back"), (second, "a second payment for the same token")):
-        answer = await quoted.present(sent)
-        if answer.status == 200 and not bought and sent == second:
-            bought.append(extract_receipts(answer))
-        good = answer.status != 200 or extract_receipts(answer) in bought
-        where = {"operation": operation.path, "payment": what}
-        expected = "the stored answer or a refusal"
-        case.expect("RAIL-WELD-11", good, expected, brief(answer), exchange=answer, where=where)
+    second = await quote.send()
+    known_receipts = [extract_receipts(first)] if first.status == 200 else []
+    for payment_id, description in (
+        (tx_id, "the payment that was taken back"),
+        (second, "a second payment for the same token"),
+    ):
+        answer = await quote.present(payment_id)
+        if answer.status == 200 and not known_receipts and payment_id == second:
+            known_receipts.append(extract_receipts(answer))
+        is_refused_or_stored = answer.status != 200 or extract_receipts(answer) in known_receipts
+        where = {"operation": operation.path, "payment": description}
+        expectation = "the stored answer or a refusal"
+        case.expect("RAIL-WELD-11", is_refused_or_stored, expectation, brief(answer), exchange=answer, where=where)

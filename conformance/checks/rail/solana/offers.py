@@ -36,33 +36,47 @@ async def reference_account_is_told(case: Case) -> None:
 
     Calls each operation unpaid, twice. Expects an account address in each Solana entry, and another one for each token.
     """
-    told: dict[str, str] = {}
+    operations_by_reference: dict[str, str] = {}
     for operation in (*case.session.catalog.operations, *case.session.catalog.operations):
         quote = await challenge(case, operation)
         entry = quote.entry(case.lane)
-        found = references(entry)
-        if len(found) != 1 and accounts(entry):
+        named_references = list_references(entry)
+        if len(named_references) != 1 and list_accounts(entry):
             # `extra` contains an account under an unknown name. It may be the reference, so the row cannot fail.
-            reason = f"unbound: the interface gives the reference no name, and extra has {', '.join(accounts(entry))}"
+            reason = (
+                f"unbound: the interface gives the reference no name, and extra has {', '.join(list_accounts(entry))}"
+            )
             case.mark_inconclusive("RAIL-LANE-05", reason, exchange=quote.answer)
             return
         where = {"operation": operation.path}
-        expected = "one reference account in extra"
-        case.expect("RAIL-LANE-05", bool(found), expected, found or "none", exchange=quote.answer, where=where)
-        told.update(dict.fromkeys(found, operation.path))
-    fresh = len(told) == 2 * len(case.session.catalog.operations)
-    case.expect("RAIL-LANE-05", fresh, "another reference account for each token", f"{len(told)} different ones")
+        expectation = "one reference account in extra"
+        case.expect(
+            "RAIL-LANE-05",
+            bool(named_references),
+            expectation,
+            named_references or "none",
+            exchange=quote.answer,
+            where=where,
+        )
+        operations_by_reference.update(dict.fromkeys(named_references, operation.path))
+    are_fresh = len(operations_by_reference) == 2 * len(case.session.catalog.operations)
+    case.expect(
+        "RAIL-LANE-05",
+        are_fresh,
+        "another reference account for each token",
+        f"{len(operations_by_reference)} different ones",
+    )
 
 
-def accounts(entry: Mapping[str, Any]) -> list[str]:
+def list_accounts(entry: Mapping[str, Any]) -> list[str]:
     """Return the names of the members of an entry's `extra` whose account may be the reference."""
     extra = entry.get("extra")
-    known = {str(entry.get("payTo")), str(entry.get("asset"))}
+    known_accounts = {str(entry.get("payTo")), str(entry.get("asset"))}
     members = extra.items() if isinstance(extra, Mapping) else ()
-    return [name for name, value in members if str(value) not in known and is_address("solana", str(value))]
+    return [name for name, value in members if str(value) not in known_accounts and is_address("solana", str(value))]
 
 
-def references(entry: Mapping[str, Any]) -> list[str]:
+def list_references(entry: Mapping[str, Any]) -> list[str]:
     """Return the accounts in an entry's `extra` whose member name contains "reference"."""
     extra = entry.get("extra")
     members = extra.items() if isinstance(extra, Mapping) else ()

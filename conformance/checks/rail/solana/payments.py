@@ -30,7 +30,7 @@ from conformance.surfaces.rail.purchase import name_live_values, redeem
 
 _USUAL_LENGTH = 88
 # One id in five is shorter than usual. This many longer ones in a row do not happen by chance.
-_DRAFTS = 100
+_MOST_DRAFTS = 100
 
 
 @check(
@@ -70,22 +70,22 @@ async def other_forms_of_a_solana_payment(case: Case) -> None:
     payer = await get_solana_payer(case)
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    forms = other_forms(payer, case.rng.randbytes(32))
+    forms = list_other_forms(payer, case.rng.randbytes(32))
     quotes = [await Quoted.ask(case, operation) for _ in forms]
 
-    async def attempt(quoted: Quoted, what: str) -> None:
+    async def attempt(quote: Quoted, form: str) -> None:
         try:
-            answer = await quoted.present(await forms[what](quoted))
+            answer = await quote.present(await forms[form](quote))
         except Refused as refusal:
-            case.note(f"{what}: this node does not support it: {refusal}")
+            case.note(f"{form}: this node does not support it: {refusal}")
             return
-        good = answer.status == 200 or 400 <= answer.status < 500
-        where = {"operation": operation.path, "payment": what}
-        case.expect("RAIL-PAY-03", good, "200, or a refusal", brief(answer), exchange=answer, where=where)
+        is_orderly = answer.status == 200 or 400 <= answer.status < 500
+        where = {"operation": operation.path, "payment": form}
+        case.expect("RAIL-PAY-03", is_orderly, "200, or a refusal", brief(answer), exchange=answer, where=where)
         if answer.status != 200:
-            case.note(f"{what}: a welded payment in this form was answered {brief(answer)}")
+            case.note(f"{form}: a welded payment in this form was answered {brief(answer)}")
 
-    await run_concurrently(attempt(quoted, what) for quoted, what in zip(quotes, forms, strict=True))
+    await run_concurrently(attempt(quote, form) for quote, form in zip(quotes, forms, strict=True))
 
 
 @check(
@@ -107,22 +107,22 @@ async def solana_payment_as_wallets_make_it(case: Case) -> None:
     """
     payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    shapes, unguarded = await shapes_of(payer)
-    if unguarded:
-        what = "shapes of a wallet's transaction: this node has no guard program (Lighthouse)"
-        log_shortened_part(case.log, case.check, what, len(shapes), len(shapes) + len(unguarded))
-    drawn = case.sample(shapes)
-    quotes = [await Quoted.ask(case, operation) for _ in drawn]
+    shapes, guard_shapes = await shapes_of(payer)
+    if guard_shapes:
+        remark = "shapes of a wallet's transaction: this node has no guard program (Lighthouse)"
+        log_shortened_part(case.log, case.check, remark, len(shapes), len(shapes) + len(guard_shapes))
+    sample_shapes = case.sample(shapes)
+    quotes = [await Quoted.ask(case, operation) for _ in sample_shapes]
 
     async def attempt(quoted: Quoted, shape: Shape) -> None:
-        made = await quoted.transfer()
-        proof = quoted.proof(await send_in_shape(payer, shape, made, quoted.order.payee, b"thank you"))
+        transfer = await quoted.transfer()
+        proof = quoted.proof(await send_in_shape(payer, shape, transfer, quoted.order.payee, b"thank you"))
         name_live_values(case, proof)
         answer = await redeem(case, operation, proof, body=quoted.quote.body)
         where = {"operation": operation.path, "payment": shape.what}
         case.expect("RAIL-PAY-03", answer.status == 200, "200", brief(answer), exchange=answer, where=where)
 
-    await run_concurrently(attempt(quoted, shape) for quoted, shape in zip(quotes, drawn, strict=True))
+    await run_concurrently(attempt(quoted, shape) for quoted, shape in zip(quotes, sample_shapes, strict=True))
 
 
 @check(
@@ -142,14 +142,14 @@ async def an_id_of_any_length_is_served(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     quoted = await Quoted.ask(case, operation)
-    made = await quoted.transfer()
-    sign = partial(_draft_with_short_id, payer, made.instruction())
-    sent = await payer.deliver(await sign(), sign)
-    proof = quoted.proof(str(sent.signatures[0]))
+    transfer = await quoted.transfer()
+    sign = partial(_draft_with_short_id, payer, transfer.instruction())
+    transaction = await payer.deliver(await sign(), sign)
+    proof = quoted.proof(str(transaction.signatures[0]))
     name_live_values(case, proof)
     answer = await redeem(case, operation, proof, body=quoted.quote.body)
-    expected = "200 for a welded payment with a shorter id"
-    case.expect("RAIL-PAY-03", answer.status == 200, expected, brief(answer), exchange=answer)
+    expectation = "200 for a welded payment with a shorter id"
+    case.expect("RAIL-PAY-03", answer.status == 200, expectation, brief(answer), exchange=answer)
 
 
 async def _draft_with_short_id(payer: SolanaPayer, transfer: Instruction) -> VersionedTransaction:
@@ -158,21 +158,24 @@ async def _draft_with_short_id(payer: SolanaPayer, transfer: Instruction) -> Ver
     Raises:
         Inconclusive: No id was shorter.
     """
-    for _ in range(_DRAFTS):
+    for _ in range(_MOST_DRAFTS):
         draft = await payer.draft([transfer])
         if len(str(draft.signatures[0])) < _USUAL_LENGTH:
             return draft
-    raise Inconclusive(f"{_DRAFTS} signatures in a row had {_USUAL_LENGTH} characters")
+    raise Inconclusive(f"{_MOST_DRAFTS} signatures in a row had {_USUAL_LENGTH} characters")
 
 
-def other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Callable[[Quoted], Awaitable[str]]]:
+def list_other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Callable[[Quoted], Awaitable[str]]]:
     """Return functions that pay in other forms, by description."""
-    stranger, me = Pubkey(random_bytes), payer.main.key
+    stranger, own_key = Pubkey(random_bytes), payer.main.key
 
-    def beside(made: TokenTransfer) -> list[Instruction]:
-        return [made.changed(amount=1, references=(), destination=made.source).instruction(), made.instruction()]
+    def add_other_transfer(transfer: TokenTransfer) -> list[Instruction]:
+        return [
+            transfer.changed(amount=1, references=(), destination=transfer.source).instruction(),
+            transfer.instruction(),
+        ]
 
-    async def by_another(quoted: Quoted) -> str:
+    async def pay_by_other_account(quoted: Quoted) -> str:
         return await quoted.send(how={"sender": await payer.new_account(), "signers": [payer.main]})
 
     return {
@@ -181,9 +184,11 @@ def other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Callabl
         "the reference writable": lambda quoted: quoted.send(writable=True),
         # A wallet or another protocol may add accounts of its own, so the reference may be at any place among the
         # extra ones.
-        "accounts around the reference": lambda quoted: quoted.send(references=(stranger, quoted.order.reference, me)),
-        "another transfer in the transaction": lambda quoted: quoted.send(beside),
-        "a fee payer who is not the owner": by_another,
+        "accounts around the reference": lambda quoted: quoted.send(
+            references=(stranger, quoted.order.reference, own_key)
+        ),
+        "another transfer in the transaction": lambda quoted: quoted.send(add_other_transfer),
+        "a fee payer who is not the owner": pay_by_other_account,
     }
 
 
@@ -201,30 +206,30 @@ async def unknown_solana_transaction(case: Case) -> None:
     none is served.
     """
     # The ids come from the system's randomness, not from the seed: a second run must not meet ids that it used before.
-    drawn = [[secrets.token_bytes(64) for _ in range(2)] for _ in case.session.catalog.operations]
-    await run_concurrently(map(partial(_unknown, case), case.session.catalog.operations, drawn))
+    random_ids = [[secrets.token_bytes(64) for _ in range(2)] for _ in case.session.catalog.operations]
+    await run_concurrently(map(partial(_present_unknown_ids, case), case.session.catalog.operations, random_ids))
 
 
-async def _unknown(case: Case, operation: Operation, drawn: list[bytes]) -> None:
-    near = str((await require_honest_payment_served(case, operation))["tx_id"])
+async def _present_unknown_ids(case: Case, operation: Operation, random_ids: list[bytes]) -> None:
+    near_id = str((await require_honest_payment_served(case, operation))["tx_id"])
     ids = {
-        **{f"an invented id ({place})": invented_id(raw) for place, raw in enumerate(drawn)},
-        "a paid id with one letter changed": near[:-1] + ("2" if near[-1] != "2" else "3"),
-        "a paid id cut short": near[:-1],
-        "32 bytes": invented_id(drawn[0][:32]),
+        **{f"an invented id ({place})": invented_id(raw) for place, raw in enumerate(random_ids)},
+        "a paid id with one letter changed": near_id[:-1] + ("2" if near_id[-1] != "2" else "3"),
+        "a paid id cut short": near_id[:-1],
+        "32 bytes": invented_id(random_ids[0][:32]),
         "no text": "",
     }
 
-    async def attempt(what: str, tx_id: str) -> None:
+    async def attempt(description: str, tx_id: str) -> None:
         quoted = await Quoted.ask(case, operation)
-        await quoted.buys_nothing("RAIL-PAY-06", tx_id, what)
+        await quoted.buys_nothing("RAIL-PAY-06", tx_id, description)
 
-    async def unsent() -> None:
+    async def present_unsent() -> None:
         quoted = await Quoted.ask(case, operation)
         draft = await quoted.payer.draft([(await quoted.transfer()).instruction()])
         await quoted.buys_nothing("RAIL-PAY-06", str(draft.signatures[0]), "signed and never sent")
 
-    await run_concurrently((*(attempt(what, tx_id) for what, tx_id in ids.items()), unsent()))
+    await run_concurrently((*(attempt(description, tx_id) for description, tx_id in ids.items()), present_unsent()))
 
 
 @check(
@@ -243,11 +248,11 @@ async def proof_of_another_lane_for_solana(case: Case) -> None:
     await require_honest_payment_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     proof = quoted.proof(await quoted.send())
-    for what, other in _foreign_shapes(case, quoted, proof).items():
-        await judge_refused(case, "RAIL-PAY-15", quoted.quote, other, what)
+    for description, other_proof in _make_foreign_proofs(case, quoted, proof).items():
+        await judge_refused(case, "RAIL-PAY-15", quoted.quote, other_proof, description)
 
 
-def _foreign_shapes(case: Case, quoted: Quoted, proof: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+def _make_foreign_proofs(case: Case, quoted: Quoted, proof: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     """Return proofs of other lanes made from a Solana payment, by description."""
     token, entry = quoted.order.text, quoted.quote.entry(case.lane)
     base = unsigned_proof(quoted.payer.address, entry, token, case.rng.randbytes(32))

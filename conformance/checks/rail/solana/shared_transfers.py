@@ -10,7 +10,7 @@ from conformance.judging.rail.refusals import require_honest_payment_served
 from conformance.judging.rail.solana.orders import Quoted
 from conformance.outcome import Inconclusive
 
-_CHALLENGES = 6
+_CHALLENGE_COUNT = 6
 
 
 @check(
@@ -29,27 +29,27 @@ async def one_solana_transfer_for_many_challenges(case: Case) -> None:
     """
     operations = case.session.catalog.operations
     await require_honest_payment_served(case, operations[0])
-    for at_once, what in ((1, "one after the other"), (_CHALLENGES, "all at once")):
-        quotes = [await Quoted.ask(case, operations[place % len(operations)]) for place in range(_CHALLENGES)]
+    for at_once, order in ((1, "one after the other"), (_CHALLENGE_COUNT, "all at once")):
+        quotes = [await Quoted.ask(case, operations[place % len(operations)]) for place in range(_CHALLENGE_COUNT)]
         dearest = max(quotes, key=lambda quoted: quoted.order.price)
         # A target may accept only the first reference and the exact price. This transfer pays the most expensive call
         # by both.
-        others = (quoted.order.reference for quoted in quotes if quoted is not dearest)
-        tx_id = await dearest.send(references=(dearest.order.reference, *others))
+        other_references = (quoted.order.reference for quoted in quotes if quoted is not dearest)
+        tx_id = await dearest.send(references=(dearest.order.reference, *other_references))
         answers = await run_concurrently((quoted.present(tx_id) for quoted in quotes), at_once=at_once)
-        _judge(case, answers, what)
+        _judge_single_call(case, answers, order)
 
 
-def _judge(case: Case, answers: list[Answer], what: str) -> None:
-    served = [answer for answer in answers if answer.status == 200]
-    different = {extract_receipts(answer) for answer in served}
-    if not served:
+def _judge_single_call(case: Case, answers: list[Answer], order: str) -> None:
+    served_answers = [answer for answer in answers if answer.status == 200]
+    receipt_sets = {extract_receipts(answer) for answer in served_answers}
+    if not served_answers:
         raise Inconclusive("a transfer with several references is served for none of them")
     case.expect(
         "RAIL-WELD-11",
-        len(different) == 1 and len(served) == 1,
+        len(receipt_sets) == 1 and len(served_answers) == 1,
         "one call for one transfer",
-        f"{len(served)} calls with {len(different)} receipts",
-        exchange=served[-1],
-        where={"payment": f"one transfer for {len(answers)} challenges, {what}"},
+        f"{len(served_answers)} calls with {len(receipt_sets)} receipts",
+        exchange=served_answers[-1],
+        where={"payment": f"one transfer for {len(answers)} challenges, {order}"},
     )

@@ -59,24 +59,26 @@ async def transfer_without_the_reference(case: Case) -> None:
     """
     payer = await get_solana_payer(case)
     await require_honest_payment_served(case, case.session.catalog.operations[0])
-    misses = _without_reference(payer.main.key, Pubkey(case.rng.randbytes(32)))
+    misses = _list_misplaced_references(payer.main.key, Pubkey(case.rng.randbytes(32)))
     await judge_near_misses(case, Quoted, "RAIL-WELD-04", misses)
 
 
-def _of_coin(quoted: Quoted, made: TokenTransfer) -> Instruction:
+def _transfer_coin_with_reference(quoted: Quoted, transfer: TokenTransfer) -> Instruction:
     """Return a transfer of native coin to the payer itself that names the reference account."""
-    moved = transfer_coin(TransferParams(from_pubkey=made.owner, to_pubkey=made.owner, lamports=1))
-    return with_accounts(moved, [quoted.order.reference])
+    coin_transfer = transfer_coin(TransferParams(from_pubkey=transfer.owner, to_pubkey=transfer.owner, lamports=1))
+    return with_accounts(coin_transfer, [quoted.order.reference])
 
 
-async def _loaded_for_another(quoted: Quoted) -> str:
+async def _load_for_other_instruction(quoted: Quoted) -> str:
     """Pay with the reference loaded from a table, but named only by a transfer of native coin."""
-    made = await quoted.transfer(references=())
-    table = await quoted.payer.address_table([made.mint, quoted.order.reference])
-    return await quoted.payer.send([made.instruction(), _of_coin(quoted, made)], tables=[table])
+    transfer = await quoted.transfer(references=())
+    table = await quoted.payer.address_table([transfer.mint, quoted.order.reference])
+    return await quoted.payer.send(
+        [transfer.instruction(), _transfer_coin_with_reference(quoted, transfer)], tables=[table]
+    )
 
 
-def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
+def _list_misplaced_references(own_key: Pubkey, stray_key: Pubkey) -> Mapping[str, Send]:
     """Return functions that pay without the reference in the transfer, by the place where it is instead."""
 
     def one_bit_off(quoted: Quoted) -> Pubkey:
@@ -84,40 +86,42 @@ def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
         raw[-1] ^= 1
         return Pubkey(bytes(raw))
 
-    def beside(extra: Callable[[Quoted, TokenTransfer], Instruction], *, first: bool = False) -> Send:
+    def add_instruction(extra: Callable[[Quoted, TokenTransfer], Instruction], *, first: bool = False) -> Send:
         async def send(quoted: Quoted) -> str:
-            def around(made: TokenTransfer) -> list[Instruction]:
-                both = [made.instruction(), extra(quoted, made)]
+            def make_instructions(transfer: TokenTransfer) -> list[Instruction]:
+                both = [transfer.instruction(), extra(quoted, transfer)]
                 return both[::-1] if first else both
 
-            return await quoted.send(around, references=())
+            return await quoted.send(make_instructions, references=())
 
         return send
 
-    def to_self(quoted: Quoted, made: TokenTransfer) -> Instruction:
-        return made.changed(amount=1, destination=made.source, references=(quoted.order.reference,)).instruction()
+    def to_self(quoted: Quoted, transfer: TokenTransfer) -> Instruction:
+        return transfer.changed(
+            amount=1, destination=transfer.source, references=(quoted.order.reference,)
+        ).instruction()
 
-    def to_payee(quoted: Quoted, made: TokenTransfer) -> Instruction:
-        return made.changed(amount=1, references=(quoted.order.reference,)).instruction()
+    def to_payee(quoted: Quoted, transfer: TokenTransfer) -> Instruction:
+        return transfer.changed(amount=1, references=(quoted.order.reference,)).instruction()
 
-    def nothing_to_payee(quoted: Quoted, made: TokenTransfer) -> Instruction:
-        return made.changed(amount=0, references=(quoted.order.reference,)).instruction()
+    def nothing_to_payee(quoted: Quoted, transfer: TokenTransfer) -> Instruction:
+        return transfer.changed(amount=0, references=(quoted.order.reference,)).instruction()
 
     return {
         "no reference": lambda quoted: quoted.send(references=()),
         "no reference, no mint named": lambda quoted: quoted.send(references=(), decimals=None),
-        "another key": lambda quoted: quoted.send(references=(stray,)),
-        "the payer's own key": lambda quoted: quoted.send(references=(me,)),
+        "another key": lambda quoted: quoted.send(references=(stray_key,)),
+        "the payer's own key": lambda quoted: quoted.send(references=(own_key,)),
         "one bit off": lambda quoted: quoted.send(references=(one_bit_off(quoted),)),
-        "as text in a memo": beside(lambda quoted, _: memo(me, str(quoted.order.reference).encode())),
-        "the token in a memo": beside(lambda quoted, _: memo(me, quoted.order.text.encode())),
-        "in a transfer of native coin": beside(_of_coin),
-        "in a transfer of native coin, from an address table": _loaded_for_another,
-        "in a token transfer of one unit to the payer": beside(to_self),
-        "in a token transfer of one unit to the payer, before": beside(to_self, first=True),
-        "in a token transfer of one unit to the payee": beside(to_payee),
-        "in a token transfer of one unit to the payee, before": beside(to_payee, first=True),
-        "in a token transfer of nothing to the payee": beside(nothing_to_payee),
+        "as text in a memo": add_instruction(lambda quoted, _: memo(own_key, str(quoted.order.reference).encode())),
+        "the token in a memo": add_instruction(lambda quoted, _: memo(own_key, quoted.order.text.encode())),
+        "in a transfer of native coin": add_instruction(_transfer_coin_with_reference),
+        "in a transfer of native coin, from an address table": _load_for_other_instruction,
+        "in a token transfer of one unit to the payer": add_instruction(to_self),
+        "in a token transfer of one unit to the payer, before": add_instruction(to_self, first=True),
+        "in a token transfer of one unit to the payee": add_instruction(to_payee),
+        "in a token transfer of one unit to the payee, before": add_instruction(to_payee, first=True),
+        "in a token transfer of nothing to the payee": add_instruction(nothing_to_payee),
     }
 
 
@@ -144,16 +148,16 @@ async def transfer_inside_a_program_call(case: Case) -> None:
     except Refused as refusal:
         case.mark_documented("RAIL-WELD-04", f"this node takes no program of the suite's: {refusal}")
         return
-    quoted = await Quoted.ask(case, operation)
+    quote = await Quoted.ask(case, operation)
 
-    def around(made: TokenTransfer) -> list[Instruction]:
-        bare = made.changed(references=()).instruction()
-        return [through(relay, bare, outer_only=(quoted.order.reference,))]
+    def around(transfer: TokenTransfer) -> list[Instruction]:
+        bare = transfer.changed(references=()).instruction()
+        return [through(relay, bare, outer_only=(quote.order.reference,))]
 
-    what = "inside a program call, the reference in the call around it"
-    await quoted.buys_nothing("RAIL-WELD-04", await quoted.send(around), what)
+    description = "inside a program call, the reference in the call around it"
+    await quote.buys_nothing("RAIL-WELD-04", await quote.send(around), description)
     inner = await Quoted.ask(case, operation)
-    answer = await inner.present(await inner.send(lambda made: [through(relay, made.instruction())]))
+    answer = await inner.present(await inner.send(lambda transfer: [through(relay, transfer.instruction())]))
     case.note(f"a transfer inside a program call that itself names the reference was answered {brief(answer)}")
 
 
@@ -207,17 +211,17 @@ async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
     """
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    quoted = await Quoted.ask(case, operation)
-    draft = await quoted.payer.draft([(await quoted.transfer()).instruction()])
+    quote = await Quoted.ask(case, operation)
+    draft = await quote.payer.draft([(await quote.transfer()).instruction()])
     tx_id = str(draft.signatures[0])
-    await quoted.buys_nothing("RAIL-WELD-06", tx_id, "named and not sent")
+    await quote.buys_nothing("RAIL-WELD-06", tx_id, "named and not sent")
     await let_lapse(case)
     try:
-        await quoted.payer.submit(draft)
+        await quote.payer.submit(draft)
     # A signed Solana transaction names a recent blockhash and is valid for about a minute.
     except UnknownBlockhash:
         case.note("the chain no longer accepts the transaction: its blockhash lapsed before the challenge did")
-    await quoted.buys_nothing("RAIL-WELD-06", tx_id, "named in time, sent late")
+    await quote.buys_nothing("RAIL-WELD-06", tx_id, "named in time, sent late")
     await require_honest_payment_served(case, operation)
 
 
@@ -237,17 +241,17 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     first = await Quoted.ask(case, operation)
-    forged = forge_tokens(case, first.quote)
-    quotes = [first, *[await Quoted.ask(case, operation) for _ in forged[1:]]]
+    forged_tokens = forge_tokens(case, first.quote)
+    quotes = [first, *[await Quoted.ask(case, operation) for _ in forged_tokens[1:]]]
 
-    async def attempt(quoted: Quoted, name: str, text: str) -> None:
-        reference = derive_reference(case, quoted, text)
+    async def attempt(quote: Quoted, name: str, text: str) -> None:
+        reference = derive_reference(case, quote, text)
         # The forged token's reference is first, because a rail may look only at the first one.
-        references = (*(() if reference is None else (reference,)), quoted.order.reference)
-        tx_id = await quoted.send(references=references)
-        await quoted.buys_nothing("RAIL-WELD-07", tx_id, f"token: {name}", text=text)
+        references = (*(() if reference is None else (reference,)), quote.order.reference)
+        tx_id = await quote.send(references=references)
+        await quote.buys_nothing("RAIL-WELD-07", tx_id, f"token: {name}", text=text)
 
-    await run_concurrently(attempt(quoted, *each) for quoted, each in zip(quotes, forged, strict=True))
+    await run_concurrently(attempt(quote, *each) for quote, each in zip(quotes, forged_tokens, strict=True))
 
 
 @check(
@@ -281,30 +285,30 @@ async def ordinary_solana_x402_client(case: Case) -> None:
     """
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    quoted = await Quoted.ask(case, operation)
-    transfer = (await quoted.transfer(references=())).instruction()
-    draft = await quoted.payer.draft([transfer])
-    payloads = stock_payloads(quoted, draft)
-    await judge_ordinary_client(case, quoted.quote, payloads, payment="signed and not sent")
-    if await quoted.payer.node.status(str(draft.signatures[0])) is not None:
+    quote = await Quoted.ask(case, operation)
+    transfer = (await quote.transfer(references=())).instruction()
+    draft = await quote.payer.draft([transfer])
+    payloads = make_stock_payloads(quote, draft)
+    await judge_ordinary_client(case, quote.quote, payloads, payment="signed and not sent")
+    if await quote.payer.node.status(str(draft.signatures[0])) is not None:
         case.note("the target sent an ordinary client's transaction to the chain, and so took money without serving")
         return
-    sent = await quoted.payer.deliver(draft, partial(quoted.payer.draft, [transfer]))
-    if sent != draft:
+    sent_transaction = await quote.payer.deliver(draft, partial(quote.payer.draft, [transfer]))
+    if sent_transaction != draft:
         # The answers above took longer than a blockhash is valid, so another transaction was sent.
-        payloads = stock_payloads(quoted, sent)
-    await judge_ordinary_client(case, quoted.quote, payloads, payment="sent")
+        payloads = make_stock_payloads(quote, sent_transaction)
+    await judge_ordinary_client(case, quote.quote, payloads, payment="sent")
 
 
-def stock_payloads(quoted: Quoted, draft: VersionedTransaction) -> list[dict[str, Any]]:
+def make_stock_payloads(quoted: Quoted, draft: VersionedTransaction) -> list[dict[str, Any]]:
     """Return the payloads of ordinary x402 clients, versions 2 and 1: a transaction for the rail to submit."""
     entry = quoted.quote.entry(quoted.payer.lane)
-    accepted = {name: value for name, value in entry.items() if name != "maxAmountRequired"}
+    accepted_entry = {name: value for name, value in entry.items() if name != "maxAmountRequired"}
     # The stock scheme sends the signed transaction itself. The weld cannot be added to it afterwards.
     payload = {"transaction": base64.b64encode(bytes(draft)).decode()}
     resource = {"url": quoted.quote.operation.url}
     return [
-        {"x402Version": 2, "resource": resource, "accepted": accepted, "payload": payload},
+        {"x402Version": 2, "resource": resource, "accepted": accepted_entry, "payload": payload},
         {"x402Version": 1, "scheme": "exact", "network": "solana", "payload": payload},
     ]
 
@@ -324,12 +328,12 @@ async def solana_refusal_lets_the_client_recover(case: Case) -> None:
     something. Then pays the terms of a refusal. Expects 402 with new tokens in accepts, and that the later payment is
     served. A payment that already bought something may also be answered 409.
     """
-    await judge_recovery_from_refusals(case, Quoted, _worthless)
+    await judge_recovery_from_refusals(case, Quoted, _pay_wrongly)
 
 
-async def _worthless(quoted: Quoted) -> Mapping[str, str]:
-    own = await quoted.payer.token_account(quoted.order.mint, quoted.payer.main.key)
-    bare, little, elsewhere = await run_concurrently(
-        (quoted.send(references=()), quoted.send(amount=1), quoted.send(destination=own))
+async def _pay_wrongly(quoted: Quoted) -> Mapping[str, str]:
+    own_account = await quoted.payer.token_account(quoted.order.mint, quoted.payer.main.key)
+    bare_id, little_id, elsewhere_id = await run_concurrently(
+        (quoted.send(references=()), quoted.send(amount=1), quoted.send(destination=own_account))
     )
-    return {"no reference": bare, "too little": little, "another recipient": elsewhere}
+    return {"no reference": bare_id, "too little": little_id, "another recipient": elsewhere_id}

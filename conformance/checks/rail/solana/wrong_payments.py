@@ -42,54 +42,61 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
     payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     mint = (await Quoted.ask(case, operation)).order.mint
-    stranger, me = await payer.new_account(funded=False), payer.main.key
-    foreign = await payer.associated(stranger.key, mint)
-    own, first, second, third = await run_concurrently(payer.token_account(mint, me) for _ in range(4))
+    stranger, own_key = await payer.new_account(funded=False), payer.main.key
+    foreign_account = await payer.associated(stranger.key, mint)
+    own_account, first, second, third = await run_concurrently(payer.token_account(mint, own_key) for _ in range(4))
 
-    def handed_over(made: TokenTransfer) -> list[Instruction]:
-        back = made.changed(source=made.destination, destination=made.source, references=())
+    def empty_and_hand_over(transfer: TokenTransfer) -> list[Instruction]:
+        back = transfer.changed(source=transfer.destination, destination=transfer.source, references=())
         payee = quotes["emptied and handed to the payee"].order.payee
-        return [made.instruction(), back.instruction(), hand_over(made.destination, me, payee)]
+        return [transfer.instruction(), back.instruction(), hand_over(transfer.destination, own_key, payee)]
 
-    def round_trip(made: TokenTransfer) -> list[Instruction]:
-        out = made.changed(references=())
-        back = made.changed(source=made.destination, destination=made.source)
+    def send_back_and_hand_over(transfer: TokenTransfer) -> list[Instruction]:
+        out = transfer.changed(references=())
+        back = transfer.changed(source=transfer.destination, destination=transfer.source)
         payee = quotes["emptied by the welded transfer and handed to the payee"].order.payee
-        return [out.instruction(), back.instruction(), hand_over(made.destination, me, payee)]
+        return [out.instruction(), back.instruction(), hand_over(transfer.destination, own_key, payee)]
 
     attacks: dict[str, Callable[[Quoted], Awaitable[str]]] = {
-        "to another account": lambda quoted: quoted.send(destination=foreign),
-        "to the payer itself": lambda quoted: quoted.send(destination=own),
-        "emptied and handed to the payee": lambda quoted: quoted.send(handed_over, destination=first),
+        "to another account": lambda quoted: quoted.send(destination=foreign_account),
+        "to the payer itself": lambda quoted: quoted.send(destination=own_account),
+        "emptied and handed to the payee": lambda quoted: quoted.send(empty_and_hand_over, destination=first),
         "emptied by the welded transfer and handed to the payee": lambda quoted: quoted.send(
-            round_trip, destination=second
+            send_back_and_hand_over, destination=second
         ),
-        "to the payer itself, the payee's account loaded next to it": lambda quoted: _next_to_the_payee(quoted, third),
+        "to the payer itself, the payee's account loaded next to it": lambda quoted: _pay_next_to_payee(quoted, third),
     }
-    quotes = {what: await Quoted.ask(case, operation) for what in attacks}
+    quotes = {description: await Quoted.ask(case, operation) for description in attacks}
 
-    async def attempt(what: str, quoted: Quoted) -> None:
-        await quoted.buys_nothing("RAIL-PAY-08", await attacks[what](quoted), what)
+    async def attempt(description: str, quoted: Quoted) -> None:
+        await quoted.buys_nothing("RAIL-PAY-08", await attacks[description](quoted), description)
 
-    await run_concurrently((*(attempt(what, quoted) for what, quoted in quotes.items()), _beside(case, operation)))
+    await run_concurrently(
+        (
+            *(attempt(description, quoted) for description, quoted in quotes.items()),
+            _pay_other_payee_account(case, operation),
+        )
+    )
 
 
-async def _next_to_the_payee(quoted: Quoted, own: Pubkey) -> str:
+async def _pay_next_to_payee(quoted: Quoted, own_account: Pubkey) -> str:
     """Pay an account of the payer from a table that also contains the payee's account, which another call reads."""
     # The loaded accounts are first the writable one, which is paid, then the read-only one. A rail that lists them in
     # the other order takes one for the other.
-    me = quoted.payer.main.key
-    made, payee = await quoted.transfer(destination=own), quoted.order.destination
-    read = with_accounts(transfer_coin(TransferParams(from_pubkey=me, to_pubkey=me, lamports=1)), [payee])
-    table = await quoted.payer.address_table([payee, own])
-    return await quoted.payer.send([made.instruction(), read], tables=[table])
+    own_key = quoted.payer.main.key
+    transfer, payee = await quoted.transfer(destination=own_account), quoted.order.destination
+    reading_instruction = with_accounts(
+        transfer_coin(TransferParams(from_pubkey=own_key, to_pubkey=own_key, lamports=1)), [payee]
+    )
+    table = await quoted.payer.address_table([payee, own_account])
+    return await quoted.payer.send([transfer.instruction(), reading_instruction], tables=[table])
 
 
-async def _beside(case: Case, operation: Operation) -> None:
+async def _pay_other_payee_account(case: Case, operation: Operation) -> None:
     """Pay into a token account of the payee that is not the associated one. The payee has the money either way."""
-    quoted = await Quoted.ask(case, operation)
-    beside = await quoted.payer.token_account(quoted.order.mint, quoted.order.payee)
-    answer = await quoted.present(await quoted.send(destination=beside))
+    quote = await Quoted.ask(case, operation)
+    other_account = await quote.payer.token_account(quote.order.mint, quote.order.payee)
+    answer = await quote.present(await quote.send(destination=other_account))
     case.note(f"a transfer to another token account of the payee was answered {brief(answer)}")
 
 
@@ -110,15 +117,15 @@ async def solana_payment_of_less(case: Case) -> None:
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
 
-    async def once(what: str, send: Callable[[Quoted], Awaitable[str]]) -> None:
+    async def pay_once(description: str, send: Callable[[Quoted], Awaitable[str]]) -> None:
         quoted = await Quoted.ask(case, operation)
-        await quoted.buys_nothing("RAIL-PAY-09", await send(quoted), what)
+        await quoted.buys_nothing("RAIL-PAY-09", await send(quoted), description)
 
-    def halves(made: TokenTransfer) -> list[Instruction]:
-        rest = made.amount - made.amount // 2
-        return [made.changed(amount=part).instruction() for part in (made.amount // 2, rest)]
+    def split_transfer(transfer: TokenTransfer) -> list[Instruction]:
+        remainder = transfer.amount - transfer.amount // 2
+        return [transfer.changed(amount=part).instruction() for part in (transfer.amount // 2, remainder)]
 
-    async def in_two() -> None:
+    async def pay_in_two() -> None:
         quoted = await Quoted.ask(case, operation)
         half = quoted.order.price // 2
         for amount in (half, quoted.order.price - half):
@@ -127,25 +134,28 @@ async def solana_payment_of_less(case: Case) -> None:
 
     await run_concurrently(
         (
-            once("nothing", lambda quoted: quoted.send(amount=0)),
-            once("one unit less", lambda quoted: quoted.send(amount=quoted.order.price - 1)),
-            once("half", lambda quoted: quoted.send(amount=quoted.order.price // 2)),
-            once("one unit less, no mint named", lambda q: q.send(amount=q.order.price - 1, decimals=None)),
-            once("the price in two transfers", lambda quoted: quoted.send(halves)),
-            once("an instruction that reads like a transfer", lambda quoted: quoted.send(lambda made: [_alike(made)])),
-            in_two(),
+            pay_once("nothing", lambda quoted: quoted.send(amount=0)),
+            pay_once("one unit less", lambda quoted: quoted.send(amount=quoted.order.price - 1)),
+            pay_once("half", lambda quoted: quoted.send(amount=quoted.order.price // 2)),
+            pay_once("one unit less, no mint named", lambda q: q.send(amount=q.order.price - 1, decimals=None)),
+            pay_once("the price in two transfers", lambda quoted: quoted.send(split_transfer)),
+            pay_once(
+                "an instruction that reads like a transfer",
+                lambda quoted: quoted.send(lambda transfer: [_imitate_transfer(transfer)]),
+            ),
+            pay_in_two(),
         )
     )
 
 
-def _alike(made: TokenTransfer) -> Instruction:
+def _imitate_transfer(transfer: TokenTransfer) -> Instruction:
     """Return an instruction that sets the price of compute units and has the bytes of a token Transfer."""
     # Both are tag 3 and a 64-bit number. The compute budget program ignores its accounts, so they can be those of a
     # payment.
-    owner = AccountMeta(made.owner, is_signer=True, is_writable=False)
-    places = [AccountMeta(key, is_signer=False, is_writable=True) for key in (made.source, made.destination)]
-    named = Instruction(COMPUTE_BUDGET, struct.pack("<BQ", _COMPUTE_PRICE, made.amount), [*places, owner])
-    return with_accounts(named, made.references)
+    owner = AccountMeta(transfer.owner, is_signer=True, is_writable=False)
+    places = [AccountMeta(key, is_signer=False, is_writable=True) for key in (transfer.source, transfer.destination)]
+    instruction = Instruction(COMPUTE_BUDGET, struct.pack("<BQ", _COMPUTE_PRICE, transfer.amount), [*places, owner])
+    return with_accounts(instruction, transfer.references)
 
 
 @check(
@@ -164,30 +174,34 @@ async def solana_payment_in_something_else(case: Case) -> None:
     """
     payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    fake = await payer.create_mint()
+    fake_mint = await payer.create_mint()
 
-    async def alike(decimals: int | None, what: str) -> None:
+    async def pay_with_fake(decimals: int | None, description: str) -> None:
         quoted = await Quoted.ask(case, operation)
-        await quoted.buys_nothing("RAIL-PAY-10", await quoted.send(mint=fake, decimals=decimals), what)
+        await quoted.buys_nothing("RAIL-PAY-10", await quoted.send(mint=fake_mint, decimals=decimals), description)
 
-    async def newer() -> None:
+    async def pay_with_token_2022() -> None:
         try:
             mint = await payer.create_mint(program=TOKEN_2022_PROGRAM_ID)
         except Refused as refusal:
             case.note(f"a token of the program Token-2022: this node does not support it: {refusal}")
             return
         quoted = await Quoted.ask(case, operation)
-        sent = await quoted.send(mint=mint, decimals=6, program=TOKEN_2022_PROGRAM_ID)
-        await quoted.buys_nothing("RAIL-PAY-10", sent, "a look-alike token of the program Token-2022")
+        tx_id = await quoted.send(mint=mint, decimals=6, program=TOKEN_2022_PROGRAM_ID)
+        await quoted.buys_nothing("RAIL-PAY-10", tx_id, "a look-alike token of the program Token-2022")
 
-    async def coin() -> None:
+    async def pay_with_coin() -> None:
         quoted = await Quoted.ask(case, operation)
         order = quoted.order
-        named = await payer.send_native(order.payee, max(order.price, await payer.node.rent(0)), order.reference)
-        await quoted.buys_nothing("RAIL-PAY-10", named, "native coin")
+        coin_tx_id = await payer.send_native(order.payee, max(order.price, await payer.node.rent(0)), order.reference)
+        await quoted.buys_nothing("RAIL-PAY-10", coin_tx_id, "native coin")
 
-    tokens = (alike(6, "a look-alike token"), alike(None, "a look-alike token, no mint named"), newer())
-    await run_concurrently((*tokens, coin()))
+    tokens = (
+        pay_with_fake(6, "a look-alike token"),
+        pay_with_fake(None, "a look-alike token, no mint named"),
+        pay_with_token_2022(),
+    )
+    await run_concurrently((*tokens, pay_with_coin()))
 
 
 @check(
@@ -206,15 +220,15 @@ async def failed_solana_transaction(case: Case) -> None:
     payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
 
-    def too_much_after(made: TokenTransfer) -> list[Instruction]:
-        return [made.instruction(), made.changed(amount=2**63, references=()).instruction()]
+    def add_failing_transfer(transfer: TokenTransfer) -> list[Instruction]:
+        return [transfer.instruction(), transfer.changed(amount=2**63, references=()).instruction()]
 
-    async def undone() -> None:
+    async def present_undone() -> None:
         quoted = await Quoted.ask(case, operation)
-        tx_id = await _fails(quoted.send(too_much_after, how={"skip_preflight": True}))
+        tx_id = await _send_failing(quoted.send(add_failing_transfer, how={"skip_preflight": True}))
         await quoted.buys_nothing("RAIL-PAY-11", tx_id, "undone by a later instruction")
 
-    await run_concurrently((_penniless(case, payer, operation), undone()))
+    await run_concurrently((_pay_from_empty_account(case, payer, operation), present_undone()))
 
 
 @check(
@@ -234,27 +248,27 @@ async def dropped_solana_transaction(case: Case) -> None:
         case.mark_documented("RAIL-PAY-11", "this node cannot be made to drop a transaction (no fault `reject_late`)")
         return
     await require_honest_payment_served(case, operation)
-    quoted = await Quoted.ask(case, operation)
-    made = await quoted.transfer()
+    quote = await Quoted.ask(case, operation)
+    transfer = await quote.transfer()
     async with payer.fault("reject_late"):
-        tx_id = await payer.send([made.instruction()], wait=None)
-    await quoted.buys_nothing("RAIL-PAY-11", tx_id, "taken by the node and dropped")
+        tx_id = await payer.send([transfer.instruction()], wait=None)
+    await quote.buys_nothing("RAIL-PAY-11", tx_id, "taken by the node and dropped")
 
 
-async def _penniless(case: Case, payer: SolanaPayer, operation: Operation) -> None:
+async def _pay_from_empty_account(case: Case, payer: SolanaPayer, operation: Operation) -> None:
     """Pay from an account without the token: once refused by the node, once failed on the chain."""
-    poor = await payer.new_account()
-    for skip, what in ((False, "refused by the node"), (True, "failed on the chain")):
+    empty_account = await payer.new_account()
+    for skip, description in ((False, "refused by the node"), (True, "failed on the chain")):
         quoted = await Quoted.ask(case, operation)
-        source = await payer.associated(poor.key, quoted.order.mint)
-        how = {"sender": poor, "skip_preflight": skip}
-        tx_id = await _fails(quoted.send(source=source, owner=poor.key, how=how))
-        await quoted.buys_nothing("RAIL-PAY-11", tx_id, what)
+        source = await payer.associated(empty_account.key, quoted.order.mint)
+        how = {"sender": empty_account, "skip_preflight": skip}
+        tx_id = await _send_failing(quoted.send(source=source, owner=empty_account.key, how=how))
+        await quoted.buys_nothing("RAIL-PAY-11", tx_id, description)
 
 
-async def _fails(sending: Awaitable[str]) -> str:
+async def _send_failing(transaction: Awaitable[str]) -> str:
     """Return the id of a transaction that the node refuses or that fails on the chain."""
     try:
-        return await sending
+        return await transaction
     except Refused as refusal:
         return refusal.tx_id

@@ -7,9 +7,9 @@ import json
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from conformance.checks.rail.base.malformed_authorizations import spoiled_members
-from conformance.checks.rail.base.signatures import broken_signatures
-from conformance.checks.rail.base.weld import wrong_nonces
+from conformance.checks.rail.base.malformed_authorizations import make_wrong_proofs
+from conformance.checks.rail.base.signatures import list_signature_changes
+from conformance.checks.rail.base.weld import make_wrong_nonces
 from conformance.lanes.base.authorization import Authorization, Domain, nonce_of
 from conformance.surfaces.rail.base.spellings import spellings
 
@@ -25,7 +25,7 @@ def signed() -> Authorization:
 
 def test_no_wrong_nonce_is_right() -> None:
     """All are 32 bytes, all differ from one another and from the token's hash."""
-    nonces = wrong_nonces(TOKEN, b"\x09" * 32)
+    nonces = make_wrong_nonces(TOKEN, b"\x09" * 32)
     assert {len(nonce) for nonce in nonces.values()} == {32}
     assert len(set(nonces.values())) == len(nonces) >= 15
     assert keccak(TOKEN.encode()) not in nonces.values()
@@ -48,7 +48,7 @@ def test_spellings_mean_the_same_authorization() -> None:
 def test_every_broken_signature_is_another_one() -> None:
     """Nothing but the signature differs, and none is the right one."""
     right = signed()
-    for what, change in broken_signatures(b"\x07" * 64).items():
+    for what, change in list_signature_changes(b"\x07" * 64).items():
         broken = change(right)
         assert broken.message == right.message, what
         assert broken.signature != right.signature, what
@@ -57,7 +57,7 @@ def test_every_broken_signature_is_another_one() -> None:
 def test_spoiled_members_are_spoiled_one_at_a_time() -> None:
     """Each proof differs from the right one in one member, and no two are the same."""
     right = signed().proof()
-    spoiled = spoiled_members(right)
+    spoiled = make_wrong_proofs(right)
     assert len({json.dumps(value) for value in spoiled.values()}) == len(spoiled) > 90
     for what, value in spoiled.items():
         outer = [name for name in right if value.get(name, right) != right[name]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.rail.base.settlement import _used_in_time
+from conformance.checks.rail.base.settlement import _use_in_time
 from conformance.lanes.base.payer import Refused
 from conformance.outcome import Inconclusive
 
@@ -38,7 +38,7 @@ class Chain:
 async def test_another_authorization_is_signed_with_a_longer_window() -> None:
     """The second one is used, and the caller waits for its end."""
     chain: Any = Chain(1)
-    given: Any = await _used_in_time(chain, chain, chain)
+    given: Any = await _use_in_time(chain, chain, chain)
     assert given == (1_020, 20)
     assert chain.signed == [1_006, 1_020]
 
@@ -47,4 +47,4 @@ async def test_a_contract_that_rejects_all_decides_nothing() -> None:
     """After three of them the row is left undecided."""
     chain: Any = Chain(3)
     with pytest.raises(Inconclusive, match="rejected each of 3 authorizations, valid for up to 60 s"):
-        await _used_in_time(chain, chain, chain)
+        await _use_in_time(chain, chain, chain)

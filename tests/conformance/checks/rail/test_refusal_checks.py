@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance import target
-from conformance.checks.rail.algorand.paid_calls import SPELLINGS, spelled
+from conformance.checks.rail.algorand.paid_calls import SPELLINGS, spell_proof
 from conformance.engine.check import Case, Check
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
@@ -58,7 +58,7 @@ async def test_a_503_that_nobody_made_is_noted(monkeypatch: pytest.MonkeyPatch) 
     assert noted == []
     assert await judged(UNKNOWN, refusals(Reply(503, {"error": "x"}))) == {"RAIL-PAY-06": Verdict.PASS}
     assert noted
-    assert all("answered 503, as if its node were away" in text for text in noted)
+    assert all("answered 503, although its node is available" in text for text in noted)
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 206])
@@ -130,8 +130,8 @@ async def test_leave_for_shared_caches_is_told() -> None:
 def test_a_spelling_is_the_same_proof(what: str) -> None:
     """Whatever the spelling, a JSON reader reads the same members."""
     proof = {"tx_id": "A" * 52, "payment_reference": "1:2:3"}
-    assert json.loads(spelled(proof, what)) == proof
-    assert len({spelled(proof, one) for one in SPELLINGS}) == len(SPELLINGS)
+    assert json.loads(spell_proof(proof, what)) == proof
+    assert len({spell_proof(proof, one) for one in SPELLINGS}) == len(SPELLINGS)
 
 
 async def test_a_rail_that_matches_text_instead_of_reading_json_is_seen() -> None:

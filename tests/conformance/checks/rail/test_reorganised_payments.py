@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from conformance.checks.rail.solana.finality import taken_back
+from conformance.checks.rail.solana.finality import replace_slots
 from conformance.lanes.solana.payer import SolanaPayer
 from conformance.outcome import Inconclusive
 
@@ -35,10 +35,10 @@ class Node:
 @pytest.mark.parametrize("passing", [0, 1, 30, 60])
 async def test_slots_that_pass_meanwhile_do_not_save_it(passing: int) -> None:
     node = Node(passing)
-    await taken_back(cast("SolanaPayer", node), "x")
+    await replace_slots(cast("SolanaPayer", node), "x")
     assert not node.own
 
 
 async def test_a_node_that_keeps_it_leaves_the_row_open() -> None:
     with pytest.raises(Inconclusive, match="still knows"):
-        await taken_back(cast("SolanaPayer", Node(10**6)), "x")
+        await replace_slots(cast("SolanaPayer", Node(10**6)), "x")

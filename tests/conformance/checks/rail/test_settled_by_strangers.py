@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.rail.base.settlement import _settled_elsewhere
+from conformance.checks.rail.base.settlement import _judge_foreign_settlement
 from conformance.http.client import Answer
 
 
@@ -56,7 +56,7 @@ async def test_a_refusal_for_good_is_a_breach(
     case: Any = Case(is_reference=is_reference)
     stake: Any = Stake(status, headers)
     given: Any = None
-    await _settled_elsewhere(case, stake, given, "used by a stranger")
+    await _judge_foreign_settlement(case, stake, given, "used by a stranger")
     assert case.judged["RAIL-PAY-07"] == (True, None)
     answered, beyond = case.judged["RAIL-PAY-04"]
     assert answered is held
