@@ -26,8 +26,8 @@ def main(file: Path, *, write: bool) -> None:
     if write:
         table.FILE.write_text(table.write_table(exchanges, table.read()), "utf-8")
     wrong = table.findings(exchanges, table.read())
-    for what, where in wrong.items():
-        click.echo(f"{what}  ({len(where)}, the first is exchange {where[0]})")
+    for fault_name, where in wrong.items():
+        click.echo(f"{fault_name}  ({len(where)}, the first is exchange {where[0]})")
     for fault in table.faults_of(table.read()):
         click.echo(fault)
     sys.exit(bool(wrong or table.faults_of(table.read())))

@@ -23,32 +23,32 @@ _MESSAGES: Final = {"/verify/rfc9421": True, "/pay/v1/verify/rfc9421": True, "/v
 def deviations(request: Request, now: float) -> tuple[set[str], str]:
     """Return the faults of a body, and how far it was looked into: `json`, `schema`, `message` or `jws`."""
     value, faults = plain_json.read(request.body)
-    found = {f"body: {fault}" for fault in faults}
+    fault_set = {f"body: {fault}" for fault in faults}
     kinds = [one.decode("latin-1").partition(";")[0].strip().lower() for one in request.values("content-type")]
     if kinds != ["application/json"]:
-        found.add("content-type")
+        fault_set.add("content-type")
     if request.values("content-encoding"):
-        found.add("content-encoding")
+        fault_set.add("content-encoding")
     if value is None and faults:
-        return found, "json"
+        return fault_set, "json"
     schema = _schema(request.method, request.path)
     if schema is None:
-        return found, "json"
+        return fault_set, "json"
     wrong = {f"schema: {_fault_place(fault)}" for fault in schema.iter_errors(value)}
     if "schema: no object" in wrong:
         wrong = {"schema: no object"}
     if wrong:
-        return found | wrong, "schema"
+        return fault_set | wrong, "schema"
     if request.path in _MESSAGES:
         wrong = messages.deviations(value, now, key_needed=_MESSAGES[request.path])
         is_unsigned_allowed = _on_sale(request) and wrong == {"message: unsigned"}
-        return found | ({"(message: unsigned)"} if is_unsigned_allowed else wrong), "message"
+        return fault_set | ({"(message: unsigned)"} if is_unsigned_allowed else wrong), "message"
 
     token = value.get("jws") if isinstance(value, dict) else None
     if not isinstance(token, str):
-        return found, "schema"
+        return fault_set, "schema"
     wrong = jws_form(token)
-    return found | ({f"({one})" for one in wrong} if _on_sale(request) else wrong), "jws"
+    return fault_set | ({f"({one})" for one in wrong} if _on_sale(request) else wrong), "jws"
 
 
 def _on_sale(request: Request) -> bool:
@@ -88,24 +88,24 @@ def jws_form(token: str) -> set[str]:
     parts = token.split(".")
     if len(parts) != 3 or not all(parts):
         return {"jws: not three parts"}
-    found, read = set[str](), []
+    fault_set, read = set[str](), []
     for part in parts:
         try:
             raw = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
         except (binascii.Error, ValueError):
-            return found | {"jws: not base64url"}
+            return fault_set | {"jws: not base64url"}
         if base64.urlsafe_b64encode(raw).rstrip(b"=").decode() != part:
-            found.add("jws: not canonical base64url")
+            fault_set.add("jws: not canonical base64url")
         read.append(raw)
     header, faults = plain_json.read(read[0])
     if faults or not isinstance(header, Mapping):
-        return found | {"jws: header no JSON object"}
+        return fault_set | {"jws: header no JSON object"}
     if header.get("alg") != "EdDSA":
-        found.add("jws: alg")
-    found |= {f"jws: {name}" for name in ("crit", "b64", "jwk", "jku", "x5u", "x5c") if name in header}
+        fault_set.add("jws: alg")
+    fault_set |= {f"jws: {name}" for name in ("crit", "b64", "jwk", "jku", "x5u", "x5c") if name in header}
     claims, faults = plain_json.read(read[1])
     if faults or not isinstance(claims, dict):
-        found.add("jws: claims no JSON object")
+        fault_set.add("jws: claims no JSON object")
     if len(read[2]) != 64:
-        found.add("jws: signature not 64 bytes")
-    return found
+        fault_set.add("jws: signature not 64 bytes")
+    return fault_set

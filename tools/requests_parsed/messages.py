@@ -95,14 +95,14 @@ def _of_signature(body: Mapping[str, Any], headers: Mapping[str, list[str]], key
     absent = {f"no {name}" for name in ("signature-input", "signature") if name not in headers}
     if absent:
         return absent if len(absent) == 1 else {"message: unsigned"}
-    found, read = set[str](), []
+    fault_set, read = set[str](), []
     for name in ("signature-input", "signature"):
         try:
             read.append(fields.dictionary(", ".join(headers[name])))
         except fields.Malformed:
-            found.add(f"{name} malformed")
-    if found:
-        return found
+            fault_set.add(f"{name} malformed")
+    if fault_set:
+        return fault_set
     label, fault = _label(read[0], read[1], body.get("label"))
     if fault:
         return {fault}
@@ -112,12 +112,14 @@ def _of_signature(body: Mapping[str, Any], headers: Mapping[str, list[str]], key
     if not isinstance(signature, bytes):
         return {"signature malformed"}
     base, faults = _base(inner_list, body, headers)
-    found |= parameter_faults(inner_list.parameters, body, now) | (set() if inner_list.value else {"nothing covered"})
+    fault_set |= parameter_faults(inner_list.parameters, body, now) | (
+        set() if inner_list.value else {"nothing covered"}
+    )
     if key is not None and int.from_bytes(key, "little") % 2**255 in _SMALL:
         faults.add("key of small order")
     if not faults and key is not None and not _verifies(key, signature, base):
-        found.add("signature")
-    return found | faults
+        fault_set.add("signature")
+    return fault_set | faults
 
 
 def _base(inner_list: fields.Item, body: Mapping[str, Any], headers: Mapping[str, list[str]]) -> tuple[str, set[str]]:

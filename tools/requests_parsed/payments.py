@@ -80,19 +80,19 @@ def _sort_members(value: Any) -> Any:
 def deviations(request: Request, world: World, now: float) -> tuple[set[str], str | None]:
     """Return how the payment of a request deviates, and what makes it unique where it can be read."""
     values = request.values("x-payment") or request.values("payment-signature")
-    found = set()
+    fault_set = set()
     if not request.values("x-payment"):
-        found.add("payment in PAYMENT-SIGNATURE")
-    decoded, faults = decode(values[0].decode("latin-1"))
-    found |= faults
-    if decoded is None:
-        return found, None
-    proof, faults = plain_json.read(decoded)
-    found |= {f"X-PAYMENT: {fault}" for fault in faults}
+        fault_set.add("payment in PAYMENT-SIGNATURE")
+    decoded_proof, faults = decode(values[0].decode("latin-1"))
+    fault_set |= faults
+    if decoded_proof is None:
+        return fault_set, None
+    proof, faults = plain_json.read(decoded_proof)
+    fault_set |= {f"X-PAYMENT: {fault}" for fault in faults}
     if proof is None and faults:
-        return found, None
+        return fault_set, None
     more, key = of_proof(proof, request, world, now)
-    return found | more, key
+    return fault_set | more, key
 
 
 def decode(text: str) -> tuple[bytes | None, set[str]]:

@@ -61,8 +61,8 @@ def _depth(value: Any) -> int:
         depth += 1
         level = [
             inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
+            for inner_value in level
+            if isinstance(inner_value, dict | list)
+            for inner in (inner_value.values() if isinstance(inner_value, dict) else inner_value)
         ]
     return depth

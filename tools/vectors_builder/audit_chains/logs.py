@@ -62,9 +62,9 @@ def chain_entries(
 ) -> list[Entry]:
     """Return entries numbered from `first` and linked from `before`, with their MACs; given members go before ours."""
     entries: list[Entry] = []
-    for place, one in enumerate(bare):
+    for place, bare_entry in enumerate(bare):
         seq = first + place
-        entry = {"seq": seq, "ts_ms": _START_MS + 1000 * seq, **one, "prev_mac": before}
+        entry = {"seq": seq, "ts_ms": _START_MS + 1000 * seq, **bare_entry, "prev_mac": before}
         entries.append(seal(entry, key))
         before = entries[-1]["mac"]
     return entries

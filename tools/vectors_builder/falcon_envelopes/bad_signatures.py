@@ -20,8 +20,8 @@ from tools.vectors_builder.falcon_envelopes.making import (
     STRANGER,
     base64_text,
     certificate,
+    draft_refused_envelope,
     envelope,
-    refused,
 )
 
 _VECTOR: Final = 41
@@ -65,8 +65,10 @@ def _headers() -> Iterator[Draft]:
     }
     for header, (variant, why) in whys.items():
         fault = f"The signature begins with {header:#04x} instead of 0x3a."
-        yield refused("sig_invalid/header", variant, signed_with(bytes([header]) + tail), fault, why, pins=("P-KY-09",))
-    yield refused(
+        yield draft_refused_envelope(
+            "sig_invalid/header", variant, signed_with(bytes([header]) + tail), fault, why, pins=("P-KY-09",)
+        )
+    yield draft_refused_envelope(
         "sig_invalid/header_bit",
         "fixed_bit",
         signed_with(b"\x2a" + tail),
@@ -85,7 +87,7 @@ def _changed_drafts() -> Iterator[Draft]:
         "zeros": (original[:1] + bytes(40) + original[_VECTOR:], "The salt is zeros."),
     }
     for variant, (data, fault) in changes.items():
-        yield refused("sig_invalid/salt", variant, signed_with(data), fault, why)
+        yield draft_refused_envelope("sig_invalid/salt", variant, signed_with(data), fault, why)
     salt, vector = signature_parts(original)
     first = next(at for at, value in enumerate(vector) if value)
     why = "The vector is coded rightly and is of a length that a signer's would have; the equation alone refutes it."
@@ -96,8 +98,10 @@ def _changed_drafts() -> Iterator[Draft]:
         "all_negated": ([-value for value in vector], "Every coefficient is negated."),
     }
     for variant, (signature_bytes, fault) in other_signatures.items():
-        yield refused("sig_invalid/vector", variant, signed_with(encode_whole(salt, signature_bytes)), fault, why)
-    yield refused(
+        yield draft_refused_envelope(
+            "sig_invalid/vector", variant, signed_with(encode_whole(salt, signature_bytes)), fault, why
+        )
+    yield draft_refused_envelope(
         "sig_invalid/zero_vector",
         "all",
         signed_with(encode_whole(salt, [0] * len(vector))),
@@ -119,7 +123,7 @@ def encode_whole(salt: bytes, vector: list[int]) -> bytes:
 
 def _codings() -> Iterator[Draft]:
     original = signature()
-    yield refused(
+    yield draft_refused_envelope(
         "sig_invalid/coding",
         "ones",
         signed_with(original[:_VECTOR] + b"\xff" * (len(original) - _VECTOR)),
@@ -127,7 +131,7 @@ def _codings() -> Iterator[Draft]:
         "A hundred bytes that nobody has read follow the last coefficient.",
     )
     payload, zero = _signed_where(lambda data: 0 in signature_parts(data)[1])
-    yield refused(
+    yield draft_refused_envelope(
         "sig_invalid/coding",
         "minus_zero",
         envelope(payload, sig=encode_base64url(_with_minus_zero(zero))),
@@ -135,7 +139,7 @@ def _codings() -> Iterator[Draft]:
         f"The vector is the one that was signed. {_ONE_CODING}",
     )
     payload, padded_signature = _signed_where(lambda data: not data[-1] & 1)
-    yield refused(
+    yield draft_refused_envelope(
         "sig_invalid/padding_bit",
         "last",
         envelope(payload, sig=encode_base64url(flip_bit(padded_signature, 8 * len(padded_signature) - 1))),
@@ -170,8 +174,8 @@ def _lengths() -> Iterator[Draft]:
     }
     for variant, (data, fault) in short.items():
         why = "A reader that trusts the length reads beyond the end."
-        yield refused("sig_invalid/too_short", variant, signed_with(data), fault, why)
-    yield refused(
+        yield draft_refused_envelope("sig_invalid/too_short", variant, signed_with(data), fault, why)
+    yield draft_refused_envelope(
         "sig_invalid/too_long",
         "by_one",
         signed_with(original.ljust(MAX_SIGNATURE_BYTES + 1, b"\0")),
@@ -179,7 +183,7 @@ def _lengths() -> Iterator[Draft]:
         "A library with a buffer of the longest signature must not be handed more.",
         pins=("P-KY-09",),
     )
-    yield refused(
+    yield draft_refused_envelope(
         "sig_invalid/too_long",
         "twice",
         signed_with(original + original),
@@ -201,8 +205,10 @@ def _ends() -> Iterator[Draft]:
         "longest": (original.ljust(MAX_SIGNATURE_BYTES, b"\0"), "The signature is filled up with zeros to 1462 bytes."),
     }
     for variant, (data, fault) in zeros.items():
-        yield refused("sig_invalid/zeros_after_the_end", variant, signed_with(data), fault, why, pins=("P-KY-09",))
-    yield refused(
+        yield draft_refused_envelope(
+            "sig_invalid/zeros_after_the_end", variant, signed_with(data), fault, why, pins=("P-KY-09",)
+        )
+    yield draft_refused_envelope(
         "sig_invalid/byte_after_the_end",
         "one",
         signed_with(original + b"\x01"),
@@ -215,21 +221,21 @@ def _other_messages() -> Iterator[Draft]:
     original = signature()
     why = "What the issuer has not signed is not the issuer's word."
     raised_payload = certificate(score=0.992)
-    yield refused(
+    yield draft_refused_envelope(
         "sig_invalid/changed_payload",
         "score",
         envelope(raised_payload, sig=encode_base64url(original)),
         "The score was raised after the signature was made.",
         why,
     )
-    yield refused(
+    yield draft_refused_envelope(
         "sig_invalid/changed_payload",
         "member_added",
         envelope(certificate(agent_did="did:web:agent.example"), sig=encode_base64url(original)),
         "A member was added after the signature was made.",
         "Every member is covered, also those that the profile does not name.",
     )
-    yield refused(
+    yield draft_refused_envelope(
         "sig_invalid/changed_payload",
         "member_gone",
         envelope(certificate(tasks_run=None), sig=encode_base64url(original)),
@@ -249,13 +255,15 @@ def _other_messages() -> Iterator[Draft]:
     for variant, (message, fault) in over.items():
         text = envelope(payload, sig=encode_base64url(SIGNER.sign(BENCH, message)))
         why = "A signature of the right key over nearly the right bytes: what many a signer does by mistake."
-        yield refused("sig_invalid/signed_otherwise", variant, text, fault, why, pins=("P-AD-06", "P-CV-07"))
+        yield draft_refused_envelope(
+            "sig_invalid/signed_otherwise", variant, text, fault, why, pins=("P-AD-06", "P-CV-07")
+        )
 
 
 def _other_keys() -> Iterator[Draft]:
     payload = certificate()
     theirs = SIGNER.sign(STRANGER, jcs_bytes(payload))
-    yield refused(
+    yield draft_refused_envelope(
         "sig_invalid/another_key",
         "stranger",
         envelope(payload, sig=encode_base64url(theirs)),
@@ -268,7 +276,7 @@ def _other_keys() -> Iterator[Draft]:
     for variant, place in (("first", small[0]), ("last", small[-1])):
         changed_key = _with_coefficient(key, place, polynomial[place] + MODULUS)
         kid = kid_of(changed_key)
-        yield refused(
+        yield draft_refused_envelope(
             "sig_invalid/key_beyond_the_modulus",
             variant,
             envelope(certificate(bench_kid=kid), kid=kid),

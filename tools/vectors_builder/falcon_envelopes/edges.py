@@ -25,10 +25,10 @@ from tools.vectors_builder.falcon_envelopes.making import (
     DIDS,
     REGISTRY,
     base64_text,
+    draft_refused_envelope,
     encode_value,
     holds,
     passport,
-    refused,
 )
 from tools.vectors_builder.falcon_envelopes.recording import Entry, Recorded
 
@@ -88,12 +88,12 @@ def refused_drafts() -> Iterator[Draft]:
     for variant, squared_length in (("by_one", LENGTH_BOUND + 1), ("twice", 2 * LENGTH_BOUND)):
         text, keys = _envelope(f"norm {variant}", Shape(_usual, squared_length=squared_length))
         fault = f"The squared length of the signature's vector is {squared_length}, and {LENGTH_BOUND} is the most."
-        yield refused("sig_invalid/norm", variant, text, fault, why, trusted=keys)
+        yield draft_refused_envelope("sig_invalid/norm", variant, text, fault, why, trusted=keys)
     for variant, value in (("highest", 2048), ("lowest", -2048)):
         text, keys = _envelope(f"beyond {variant}", _with_first(value))
         fault = f"The first coefficient is {value}, one beyond what a coefficient may be."
         why = "The equation would hold and the vector is short: who reads the unary part without an end takes it."
-        yield refused("sig_invalid/coefficient", variant, text, fault, why, trusted=keys)
+        yield draft_refused_envelope("sig_invalid/coefficient", variant, text, fault, why, trusted=keys)
 
 
 def _usual(rng: random.Random) -> list[int]:

@@ -178,7 +178,7 @@ def holds(
     )
 
 
-def refused(
+def draft_refused_envelope(
     kind: str,
     variant: str,
     text: str,

@@ -16,12 +16,12 @@ from tools.vectors_builder.falcon_envelopes.making import (
     TOKEN,
     VALIDATOR,
     certificate,
+    draft_refused_envelope,
     encode_value,
     envelope,
     members,
     nest_lists,
     passport,
-    refused,
     token,
     trust_set,
 )
@@ -68,13 +68,19 @@ def _spellings() -> Iterator[Draft]:
     }
     for name, (text, fault) in spelt.items():
         kind, variant = name.split("/")
-        yield refused(f"envelope_decode/{kind}", variant, text, fault, why, pins=_SPELLING)
+        yield draft_refused_envelope(f"envelope_decode/{kind}", variant, text, fault, why, pins=_SPELLING)
     data = base64.urlsafe_b64decode(two + "==")
     fault = "The text is one letter longer than a multiple of four."
-    yield refused("envelope_decode/length", "one_letter_more", _text_of(0) + "A", fault, "No bytes have such a text.")
-    yield refused("envelope_decode/length", "nothing", "", "The text is empty.", "No text is no envelope.")
+    yield draft_refused_envelope(
+        "envelope_decode/length", "one_letter_more", _text_of(0) + "A", fault, "No bytes have such a text."
+    )
+    yield draft_refused_envelope(
+        "envelope_decode/length", "nothing", "", "The text is empty.", "No text is no envelope."
+    )
     fault = "The text is the JSON itself, not its base64url."
-    yield refused("envelope_decode/plain", "json", data.decode(), fault, "Braces are not of the alphabet.")
+    yield draft_refused_envelope(
+        "envelope_decode/plain", "json", data.decode(), fault, "Braces are not of the alphabet."
+    )
 
 
 def _with_spare_bits(text: str) -> str:
@@ -90,7 +96,9 @@ def _no_json() -> Iterator[Draft]:
         "not_utf8": (whole.replace(b"atb-core", b"atb-c\xf6re"), "A letter is coded in Latin-1."),
     }
     for variant, (data, fault) in broken_texts.items():
-        yield refused("envelope_decode/json", variant, encode_base64url(data), fault, "JSON is one value in UTF-8.")
+        yield draft_refused_envelope(
+            "envelope_decode/json", variant, encode_base64url(data), fault, "JSON is one value in UTF-8."
+        )
 
 
 def _lenient_json() -> Iterator[Draft]:
@@ -108,17 +116,19 @@ def _lenient_json() -> Iterator[Draft]:
         "of_the_payload": "The envelope has the member payload twice.",
     }
     for variant, changed_text in twice.items():
-        shown = encode_base64url(changed_text.encode())
-        yield refused("envelope_decode/duplicate", variant, shown, faults[variant], why, pins=_STRICT)
+        envelope_text = encode_base64url(changed_text.encode())
+        yield draft_refused_envelope(
+            "envelope_decode/duplicate", variant, envelope_text, faults[variant], why, pins=_STRICT
+        )
     for variant, literal in (("nan", "NaN"), ("infinity", "Infinity")):
-        yield refused(
+        yield draft_refused_envelope(
             "envelope_decode/literal",
             variant,
             encode_base64url(text.replace('"score": 0.912', f'"score": {literal}').encode()),
             f"The score is the literal {literal}.",
             "Languages know it, JSON does not.",
         )
-    yield refused(
+    yield draft_refused_envelope(
         "envelope_decode/byte_order_mark",
         "utf8",
         encode_base64url(b"\xef\xbb\xbf" + text.encode()),
@@ -126,7 +136,7 @@ def _lenient_json() -> Iterator[Draft]:
         "JSON is sent without one, and some readers take it for a letter.",
         pins=_STRICT,
     )
-    yield refused(
+    yield draft_refused_envelope(
         "envelope_decode/depth",
         "thirty_three",
         envelope(certificate(counters=nest_lists(31))),
@@ -141,10 +151,12 @@ def _no_envelope() -> Iterator[Draft]:
     why = "An envelope is an object of payload, alg, kid and sig."
     for variant, value in (("list", [members_of_certificate]), ("text", "envelope"), ("null", None)):
         fault = f"The JSON is a {variant} and no object." if value else "The JSON is null and no object."
-        yield refused("envelope_shape/no_object", variant, encode_value(value), fault, why, pins=_FORM)
+        yield draft_refused_envelope("envelope_shape/no_object", variant, encode_value(value), fault, why, pins=_FORM)
     for name in ("payload", "kid", "sig"):
         text = encode_value({member: value for member, value in members_of_certificate.items() if member != name})
-        yield refused("envelope_shape/member_missing", name, text, f"The member {name} is missing.", why, pins=_FORM)
+        yield draft_refused_envelope(
+            "envelope_shape/member_missing", name, text, f"The member {name} is missing.", why, pins=_FORM
+        )
     types: dict[str, tuple[str, Any]] = {
         "payload_as_text": ("payload", json.dumps(members_of_certificate["payload"])),
         "alg_null": ("alg", None),
@@ -152,7 +164,7 @@ def _no_envelope() -> Iterator[Draft]:
     }
     for variant, (name, value) in types.items():
         fault = f"The member {name} has a value of another type."
-        yield refused(
+        yield draft_refused_envelope(
             "envelope_shape/member_type",
             variant,
             encode_value({**members_of_certificate, name: value}),
@@ -167,7 +179,7 @@ def _no_envelope() -> Iterator[Draft]:
         "line_break": (sig[:76] + "\n" + sig[76:], "has a line break"),
     }
     for variant, (text, fault) in signatures.items():
-        yield refused(
+        yield draft_refused_envelope(
             "envelope_shape/signature_text",
             variant,
             encode_value({**members_of_certificate, "sig": text}),
@@ -188,7 +200,7 @@ def _no_canonical_form() -> Iterator[Draft]:
         "lone_surrogate": ('"\\ud800"', "The payload has half a surrogate pair."),
     }
     for variant, (literal, fault) in values.items():
-        yield refused(
+        yield draft_refused_envelope(
             "envelope_shape/no_canonical_form",
             variant,
             encode_base64url(certificate_text.replace('"tasks_run": 480', f'"tasks_run": {literal}').encode()),
@@ -215,7 +227,7 @@ def _no_payload() -> Iterator[Draft]:
     for name, (payload, fault) in certificates.items():
         kind, variant = name.split("/")
         text = envelope(payload, BENCH)
-        yield refused(
+        yield draft_refused_envelope(
             f"envelope_shape/{kind}", variant, text, fault, why, pins=("P-AD-08",) if kind == "two_kinds" else _FORM
         )
     passports = {
@@ -226,7 +238,9 @@ def _no_payload() -> Iterator[Draft]:
     for variant, (payload, fault) in passports.items():
         why = "The signature holds, and what is signed is no passport."
         text, trusted_keys = envelope(payload), trust_set(REGISTRY)
-        yield refused("envelope_shape/passport_member", variant, text, fault, why, trusted=trusted_keys, pins=_FORM)
+        yield draft_refused_envelope(
+            "envelope_shape/passport_member", variant, text, fault, why, trusted=trusted_keys, pins=_FORM
+        )
 
 
 def _no_token() -> Iterator[Draft]:
@@ -241,7 +255,9 @@ def _no_token() -> Iterator[Draft]:
     for variant, (payload, fault) in tokens.items():
         why = "The signature holds, and what is signed is no token."
         text = envelope(payload)
-        yield refused("envelope_shape/token_member", variant, text, fault, why, expect=TOKEN, pins=("profile 8.3",))
+        yield draft_refused_envelope(
+            "envelope_shape/token_member", variant, text, fault, why, expect=TOKEN, pins=("profile 8.3",)
+        )
 
 
 def _confusions() -> Iterator[Draft]:
@@ -262,7 +278,9 @@ def _confusions() -> Iterator[Draft]:
         ),
     }
     for variant, (text, trusted_keys, fault) in as_credential.items():
-        yield refused("envelope_shape/type_as_credential", variant, text, fault, why, trusted=trusted_keys, pins=pins)
+        yield draft_refused_envelope(
+            "envelope_shape/type_as_credential", variant, text, fault, why, trusted=trusted_keys, pins=pins
+        )
     as_token = {
         "no_type": (token(), "A token has everything but its type."),
         "zk_receipt": (token(), "A token says that it is a ZK receipt."),
@@ -272,9 +290,9 @@ def _confusions() -> Iterator[Draft]:
     as_token["zk_receipt"][0]["type"] = "zkp_receipt"
     for variant, (payload, fault) in as_token.items():
         text = envelope(payload, VALIDATOR)
-        yield refused("envelope_shape/type_as_token", variant, text, fault, why, expect=TOKEN, pins=pins)
+        yield draft_refused_envelope("envelope_shape/type_as_token", variant, text, fault, why, expect=TOKEN, pins=pins)
     payload = passport(issuer_did=DIDS[VALIDATOR])
-    yield refused(
+    yield draft_refused_envelope(
         "envelope_shape/credential_as_token",
         "passport",
         envelope(payload, VALIDATOR),

@@ -18,9 +18,9 @@ from tools.vectors_builder.falcon_envelopes.making import (
     TOKEN,
     base64_text,
     certificate,
+    draft_refused_envelope,
     envelope,
     passport,
-    refused,
     token,
     trust_set,
 )
@@ -49,11 +49,13 @@ def _algorithms() -> Iterator[Draft]:
     )
     for variant, alg in (("ml_dsa_65", "ML-DSA-65"), ("falcon_512", "Falcon-512"), ("none", "none")):
         fault = f"The envelope names the algorithm {alg}."
-        yield refused("unsupported_alg/another", variant, envelope(certificate(), alg=alg), fault, why)
+        yield draft_refused_envelope("unsupported_alg/another", variant, envelope(certificate(), alg=alg), fault, why)
     for variant, alg in (("small_letters", "falcon-1024"), ("padded", "Falcon-padded-1024"), ("fips", "FN-DSA-1024")):
         fault = f"The envelope names the algorithm {alg}, and the signature is of Falcon-1024."
         text_of_envelope = envelope(certificate(), alg=alg)
-        yield refused("unsupported_alg/spelling", variant, text_of_envelope, fault, why, pins=("P-AD-06",))
+        yield draft_refused_envelope(
+            "unsupported_alg/spelling", variant, text_of_envelope, fault, why, pins=("P-AD-06",)
+        )
 
 
 def _issuers() -> Iterator[Draft]:
@@ -67,8 +69,10 @@ def _issuers() -> Iterator[Draft]:
     }
     for variant, text_of_envelope in texts.items():
         text = text_of_envelope.pop("text")
-        yield refused("wrong_issuer/another", variant, text, fault, why, pins=("profile 8.2",), **text_of_envelope)
-    yield refused(
+        yield draft_refused_envelope(
+            "wrong_issuer/another", variant, text, fault, why, pins=("profile 8.2",), **text_of_envelope
+        )
+    yield draft_refused_envelope(
         "wrong_issuer/spelling",
         "capitals",
         envelope(certificate()),
@@ -92,10 +96,12 @@ def _keys() -> Iterator[Draft]:
     }
     for variant, (trusted_keys, fault) in unknown.items():
         why = "A credential's issuer chooses the key; a revoked issuer is an unknown one."
-        yield refused("no_public_key/unknown", variant, text, fault, why, trusted=trusted_keys, rows=rows)
+        yield draft_refused_envelope(
+            "no_public_key/unknown", variant, text, fault, why, trusted=trusted_keys, rows=rows
+        )
     fault = "The validator's key is not in the trust set."
     why = "A token is verified as a credential is."
-    yield refused(
+    yield draft_refused_envelope(
         "no_public_key/unknown_validator",
         "token",
         envelope(token()),
@@ -119,7 +125,7 @@ def _no_keys(key: bytes) -> Iterator[Draft]:
     for name, (data, fault) in raw.items():
         kind, variant = name.split("/")
         kid = kid_of(data)
-        yield refused(
+        yield draft_refused_envelope(
             f"no_public_key/{kind}",
             variant,
             envelope(certificate(bench_kid=kid), kid=kid),
@@ -129,7 +135,7 @@ def _no_keys(key: bytes) -> Iterator[Draft]:
             rows=("CP-TRUST-04",),
         )
     spelt = base64.urlsafe_b64encode(key).decode()
-    yield refused(
+    yield draft_refused_envelope(
         "no_public_key/key_text",
         "base64url",
         envelope(certificate()),
@@ -155,8 +161,10 @@ def _kids() -> Iterator[Draft]:
         ),
     }
     for variant, (kid, fault) in wrong.items():
-        yield refused("kid_mismatch/envelope", variant, envelope(payload, kid=kid), fault, why, pins=pins)
-    yield refused(
+        yield draft_refused_envelope(
+            "kid_mismatch/envelope", variant, envelope(payload, kid=kid), fault, why, pins=pins
+        )
+    yield draft_refused_envelope(
         "kid_mismatch/bench_kid",
         "another_key",
         envelope(certificate(bench_kid=theirs)),
@@ -167,7 +175,7 @@ def _kids() -> Iterator[Draft]:
     kid = SIGNER.kid(STRANGER)
     text = envelope(token(), kid=kid)
     fault = "The token's kid is that of another key."
-    yield refused("kid_mismatch/token", "another_key", text, fault, why, expect=TOKEN, pins=pins)
+    yield draft_refused_envelope("kid_mismatch/token", "another_key", text, fault, why, expect=TOKEN, pins=pins)
 
 
 def _whole_hash(name: str) -> str:
@@ -184,7 +192,7 @@ def _times() -> Iterator[Draft]:
     }
     for variant, (end, fault) in ends.items():
         text = envelope(certificate(expires_at=end))
-        yield refused("timestamp_parse/expires_at", variant, text, fault, why, pins=pins)
+        yield draft_refused_envelope("timestamp_parse/expires_at", variant, text, fault, why, pins=pins)
     starts = {
         "day_only": ("2026-06-01", "The time of issue is a day."),
         "a_word": ("yesterday", "The time of issue is a word."),
@@ -192,7 +200,9 @@ def _times() -> Iterator[Draft]:
     for variant, (start, fault) in starts.items():
         text, trusted_keys = envelope(passport(issued_at=start)), trust_set(REGISTRY)
         why = "Both times are read, also the one that nothing is compared with."
-        yield refused("timestamp_parse/issued_at", variant, text, fault, why, trusted=trusted_keys, pins=pins)
+        yield draft_refused_envelope(
+            "timestamp_parse/issued_at", variant, text, fault, why, trusted=trusted_keys, pins=pins
+        )
 
 
 def _expired_drafts() -> Iterator[Draft]:
@@ -200,21 +210,25 @@ def _expired_drafts() -> Iterator[Draft]:
     fault = "It ended 61 seconds ago, and clocks may differ by 60."
     why = "The first second beyond the skew."
     text = envelope(certificate(expires_at="2026-07-01T11:58:59Z"))
-    yield refused("expired/beyond_the_skew", "certificate", text, fault, why, pins=skew)
+    yield draft_refused_envelope("expired/beyond_the_skew", "certificate", text, fault, why, pins=skew)
     text = envelope(token(issued_at="2026-07-01T11:53:59Z", expires_at="2026-07-01T11:58:59Z"))
-    yield refused("expired/beyond_the_skew", "token", text, fault, why, expect=TOKEN, pins=skew)
+    yield draft_refused_envelope("expired/beyond_the_skew", "token", text, fault, why, expect=TOKEN, pins=skew)
     text, trusted_keys = envelope(passport(expires_at="2026-07-01T11:58:59Z")), trust_set(REGISTRY)
-    yield refused("expired/beyond_the_skew", "passport", text, fault, why, trusted=trusted_keys, pins=skew)
+    yield draft_refused_envelope(
+        "expired/beyond_the_skew", "passport", text, fault, why, trusted=trusted_keys, pins=skew
+    )
     text = envelope(certificate(issued_at="2024-06-01T12:00:00Z", expires_at="2024-08-01T12:00:00Z"))
-    yield refused("expired/long_ago", "certificate", text, "It ended two years ago.", "Over is over.")
+    yield draft_refused_envelope("expired/long_ago", "certificate", text, "It ended two years ago.", "Over is over.")
 
 
 def _wishes() -> Iterator[Draft]:
     pins = ("profile 8.2",)
     text = envelope(certificate())
     fault = "The score is 0.912 and 0.913 was asked for."
-    yield refused("score_too_low/certificate", "just", text, fault, "Whole, active, and too low.", min_score=0.913)
-    yield refused(
+    yield draft_refused_envelope(
+        "score_too_low/certificate", "just", text, fault, "Whole, active, and too low.", min_score=0.913
+    )
+    yield draft_refused_envelope(
         "score_too_low/no_score",
         "passport",
         envelope(passport()),
@@ -227,7 +241,7 @@ def _wishes() -> Iterator[Draft]:
     text = envelope(certificate(passed=False))
     fault = "The score is high enough, and the certificate says that it was not passed."
     why = "Whoever asks for a score asks for a passed one."
-    yield refused("not_passed/certificate", "high_score", text, fault, why, min_score=0.5, pins=pins)
+    yield draft_refused_envelope("not_passed/certificate", "high_score", text, fault, why, min_score=0.5, pins=pins)
     audiences = {
         "another": (token(), "https://other.example", "The token is for somebody else."),
         "nobody": (token(audience=None), "https://rail.example", "The token is for nobody in particular."),
@@ -237,6 +251,6 @@ def _wishes() -> Iterator[Draft]:
         why = "A token that somebody else was given must not be of use here."
         text_of_envelope = envelope(payload)
         pins = ("profile 8.3",)
-        yield refused(
+        yield draft_refused_envelope(
             "wrong_audience/asked", variant, text_of_envelope, fault, why, expect=TOKEN, audience=audience, pins=pins
         )

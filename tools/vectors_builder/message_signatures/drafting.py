@@ -202,8 +202,8 @@ def sign(
         ValueError: A component is not in the message: the vector's author is wrong.
     """
     text = f"({components}){parameters}"
-    covered = headers.read_coverage(label, structured.read_dictionary(f"{label}={text}")[label])
-    base = signature_base(members.message_of(message), covered, parameters_as_components=True)
+    coverage = headers.read_coverage(label, structured.read_dictionary(f"{label}={text}")[label])
+    base = signature_base(members.message_of(message), coverage, parameters_as_components=True)
     if base.text is None:
         raise ValueError(f"{text}: {base.faults}")
     return attach_signature(message, text, base.text, by=by, label=label, algorithm=algorithm)

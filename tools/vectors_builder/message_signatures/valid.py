@@ -103,11 +103,13 @@ def _queries() -> Iterator[Draft]:
     ):
         yield holds("query-param", variant, sign(get(path=path), components), why)
     named_parameter = get(path="/s?fa%C3%A7ade%22%3A%20=something&x=1")
-    covered = '"@query-param";name="fa%C3%A7ade%22%3A%20"'
-    yield holds("query-param-name", "encoded", sign(named_parameter, covered), "the name is given in its encoded form")
+    covered_names = '"@query-param";name="fa%C3%A7ade%22%3A%20"'
+    yield holds(
+        "query-param-name", "encoded", sign(named_parameter, covered_names), "the name is given in its encoded form"
+    )
     odd = get(path="/s?t=~%7e*-._&u=%E2%82%AC")
-    covered = '"@query-param";name="t" "@query-param";name="u"'
-    yield holds("query-param-name", "odd-letters", sign(odd, covered), "the tilde is encoded, the others stay")
+    covered_names = '"@query-param";name="t" "@query-param";name="u"'
+    yield holds("query-param-name", "odd-letters", sign(odd, covered_names), "the tilde is encoded, the others stay")
 
 
 def _fields() -> Iterator[Draft]:

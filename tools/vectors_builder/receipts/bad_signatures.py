@@ -326,13 +326,13 @@ def _careless() -> Iterator[Draft]:
     )
     payload = jcs_bytes(dict(COMPLIANCE))
     text = forging.signing_input(header(), payload)
-    for name, signed in (
+    for name, careless_signature in (
         ("payload_alone", payload),
         ("payload_not_encoded", text.partition(".")[0].encode() + b"." + payload),
         ("digest", hashlib.sha256(text.encode()).digest()),
     ):
         fault = f"the issuer signed something else: {name.replace('_', ' ')}"
-        token = f"{text}.{encode_base64url(FIRST_KEY.sign_bytes(signed))}"
+        token = f"{text}.{encode_base64url(FIRST_KEY.sign_bytes(careless_signature))}"
         yield draft_refusal("signature/over_something_else", name, token, fault, why, row)
     why = "Ed25519ph and Ed25519ctx are other algorithms with the same keys (RFC 8032 section 5.1)"
     key = eddsa.import_private_key(FIRST_KEY.seed)

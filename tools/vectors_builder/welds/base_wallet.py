@@ -143,7 +143,7 @@ def settlement(
 ) -> dict[str, Any]:
     """Return what a node reports of a mined transaction: `depth` blocks with its own, logs counted from `first`."""
     numbered_logs = [{**one, "logIndex": hex(first + place)} for place, one in enumerate(logs)]
-    found = {
+    settlement_receipt = {
         "transactionHash": "0x" + keccak(raw).hex(),
         "status": "0x1",
         "blockNumber": hex(BLOCK),
@@ -151,7 +151,7 @@ def settlement(
     }
     return {
         "transaction": "0x" + raw.hex(),
-        "receipt": {**found, **receipt},
+        "receipt": {**settlement_receipt, **receipt},
         "head_block": BLOCK + depth - 1,
         "confirmations": CONFIRMATIONS,
     }

@@ -80,9 +80,9 @@ def signed_v0(
     loaded_addresses: dict[str, list[str]] = {"writable": [], "readonly": []}
     by_key = {table.key: table.addresses for table in tables}
     for lookup in message.address_table_lookups:
-        known = by_key[lookup.account_key]
-        loaded_addresses["writable"] += [str(known[place]) for place in lookup.writable_indexes]
-        loaded_addresses["readonly"] += [str(known[place]) for place in lookup.readonly_indexes]
+        addresses_of_table = by_key[lookup.account_key]
+        loaded_addresses["writable"] += [str(addresses_of_table[place]) for place in lookup.writable_indexes]
+        loaded_addresses["readonly"] += [str(addresses_of_table[place]) for place in lookup.readonly_indexes]
     return VersionedTransaction(message, [PAYER]), loaded_addresses
 
 

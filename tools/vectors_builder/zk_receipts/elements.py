@@ -13,12 +13,12 @@ from conformance.oracles.range_proof.making import Forgery
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.falcon_envelopes.making import base64_text
 from tools.vectors_builder.zk_receipts.making import (
+    draft_refused_receipt,
     element,
     place_elements,
     proof_bytes,
     proven,
     receipt,
-    refused,
 )
 
 Change = Callable[[bytes], bytes]
@@ -55,7 +55,7 @@ def _lengths() -> Iterator[Draft]:
     for name, data in lengths.items():
         kind, variant = name.split("/")
         fault = f"The proof is {len(data)} bytes."
-        yield refused(f"proof_invalid/{kind}", variant, with_proof(data), fault, why, code="length")
+        yield draft_refused_receipt(f"proof_invalid/{kind}", variant, with_proof(data), fault, why, code="length")
 
 
 def not_canonical() -> Iterator[bytes]:
@@ -132,9 +132,9 @@ def _commitments() -> Iterator[Draft]:
         data = change(base64.b64decode(payload["commitment_b64"]))
         text = receipt({**payload, "commitment_b64": base64_text(data)})
         kind = f"proof_invalid/commitment_{name}"
-        yield refused(kind, "commitment", text, f"The commitment {fault}.", why, code="commitment")
+        yield draft_refused_receipt(kind, "commitment", text, f"The commitment {fault}.", why, code="commitment")
     payload = proven("forged subgroup", forgery=Forgery.SUBGROUP)
-    yield refused(
+    yield draft_refused_receipt(
         "proof_invalid/forged_without_subgroup_check",
         "commitment",
         receipt(payload),
@@ -142,7 +142,7 @@ def _commitments() -> Iterator[Draft]:
         "Who leaves the subgroup check of the commitment out takes it.",
         code="commitment",
     )
-    yield refused(
+    yield draft_refused_receipt(
         "proof_invalid/forged_without_subgroup_check",
         "commitment_moved",
         receipt(proven("forged moved", forgery=Forgery.SUBGROUP_OTHER_SIDE)),
@@ -159,8 +159,8 @@ def _points() -> Iterator[Draft]:
         for place in places:
             text = with_proof(place_elements(proof, **{place: change(element(proof, place))}))
             kind = f"proof_invalid/point_{name}"
-            yield refused(kind, place.lower(), text, f"The point {place} {fault}.", why, code="point")
-    yield refused(
+            yield draft_refused_receipt(kind, place.lower(), text, f"The point {place} {fault}.", why, code="point")
+    yield draft_refused_receipt(
         "proof_invalid/forged_without_subgroup_check",
         "points",
         receipt(proven("forged points", forgery=Forgery.POINTS)),
@@ -173,7 +173,7 @@ def _points() -> Iterator[Draft]:
         "a_round": (Forgery.ROUNDS, "Both sides of one round have"),
     }
     for variant, (forgery, words) in of_two.items():
-        yield refused(
+        yield draft_refused_receipt(
             "proof_invalid/forged_by_order_two",
             variant,
             receipt(proven(f"forged {forgery.name.lower()}", forgery=forgery)),
@@ -206,7 +206,7 @@ def _scalars() -> Iterator[Draft]:
                 else "A scalar is below the order."
             )
             kind = f"proof_invalid/scalar_{name}"
-            yield refused(kind, place, text, f"The scalar {place} {fault}.", why, code="scalar")
+            yield draft_refused_receipt(kind, place, text, f"The scalar {place} {fault}.", why, code="scalar")
 
 
 def change_payload(payload: dict[str, Any], **changes: Any) -> str:

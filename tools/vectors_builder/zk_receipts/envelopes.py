@@ -17,9 +17,9 @@ from tools.vectors_builder.zk_receipts.making import (
     DIDS,
     END,
     SIGNER,
+    draft_refused_receipt,
     proven,
     receipt,
-    refused,
     trust_set,
     without,
 )
@@ -44,14 +44,14 @@ def drafts() -> Iterator[Draft]:
 def _decode() -> Iterator[Draft]:
     text = receipt(proven())
     raw = base64.urlsafe_b64decode(text + "==")
-    yield refused(
+    yield draft_refused_receipt(
         "envelope_decode/alphabet",
         "full_stop",
         text[:60] + "." + text[60:],
         "A full stop stands in the text, as in a JWS.",
         "The text is base64url and nothing else.",
     )
-    yield refused(
+    yield draft_refused_receipt(
         "envelope_decode/json",
         "cut_off",
         encode_base64url(raw[:-1]),
@@ -59,7 +59,7 @@ def _decode() -> Iterator[Draft]:
         "JSON is whole or none.",
     )
     twice = raw.replace(b'"threshold_milliunits":700', b'"threshold_milliunits":1000,"threshold_milliunits":700')
-    yield refused(
+    yield draft_refused_receipt(
         "envelope_decode/duplicate",
         "threshold",
         encode_base64url(twice),
@@ -80,7 +80,7 @@ def _confusions() -> Iterator[Draft]:
     }
     for variant, (kind, fault) in types.items():
         payload = proven(f"type {variant}", type=kind)
-        yield refused("envelope_shape/type", variant, receipt(payload), fault, why, pins=_TYPE)
+        yield draft_refused_receipt("envelope_shape/type", variant, receipt(payload), fault, why, pins=_TYPE)
     certificate = {
         "atb_cert_version": "2",
         "bench_issuer": DIDS[BENCH],
@@ -92,7 +92,9 @@ def _confusions() -> Iterator[Draft]:
         "expires_at": "2026-07-31T11:31:00Z",
     }
     fault = "A certificate is shown as a receipt."
-    yield refused("envelope_shape/certificate", "as_a_receipt", receipt(certificate), fault, why, pins=_TYPE)
+    yield draft_refused_receipt(
+        "envelope_shape/certificate", "as_a_receipt", receipt(certificate), fault, why, pins=_TYPE
+    )
 
 
 def _members() -> Iterator[Draft]:
@@ -100,18 +102,18 @@ def _members() -> Iterator[Draft]:
     for name in ("commitment_b64", "proof_b64", "threshold_milliunits"):
         payload = without(proven(), {name: None})
         fault = f"The member {name} is missing."
-        yield refused("envelope_shape/proof_member_missing", name, receipt(payload), fault, why)
+        yield draft_refused_receipt("envelope_shape/proof_member_missing", name, receipt(payload), fault, why)
     for name in ("payment_id", "tx_id", "bench_issuer"):
         absent_member: dict[str, Any] = {name: None}
         payload = proven(f"without {name}", **absent_member)
         fault = f"The member {name} is missing."
-        yield refused("envelope_shape/member_missing", name, receipt(payload), fault, why)
+        yield draft_refused_receipt("envelope_shape/member_missing", name, receipt(payload), fault, why)
     thresholds = {"above_1000": (1001, 1001), "below_zero": (0, -1), "true": (1, True)}
     for variant, (score, threshold) in thresholds.items():
         payload = proven(f"threshold {variant}", score, threshold)
         fault = f"The threshold is {json.dumps(threshold)}."
         why = "A threshold is a whole number from 0 to 1000, as a score is."
-        yield refused("envelope_shape/threshold", variant, receipt(payload), fault, why)
+        yield draft_refused_receipt("envelope_shape/threshold", variant, receipt(payload), fault, why)
     amounts: dict[str, tuple[Any, str]] = {
         "text": ("50000", "The amount is a text."),
         "fraction": (50_000.5, "The amount is no whole number."),
@@ -119,7 +121,9 @@ def _members() -> Iterator[Draft]:
     }
     for variant, (amount, fault) in amounts.items():
         payload = proven(f"amount {variant}", amount_microusd=amount)
-        yield refused("envelope_shape/amount", variant, receipt(payload), fault, "An amount is a whole number.")
+        yield draft_refused_receipt(
+            "envelope_shape/amount", variant, receipt(payload), fault, "An amount is a whole number."
+        )
     fixed_members: dict[str, dict[str, Any]] = {
         "version": {"version": "2"},
         "atb_cert_version": {"atb_cert_version": "1"},
@@ -130,7 +134,7 @@ def _members() -> Iterator[Draft]:
         name, value = next(iter(changes.items()))
         fault = f"The member {name} is {json.dumps(value)}."
         why = "Another version may mean another thing by the same members."
-        yield refused("envelope_shape/fixed_member", variant, receipt(payload), fault, why)
+        yield draft_refused_receipt("envelope_shape/fixed_member", variant, receipt(payload), fault, why)
 
 
 def _texts() -> Iterator[Draft]:
@@ -140,7 +144,7 @@ def _texts() -> Iterator[Draft]:
         changed_payload = {**payload, "commitment_b64": base64_text(data)}
         fault = f"The commitment is {len(data)} bytes."
         why = "A point is 32 bytes; with another length nothing is committed to."
-        yield refused("envelope_shape/commitment_length", variant, receipt(changed_payload), fault, why)
+        yield draft_refused_receipt("envelope_shape/commitment_length", variant, receipt(changed_payload), fault, why)
     text_with_letters = _with_letters_of_its_own()
     spelt: dict[str, tuple[dict[str, Any], Callable[[str], str], str]] = {
         "unpadded": (payload, lambda text: text.rstrip("="), "has no padding"),
@@ -151,7 +155,7 @@ def _texts() -> Iterator[Draft]:
         changed_payload = {**whole, "commitment_b64": change(whole["commitment_b64"])}
         why = "The transcript has the text: a second one for the same point is another statement or none."
         fault_sentence = f"The text of the commitment {fault}."
-        yield refused(
+        yield draft_refused_receipt(
             "envelope_shape/commitment_text", variant, receipt(changed_payload), fault_sentence, why, pins=_SPELLING
         )
     proofs = {
@@ -162,11 +166,13 @@ def _texts() -> Iterator[Draft]:
         changed_payload = {**payload, "proof_b64": text}
         fault = f"The text of the proof {words}."
         why = "A proof has one text, or it has several receipts."
-        yield refused("envelope_shape/proof_text", variant, receipt(changed_payload), fault, why, pins=_SPELLING)
+        yield draft_refused_receipt(
+            "envelope_shape/proof_text", variant, receipt(changed_payload), fault, why, pins=_SPELLING
+        )
     long = {**payload, "proof_b64": base64_text(bytes(12_291))}
     fault = "The text of the proof is 16388 letters."
     why = "More than 16384 are not even decoded: nobody may be made to compute over them."
-    yield refused("envelope_shape/proof_too_long", "by_four", receipt(long), fault, why)
+    yield draft_refused_receipt("envelope_shape/proof_too_long", "by_four", receipt(long), fault, why)
 
 
 def _with_spare_bits(text: str) -> str:
@@ -193,7 +199,9 @@ def _keys() -> Iterator[Draft]:
     why = "The trust set holds Falcon-1024 keys only."
     for variant, alg in (("ml_dsa_65", "ML-DSA-65"), ("ed25519", "Ed25519")):
         fault = f"The envelope names the algorithm {alg}."
-        yield refused("unsupported_alg/another", variant, receipt(payload, alg=alg), fault, why, pins=_FORM)
+        yield draft_refused_receipt(
+            "unsupported_alg/another", variant, receipt(payload, alg=alg), fault, why, pins=_FORM
+        )
     rows = ("CP-ADDON-07", "CP-ISSUER-11")
     unknown = {
         "empty_set": (receipt(payload), {}, "The trust set is empty."),
@@ -206,7 +214,9 @@ def _keys() -> Iterator[Draft]:
     }
     for variant, (text, trusted_keys, fault) in unknown.items():
         why = "The kid alone chooses the key; bench_issuer is data and chooses none."
-        yield refused("no_public_key/unknown", variant, text, fault, why, trusted_keys=trusted_keys, rows=rows)
+        yield draft_refused_receipt(
+            "no_public_key/unknown", variant, text, fault, why, trusted_keys=trusted_keys, rows=rows
+        )
 
 
 def _times() -> Iterator[Draft]:
@@ -217,10 +227,10 @@ def _times() -> Iterator[Draft]:
     }
     for variant, (end, fault) in ends.items():
         text = receipt(proven(f"end {variant}", expires_at=end))
-        yield refused("timestamp_parse/expires_at", variant, text, fault, why, pins=("P-CV-04",))
+        yield draft_refused_receipt("timestamp_parse/expires_at", variant, text, fault, why, pins=("P-CV-04",))
     usual = receipt(proven())
     fault = "It ended 61 seconds ago, and clocks may differ by 60."
-    yield refused(
+    yield draft_refused_receipt(
         "expired/beyond_the_skew",
         "by_one",
         usual,
@@ -229,7 +239,9 @@ def _times() -> Iterator[Draft]:
         now=END + 61,
         pins=("P-CV-09",),
     )
-    yield refused("expired/long_ago", "a_year", usual, "It ended a year ago.", "Over is over.", now=END + 31_536_000)
+    yield draft_refused_receipt(
+        "expired/long_ago", "a_year", usual, "It ended a year ago.", "Over is over.", now=END + 31_536_000
+    )
 
 
 def _signatures() -> Iterator[Draft]:
@@ -255,11 +267,11 @@ def _signatures() -> Iterator[Draft]:
     for name, (text, fault) in wrong.items():
         kind, variant = name.split("/")
         trusted_keys = trust_set(ADDON, BENCH)
-        yield refused(f"sig_invalid/{kind}", variant, text, fault, why, trusted_keys=trusted_keys)
+        yield draft_refused_receipt(f"sig_invalid/{kind}", variant, text, fault, why, trusted_keys=trusted_keys)
     zero = receipt(first, sig=encode_base64url(original + b"\0"))
     fault = "A zero byte follows the signature."
     why = "One signature has one text."
-    yield refused("sig_invalid/zeros_after_the_end", "one", zero, fault, why, pins=("P-KY-09",))
+    yield draft_refused_receipt("sig_invalid/zeros_after_the_end", "one", zero, fault, why, pins=("P-KY-09",))
 
 
 def _systems() -> Iterator[Draft]:
@@ -274,7 +286,7 @@ def _systems() -> Iterator[Draft]:
         "ours_unnamed": (unnamed_system, "The proof is of our system, and the payload does not say so."),
     }
     for variant, (payload, fault) in missing_member.items():
-        yield refused("unknown_proof_system/missing", variant, receipt(payload), fault, why)
+        yield draft_refused_receipt("unknown_proof_system/missing", variant, receipt(payload), fault, why)
     names = {
         "next_version": "bulletproofs-ed25519/2",
         "capitals": "Bulletproofs-Ed25519/1",
@@ -283,4 +295,4 @@ def _systems() -> Iterator[Draft]:
     for variant, name in names.items():
         payload = proven(f"system {variant}", proof_system=name)
         fault = f"The proof system is {name}."
-        yield refused("unknown_proof_system/another", variant, receipt(payload), fault, why)
+        yield draft_refused_receipt("unknown_proof_system/another", variant, receipt(payload), fault, why)

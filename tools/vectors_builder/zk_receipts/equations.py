@@ -16,12 +16,12 @@ from tools.vectors_builder.falcon_envelopes.making import base64_text
 from tools.vectors_builder.zk_receipts.elements import change_payload, with_proof
 from tools.vectors_builder.zk_receipts.making import (
     LOW,
+    draft_refused_receipt,
     element,
     place_elements,
     proof_bytes,
     proven,
     receipt,
-    refused,
 )
 
 POLYNOMIAL, INNER_PRODUCT = "polynomial", "inner_product"
@@ -58,7 +58,7 @@ def _replaced_drafts() -> Iterator[Draft]:
         for place in places:
             text = with_proof(place_elements(proof, **{place: _plus_base(element(proof, place))}))
             fault = f"{place} has the base point added to it."
-            yield refused(f"proof_invalid/other_{kind}", place.lower(), text, fault, why, code=code)
+            yield draft_refused_receipt(f"proof_invalid/other_{kind}", place.lower(), text, fault, why, code=code)
     scalars: dict[str, tuple[tuple[str, ...], str]] = {
         "polynomial_scalar": (("tau_x", "t"), POLYNOMIAL),
         "blinding": (("mu",), INNER_PRODUCT),
@@ -68,8 +68,8 @@ def _replaced_drafts() -> Iterator[Draft]:
         for place in places:
             text = with_proof(place_elements(proof, **{place: _plus_one(element(proof, place))}))
             fault = f"{place} is one more than it was."
-            yield refused(f"proof_invalid/other_{kind}", place, text, fault, why, code=code)
-    yield refused(
+            yield draft_refused_receipt(f"proof_invalid/other_{kind}", place, text, fault, why, code=code)
+    yield draft_refused_receipt(
         "proof_invalid/zero_scalar",
         "a",
         with_proof(place_elements(proof, a=bytes(32))),
@@ -77,7 +77,7 @@ def _replaced_drafts() -> Iterator[Draft]:
         "Zero is a canonical scalar, which some libraries refuse to multiply by: the verdict is the equation's.",
         code=INNER_PRODUCT,
     )
-    yield refused(
+    yield draft_refused_receipt(
         "proof_invalid/zero_scalar",
         "t_and_tau_x",
         with_proof(place_elements(proof, t=bytes(32), tau_x=bytes(32))),
@@ -110,7 +110,7 @@ def _swapped_drafts() -> Iterator[Draft]:
                 f"{first_element}-{second_element}".lower(),
                 f"{first_element} and {second_element} have changed places.",
             )
-            yield refused(f"proof_invalid/swapped_{kind}", variant, text, fault, why, code=code)
+            yield draft_refused_receipt(f"proof_invalid/swapped_{kind}", variant, text, fault, why, code=code)
 
 
 def _binding_drafts() -> Iterator[Draft]:
@@ -135,14 +135,18 @@ def _binding_drafts() -> Iterator[Draft]:
         kind, variant = name.split("/")
         fault = f"The proof was made for a payload with another {next(iter(change))}."
         text = change_payload(usual, **change)
-        yield refused(f"proof_invalid/bound_to_another_{kind}", variant, text, fault, why, code=POLYNOMIAL)
+        yield draft_refused_receipt(
+            f"proof_invalid/bound_to_another_{kind}", variant, text, fault, why, code=POLYNOMIAL
+        )
     fault = "A member that the profile does not name was added after the proof was made."
     text = change_payload(usual, note="added later")
-    yield refused("proof_invalid/bound_to_another_member", "added", text, fault, why, code=POLYNOMIAL)
+    yield draft_refused_receipt("proof_invalid/bound_to_another_member", "added", text, fault, why, code=POLYNOMIAL)
     further = dict(proven("further members", counters={"runs": [480, 3]}, note="über 700"))
     further.pop("note")
     fault = "A member that the profile does not name was taken out after the proof was made."
-    yield refused("proof_invalid/bound_to_another_member", "gone", receipt(further), fault, why, code=POLYNOMIAL)
+    yield draft_refused_receipt(
+        "proof_invalid/bound_to_another_member", "gone", receipt(further), fault, why, code=POLYNOMIAL
+    )
 
 
 def _commitment_drafts() -> Iterator[Draft]:
@@ -162,13 +166,13 @@ def _commitment_drafts() -> Iterator[Draft]:
     }
     for variant, (other_text, fault) in other_proofs.items():
         text = change_payload(usual, commitment_b64=base64_text(curve.encode(other_text)))
-        yield refused("proof_invalid/another_commitment", variant, text, fault, why, code=POLYNOMIAL)
+        yield draft_refused_receipt("proof_invalid/another_commitment", variant, text, fault, why, code=POLYNOMIAL)
     theirs = proven("by one", 701)["commitment_b64"]
     text = change_payload(usual, commitment_b64=theirs)
     fault = "The commitment is that of another receipt."
-    yield refused("proof_invalid/commitment_of_another", "receipt", text, fault, why, code=POLYNOMIAL)
+    yield draft_refused_receipt("proof_invalid/commitment_of_another", "receipt", text, fault, why, code=POLYNOMIAL)
     less = curve.encode(curve.add(point, curve.negate(curve.BASE)))
-    yield refused(
+    yield draft_refused_receipt(
         "proof_invalid/commitment_of_another",
         "moved_with_the_threshold",
         change_payload(usual, commitment_b64=base64_text(less), threshold_milliunits=699),
@@ -179,7 +183,7 @@ def _commitment_drafts() -> Iterator[Draft]:
     theirs = proven("by one", 701)["proof_b64"]
     fault = "The proof is that of another receipt over the same payment."
     text = change_payload(usual, proof_b64=theirs)
-    yield refused("proof_invalid/proof_of_another", "receipt", text, fault, why, code=POLYNOMIAL)
+    yield draft_refused_receipt("proof_invalid/proof_of_another", "receipt", text, fault, why, code=POLYNOMIAL)
 
 
 class _Said(Transcript):
@@ -232,7 +236,9 @@ def _transcripts() -> Iterator[Draft]:
     for name, (start_transcript, fault) in _TRANSCRIPT_STARTS.items():
         kind, variant = name.split("/")
         payload = proven(f"transcript {variant}", begun=start_transcript)
-        yield refused(f"proof_invalid/transcript_{kind}", variant, receipt(payload), fault, why, code=POLYNOMIAL)
+        yield draft_refused_receipt(
+            f"proof_invalid/transcript_{kind}", variant, receipt(payload), fault, why, code=POLYNOMIAL
+        )
 
 
 def _forgery_drafts() -> Iterator[Draft]:
@@ -245,7 +251,7 @@ def _forgery_drafts() -> Iterator[Draft]:
     for forgery, (name, words, code) in forgeries.items():
         for variant, (score, threshold) in scores.items():
             payload = proven(f"forged {forgery.name.lower()} {variant}", score, threshold, forgery=forgery)
-            yield refused(
+            yield draft_refused_receipt(
                 f"proof_invalid/forged_without_{name}",
                 variant,
                 receipt(payload),

@@ -139,7 +139,7 @@ def holds(
     )
 
 
-def refused(
+def draft_refused_receipt(
     kind: str,
     variant: str,
     text: str,
