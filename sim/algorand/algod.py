@@ -144,7 +144,9 @@ def _add_accounts(app: Quart, chain: Chain) -> None:
     @route("/v2/accounts/<address>/transactions/pending")
     async def account_pool(address: str) -> Response:
         key = address_of(address)
-        return reply_in_format(_pool_json([dict(signed.raw) for signed in chain.pool_transactions() if key in _parties(signed)]))
+        return reply_in_format(
+            _pool_json([dict(signed.raw) for signed in chain.pool_transactions() if key in _parties(signed)])
+        )
 
     @route("/v2/accounts/<address>")
     async def account(address: str) -> Response:

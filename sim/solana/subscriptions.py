@@ -20,7 +20,7 @@ class Subscription(Protocol):
 
     Attributes:
         notification: Method name of its notifications.
-        done: Whether nothing will ever be due again.
+        is_done: Whether nothing will ever be due again.
     """
 
     notification: str
@@ -43,13 +43,13 @@ class Signature:
         ask = _ask(chain, params)
         self._chain, self._signature = chain, ask.signature(0)
         self._level = read_level(ask.options(1).get("commitment"))
-        self.done = False
+        self.is_done = False
 
     def due(self) -> Iterator[Any]:
         """Yield the outcome once."""
         entry = self._chain.ledger.get(self._signature)
         if entry is not None and Standing(self._chain.head.number).level(entry.slot) >= self._level:
-            self.done = True
+            self.is_done = True
             yield _in_context(entry.slot, {"err": entry.outcome.err})
 
 
@@ -61,7 +61,7 @@ class Slots:
     def __init__(self, chain: Chain, params: list[Any]) -> None:
         del params
         self._chain, self._last = chain, chain.head.number
-        self.done = False
+        self.is_done = False
 
     def due(self) -> Iterator[Any]:
         """Yield the slots since the last one, at most as many as are new after a reorganisation."""
@@ -79,7 +79,7 @@ class Roots:
     def __init__(self, chain: Chain, params: list[Any]) -> None:
         del params
         self._chain, self._last = chain, chain.head.number - FINAL_AFTER
-        self.done = False
+        self.is_done = False
 
     def due(self) -> Iterator[Any]:
         """Yield the numbers since the last one."""
@@ -99,7 +99,7 @@ class OneAccount:
         self._level = read_level(options.get("commitment"))
         self._encoding = str(options.get("encoding") or "binary")
         self._last = self._now()
-        self.done = False
+        self.is_done = False
 
     def _slot(self) -> int:
         return Standing(self._chain.head.number).slot(self._level)
@@ -128,7 +128,7 @@ class ProgramAccounts:
         self._level = read_level(options.get("commitment"))
         self._encoding = str(options.get("encoding") or "binary")
         self._last = self._now()
-        self.done = False
+        self.is_done = False
 
     def _now(self) -> dict[Pubkey, Account]:
         slot = Standing(self._chain.head.number).slot(self._level)
@@ -154,7 +154,7 @@ class Logs:
         self._chain, self._key = chain, _read_mention(ask.at(0))
         self._level = read_level(ask.options(1).get("commitment"))
         self._last = self._slot()
-        self.done = False
+        self.is_done = False
 
     def _slot(self) -> int:
         """A slot's logs are told when it has closed."""
