@@ -163,6 +163,7 @@ def _judge_secrecy(case: Case, answer: Answer, where: Mapping[str, str]) -> None
         else "it looks like what is paid for, and may be something else"
     )
     # A client that gets the result with the 402 has no reason to pay.
+    # Whoever gets the result with the 402 has no reason to pay.
     expectation = "nothing of the service's result"
     case.expect(
         "RAIL-402-17", not leaked_places, expectation, leaked_places, exchange=answer, where=where, beyond=beyond
@@ -222,6 +223,7 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
         for description, arguments in calls.items():
             answer = await case.client.call("POST", operation.url, **arguments)
             where = {"operation": operation.path, "call": description}
+            # A free answer is a breach only if it contains the sold result. A landing page for a browser is not.
             is_served = answer.status < 300 and bool(find_goods(case, answer))
             beyond = None if ours or is_served else "the interface says nothing about such a call"
             is_challenged = answer.status == 402

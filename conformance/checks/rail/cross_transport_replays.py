@@ -51,6 +51,8 @@ def _judge(case: Case, row: str, operation: Operation, sale: Purchase, later_tas
     new_receipts = extract_receipts(later_task.answer) - extract_receipts(sale.answer)
     is_stored_answer = row == _SAME_REQUEST_ROW and not new_receipts
     holds = is_stored_answer or (later_task.state != "completed" and not new_receipts)
+    # The identical request may get its stored answer, also over the other transport. A new receipt means a second
+    # execution.
     expectation = "a refusal, or the stored answer" if row == _SAME_REQUEST_ROW else "a refusal"
     where = {"operation": operation.path, "door": "REST, then A2A"}
     case.expect(row, holds, expectation, later_task.describe(), exchange=later_task.answer, where=where)

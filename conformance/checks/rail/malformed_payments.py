@@ -94,10 +94,12 @@ def make_wrong_fields(token: str, base_token: str | None = None) -> Mapping[str,
     right = {"tx_id": _INVENTED_TX_ID, "payment_reference": token}
     base = {"authorization": {}, "signature": "0x" + "11" * 65, "challenge_token": base_token or token}
     return {what: (encode_json(value),) for what, value in _make_wrong_values(right, base).items()} | {
+        # Two readers of one text may take different members, so the rail checks one id and settles another.
         "duplicate members": (encode_base64(b'{"tx_id":"A",' + json.dumps(right).encode()[1:]),),
         "deep nesting": (encode_base64(b'{"tx_id":' + b"[" * _DEEP + b"]" * _DEEP + b"}"),),
         "a huge integer": (encode_base64(b'{"tx_id":' + b"9" * _DIGITS + b',"payment_reference":"x"}'),),
         "a number out of range": (encode_base64(b'{"tx_id":1e999,"payment_reference":"x"}'),),
+        # The text is valid JSON, but it cannot be encoded as UTF-8. It crashes a server that logs or stores it.
         "half a surrogate pair": (encode_base64(b'{"tx_id":"\\ud800","payment_reference":"\\udfff"}'),),
     }
 

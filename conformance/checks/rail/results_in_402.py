@@ -80,6 +80,7 @@ async def _judge_operation(case: Case, operation: Operation) -> None:
 
 def _list_additions(answer: Answer) -> _Additions:
     """Return the objects of a 402 other than its payment terms, by place."""
+    # The payment terms are in every 402 and differ by request for good reasons: tokens, resource, description.
     body = {name: member for name, member in answer.read_object().items() if name not in TERMS}
     return dict(objects(body, "body")) if answer.status == 402 else {}
 

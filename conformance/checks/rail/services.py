@@ -168,6 +168,7 @@ def respell_addresses(body: Any, spell: Callable[[str], str]) -> Any:
 async def _judge_offer(case: Case, row: str, operation: Operation) -> bool:
     """Judge that a service exists at the path that the profile binds for it, if any; return whether it does."""
     # An operation that discovery found exists. Only a path that the profile binds may be wrong.
+    # Discovery found the operation by its price, so it exists. Only a path from the profile may be wrong.
     if operation.role not in (case.profile.rail_bindings.services or {}):
         return True
     answer = await case.client.call("POST", operation.url, json_body=operation.body)

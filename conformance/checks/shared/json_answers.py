@@ -57,6 +57,7 @@ async def _judge_surface(case: Case, surface: str) -> None:
     operations = [one for one in await list_endpoints(case, surface) if one.answers_json and _is_json_operation(one)]
     calls = [(endpoint, call) for endpoint in operations for call in _list_calls(endpoint)]
     await run_concurrently(_make_call(case, *way) for way in case.sample(calls, lambda way: way[0].label))
+    # The good bodies come last, so that links created by them do not exist while the refusals are tested.
     await run_concurrently(_send_good_body(case, endpoint) for endpoint in operations if endpoint.body)
 
 

@@ -152,6 +152,7 @@ class _GeneratedCalls:
         body = None if request.body is None else base64.b64decode(request.body)
         url = self.base + request.target
         try:
+            # One request that hangs must not use up the time of all others.
             async with asyncio.timeout(_REQUEST_SECONDS):
                 answer = await self.case.client.call(request.method, url, body=body, headers=headers, patient=False)
         except TimeoutError as fault:

@@ -180,6 +180,7 @@ def _merge_headers(endpoint: Endpoint, *fields: tuple[str, str]) -> list[tuple[s
 async def _send_bodies(case: Case, surface: str) -> None:
     barrage, operations = await _start_barrage(case, surface)
     inputs: list[tuple[str, Endpoint, bytes]] = []
+    # Servers do not read a body of GET and HEAD, so there is nothing to break.
     for endpoint in (one for one in operations if one.method not in {"GET", "HEAD"}):
         good_body = endpoint.body or {}
         inputs += [
@@ -225,6 +226,7 @@ async def _send_requests(case: Case, surface: str) -> None:
             send(name, headers=base_headers, target=target.replace("{path}", endpoint.path)) for name, target in targets
         ]
     for endpoint in posts:
+        # A request with a broken chunk never ends for a naive reader, which then crashes or hangs.
         chunk_headers = _merge_headers(endpoint, hostile_inputs.JSON, ("Transfer-Encoding", "chunked"))
         pieces = barrage.choose(hostile_inputs.CHUNKS.items(), endpoint)
         sends += [

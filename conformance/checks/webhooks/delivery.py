@@ -29,6 +29,7 @@ from conformance.surfaces.webhooks.signatures import verify_delivery
 from conformance.surfaces.webhooks.silence import UnpaidLink, judge_unwanted_events
 from conformance.webhook_receiver.inbox import Place
 
+# An event is sent within a second of the payment (P-WH-08), so one that is sent by mistake has arrived by then.
 _SETTLE_SECONDS = 1.5
 
 
@@ -51,7 +52,7 @@ async def a_confirmed_payment_is_delivered(case: Case) -> None:
     URL, with a JSON object as the body. Expects none at another tenant's destination.
     """
     for sale in await paid_links(case):
-        _judge_emission(case, sale, {"transaction": "named to the gateway at once"} if sale.named else {})
+        _judge_emission(case, sale, {"transaction": "named to the gateway at once"} if sale.is_named else {})
         _judge_arrivals(case, sale)
     _need_two_destinations(case, sale)
 
@@ -67,12 +68,13 @@ def _need_two_destinations(case: Case, sale: PaidLink) -> None:
 
 def _judge_emission(case: Case, sale: PaidLink, where: Mapping[str, str]) -> None:
     inbox = case.session.inbox
-    deliveries, events = sale.deliveries(inbox), sale.confirmed(inbox)
+    deliveries, events = sale.deliveries(inbox), sale.confirmations(inbox)
     unreadable = [one for one in deliveries if one.fault is not None]
     # Without an event and without Paid on the page it is unknown whether the payment confirmed at all.
-    if not events and not unreadable and not sale.to_document_response:
+    if not events and not unreadable and not sale.is_shown:
         raise Inconclusive("no event came, and the link's page does not say Paid either, which GW-CHK-09 judges")
     budget = case.profile.budgets.paid
+    # The found types help an operator who sends another event type, such as payment.completed.
     types = sorted({str(one.event.get("type")) for one in deliveries})
     finding = f"events of the types {', '.join(types)}" if deliveries else "none, and its page says Paid"
     sample = next(iter((*events, *deliveries)), None)
@@ -128,9 +130,10 @@ async def a_failing_destination_holds_nobody_up(case: Case) -> None:
     arrival at the failing one. If that one does not answer, the time-out of an attempt (`[webhook] timeout`) is added.
     """
     failed_sales = await failed_deliveries(case)
+    # The two ways to fail differ: a refusal ends at once, while silence holds a connection until the time-out.
     for sale, failing_place, extra_seconds in (
         (failed_sales.unanswered_sale, failed_sales.unanswered_at, given_up_after(case)),
-        (failed_sales.refused, failed_sales.refused_at, 0.0),
+        (failed_sales.refused_sale, failed_sales.refused_at, 0.0),
     ):
         _need_two_destinations(case, sale)
         for place in sale.places:
@@ -185,14 +188,14 @@ async def a_restart_silences_no_payment(case: Case) -> None:
     if scene is None:
         leave_without_restart(case, "gateway")
         return
-    lane_case = on_lane(case, scene.refused.lane)
-    sale = await wait_for_events(lane_case, await pay_link(lane_case, scene.waiting))
+    lane_case = on_lane(case, scene.refused_sale.lane)
+    sale = await wait_for_events(lane_case, await pay_link(lane_case, scene.unpaid_link))
     # The destination is not answering the first delivery of another sale just now, and a sender may deliver in order.
     await wait_for_late_events(lane_case, (sale,))
     where = {"restart": "before the payment"}
-    await _judge_deleted_destination(lane_case, scene.deleted)
+    await _judge_deleted_destination(lane_case, scene.deleted_destination)
     _judge_emission(lane_case, sale, where)
-    events = sale.confirmed(case.session.inbox)
+    events = sale.confirmations(case.session.inbox)
     if not events:
         case.mark_inconclusive("WH-SIG-04", "no event of the payment came, which WH-DELIV-02 judges")
     for event in events:
@@ -211,8 +214,10 @@ async def _judge_deleted_destination(case: Case, destination: DeletedDestination
         case.mark_not_applicable("WH-DELIV-10", "no destination could be made and deleted before the restart")
         return
     try:
-        await (await payer(case)).settle(destination.waiting.bill, memo_carrier(case))
-        is_heard = await destination.is_kept_notified(destination.waiting, seconds=case.profile.budgets.paid)
+        # Paid after the restart: a gateway that keeps deletions in memory only would deliver to the deleted
+        # destination again.
+        await (await payer(case)).settle(destination.unpaid_link.bill, memo_carrier(case))
+        is_heard = await destination.is_kept_notified(destination.unpaid_link, seconds=case.profile.budgets.paid)
     except Inconclusive as reason:
         case.mark_inconclusive("WH-DELIV-10", str(reason))
         return
@@ -222,7 +227,10 @@ async def _judge_deleted_destination(case: Case, destination: DeletedDestination
         )
         case.mark_inconclusive("WH-DELIV-10", reason_without_event)
         return
-    late_count, where = await destination.late(destination.waiting), {"restart": "after the deletion"}
+    late_count, where = (
+        await destination.count_late_deliveries(destination.unpaid_link),
+        {"restart": "after the deletion"},
+    )
     case.expect(
         "WH-DELIV-10", late_count == 0, "no delivery to the deleted one", f"{late_count} deliveries", where=where
     )
@@ -240,7 +248,7 @@ async def an_unpaid_link_is_told_of_nowhere(case: Case) -> None:
     Creates two links, loads their pages, and asks the target to cancel one of them, if it has such a call. Expects no
     payment.confirmed of either, while the event of another link, which is paid, arrives.
     """
-    control = (await failed_deliveries(case)).refused
+    control = (await failed_deliveries(case)).refused_sale
     untouched_link, cancelled_link = await run_concurrently(open_link(on_lane(case, control.lane)) for _ in range(2))
     # The interface has no such call. A target without it refuses, and its link stays unpaid just the same.
     await case.client.call("POST", f"{cancelled_link.order.url.rstrip('/')}/abandon", json_body={})

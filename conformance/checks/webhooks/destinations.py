@@ -163,6 +163,8 @@ async def _judge_many_destinations(case: Case) -> None:
         count_before = await _make_destinations(admin, tenant, urls[:_COUNT_BEFORE_LINK], ids)
         own_link = await open_link(lane_case, network=network, tenant=tenant)
         other_link = await open_link(lane_case, network=network)
+        # Destinations of before and of after the link must differ in their stored times for a gateway that compares
+        # them.
         await asyncio.sleep(_CLOCK_STEP_SECONDS)
         # Destinations count that exist when the payment confirms, so those made after the link get the event, too.
         count = count_before + (
@@ -197,6 +199,7 @@ async def _judge_own_deliveries(case: Case, receiver: Receiver, paths: Sequence[
     async def is_delivered(path: str) -> bool:
         return bool(await receiver.next(lambda one: one.path == path and confirms_link(one, link), seconds=budget))
 
+    # All at once, so that each destination has the same budget and a slow one delays no other.
     results = await run_concurrently((is_delivered(path) for path in paths), at_once=_MOST_DESTINATIONS)
     if not any(results):
         raise Inconclusive("no event reached any newly configured destination, which WH-DELIV-02 judges")
@@ -214,9 +217,9 @@ async def _judge_other_tenants(
 
     Args:
         case: The check.
-        at: The new tenant's destinations: a receiver, and the prefix of their paths.
-        own: A link of the new tenant.
-        other: A link of the tenant with the same payout address.
+        endpoint: The new tenant's destinations: a receiver, and the prefix of their paths.
+        own_link: A link of the new tenant.
+        other_link: A link of the tenant with the same payout address.
     """
     is_reported, expectation = await _await_profile_event(case, other_link), "no event of another tenant's link"
     await asyncio.sleep(_SETTLE_SECONDS)
@@ -280,6 +283,7 @@ async def _judge_deleted(case: Case, scene: _TenantDestinations) -> None:
     await admin.call_successfully("DELETE", tenant.id, "webhooks", scene.to_delete_id)
     deleted_count, staying_count = len(scene.to_delete.arrivals), len(scene.staying.arrivals)
     retry = await admin.call("POST", tenant.id, "deliveries", deleted_delivery, "retry")
+    # A retry needs no payment, so a gateway may forget to check there whether the destination still exists (P-WH-08).
     is_refused = 400 <= retry.status < 500
     case.expect("WH-DELIV-10", is_refused, "a client error for the retry", brief(retry), exchange=retry)
     # The control: a target that ignores every retry would otherwise pass.

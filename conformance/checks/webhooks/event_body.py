@@ -44,16 +44,18 @@ def format_member(member: object) -> str:
 async def an_event_says_what_it_is(case: Case) -> None:
     """An event has an id of evt_ and a UUID, its type, a time in whole seconds and an api_version.
 
-    Reads the events of two payments. Expects `id` to be evt_ and a UUID, `type` to be payment.confirmed, `creation_time` to
-    be an integer of seconds within a day of the target's time, and `api_version` to be a non-empty text. If the
-    signature's time shows that the target's clock is right, `creation_time` may differ by at most 25 minutes from the
-    target's time, the suite's time or that of the chain's newest block.
+    Reads the events of two payments. Expects `id` to be evt_ and a UUID, `type` to be payment.confirmed,
+    `creation_time` to be an integer of seconds within a day of the target's time, and `api_version` to be a non-empty
+    text. If the signature's time shows that the target's clock is right, `creation_time` may differ by at most 25
+    minutes from the target's time, the suite's time or that of the chain's newest block.
     """
     for sale in await paid_links(case):
         for delivery in sale.deliveries(case.session.inbox):
             event_type = delivery.event.get("type")
             # A target may send further types. A delivery without a type, or a sale without this type, breaks the row.
-            if delivery.fault is None and (not isinstance(event_type, str) or not sale.confirmed(case.session.inbox)):
+            if delivery.fault is None and (
+                not isinstance(event_type, str) or not sale.confirmations(case.session.inbox)
+            ):
                 case.expect(
                     "WH-BODY-02",
                     event_type == CONFIRMED_TYPE,
@@ -114,6 +116,7 @@ def _describe_time(seconds: object, delivery: Received) -> str:
 
 
 def _is_event_id(value: object) -> bool:
+    # The interface says "evt_ and a UUID". A UUID may be written with or without hyphens, and in either case.
     if not isinstance(value, str) or not value.startswith("evt_"):
         return False
     text = value.removeprefix("evt_")

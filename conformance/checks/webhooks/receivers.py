@@ -33,6 +33,8 @@ _AHEAD_IS_OPEN = (
     "the profile declares no tolerance ([webhook] tolerance), and common libraries compare the age of t alone; the "
     "specification wants it refused on either side (P-WH-13)"
 )
+# Deep, null and fractional values, letters outside the first plane and the largest exact integer: what a new version
+# of the schema might add.
 _UNKNOWN_MEMBERS = {"livemode": False, "request": {"id": None, "keys": [1, 2.5, {"deep": [[["er"]]]}]}}
 _UNKNOWN_DATA = {"resource_id": None, "refunds": [{"amount_microunits": "1"}], "note": "ключ \U0001f511"}
 _UNKNOWN_ASSET = {"issuer": {"name": "an issuer", "serial": 9_007_199_254_740_991}}
@@ -57,6 +59,7 @@ async def one_effect_an_id(case: Case) -> None:
     # Long enough for another `t`, so that the second signature differs and a receiver cannot recognise the repeat by
     # it.
     await asyncio.sleep(_REDELIVERY_SECONDS)
+    # A redelivery has a new time and a new signature (P-WH-03), so only the id shows that it is the same event.
     late_repeat = sender_role.genuine(events["seconds later"])
     rewritten_repeat = sender_role.signer.sign_bytes(
         events["in other bytes"], _rewrite(sender_role, events["in other bytes"]), late_repeat.t
@@ -113,6 +116,7 @@ async def unknown_members_do_no_harm(case: Case) -> None:
     for version in ("2", "2099-12-31"):
         event = {**sender_role.event(), "api_version": version}
         await _judge_tolerated_delivery(sender_role, sender_role.genuine(event), {"api_version": version})
+    # A receiver may ignore or store an event type that it does not know. Only a crash afterwards would be a fault.
     unknown_type = sender_role.genuine({**sender_role.event(), "type": "payment.annotated"})
     _, outcome = await sender_role.attempt(unknown_type)
     case.note(f"An event of an unknown type is {outcome}.")
@@ -172,6 +176,7 @@ async def raw_bytes_are_verified(case: Case) -> None:
     await _judge_refused_deliveries(
         sender_role, "WH-RECV-05", reserialise(sender_role.signer, sender_role.event, sender_role.now())
     )
+    # The control for the forgeries: the same spellings are accepted if they were signed in that form.
     for style in STYLES:
         event = sender_role.event()
         delivery = replace(sender_role.signer, style=style).sign(event, sender_role.now())
@@ -195,6 +200,7 @@ async def concurrent_deliveries_have_one_effect(case: Case) -> None:
     """
     sender_role = await sender(case, by_effects=True)
     rounds: list[tuple[int, Event, Answer]] = []
+    # Two copies find the usual gap between look-up and insert. Ten find one that needs a busy database.
     for copies, times in _ROUNDS:
         for _ in range(times):
             event = sender_role.event()

@@ -46,9 +46,9 @@ async def one_payment_is_one_event(case: Case) -> None:
     transactions to the gateway. Expects an event of each payment, and that all deliveries of a payment have one id.
     """
     failed_sales = await failed_deliveries(case)
-    await wait_for_late_events(case, (failed_sales.unanswered_sale, failed_sales.refused))
-    _judge_reports(case, (failed_sales.unanswered_sale, failed_sales.refused))
-    for sale in (failed_sales.unanswered_sale, failed_sales.refused):
+    await wait_for_late_events(case, (failed_sales.unanswered_sale, failed_sales.refused_sale))
+    _judge_reports(case, (failed_sales.unanswered_sale, failed_sales.refused_sale))
+    for sale in (failed_sales.unanswered_sale, failed_sales.refused_sale):
         await look_again(case, sale.link)
         # The interface has no such calls. In a target that has them, a second look at the payment may write a second
         # event.
@@ -57,7 +57,7 @@ async def one_payment_is_one_event(case: Case) -> None:
         await case.client.call("GET", f"{url}/status")
         await look_again(case, sale.link)
     await asyncio.sleep(_SETTLE_SECONDS)
-    for sale in (failed_sales.unanswered_sale, failed_sales.refused):
+    for sale in (failed_sales.unanswered_sale, failed_sales.refused_sale):
         _judge_single_id(case, sale)
 
 
@@ -68,16 +68,12 @@ def _judge_reports(case: Case, sales: Sequence[PaidLink]) -> None:
         Inconclusive: No sale was reported, and no page says Paid. Perhaps nothing was paid, which GW-CHK-09 judges.
     """
     inbox, seconds = case.session.inbox, case.profile.budgets.paid + given_up_after(case)
-    heard_lanes = {one.lane for one in sales if one.confirmed(inbox)}
+    heard_lanes = {one.lane for one in sales if one.confirmations(inbox)}
     for sale in sales:
-        deliveries = sale.confirmed(inbox) or tuple(one for one in sale.deliveries(inbox) if one.fault is not None)
-        if not deliveries and not sale.to_document_response and sale.lane not in heard_lanes:
+        deliveries = sale.confirmations(inbox) or tuple(one for one in sale.deliveries(inbox) if one.fault is not None)
+        if not deliveries and not sale.is_shown and sale.lane not in heard_lanes:
             raise Inconclusive("no event came, and the link's page does not say Paid either, which GW-CHK-09 judges")
-        page = (
-            "its page says Paid"
-            if sale.to_document_response
-            else "another link that was paid in the same way was reported"
-        )
+        page = "its page says Paid" if sale.is_shown else "another link that was paid in the same way was reported"
         finding, sample = ("it arrived", deliveries[0]) if deliveries else (f"none, and {page}", sale.link.page)
         case.expect(
             "WH-DELIV-02", bool(deliveries), f"payment.confirmed within {seconds:g} s", finding, exchange=sample
@@ -85,9 +81,10 @@ def _judge_reports(case: Case, sales: Sequence[PaidLink]) -> None:
 
 
 def _judge_single_id(case: Case, sale: PaidLink) -> None:
-    events = sale.confirmed(case.session.inbox)
+    events = sale.confirmations(case.session.inbox)
     if not events:
         return
+    # Deliveries to all destinations count: the id is of the event, not of the delivery (P-WH-03).
     ids = sorted({str(one.id) for one in events})
     finding = f"{len(ids)}: {', '.join(ids)}"
     case.expect("WH-DELIV-07", len(ids) == 1, "one id", finding, exchange=events[-1])
@@ -167,19 +164,21 @@ async def _gather_failed_attempts(case: Case) -> tuple[Sequence[_FailedAttempt],
         case.note(f"no event was followed over a restart: {reason}")
         scene = None
     failed_sales, refusal_place = (
-        await failed_deliveries(case) if scene is None else scene.afterwards,
+        await failed_deliveries(case) if scene is None else scene.later_failures,
         {"first attempt": "answered with 500"},
     )
     attempts = [
         _FailedAttempt(failed_sales.unanswered_at, failed_sales.unanswered_sale, {"first attempt": "not answered"}),
-        _FailedAttempt(failed_sales.refused_at, failed_sales.refused, refusal_place),
+        _FailedAttempt(failed_sales.refused_at, failed_sales.refused_sale, refusal_place),
     ]
     if scene is None:
         return attempts, await deleted_destination(on_lane(case, failed_sales.unanswered_sale.lane))
     cut_off = {"first attempt": "not answered", "restart": "during the first attempt"}
-    attempts.append(_FailedAttempt(scene.place, scene.refused, {**refusal_place, "restart": "after the first attempt"}))
+    attempts.append(
+        _FailedAttempt(scene.place, scene.refused_sale, {**refusal_place, "restart": "after the first attempt"})
+    )
     attempts.append(_FailedAttempt(scene.unanswered_at, scene.unanswered_sale, cut_off))
-    return attempts, scene.deleted
+    return attempts, scene.deleted_destination
 
 
 def _judge_redeliveries(case: Case, deliveries: Sequence[Received], where: Mapping[str, str]) -> int:
@@ -230,6 +229,7 @@ def _judge_new_signature(case: Case, redelivery: Received, where: Mapping[str, s
 def _judge_repetition(case: Case, deliveries: Sequence[Received], where: Mapping[str, str]) -> None:
     """Judge WH-DELIV-05. The interface allows redelivery; a schedule in the profile promises it."""
     schedule = case.profile.webhook_bindings.schedule
+    # Without a schedule in the profile, an event that came only once breaks nothing. One that came again is judged.
     if len(deliveries) > 1 or schedule:
         expectation = "the event again" + (f" after {schedule[0]:g} s" if schedule else "")
         finding = f"it arrived {len(deliveries)} times" if len(deliveries) > 1 else "it arrived once"
@@ -247,6 +247,7 @@ def _judge_sameness(case: Case, first: Received, redelivery: Received, where: Ma
 
 def _list_changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
     """Return the names of id and of data members that differ."""
+    # `data` is compared member by member, so that the report names what changed.
     first_data, later_data = first.get("data"), later.get("data")
     data_changes = (
         [f"data.{name}" for name in sorted({*first_data, *later_data}) if first_data.get(name) != later_data.get(name)]
@@ -260,11 +261,11 @@ async def _judge_dropped_deliveries(case: Case, destination: DeletedDestination 
     """Judge WH-DELIV-10 on the waiting delivery to a destination that was deleted between two attempts."""
     if destination is None:
         case.mark_not_applicable("WH-DELIV-10", "no destination could be made and deleted between two attempts")
-    elif not await destination.is_kept_notified(destination.sold, seconds=0):
+    elif not await destination.is_kept_notified(destination.paid_link, seconds=0):
         case.mark_not_applicable("WH-DELIV-10", "the event was not sent again to the other destination either")
     else:
         late_count, where = (
-            await destination.late(destination.sold),
+            await destination.count_late_deliveries(destination.paid_link),
             {"first attempt": "answered with 500 before the deletion"},
         )
         case.expect(
@@ -278,7 +279,7 @@ async def _let_pause_pass(
     """Wait for the end of the first attempts and of the pause; return why time cannot pass for this target, or None."""
     # The pause counts from the end of an attempt (P-WH-08), so the clock must not move before the target gave up.
     await asyncio.gather(*(_await_failure(case, one) for one in attempts))
-    is_heard_there = destination is None or await destination.is_kept_notified(destination.sold, seconds=0)
+    is_heard_there = destination is None or await destination.is_kept_notified(destination.paid_link, seconds=0)
     if is_heard_there and all(len(one.list_deliveries(case)) > 1 for one in attempts):
         return None
     try:
@@ -286,7 +287,9 @@ async def _let_pause_pass(
     except Inconclusive as reason:
         return str(reason)
     patience = _DUE_SECONDS if case.profile.webhook_bindings.schedule else _AGAIN_SECONDS
-    staying_waits = () if destination is None else (destination.is_kept_notified(destination.sold, seconds=patience),)
+    staying_waits = (
+        () if destination is None else (destination.is_kept_notified(destination.paid_link, seconds=patience),)
+    )
     await asyncio.gather(*(_await_repetition(case, one, patience) for one in attempts), *staying_waits)
     return None
 
@@ -295,7 +298,7 @@ async def _await_failure(case: Case, attempt: _FailedAttempt) -> None:
     """Wait until the first attempt failed, and its sender had a moment to store that with its current time."""
     patience = given_up_after(case) + _MARGIN_SECONDS
     deadline = time.monotonic() + patience
-    for first in attempt.sale.confirmed(case.session.inbox, attempt.place)[:1]:
+    for first in attempt.sale.confirmations(case.session.inbox, attempt.place)[:1]:
         while (end_time := first.arrival.left_at or first.arrival.answered_at) is None:
             if time.monotonic() > deadline:
                 case.note(f"the target was still waiting for the answer to an attempt after {patience:g} s")

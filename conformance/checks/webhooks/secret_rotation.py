@@ -69,6 +69,8 @@ async def _judge_rotations(case: Case) -> None:
         destination, secret = own.creation.get("destination_id"), own.creation.get("secret")
         if not isinstance(destination, str) or not isinstance(secret, str):
             raise Inconclusive("a destination was made without destination_id or secret")
+        # The control shows how this gateway builds v1 before any rotation, so that a later mismatch is due to the
+        # secret.
         first = await _pay_and_await_event(lane_case, receiver, tenant)
         signed_string = _find_signed_string(case, first, secret)
         for rotation in range(1, _ROTATIONS + 1):
@@ -137,4 +139,5 @@ def _is_valid(case: Case, header: SignatureHeader, secret: str, string: str, bod
 
 
 def _derive_key(case: Case, secret: str) -> bytes:
+    # Without a binding the key is the bytes of the whole secret text, its prefix included (P-WH-05).
     return mac_key(secret, case.profile.webhook_bindings.key or "text")

@@ -58,6 +58,7 @@ async def a_delivery_bears_a_signature(case: Case) -> None:
             faults.append("t is not a number of seconds since 1970")
         form = "t=<unix seconds>,v1=<hex>"
         case.expect("WH-SIG-02", not faults, form, ": ".join((header.value, *faults)), exchange=delivery)
+        # Missing and malformed v1 break this row, too, since neither is 64 hexadecimal digits.
         length_faults = {HeaderFault.V1_LENGTH, HeaderFault.V1_NOT_HEX, HeaderFault.NO_V1} & set(header.faults)
         case.expect("WH-SIG-03", not length_faults, "64 hexadecimal digits", ", ".join(header.v1), exchange=delivery)
 
@@ -93,6 +94,7 @@ async def a_signature_verifies(case: Case) -> None:
                 exchange=delivery,
                 where=where,
             )
+        # v1 fits a re-serialised form of the event: the sender signed other bytes than it sent.
         elif result.is_raw is False:
             expectation = "v1 over the bytes that were delivered"
             case.expect(
@@ -143,6 +145,7 @@ async def destinations_have_secrets_of_their_own(case: Case) -> None:
         for delivery in deliveries(case, sale):
             for other_place in sale.places:
                 place = place_of(delivery)
+                # Two destinations that share a secret by configuration have the same v1 for good reason.
                 if other_place.name == place.name or other_place.secret == place.secret:
                     continue
                 is_judged = True
@@ -152,7 +155,9 @@ async def destinations_have_secrets_of_their_own(case: Case) -> None:
                     verify(header, [key], signed_string(case, delivery), delivery.arrival.body) is not None
                 )
                 twins = [
-                    two for two in sale.confirmed(case.session.inbox, other_place) if _have_same_v1(case, delivery, two)
+                    two
+                    for two in sale.confirmations(case.session.inbox, other_place)
+                    if _have_same_v1(case, delivery, two)
                 ]
                 finding = (
                     "it verifies with it" if is_signed_for_other else f"{len(twins)} deliveries there have the same v1"

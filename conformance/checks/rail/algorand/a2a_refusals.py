@@ -20,7 +20,7 @@ _LENGTH_ROW: Final = "RAIL-A2A-02"
 _STATE_ROW: Final = "RAIL-A2A-03"
 _STORED_ROW: Final = "RAIL-A2A-04"
 _TERMS_ROW: Final = "RAIL-A2A-05"
-_SECRET_ROW: Final = "X-ROB-02"
+_LEAK_ROW: Final = "X-ROB-02"
 _DEPTH: Final = 16
 _UNKNOWN_TOKEN: Final = "1795240615:047652b0a2d99b35:" + "0" * 64
 # The extension's names for the reason of a refusal (a2a-x402 0.2, section 9.1).
@@ -44,7 +44,7 @@ _HISTORY_IS_OPEN: Final = "the interface leaves open what the history of a task 
     _STATE_ROW,
     _STORED_ROW,
     _TERMS_ROW,
-    _SECRET_ROW,
+    _LEAK_ROW,
     surface="rail",
     fix="After a refused payment, keep the task input-required, with payment-failed, the reason and a fresh challenge. "
     "Remove x402.payment.payload from the messages in the history, and honour historyLength.",
@@ -65,6 +65,8 @@ async def a_refused_payment_leaves_the_task_unpaid(case: Case) -> None:
     if task.id is None or not task.asks_for_payment:
         _mark_not_applicable(case, "no task over A2A asked for payment, which RAIL-A2A-03 judges")
         return
+    # A forged token is refused at once and for good. The invented transaction below stays undecided while the rail
+    # waits for it.
     proof = {"tx_id": invented_id(_draw_bytes(case)), "payment_reference": _UNKNOWN_TOKEN}
     refused_task = await _submit_payment(case, task.id, proof)
     where = {"operation": operation.path, "payment": "a token that was never issued"}
@@ -124,6 +126,7 @@ def _judge_refused(case: Case, task: Task, refused_task: Task, where: Mapping[st
     fault = _find_report_fault(refused_task)
     expectation = "payment-failed, with a reason and a receipt of the failure"
     case.expect(_STATE_ROW, fault is None, expectation, fault, exchange=refused_task.answer, where=where, beyond=beyond)
+    # The old tokens were published with the refused payment, so a new attempt needs new ones.
     are_fresh = bool(refused_task.references) and not refused_task.references & task.references
     has_all_lanes = {lane_of(one) for one in refused_task.entries} >= set(case.profile.claims.lanes)
     finding = f"{len(refused_task.entries)} entries, {len(refused_task.references - task.references)} fresh tokens"
@@ -181,9 +184,7 @@ def _judge_secret(case: Case, proof: Mapping[str, Any], where: Mapping[str, str]
         expectation, finding = "no payment in the task", ", ".join(map(str, places)) or "nowhere"
         beyond = _open_point(case, _HISTORY_IS_OPEN)
         task_where = {**where, "door": "A2A"}
-        case.expect(
-            _SECRET_ROW, not places, expectation, finding, exchange=task.answer, where=task_where, beyond=beyond
-        )
+        case.expect(_LEAK_ROW, not places, expectation, finding, exchange=task.answer, where=task_where, beyond=beyond)
 
 
 def _is_payment(value: Any, proof: Mapping[str, Any]) -> bool:

@@ -50,6 +50,8 @@ async def clawback_that_brings_nothing(case: Case) -> None:
     quote = await challenge(case, operation)
     payee, price = str(quote.entry(case.lane)["payTo"]), str(price_of(quote.entry(case.lane)))
     token = quote.reference(case.lane)
+    # A clawback is an asset transfer with the payee as receiver and the right amount. Only its sender differs from its
+    # source.
     clawback = await payer.control("clawback", address=payee, receiver=payee, amount=price, note=token)
     proof = {"tx_id": str(clawback["tx_id"]), "payment_reference": token}
     await judge_refused(case, "RAIL-PAY-09", quote, proof, "a clawback from the payee to the payee")

@@ -68,6 +68,7 @@ async def payment_that_outlives_an_outage(case: Case) -> None:
         # Served during the outage, or refused for good: RAIL-WELD-13 judges that, and nothing is left to serve later.
         raise Inconclusive(f"without its node the rail answered {', then '.join(descriptions)}")
     await _judge_service(case, operation, proof, "made in time, presented while the node was away and after")
+    # The second proof is not presented again at first: the rail must find its payment by its own look at the chain.
     await clock.pass_time(case, _NEXT_LOOK_SECONDS)
     await asyncio.sleep(_ROUNDS_SECONDS)
     await _judge_service(case, operation, other_proof, "made in time, presented while the node was away and long after")

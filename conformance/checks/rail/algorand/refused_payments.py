@@ -112,12 +112,14 @@ async def payment_of_something_else(case: Case) -> None:
 async def _pay_wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
     quote = await challenge(case, operation)
     entry = quote.entry(case.lane)
+    # A payment transaction has an amount and a receiver, too. A rail that reads only these takes ALGO for USDC.
     native_tx_id = await payer.send_native(str(entry["payTo"]), price_of(entry), quote.reference(case.lane).encode())
     proof = {"tx_id": native_tx_id, "payment_reference": quote.reference(case.lane)}
     await judge_refused(case, "RAIL-PAY-10", quote, proof, "native coin instead of the asset")
     if await payer.lacks("opt_in"):
         case.note("a look-alike asset needs the payee to opt in, which only a simulated node does without its key")
         return
+    # Anyone can create an asset with the unit name USDC. Only its id distinguishes it.
     fake_asset = await payer.create_asset(unit_name="USDC")
     await payer.control("opt_in", address=str(entry["payTo"]), asset=str(fake_asset))
     quote = await challenge(case, operation)
@@ -206,6 +208,7 @@ async def failed_transaction(case: Case) -> None:
     quote = await challenge(case, operation)
     empty_account = await payer.new_account()
     try:
+        # The id of a refused transaction is well-formed and signed, so a rail that trusts the client's id accepts it.
         proof = await pay_welded(payer, quote, sender=empty_account)
     except Refused as refusal:
         proof = {"tx_id": refusal.tx_id, "payment_reference": quote.reference(case.lane)}

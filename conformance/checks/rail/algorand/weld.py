@@ -149,6 +149,7 @@ async def expired_challenge(case: Case) -> None:
             "payment_reference": unsent_payment[0].reference(case.lane),
         }
         await judge_refused(case, "RAIL-WELD-06", unsent_payment[0], unsent_proof, "named in time, sent late")
+    # The payee has this money. But the row says that an expired challenge buys nothing, and P-ST-11 covers its claim.
     await judge_refused(case, "RAIL-WELD-06", timely_quote, proof, "paid in time, presented late")
     await judge_refused(case, "RAIL-WELD-06", late_quote, await pay(case, late_quote, case.lane), "paid late")
     await require_honest_payment_served(case, operation)
@@ -183,6 +184,7 @@ async def token_the_rail_never_issued(case: Case) -> None:
     await require_honest_payment_served(case, operation)
     await payer.hold(payer.asset_id((await challenge(case, operation)).entry(case.lane)))
     # Each forged token comes with a separate payment, so the trials do not depend on each other.
+    # Each forged token needs a separate payment, since one that was refused may not be judged again.
     quotes = [await challenge(case, operation) for _ in range(12)]
     forged_tokens = [(quote, *one) for quote, one in zip(quotes, forge_tokens(case, quotes[0]), strict=False)]
 

@@ -78,6 +78,7 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     control = await stakes.open_challenge(operation)
     challenges = await run_concurrently(stakes.open_challenge(operation, coin=True) for _ in acts)
     authorizations = await run_concurrently(stake.sign() for stake in challenges)
+    # The contract compares 256 bits. A rail that cuts them to 64 sees such a window as closed, or as negative.
     wide_windows = await _make_wide_windows(stakes, operation)
     async with apply_node_fault(payer, "withhold"):
         pending_payments = [*zip(challenges, authorizations, strict=True), *wide_windows.values()]
@@ -100,6 +101,7 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     await judge_delayed_payment(
         case, challenges[0], authorizations[0], control, "its settlement was held up for a while"
     )
+    # An authorization that the rail refused must not be settled later: the payer would pay for a refused call.
     await judge_wide_windows(case, wide_windows, answers[len(acts) :], ordinary_answers=answers[: len(acts)])
     await stakes.audit()
 

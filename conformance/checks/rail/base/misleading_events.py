@@ -59,6 +59,8 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
     async def use_next_to_real_one(description: str, order: Callable[[Call, Call, Call], Sequence[Call]]) -> None:
         stake = await stakes.open_challenge(operation)
         self_payment = await stake.sign(to=stake.account.address)
+        # The real use emits AuthorizationUsed for the payer, and the look-alike emits the Transfer to the payee next
+        # to it.
         real = (stake.token.address, stake.token.use_call(self_payment))
         authorization = await stake.sign()
         lie = (
@@ -222,6 +224,7 @@ async def one_transfer_for_many_nonces(case: Case) -> None:
 async def _judge_batch(case: Case, payer: BasePayer, paying_place: int | None) -> None:
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     first = await stakes.open_challenge(operation, prices=3, coin=True)
+    # All from one account: the sender of the only Transfer fits every one of the authorizations.
     challenges = [first, *[await stakes.open_challenge(operation, account=first.account) for _ in range(2)]]
     authorizations = [
         await (one.sign() if place == paying_place else one.sign(to=first.account.address))

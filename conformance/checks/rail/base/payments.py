@@ -70,6 +70,7 @@ async def served_call_is_paid(case: Case) -> None:
         authorization = await stake.sign()
         answer = await stake.redeem(case, authorization)
         assert_control_is_served(answer)
+        # Read at once after the answer: a rail that serves first and settles later may lose the settlement.
         is_used, moved_amount = (
             await stake.token.is_used(authorization.sender, authorization.nonce),
             await stake.measure_loss(),
@@ -231,6 +232,8 @@ async def authorization_outside_its_window(case: Case) -> None:
 
     async def present_expiring() -> None:
         stake = await stakes.open_challenge(operation)
+        # Six blocks of two seconds: whether the settlement still fits is the rail's risk. It must not serve without
+        # the price.
         authorization = await stake.sign(valid_before=await payer.block_time() + 12)
         await stakes.judge_free_or_paid("RAIL-PAY-13", stake, authorization, "about to expire")
 
@@ -272,6 +275,7 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
     async def present_failed() -> None:
         stake = await stakes.open_challenge(operation, prices=0)
         authorization = await stake.sign()
+        # The gas is fixed, because an estimate would fail before the transaction is sent.
         tx_id = await payer.use(authorization, gas=200_000, wait=False)
         if (await payer.node.mined(tx_id)).get("status") != 0:
             raise Inconclusive("the chain accepted the payment of an empty account")

@@ -22,6 +22,7 @@ from conformance.surfaces.rail.base.spellings import spellings
 from conformance.surfaces.rail.paid_answers import brief
 
 _AT_ONCE, _CLAIMS = 50, 100
+# Enough blocks that the log is surely missing at the first look.
 _LAG_BLOCKS = 10
 # Seconds until an authorization's window closes. On a busy machine six may pass before it is used, so longer ones
 # follow.

@@ -189,6 +189,7 @@ def make_stock_payloads(stake: FundedChallenge, authorization: Authorization) ->
     """Return the payloads of ordinary x402 clients, versions 2 and 1, which do not know the weld."""
     proof = authorization.proof()
     payload = {"signature": proof["signature"], "authorization": proof["authorization"]}
+    # x402 version 2 calls the amount `amount`. A stock client repeats the entry that it understood.
     accepted_entry = {name: value for name, value in stake.entry.items() if name != "maxAmountRequired"}
     network = "base" if str(stake.entry.get("network")) == "eip155:8453" else "base-sepolia"
     return [
@@ -260,6 +261,8 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
     stakes = FundedChallenges(case, payer)
     refusals = await _make_refused_proofs(case, stakes, operation)
     token = (await challenge(case, operation)).reference(case.lane)
+    # Every token of an earlier answer counts as old. A refusal that repeats one gives the client nothing that it could
+    # pay.
     known_tokens = {token, paid_quote.reference(case.lane)}
     for description, proof in refusals.items():
         known_tokens.add(str(proof["challenge_token"]))

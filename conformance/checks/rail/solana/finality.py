@@ -137,6 +137,7 @@ async def solana_chain_that_lies_about_finality(case: Case) -> None:
         await replace_slots(payer, tx_id)
     if first.status != 200:
         case.note(f"a payment that the node called final too early was answered {brief(first)}")
+    # Two attempts to buy again: the payment that was taken back, and another one with the same token.
     second = await quote.send()
     known_receipts = [extract_receipts(first)] if first.status == 200 else []
     for payment_id, description in (

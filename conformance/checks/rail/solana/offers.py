@@ -59,6 +59,7 @@ async def reference_account_is_told(case: Case) -> None:
             where=where,
         )
         operations_by_reference.update(dict.fromkeys(named_references, operation.path))
+    # A reference for two tokens would weld one transfer to two challenges.
     are_fresh = len(operations_by_reference) == 2 * len(case.session.catalog.operations)
     case.expect(
         "RAIL-LANE-05",

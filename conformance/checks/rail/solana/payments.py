@@ -83,6 +83,7 @@ async def other_forms_of_a_solana_payment(case: Case) -> None:
         where = {"operation": operation.path, "payment": form}
         case.expect("RAIL-PAY-03", is_orderly, "200, or a refusal", brief(answer), exchange=answer, where=where)
         if answer.status != 200:
+            # Which forms are accepted matters to wallets, so the report names the refused ones.
             case.note(f"{form}: a welded payment in this form was answered {brief(answer)}")
 
     await run_concurrently(attempt(quote, form) for quote, form in zip(quotes, forms, strict=True))
@@ -214,6 +215,7 @@ async def _present_unknown_ids(case: Case, operation: Operation, random_ids: lis
     near_id = str((await require_honest_payment_served(case, operation))["tx_id"])
     ids = {
         **{f"an invented id ({place})": invented_id(raw) for place, raw in enumerate(random_ids)},
+        # The last letter decides only a few bits, so the text is still well-formed base58 of 64 bytes in most cases.
         "a paid id with one letter changed": near_id[:-1] + ("2" if near_id[-1] != "2" else "3"),
         "a paid id cut short": near_id[:-1],
         "32 bytes": invented_id(random_ids[0][:32]),

@@ -43,6 +43,7 @@ async def one_solana_transfer_for_many_challenges(case: Case) -> None:
 def _judge_single_call(case: Case, answers: list[Answer], order: str) -> None:
     served_answers = [answer for answer in answers if answer.status == 200]
     receipt_sets = {extract_receipts(answer) for answer in served_answers}
+    # A target may refuse a transfer with several references. Then nothing is sold twice, and nothing is shown either.
     if not served_answers:
         raise Inconclusive("a transfer with several references is served for none of them")
     case.expect(

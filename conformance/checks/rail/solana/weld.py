@@ -113,6 +113,7 @@ def _list_misplaced_references(own_key: Pubkey, stray_key: Pubkey) -> Mapping[st
         "another key": lambda quoted: quoted.send(references=(stray_key,)),
         "the payer's own key": lambda quoted: quoted.send(references=(own_key,)),
         "one bit off": lambda quoted: quoted.send(references=(one_bit_off(quoted),)),
+        # Each place is one where a careless search of the whole transaction finds the reference.
         "as text in a memo": add_instruction(lambda quoted, _: memo(own_key, str(quoted.order.reference).encode())),
         "the token in a memo": add_instruction(lambda quoted, _: memo(own_key, quoted.order.text.encode())),
         "in a transfer of native coin": add_instruction(_transfer_coin_with_reference),

@@ -44,6 +44,7 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
     mint = (await Quoted.ask(case, operation)).order.mint
     stranger, own_key = await payer.new_account(funded=False), payer.main.key
     foreign_account = await payer.associated(stranger.key, mint)
+    # One account for each attack, since handing an account over changes its owner for good.
     own_account, first, second, third = await run_concurrently(payer.token_account(mint, own_key) for _ in range(4))
 
     def empty_and_hand_over(transfer: TokenTransfer) -> list[Instruction]:
@@ -138,6 +139,8 @@ async def solana_payment_of_less(case: Case) -> None:
             pay_once("one unit less", lambda quoted: quoted.send(amount=quoted.order.price - 1)),
             pay_once("half", lambda quoted: quoted.send(amount=quoted.order.price // 2)),
             pay_once("one unit less, no mint named", lambda q: q.send(amount=q.order.price - 1, decimals=None)),
+            # Each half is welded. A rail that sums up the welded transfers would accept payment in parts from many
+            # payers.
             pay_once("the price in two transfers", lambda quoted: quoted.send(split_transfer)),
             pay_once(
                 "an instruction that reads like a transfer",
@@ -174,6 +177,7 @@ async def solana_payment_in_something_else(case: Case) -> None:
     """
     payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
+    # A mint has no name on the chain that could be trusted. Only its address distinguishes USDC.
     fake_mint = await payer.create_mint()
 
     async def pay_with_fake(decimals: int | None, description: str) -> None:
@@ -221,6 +225,7 @@ async def failed_solana_transaction(case: Case) -> None:
     await require_honest_payment_served(case, operation)
 
     def add_failing_transfer(transfer: TokenTransfer) -> list[Instruction]:
+        # The second transfer fails, so Solana undoes the whole transaction but still records it with its instructions.
         return [transfer.instruction(), transfer.changed(amount=2**63, references=()).instruction()]
 
     async def present_undone() -> None:
