@@ -24,8 +24,8 @@ from conformance.judging.rail.welds import (
     judge_mixed_pairs,
     judge_near_misses,
     judge_ordinary_client,
+    judge_recovery_from_refusals,
     judge_stray_transfers,
-    refusals_let_the_client_recover,
 )
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
 from conformance.surfaces.rail.challenges import let_lapse
@@ -262,7 +262,7 @@ async def refusal_lets_the_client_recover(case: Case) -> None:
     Then pays the terms of a refusal. Expects 402 with new tokens in accepts, and that the later payment is served. A
     payment that already bought something may also be answered 409.
     """
-    await refusals_let_the_client_recover(case, AlgorandQuote, _pay_wrongly)
+    await judge_recovery_from_refusals(case, AlgorandQuote, _pay_wrongly)
 
 
 async def _pay_wrongly(challenge_quote: AlgorandQuote) -> Mapping[str, str]:

@@ -67,7 +67,7 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
     try:
         async with payer.fault("withhold"):
             tx_id = await payer.send([transfer.instruction()], wait=None)
-        await quote.buys_nothing("RAIL-PAY-07", tx_id, "submitted, in no slot")
+        await quote.judge_buys_nothing("RAIL-PAY-07", tx_id, "submitted, in no slot")
     finally:
         await payer.control("release")
     # A rail may wait for finality, so the second presentation must not come before it.
@@ -99,7 +99,7 @@ async def solana_payment_that_is_taken_back(case: Case) -> None:
     replaced_quote = await Quoted.ask(case, operation)
     tx_id = await replaced_quote.send(how={"wait": CONFIRMED})
     await replace_slots(payer, tx_id)
-    await replaced_quote.buys_nothing("RAIL-PAY-07", tx_id, "taken back by a reorganisation")
+    await replaced_quote.judge_buys_nothing("RAIL-PAY-07", tx_id, "taken back by a reorganisation")
     await require_honest_payment_served(case, operation)
     confirmed_quote = await Quoted.ask(case, operation)
     tx_id = await confirmed_quote.send(how={"wait": CONFIRMED})

@@ -224,12 +224,12 @@ async def _present_unknown_ids(case: Case, operation: Operation, random_ids: lis
 
     async def attempt(description: str, tx_id: str) -> None:
         quoted = await Quoted.ask(case, operation)
-        await quoted.buys_nothing("RAIL-PAY-06", tx_id, description)
+        await quoted.judge_buys_nothing("RAIL-PAY-06", tx_id, description)
 
     async def present_unsent() -> None:
         quoted = await Quoted.ask(case, operation)
         draft = await quoted.payer.draft([(await quoted.transfer()).instruction()])
-        await quoted.buys_nothing("RAIL-PAY-06", str(draft.signatures[0]), "signed and never sent")
+        await quoted.judge_buys_nothing("RAIL-PAY-06", str(draft.signatures[0]), "signed and never sent")
 
     await run_concurrently((*(attempt(description, tx_id) for description, tx_id in ids.items()), present_unsent()))
 

@@ -156,7 +156,7 @@ async def transfer_inside_a_program_call(case: Case) -> None:
         return [through(relay, bare, outer_only=(quote.order.reference,))]
 
     description = "inside a program call, the reference in the call around it"
-    await quote.buys_nothing("RAIL-WELD-04", await quote.send(around), description)
+    await quote.judge_buys_nothing("RAIL-WELD-04", await quote.send(around), description)
     inner = await Quoted.ask(case, operation)
     answer = await inner.present(await inner.send(lambda transfer: [through(relay, transfer.instruction())]))
     case.note(f"a transfer inside a program call that itself names the reference was answered {brief(answer)}")
@@ -215,14 +215,14 @@ async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
     quote = await Quoted.ask(case, operation)
     draft = await quote.payer.draft([(await quote.transfer()).instruction()])
     tx_id = str(draft.signatures[0])
-    await quote.buys_nothing("RAIL-WELD-06", tx_id, "named and not sent")
+    await quote.judge_buys_nothing("RAIL-WELD-06", tx_id, "named and not sent")
     await let_lapse(case)
     try:
         await quote.payer.submit(draft)
     # A signed Solana transaction names a recent blockhash and is valid for about a minute.
     except UnknownBlockhash:
         case.note("the chain no longer accepts the transaction: its blockhash lapsed before the challenge did")
-    await quote.buys_nothing("RAIL-WELD-06", tx_id, "named in time, sent late")
+    await quote.judge_buys_nothing("RAIL-WELD-06", tx_id, "named in time, sent late")
     await require_honest_payment_served(case, operation)
 
 
@@ -250,7 +250,7 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
         # The forged token's reference is first, because a rail may look only at the first one.
         references = (*(() if reference is None else (reference,)), quote.order.reference)
         tx_id = await quote.send(references=references)
-        await quote.buys_nothing("RAIL-WELD-07", tx_id, f"token: {name}", text=text)
+        await quote.judge_buys_nothing("RAIL-WELD-07", tx_id, f"token: {name}", text=text)
 
     await run_concurrently(attempt(quote, *each) for quote, each in zip(quotes, forged_tokens, strict=True))
 

@@ -70,7 +70,7 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
     quotes = {description: await Quoted.ask(case, operation) for description in attacks}
 
     async def attempt(description: str, quoted: Quoted) -> None:
-        await quoted.buys_nothing("RAIL-PAY-08", await attacks[description](quoted), description)
+        await quoted.judge_buys_nothing("RAIL-PAY-08", await attacks[description](quoted), description)
 
     await run_concurrently(
         (
@@ -120,7 +120,7 @@ async def solana_payment_of_less(case: Case) -> None:
 
     async def pay_once(description: str, send: Callable[[Quoted], Awaitable[str]]) -> None:
         quoted = await Quoted.ask(case, operation)
-        await quoted.buys_nothing("RAIL-PAY-09", await send(quoted), description)
+        await quoted.judge_buys_nothing("RAIL-PAY-09", await send(quoted), description)
 
     def split_transfer(transfer: TokenTransfer) -> list[Instruction]:
         remainder = transfer.amount - transfer.amount // 2
@@ -131,7 +131,7 @@ async def solana_payment_of_less(case: Case) -> None:
         half = quoted.order.price // 2
         for amount in (half, quoted.order.price - half):
             tx_id = await quoted.send(amount=amount)
-            await quoted.buys_nothing("RAIL-PAY-09", tx_id, "the price in two transactions")
+            await quoted.judge_buys_nothing("RAIL-PAY-09", tx_id, "the price in two transactions")
 
     await run_concurrently(
         (
@@ -182,7 +182,9 @@ async def solana_payment_in_something_else(case: Case) -> None:
 
     async def pay_with_fake(decimals: int | None, description: str) -> None:
         quoted = await Quoted.ask(case, operation)
-        await quoted.buys_nothing("RAIL-PAY-10", await quoted.send(mint=fake_mint, decimals=decimals), description)
+        await quoted.judge_buys_nothing(
+            "RAIL-PAY-10", await quoted.send(mint=fake_mint, decimals=decimals), description
+        )
 
     async def pay_with_token_2022() -> None:
         try:
@@ -192,13 +194,13 @@ async def solana_payment_in_something_else(case: Case) -> None:
             return
         quoted = await Quoted.ask(case, operation)
         tx_id = await quoted.send(mint=mint, decimals=6, program=TOKEN_2022_PROGRAM_ID)
-        await quoted.buys_nothing("RAIL-PAY-10", tx_id, "a look-alike token of the program Token-2022")
+        await quoted.judge_buys_nothing("RAIL-PAY-10", tx_id, "a look-alike token of the program Token-2022")
 
     async def pay_with_coin() -> None:
         quoted = await Quoted.ask(case, operation)
         order = quoted.order
         coin_tx_id = await payer.send_native(order.payee, max(order.price, await payer.node.rent(0)), order.reference)
-        await quoted.buys_nothing("RAIL-PAY-10", coin_tx_id, "native coin")
+        await quoted.judge_buys_nothing("RAIL-PAY-10", coin_tx_id, "native coin")
 
     tokens = (
         pay_with_fake(6, "a look-alike token"),
@@ -231,7 +233,7 @@ async def failed_solana_transaction(case: Case) -> None:
     async def present_undone() -> None:
         quoted = await Quoted.ask(case, operation)
         tx_id = await _send_failing(quoted.send(add_failing_transfer, how={"skip_preflight": True}))
-        await quoted.buys_nothing("RAIL-PAY-11", tx_id, "undone by a later instruction")
+        await quoted.judge_buys_nothing("RAIL-PAY-11", tx_id, "undone by a later instruction")
 
     await run_concurrently((_pay_from_empty_account(case, payer, operation), present_undone()))
 
@@ -257,7 +259,7 @@ async def dropped_solana_transaction(case: Case) -> None:
     transfer = await quote.transfer()
     async with payer.fault("reject_late"):
         tx_id = await payer.send([transfer.instruction()], wait=None)
-    await quote.buys_nothing("RAIL-PAY-11", tx_id, "taken by the node and dropped")
+    await quote.judge_buys_nothing("RAIL-PAY-11", tx_id, "taken by the node and dropped")
 
 
 async def _pay_from_empty_account(case: Case, payer: SolanaPayer, operation: Operation) -> None:
@@ -268,7 +270,7 @@ async def _pay_from_empty_account(case: Case, payer: SolanaPayer, operation: Ope
         source = await payer.associated(empty_account.key, quoted.order.mint)
         how = {"sender": empty_account, "skip_preflight": skip}
         tx_id = await _send_failing(quoted.send(source=source, owner=empty_account.key, how=how))
-        await quoted.buys_nothing("RAIL-PAY-11", tx_id, description)
+        await quoted.judge_buys_nothing("RAIL-PAY-11", tx_id, description)
 
 
 async def _send_failing(transaction: Awaitable[str]) -> str:
