@@ -24,7 +24,7 @@ class Parsed:
         status: Of the answer, None without one.
         faults: The differences from an honest request.
         notes: What is unusual but no fault.
-        told: The parts of it that were examined: `http`, `body`, `payment` …
+        examined_parts: The parts of it that were examined: `http`, `body`, `payment` …
     """
 
     n: int

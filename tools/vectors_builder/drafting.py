@@ -26,7 +26,7 @@ class Draft:
         fault: The one fault in a sentence; None for one that holds.
         codes: Codes of the refusal; left out, the stage is the code. None for one that holds.
         values: What a verifier can work out from it, by name.
-        pinned: Members of `expected` that only the profile decides: valid, stage, codes, values.
+        pinned_members: Members of `expected` that only the profile decides: valid, stage, codes, values.
         pins: Clauses of the profile without which the verdict would not follow.
         doors: Where it can be sent; the last is always `offline`.
         origin: Who made it.
@@ -82,9 +82,9 @@ def draft_holding(
     """Return the draft of a vector that holds; what is worked out from it is the profile's.
 
     Args:
-        shown: What it shows.
+        property_name: What it shows.
         variant: What tells it from others that show it.
-        given: The members that a verifier is given.
+        vector_input: The members that a verifier is given.
         why: Why it is worth having.
         rows: Rows of the ledger.
         values: What a verifier can work out from it.
@@ -112,7 +112,7 @@ def draft_refusal(
     Args:
         kind: Stage and fault, as in `sig_invalid/salt`.
         variant: What tells it from others of its kind.
-        given: The members that a verifier is given.
+        vector_input: The members that a verifier is given.
         fault: The fault, in a sentence.
         why: Why it is worth having.
         rows: Rows of the ledger.

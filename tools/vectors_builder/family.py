@@ -32,7 +32,7 @@ class Family:
         title: What it is, in a few words.
         input: What a verifier is given, in a sentence a member.
         stages: Where vectors are refused, in the order of judging.
-        told: Values that a verifier must report if it says that a vector holds.
+        reported_values: Values that a verifier must report if it says that a vector holds.
         files: Drafts by the name of the file they are written to.
         judge: The suite's own verdict on an input.
         second: Where unrelated libraries disagree with a draft, a sentence each.

@@ -49,7 +49,7 @@ def on_algorand(given: Mapping[str, Any]) -> str:
         else value
         for name, value in members.items()
     }
-    seen = algorand._read_version(TxStatus(given["outcome"]), block["time"] if block else 0, told)
+    seen = algorand._read_short_form(TxStatus(given["outcome"]), block["time"] if block else 0, told)
     claim = weld.Claim(seen, terms_of(challenge), token_of(challenge), challenge["ttl_seconds"], challenge["pay_to"])
     return weld.judge(weld.NOTE_BINDING, claim, "").payer
 

@@ -211,6 +211,6 @@ def test_faults_of_a_payment_do_not_hide_each_other() -> None:
     request = http1.read(sent.encode())
     assert request is not None
     world = payments.World()
-    world.challenges[TOKEN] = payments.Challenge("algorand", entry("algorand:x", "1", "A"), payments.asked(request))
+    world.challenges[TOKEN] = payments.Challenge("algorand", entry("algorand:x", "1", "A"), payments.binding_of(request))
     found, _ = payments.deviations(request, world, NOW)
     assert found == {"X-PAYMENT: not base64", "transaction: unknown"}

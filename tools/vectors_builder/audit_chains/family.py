@@ -21,7 +21,7 @@ FAMILY: Final = Family(
     stages=("wrong_key", "malformed", "altered", "reordered", "missing", "unlinked", "cut_tail"),
     files={
         "valid.json": (valid.lengths, valid.heads, valid.canonical),
-        "altered.json": (altered.members, altered.macs, altered.forged),
+        "altered.json": (altered.members, altered.macs, altered.forged_entries),
         "wrong_key.json": (altered.wrong_keys,),
         "order.json": (
             order.entries_taken_out,

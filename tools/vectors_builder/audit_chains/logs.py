@@ -58,7 +58,7 @@ def chain_entries(
     *,
     first: int = 1,
     before: str = GENESIS,
-    seal: Callable[[Entry, bytes], Entry] = sealed,
+    seal: Callable[[Entry, bytes], Entry] = seal_entry,
 ) -> list[Entry]:
     """Return entries numbered from `first` and linked from `before`, with their MACs; given members go before ours."""
     entries: list[Entry] = []

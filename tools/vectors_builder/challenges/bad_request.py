@@ -128,7 +128,8 @@ def _constructions() -> Iterator[Draft]:
          "half A did not go into half B"),
         ("label-b", "of-half-a", offer.issuer.mac("challenge:a:1", offer.first, offer.service_id, offer.request_hash),
          "half B is made under the label of half A"),
-        ("label-b", "second-version", offer.issuer.mac("challenge:b:2", offer.first, offer.service_id, offer.request_hash),
+        ("label-b", "second-version",
+         offer.issuer.mac("challenge:b:2", offer.first, offer.service_id, offer.request_hash),
          "half B is made under another version"),
     )  # fmt: skip
     why = "a token without a true half B is good for any request"

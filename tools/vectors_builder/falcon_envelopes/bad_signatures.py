@@ -282,7 +282,7 @@ def _other_keys() -> Iterator[Draft]:
             envelope(certificate(bench_kid=kid), kid=kid),
             f"Coefficient {place} of the key has {MODULUS} added to it, which is the modulus.",
             "Who reduces it instead finds the issuer's own key, under which the signature holds, with another name.",
-            trusted={DIDS[BENCH]: base64_text(changed_key)},
+            trusted_keys={DIDS[BENCH]: base64_text(changed_key)},
         )
 
 

@@ -47,7 +47,7 @@ class Shape:
     Attributes:
         second: Draws the half that the signature has.
         spread: Of the other half.
-        squared: Squared length that both must have together; None leaves it as it comes.
+        squared_length: Squared length that both must have together; None leaves it as it comes.
     """
 
     second: Callable[[random.Random], list[int]]
@@ -79,7 +79,7 @@ def valid_drafts() -> Iterator[Draft]:
     }
     for name, (shape, why) in shapes.items():
         text, keys = _envelope(name, shape)
-        yield holds(*_two(name), text, why, trusted=keys)
+        yield holds(*_two(name), text, why, trusted_keys=keys)
 
 
 def refused_drafts() -> Iterator[Draft]:
@@ -88,12 +88,12 @@ def refused_drafts() -> Iterator[Draft]:
     for variant, squared_length in (("by_one", LENGTH_BOUND + 1), ("twice", 2 * LENGTH_BOUND)):
         text, keys = _envelope(f"norm {variant}", Shape(_usual, squared_length=squared_length))
         fault = f"The squared length of the signature's vector is {squared_length}, and {LENGTH_BOUND} is the most."
-        yield draft_refused_envelope("sig_invalid/norm", variant, text, fault, why, trusted=keys)
+        yield draft_refused_envelope("sig_invalid/norm", variant, text, fault, why, trusted_keys=keys)
     for variant, value in (("highest", 2048), ("lowest", -2048)):
         text, keys = _envelope(f"beyond {variant}", _with_first(value))
         fault = f"The first coefficient is {value}, one beyond what a coefficient may be."
         why = "The equation would hold and the vector is short: who reads the unary part without an end takes it."
-        yield draft_refused_envelope("sig_invalid/coefficient", variant, text, fault, why, trusted=keys)
+        yield draft_refused_envelope("sig_invalid/coefficient", variant, text, fault, why, trusted_keys=keys)
 
 
 def _usual(rng: random.Random) -> list[int]:

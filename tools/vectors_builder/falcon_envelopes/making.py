@@ -148,14 +148,14 @@ def holds(
     """Return a draft of an envelope that holds.
 
     Args:
-        shown: What it shows.
+        property_name: What it shows.
         variant: What tells it from others that show it.
         text: The envelope.
         why: Why it is worth having.
-        trusted: The trust set.
+        trusted_keys: The trust set.
         expect: What is expected to be in it.
         pins: Clauses by which alone it holds; none where the standards say so.
-        rest: Further members of the input.
+        more_members: Further members of the input.
     """
     opened_envelope = open_envelope(text)
     kind = (
@@ -199,11 +199,11 @@ def draft_refused_envelope(
         text: The envelope.
         fault: The fault, in a sentence.
         why: Why it is worth having.
-        trusted: The trust set.
+        trusted_keys: The trust set.
         expect: What is expected to be in it.
         rows: Rows of the ledger, where they are not those of what is expected.
         pins: Clauses by which alone it is refused; none where Falcon, JSON or base64 refuse it.
-        rest: Further members of the input.
+        more_members: Further members of the input.
     """
     usual = CERTIFICATE_ROWS if expect == CREDENTIAL else ROWS
     vector_input = build_input(text, trusted_keys, expect, **more_members)

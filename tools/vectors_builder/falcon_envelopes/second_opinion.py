@@ -11,7 +11,8 @@ from typing import Any, Final
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.falcon_envelopes.signing import pqcrypto_holds
 
-# Where the fault is the signature's; at the stages of `_CODES_AFTER_SIGNATURE` it lies elsewhere, and the signature must hold.
+# The code if the fault is in the signature. At the stages of `_CODES_AFTER_SIGNATURE` the fault is elsewhere, and the
+# signature must hold.
 _UNSIGNED_CODE: Final = "sig_invalid"
 _UNREADABLE: Final = "envelope_decode"
 _CODES_AFTER_SIGNATURE: Final = frozenset(

@@ -239,7 +239,7 @@ def _no_payload() -> Iterator[Draft]:
         why = "The signature holds, and what is signed is no passport."
         text, trusted_keys = envelope(payload), trust_set(REGISTRY)
         yield draft_refused_envelope(
-            "envelope_shape/passport_member", variant, text, fault, why, trusted=trusted_keys, pins=_FORM
+            "envelope_shape/passport_member", variant, text, fault, why, trusted_keys=trusted_keys, pins=_FORM
         )
 
 
@@ -279,7 +279,7 @@ def _confusions() -> Iterator[Draft]:
     }
     for variant, (text, trusted_keys, fault) in as_credential.items():
         yield draft_refused_envelope(
-            "envelope_shape/type_as_credential", variant, text, fault, why, trusted=trusted_keys, pins=pins
+            "envelope_shape/type_as_credential", variant, text, fault, why, trusted_keys=trusted_keys, pins=pins
         )
     as_token = {
         "no_type": (token(), "A token has everything but its type."),

@@ -63,8 +63,12 @@ def _issuers() -> Iterator[Draft]:
     fault = "The issuer is trusted, and another one was expected."
     both_issuers = trust_set(BENCH, REGISTRY)
     texts: dict[str, dict[str, Any]] = {
-        "certificate": {"text": envelope(certificate()), "trusted": both_issuers, "expected_issuer": DIDS[REGISTRY]},
-        "passport": {"text": envelope(passport()), "trusted": both_issuers, "expected_issuer": DIDS[BENCH]},
+        "certificate": {
+            "text": envelope(certificate()),
+            "trusted_keys": both_issuers,
+            "expected_issuer": DIDS[REGISTRY],
+        },
+        "passport": {"text": envelope(passport()), "trusted_keys": both_issuers, "expected_issuer": DIDS[BENCH]},
         "token": {"text": envelope(token()), "expect": TOKEN, "expected_issuer": "did:other:federation-validator"},
     }
     for variant, text_of_envelope in texts.items():
@@ -97,7 +101,7 @@ def _keys() -> Iterator[Draft]:
     for variant, (trusted_keys, fault) in unknown.items():
         why = "A credential's issuer chooses the key; a revoked issuer is an unknown one."
         yield draft_refused_envelope(
-            "no_public_key/unknown", variant, text, fault, why, trusted=trusted_keys, rows=rows
+            "no_public_key/unknown", variant, text, fault, why, trusted_keys=trusted_keys, rows=rows
         )
     fault = "The validator's key is not in the trust set."
     why = "A token is verified as a credential is."
@@ -107,7 +111,7 @@ def _keys() -> Iterator[Draft]:
         envelope(token()),
         fault,
         why,
-        trusted=trust_set(BENCH),
+        trusted_keys=trust_set(BENCH),
         expect=TOKEN,
         rows=rows,
     )
@@ -131,7 +135,7 @@ def _no_keys(key: bytes) -> Iterator[Draft]:
             envelope(certificate(bench_kid=kid), kid=kid),
             fault,
             "What is no Falcon-1024 key is no key of the issuer's: 1793 bytes, the first 0x0a.",
-            trusted={DIDS[BENCH]: base64_text(data)},
+            trusted_keys={DIDS[BENCH]: base64_text(data)},
             rows=("CP-TRUST-04",),
         )
     spelt = base64.urlsafe_b64encode(key).decode()
@@ -141,7 +145,7 @@ def _no_keys(key: bytes) -> Iterator[Draft]:
         envelope(certificate()),
         "The issuer's key stands in the trust set in base64url.",
         "Keys are in standard base64 there; a letter that is left out moves all the others.",
-        trusted={DIDS[BENCH]: spelt},
+        trusted_keys={DIDS[BENCH]: spelt},
         rows=("CP-TRUST-02",),
         pins=("P-CV-06",),
     )
@@ -201,7 +205,7 @@ def _times() -> Iterator[Draft]:
         text, trusted_keys = envelope(passport(issued_at=start)), trust_set(REGISTRY)
         why = "Both times are read, also the one that nothing is compared with."
         yield draft_refused_envelope(
-            "timestamp_parse/issued_at", variant, text, fault, why, trusted=trusted_keys, pins=pins
+            "timestamp_parse/issued_at", variant, text, fault, why, trusted_keys=trusted_keys, pins=pins
         )
 
 
@@ -215,7 +219,7 @@ def _expired_drafts() -> Iterator[Draft]:
     yield draft_refused_envelope("expired/beyond_the_skew", "token", text, fault, why, expect=TOKEN, pins=skew)
     text, trusted_keys = envelope(passport(expires_at="2026-07-01T11:58:59Z")), trust_set(REGISTRY)
     yield draft_refused_envelope(
-        "expired/beyond_the_skew", "passport", text, fault, why, trusted=trusted_keys, pins=skew
+        "expired/beyond_the_skew", "passport", text, fault, why, trusted_keys=trusted_keys, pins=skew
     )
     text = envelope(certificate(issued_at="2024-06-01T12:00:00Z", expires_at="2024-08-01T12:00:00Z"))
     yield draft_refused_envelope("expired/long_ago", "certificate", text, "It ended two years ago.", "Over is over.")
@@ -234,7 +238,7 @@ def _wishes() -> Iterator[Draft]:
         envelope(passport()),
         "A passport has no score, and one was asked for.",
         "What has no score reaches none.",
-        trusted=trust_set(REGISTRY),
+        trusted_keys=trust_set(REGISTRY),
         min_score=0,
         pins=pins,
     )

@@ -50,20 +50,20 @@ def _payloads() -> Iterator[Draft]:
         "Counters and other members are free, and covered by the signature like all the rest.",
     )
     registry = trust_set(REGISTRY)
-    yield holds("passport", "plain", envelope(passport()), "An agent's passport.", trusted=registry)
+    yield holds("passport", "plain", envelope(passport()), "An agent's passport.", trusted_keys=registry)
     yield holds(
         "passport",
         "no_scopes",
         envelope(passport(scopes=[], spend_limit_microusd=0)),
         "An empty list and a limit of nothing are a list and a limit.",
-        trusted=registry,
+        trusted_keys=registry,
     )
     yield holds(
         "passport",
         "highest_limit",
         envelope(passport(spend_limit_microusd=2**53 - 1)),
         "The largest integer that JCS takes is covered digit for digit.",
-        trusted=registry,
+        trusted_keys=registry,
     )
 
 
@@ -179,7 +179,7 @@ def _questions() -> Iterator[Draft]:
         "the_one",
         envelope(passport()),
         "Whose word it must be may be asked.",
-        trusted=trust_set(BENCH, REGISTRY),
+        trusted_keys=trust_set(BENCH, REGISTRY),
         expected_issuer=DIDS[REGISTRY],
     )
     yield holds(
@@ -187,5 +187,5 @@ def _questions() -> Iterator[Draft]:
         "among_others",
         envelope(certificate()),
         "The issuer's DID chooses the key, wherever in the trust set it stands.",
-        trusted=trust_set(STRANGER, REGISTRY, BENCH, VALIDATOR),
+        trusted_keys=trust_set(STRANGER, REGISTRY, BENCH, VALIDATOR),
     )

@@ -97,7 +97,7 @@ KINDS: Final[Mapping[str, Mapping[str, Any]]] = {
 _TOLD_KINDS: Final = {"attestation": "settlement_attestation"}
 
 
-def header(by: Signer = ONE, /, **members: Any) -> dict[str, Any]:
+def header(by: Signer = FIRST_KEY, /, **members: Any) -> dict[str, Any]:
     """Return the protected header of profile 2.2, with other members where they are given."""
     return {"alg": "EdDSA", "kid": by.kid, "typ": "JWT", **members}
 
@@ -112,12 +112,12 @@ def jwks(*signers: Signer) -> dict[str, Any]:
     return {"keys": [dict(one.jwk) for one in signers or (FIRST_KEY,)]}
 
 
-def receipt(claims: Mapping[str, Any] = COMPLIANCE, by: Signer = ONE, /, **members: Any) -> str:
+def receipt(claims: Mapping[str, Any] = COMPLIANCE, by: Signer = FIRST_KEY, /, **members: Any) -> str:
     """Return a receipt over the JCS form of claims; header members may be given."""
     return by.sign(header(by, **members), jcs_bytes(dict(claims)))
 
 
-def over(payload: bytes, by: Signer = ONE) -> str:
+def over(payload: bytes, by: Signer = FIRST_KEY) -> str:
     """Return a receipt over bytes as they are."""
     return by.sign(header(by), payload)
 
@@ -133,13 +133,13 @@ def valid(
     payload: bytes | None = None,
     claims: Mapping[str, Any] | None = None,
     pins: tuple[str, ...] = (),
-    doors: tuple[str, ...] = HOSTED,
+    doors: tuple[str, ...] = HOSTED_DOORS,
     **draft_members: Any,
 ) -> Draft:
     """Return a vector that holds.
 
     Args:
-        shown: What it shows; with the variant its name.
+        property_name: What it shows; with the variant its name.
         variant: What tells it from others.
         token: The receipt.
         why: Why it is worth having.
@@ -150,7 +150,7 @@ def valid(
         claims: Its claims.
         pins: What the verdict rests on beyond interface and standards.
         doors: Where it can be sent.
-        given: Further members of the input.
+        draft_members: Further members of the input.
     """
     body = jcs_bytes(dict(claims or KINDS[kind])) if payload is None else payload
     return Draft(
@@ -178,7 +178,7 @@ def draft_refusal(
     pins: tuple[str, ...] = (),
     codes: tuple[str, ...] = (),
     values: Mapping[str, Any] | None = None,
-    doors: tuple[str, ...] = HOSTED,
+    doors: tuple[str, ...] = HOSTED_DOORS,
     **draft_members: Any,
 ) -> Draft:
     """Return a vector with one fault.
@@ -195,7 +195,7 @@ def draft_refusal(
         codes: Codes where they are not the stage's.
         values: Values that a verifier can report nevertheless.
         doors: Where it can be sent.
-        given: Further members of the input.
+        draft_members: Further members of the input.
     """
     stage, _, fault_name = name.partition("/")
     jws_member = {} if token is ... else {"jws": token}

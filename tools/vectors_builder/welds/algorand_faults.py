@@ -79,11 +79,23 @@ def _kinds() -> Iterator[Draft]:
     why = "what a clawback takes from somebody can be taken back from the payee, too"
     evidence = wallet.build_evidence(wallet.sign(clawback))
     yield _kind(
-        "clawback", "from-another", evidence, "the asset's clawback moves it", why, pinned=ALL_MEMBERS, pins=_EXTRAS
+        "clawback",
+        "from-another",
+        evidence,
+        "the asset's clawback moves it",
+        why,
+        pinned_members=ALL_MEMBERS,
+        pins=_EXTRAS,
     )
     own = wallet.build_evidence(wallet.sign(wallet.transfer(revocation_target=PAYER.address)))
     yield _kind(
-        "clawback", "from-himself", own, "the clawback moves what it holds", why, pinned=ALL_MEMBERS, pins=_EXTRAS
+        "clawback",
+        "from-himself",
+        own,
+        "the clawback moves what it holds",
+        why,
+        pinned_members=ALL_MEMBERS,
+        pins=_EXTRAS,
     )
     application_call = transaction.ApplicationNoOpTxn(
         PAYER.address, wallet.params(), 1234, accounts=[PAYEE.address], foreign_assets=[ASSET], note=note
@@ -91,10 +103,12 @@ def _kinds() -> Iterator[Draft]:
     inner = [{"type": "axfer", "xaid": ASSET, "aamt": PRICE, "arcv": PAYEE.address, "snd": STRANGER.address}]
     why = "an application pays with its own money; the note is the caller's"
     evidence = wallet.build_evidence(wallet.sign(application_call), inner_transactions=inner)
-    yield _kind("inner", "application-pays", evidence, "an application's inner transfer pays", why, pinned=ALL_MEMBERS)
+    yield _kind(
+        "inner", "application-pays", evidence, "an application's inner transfer pays", why, pinned_members=ALL_MEMBERS
+    )
     evidence = wallet.build_evidence(wallet.sign(application_call), inner_transactions=[{**inner[0], "note": TOKEN}])
     fault = "an application's inner transfer pays, with the token in its own note"
-    yield _kind("inner", "with-note", evidence, fault, why, pinned=ALL_MEMBERS)
+    yield _kind("inner", "with-note", evidence, fault, why, pinned_members=ALL_MEMBERS)
     why = "a transaction about the asset is no transfer of it"
     freeze = transaction.AssetFreezeTxn(PAYER.address, wallet.params(), ASSET, PAYEE.address, False, note=note)
     yield _kind(

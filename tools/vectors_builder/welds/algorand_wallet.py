@@ -131,13 +131,13 @@ def repack(members: Mapping[str, Any]) -> str:
 __all__ = [
     "UNIX",
     "Account",
-    "sign_group",
+    "build_evidence",
     "build_payment",
     "params",
     "parts",
     "repack",
-    "build_evidence",
     "sign",
+    "sign_group",
     "transfer",
     "values",
 ]

@@ -131,31 +131,33 @@ def settled_drafts() -> Iterator[Draft]:
     """Yield settlements that count."""
     authorization = wallet.sign()
     other_nonce = draw("another nonce")
+    sign, call = wallet.sign_transaction, wallet.call(authorization)
     vault, table = wallet.STRANGER.address, [used(), transfer_log()]
     cases: tuple[tuple[str, str, bytes, Sequence[dict[str, Any]], int, dict[str, Any], str], ...] = (
-        ("transaction", "split", wallet.sign_transaction(wallet.call(authorization)), table, 18, {}, "the ordinary settlement"),
-        ("transaction", "whole", wallet.sign_transaction(wallet.call(authorization, whole=True)), table, 18, {},
+        ("transaction", "split", sign(call), table, 18, {}, "the ordinary settlement"),
+        ("transaction", "whole", sign(wallet.call(authorization, whole=True)), table, 18, {},
          "the overload that takes the signature as bytes"),
-        ("transaction", "another-contract", wallet.sign_transaction(b"\x01\x02\x03\x04", to=vault), table, 18, {},
+        ("transaction", "another-contract", sign(b"\x01\x02\x03\x04", to=vault), table, 18, {},
          "whoever uses the authorization, what its logs say counts"),
-        ("type", "legacy", wallet.sign_transaction(wallet.call(authorization), kind=0), table, 18, {}, "a transaction without type"),
-        ("type", "access-list", wallet.sign_transaction(wallet.call(authorization), kind=1), table, 18, {}, "a transaction of type 1"),
-        ("type", "no-chain", wallet.sign_transaction(wallet.call(authorization), kind=0, chain_id=None), table, 18, {},
+        ("type", "legacy", sign(call, kind=0), table, 18, {}, "a transaction without type"),
+        ("type", "access-list", sign(call, kind=1), table, 18, {}, "a transaction of type 1"),
+        ("type", "no-chain", sign(call, kind=0, chain_id=None), table, 18, {},
          "a legacy transaction for every chain, which chains still take"),
-        ("code", "set-code", wallet.sign_transaction(wallet.call(authorization), kind=4), table, 18, {},
+        ("code", "set-code", sign(call, kind=4), table, 18, {},
          "a transaction of type 4, in which its sender lends his account a contract's code"),
-        ("depth", "many-blocks", wallet.sign_transaction(wallet.call(authorization)), table, 18, {"depth": 1000}, "it is long final"),
-        ("logs", "others-around", wallet.sign_transaction(wallet.call(authorization)),
+        ("depth", "many-blocks", sign(call), table, 18, {"depth": 1000}, "it is long final"),
+        ("logs", "others-around", sign(call),
          [transfer_log(sender=STRANGER.address), used(), transfer_log(), transfer_log(to=STRANGER.address)], 19, {},
          "other logs before and after do not matter"),
-        ("logs", "last-of-batch", wallet.sign_transaction(wallet.call(authorization), to=vault), [used(nonce=other_nonce), used(), transfer_log()], 19,
+        ("logs", "last-of-batch", sign(call, to=vault), [used(nonce=other_nonce), used(), transfer_log()], 19,
          {}, "of several authorizations in one transaction, the one directly before the transfer is paid"),
-        ("logs", "first-log", wallet.sign_transaction(wallet.call(authorization)), table, 1, {"first": 0}, "logs are counted from zero"),
+        ("logs", "first-log", sign(call), table, 1, {"first": 0}, "logs are counted from zero"),
     )  # fmt: skip
     for fault_name, variant, raw, logs, place, more, why in cases:
         settlement = wallet.settlement(raw, logs, **more)
         values = wallet.settled_values(authorization, raw, place)
         yield holds(
-            f"settled-{fault_name}", variant, wallet.build_evidence(authorization, settlement=settlement), why, "RAIL-PAY-04",
+            f"settled-{fault_name}", variant, wallet.build_evidence(authorization, settlement=settlement), why,
+            "RAIL-PAY-04",
             values=values, pins=("profile 5.5 P-LN-03",),
         )  # fmt: skip

@@ -78,7 +78,9 @@ def _kinds() -> Iterator[Draft]:
     swap = Instruction(wallet.address("exchange"), b"\x01" + PRICE.to_bytes(8, "little"), named_accounts)
     why = "what a program does inside, the payer has not signed for in so many words"
     fault = "another program's inner transfer pays"
-    yield _kind("inner", "exchange", (swap,), fault, why, "RAIL-WELD-05", inner_instructions=inner, pinned=ALL_MEMBERS)
+    yield _kind(
+        "inner", "exchange", (swap,), fault, why, "RAIL-WELD-05", inner_instructions=inner, pinned_members=ALL_MEMBERS
+    )
     wrapped_transfer = wallet.transfer().instruction()
     multisig = Instruction(wallet.address("vault"), bytes(wrapped_transfer.data), [*wrapped_transfer.accounts])
     fault = "a program of another name is called with a transfer's data and accounts"
@@ -86,7 +88,13 @@ def _kinds() -> Iterator[Draft]:
     new = wallet.transfer(program=TOKEN_2022_PROGRAM_ID).instruction()
     fault = "Token-2022 is called with a transfer's data and accounts"
     yield _kind(
-        "program", "token-2022", (new,), fault, "Token-2022 holds other tokens", "RAIL-PAY-10", pinned=ALL_MEMBERS
+        "program",
+        "token-2022",
+        (new,),
+        fault,
+        "Token-2022 holds other tokens",
+        "RAIL-PAY-10",
+        pinned_members=ALL_MEMBERS,
     )
     tip = lamports(TransferParams(from_pubkey=PAYER.pubkey(), to_pubkey=PAYEE.pubkey(), lamports=PRICE))
     why = "the reference welds nothing when what moves is not the token"
@@ -112,7 +120,7 @@ def _kinds() -> Iterator[Draft]:
         "the price is minted to the payee",
         why,
         "RAIL-WELD-05",
-        pinned=ALL_MEMBERS,
+        pinned_members=ALL_MEMBERS,
     )
     memo_text = f"I pay {PRICE} for {TOKEN}".encode()
     memo_instruction = with_accounts(memo(PAYER.pubkey(), memo_text), own)
@@ -187,7 +195,8 @@ def _payees() -> Iterator[Draft]:
         ("derivation", "token-2022",
          {"destination": get_associated_token_address(PAYEE.pubkey(), MINT, TOKEN_2022_PROGRAM_ID)},
          "it pays the account derived for Token-2022", True),
-        ("derivation", "seeds-swapped", {"destination": swapped_account}, "it pays the account derived in another order", True),
+        ("derivation", "seeds-swapped", {"destination": swapped_account},
+         "it pays the account derived in another order", True),
         ("derivation", "payer-and-payee-swapped",
          {"destination": associated_account(MINT, PAYEE.pubkey())}, "it pays the account derived from mint to owner",
          True),
@@ -198,12 +207,13 @@ def _payees() -> Iterator[Draft]:
          "a plain Transfer goes from the payee's account to the payer's", False),
     )  # fmt: skip
     why = "the payee's account is derived; what else he owns can be handed over to somebody tomorrow"
-    for fault_name, variant, change, fault, pinned_members in cases:
+    for fault_name, variant, change, fault, is_pinned in cases:
         more = {"post_token_balances": owned_accounts} if variant == "second-account" else {}
         evidence = wallet.build_evidence(wallet.sign(wallet.transfer(**change).instruction()), **more)
         yield draft_refusal(
             "recipient", fault_name, variant, evidence, fault, why, "RAIL-PAY-08",
-            code="wrong_recipient", pinned_members=ALL_MEMBERS if pinned_members else CODES, pins=_DERIVED_PINS if pinned_members else (),
+            code="wrong_recipient", pinned_members=ALL_MEMBERS if is_pinned else CODES,
+            pins=_DERIVED_PINS if is_pinned else (),
         )  # fmt: skip
 
 

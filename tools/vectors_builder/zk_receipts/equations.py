@@ -235,7 +235,7 @@ def _transcripts() -> Iterator[Draft]:
     why = "A prover who leaves something out of the transcript may choose it afterwards."
     for name, (start_transcript, fault) in _TRANSCRIPT_STARTS.items():
         kind, variant = name.split("/")
-        payload = proven(f"transcript {variant}", begun=start_transcript)
+        payload = proven(f"transcript {variant}", start_transcript=start_transcript)
         yield draft_refused_receipt(
             f"proof_invalid/transcript_{kind}", variant, receipt(payload), fault, why, code=POLYNOMIAL
         )

@@ -157,11 +157,11 @@ def draft_refused_receipt(
     Args:
         kind: Stage and fault.
         variant: What tells it from others of its kind.
-        made: The receipt.
+        text: The receipt.
         fault: The fault, in a sentence.
         why: Why it is worth having.
         code: Where a proof is refused.
-        trusted: The trust set.
+        trusted_keys: The trust set.
         now: Unix seconds.
         rows: Rows of the ledger.
         pins: Further clauses.

@@ -22,7 +22,9 @@ def complaints(draft: Draft) -> Iterator[str]:
         intended_code = draft.codes[0] if draft.stage == "proof_invalid" else None
         actual_code = _refusal(json.dumps(read(text)["payload"]))
         if actual_code != intended_code:
-            yield f"by the second verifier the proof {'holds' if actual_code is None else f'is refused at {actual_code}'}"
+            yield (
+                f"by the second verifier the proof {'holds' if actual_code is None else f'is refused at {actual_code}'}"
+            )
 
 
 @lru_cache(maxsize=256)
