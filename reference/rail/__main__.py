@@ -55,7 +55,7 @@ def rotate_key() -> None:
 
 @main.command("adopt-token-secret")
 def adopt_token_secret() -> None:
-    """Make this rail's token secret that of its database, with every worker stopped; unpaid quotes end by it."""
+    """Record this rail's token secret in its database. Stop every worker first; unpaid quotes end."""
     settings = read_settings(RailSettings)
     try:
         asyncio.run(runtime.adopt_token_secret(settings))

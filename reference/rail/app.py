@@ -23,7 +23,10 @@ _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 def build_app(paid_endpoint: PaidEndpoint, a2a: A2aEndpoint, documents: Documents) -> Quart:
     """Return the rail's app."""
     app = Quart(__name__, static_folder=None)
+    # The envelope has read the whole body already, so one task for each request is enough.
     app.asgi_http_class = SingleTaskConnection
+    # The envelope limits the time of bodies, and Deadlines the time of answers; Quart's timers would only cost time.
+    # OPTIONS is answered by the envelope (P-CH-09).
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
 
     async def serve_paid() -> Response:
@@ -57,7 +60,8 @@ def build_app(paid_endpoint: PaidEndpoint, a2a: A2aEndpoint, documents: Document
     )
     app.add_url_rule("/health", "health", serve_health, methods=["GET"], provide_automatic_options=False)
 
-    # TRACE asks for the call itself and never for what it would call (RFC 9110, 9.3.8): nothing is quoted for it.
+    # P-CH-11: another method of a paid path still gets the 402. TRACE does not, because it asks for an echo of the
+    # message and never for the resource (RFC 9110, 9.3.8).
     async def handle_not_routed(fault: HTTPException) -> Response:
         if isinstance(fault, MethodNotAllowed) and request.path in paid_endpoint.paths and request.method != "TRACE":
             return await serve_paid()

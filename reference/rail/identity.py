@@ -1,7 +1,7 @@
-"""What the workers of one rail must have in common: the token secret and the service word.
+"""The token secret and the service word, which the workers of one rail must share.
 
-A token of one would be unknown to the other, paid or not. So the first worker of a database says what they are, the
-secret by a keyed fingerprint that gives nothing of it away, and one that differs does not start.
+A worker with another secret would not know the tokens of the others, paid or not. So the first worker of a database
+records both, and a worker that differs does not start. The secret is recorded as a keyed fingerprint.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ _SECRET, _WORD = "token_secret", "payable_core"
 
 
 def fingerprint(secret: bytes) -> str:
-    """Return what tells token secrets apart, bare hex."""
+    """Return the fingerprint that distinguishes token secrets, in hex."""
+    # An HMAC under the secret itself: a reader of the database learns nothing that helps to guess the secret (decision
+    # 0043).
     return hmac.digest(secret, b"weldproof:token-secret-fingerprint:1", "sha256").hex()
 
 
 async def agree(facts: SharedFacts, secret: bytes, word: ServiceWord) -> None:
-    """See that this worker's secret and word are those of the database's other workers.
+    """Check that this worker's secret and word are those of the database's other workers.
 
     Raises:
-        Misconfigured: One is not.
+        Misconfigured: The secret or the word differs.
     """
+    # `agree` records a value if there is none, and returns the recorded one: of two workers that start together, one
+    # wins.
     used = await facts.agree(_WORD, word.payable_core)
     if used != word.payable_core:
         raise Misconfigured(

@@ -20,7 +20,7 @@ from reference.web.trusted_keys import open_trusted_keys
 
 @dataclass(frozen=True, slots=True)
 class RailKeys:
-    """The signing keys, and the keys of others that are trusted; each as its file holds them now."""
+    """The rail's signing keys and the trusted keys of other issuers, each as its file holds them now."""
 
     key_file: KeyFile
     trusted_keys: ReloadedFile[tuple[Mapping[str, Any], ...]]
@@ -31,7 +31,7 @@ class RailKeys:
 
 
 async def open_signing_keys(settings: RailSettings, known_keys: UsedKeyIds, clock: WpClock) -> RailKeys:
-    """Return the signing keys, made at a first start only, and those of others that are trusted.
+    """Return the signing keys, made at a first start only, and the trusted keys of other issuers.
 
     Raises:
         Misconfigured: A file cannot be used.
@@ -44,7 +44,7 @@ async def open_signing_keys(settings: RailSettings, known_keys: UsedKeyIds, cloc
 
 
 def build_signer(settings: RailSettings, clock: WpClock, keys: RailKeys) -> Signer:
-    """Return what makes answers, with these keys."""
+    """Return the signer of answers with these keys."""
     return Signer(
         settings,
         clock,

@@ -1,4 +1,4 @@
-"""What an operator's monitoring sees of a rail: payments by state, lanes that are away, and a clock in doubt."""
+"""Metrics of a rail for operators: payments by state, lanes that are away, and a clock in doubt."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RailMeasures:
         self._lanes = tuple(lanes)
 
     async def __call__(self) -> list[Gauge]:
-        """Return what is measured now; without the payments while the database cannot be asked."""
+        """Return the gauges as they are now; without payments while the database cannot be asked."""
         away = set(self._lane_health.unavailable_lanes)
         gauges = [
             Gauge(
@@ -56,11 +56,14 @@ class RailMeasures:
             now = self._clock.now()
             counts = await self._unserved.count_by_state(now=now)
             failure_counts = await self._settlements.all_failures(since=now - FAILURES_REMEMBERED)
+        # A scrape must not fail when monitoring is needed most: without a database it still reports lanes, clock and
+        # the outage.
         except DatabaseUnavailable:
             counts, failure_counts = None, {}
         up = Gauge.single("weldproof_rail_ledger_up", "1 when the database answers.", float(counts is not None))
         if counts is None:
             return [*gauges, up]
+        # Every combination is listed, also at 0: an alert on a missing series would never fire.
         values = {(state.value, lane): 0.0 for state in UnservedState for lane in self._lanes}
         values |= {(state.value, network): float(count) for (state, network), count in counts.items()}
         failures = {

@@ -1,4 +1,8 @@
-"""What a call meets before and after the redeemer, in the order of specification 5.7; `redeem` serves REST and A2A."""
+"""Paid endpoint: rate limits, challenges and replies around the redeemer (5.7); `redeem` serves REST and A2A.
+
+The table of 5.7 fixes the order of all checks, and the first failure answers. Here are steps 1 to 4 and 7 to 8; the
+redeemer does the others.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +29,14 @@ from reference.web.http.peers import Networks, client_address, read_hops
 from reference.web.http.rate import AddressLimit, Allowance, build_too_many
 
 _DISABLED_SECONDS = "60"
-# Told as they are and never raised, so that one of each is enough.
+# These refusals are reported and never raised, so one object of each is enough (decision 0062).
 _NO_PROOF = PaymentRefused("payment_required")
 _NOT_WELDED = PaymentRefused("payment_not_welded")
 _NOT_PAYABLE = PaymentRefused("method_not_payable")
 
 
 class PaidEndpoint:
-    """Takes calls of the paid paths."""
+    """Answers calls of the paid paths."""
 
     def __init__(
         self,
@@ -59,7 +63,7 @@ class PaidEndpoint:
 
     @property
     def paths(self) -> frozenset[str]:
-        """Paths that cost something."""
+        """Paths that must be paid for."""
         return frozenset(self._challenges)
 
     async def call(self, request: Request) -> Reply:
@@ -67,18 +71,22 @@ class PaidEndpoint:
 
         Raises:
             Refused: Any status but 402 and 422.
-            Unprocessable: A presented proof's body is not one that the service accepts.
+            Unprocessable: The call has a proof, and the service does not accept its body.
         """
         challenges = self._challenges[request.path]
         has_proof = "x-payment" in request.headers
+        # Step 1 refuses only unpaid calls: a payer who was quoted before the service was switched off is still served
+        # (decision 0044).
         if not has_proof:
             self.refuse_disabled(challenges.service)
+        # Counted before anything costs work, and also if the call fails later: an attacker pays for each attempt with
+        # its allowance.
         allowance = self.admit(request, has_proof=has_proof)
         limits = {} if allowance is None else allowance.headers()
         try:
             reply = await self._answer(request, challenges)
         except (Refused, Unprocessable) as fault:
-            # A copy: callers who waited together share the fault, and each has an allowance of his own.
+            # A copy: callers that waited for the same work share one fault, and each has its own allowance.
             raise replace(fault, headers={**fault.headers, **limits}) from fault
         return Reply(reply.status, reply.body, {**reply.headers, **limits}) if limits else reply
 
@@ -95,36 +103,39 @@ class PaidEndpoint:
         """Return the 402 of a refusal.
 
         Raises:
-            Refused: 503, for what would be quoted anew is not sold now.
+            Refused: 503 instead of the 402, if the service or the worker may not quote a price now.
         """
         if self.is_disabled(challenges.service):
             raise _build_disabled_refusal(refusal, challenges) from refusal
         try:
             return self._build_payment_required(request, challenges, refusal)
-        except Refused as fault:  # no new tokens, and yet the proof was judged as anywhere
+        except Refused as fault:
+            # This worker may not issue tokens now (P-CH-13). The proof was judged all the same, and its payer must
+            # learn the verdict: it is in PAYMENT-RESPONSE.
             raise replace(
                 fault, headers={**fault.headers, **_build_settlement_response(refusal, challenges)}
             ) from refusal
 
     def is_disabled(self, service: Service) -> bool:
-        """Return whether an operator switched a service off: it is quoted no more, and serves what it quoted."""
+        """Return whether an operator switched a service off: it quotes no price, but serves what it has quoted."""
         return service.id in self._disabled_services
 
     def refuse_disabled(self, service: Service) -> None:
         """Refuse to quote a service that the operator switched off (step 1).
 
-        A proof is not refused by it: whoever was served has a right to the stored answer, and whoever paid what was
-        quoted before is served (P-ST-04).
+        Calls with a proof are not refused: a payer that was served gets the stored answer again, and a payer that was
+        quoted a price before is served (P-ST-04).
         """
         if self.is_disabled(service):
             raise Refused(503, "service_disabled", "this service is switched off", {"Retry-After": _DISABLED_SECONDS})
 
     def admit(self, request: Request, *, has_proof: bool) -> Allowance | None:
-        """Count a call under its address, apart when it presents a proof (P-RL-05).
+        """Count a call under its address, separately if it has a proof (P-RL-05).
 
         Raises:
             Refused: 429.
         """
+        # Two counters: unpaid calls from a shared address must not keep a payer behind it from presenting a proof.
         limit = self._presented_limit if has_proof else self._unpaid_limit
         allowance = limit.take(self.address_of(request))
         if allowance is not None and not allowance.is_allowed:
@@ -132,7 +143,7 @@ class PaidEndpoint:
         return allowance
 
     def address_of(self, request: Request) -> str:
-        """Return the address that a call is counted under (P-CV-19)."""
+        """Return the address under which a call is counted (P-CV-19)."""
         forwarded_hops = read_hops(request.headers.get("x-forwarded-for", ()))
         return client_address(request.peer, forwarded_hops, self._proxies)
 
@@ -145,17 +156,21 @@ class PaidEndpoint:
         """Return the paid answer to a proof, by the checks from step 4 on.
 
         Args:
-            service: What is to be run.
+            service: The service that is called.
             proofs: The values of `X-PAYMENT`.
-            read_request: Gives what is asked; called when its turn comes (steps 7 and 8).
+            read_request: Returns the service request; called at its place in the order (steps 7 and 8).
 
         Raises:
-            PaymentRefused: The proof buys nothing.
-            Refused: 409, 415 or 503; 409 too when it takes too long, while the work goes on.
-            Unprocessable: What is asked is nothing that the service accepts.
+            PaymentRefused: The proof is rejected with 402.
+            Refused: 409, 415 or 503; also 409 if it takes too long, while the work continues.
+            Unprocessable: The service does not accept the request.
         """
         try:
+            # P-ST-05: no paid call waits without end. Only this caller stops waiting; the work has its own task and
+            # continues.
             with self._deadlines.start():
+                # Steps 4 to 6 look at the proof alone, before steps 7 and 8 read the body: the order of 5.7 decides
+                # which fault a payer sees.
                 presented_proof = await self._redeemer.present(payment_proof.decode(proofs))
                 service_request = read_request()
                 model, canonical = service.parse_with_canonical(service_request.body)
@@ -165,10 +180,10 @@ class PaidEndpoint:
             raise in_progress() from late
 
     def issue(self, challenges: Challenges, quoted_call: QuotedCall, *, error: str) -> Challenge:
-        """Return a challenge with fresh tokens, where this worker may issue one now.
+        """Return a challenge with fresh tokens, if this worker may issue one now.
 
         Raises:
-            Refused: 503, it may not.
+            Refused: 503: it may not.
         """
         self._may_issue()
         return challenges.issue(quoted_call.call, error=error, unix=self._clock.now(), faults=quoted_call.faults)
@@ -184,6 +199,8 @@ class PaidEndpoint:
 def _explain_missing_proof(request: Request) -> PaymentRefused | None:
     """Return why a call presents no proof that could be redeemed, or None when it presents one."""
     if "x-payment" not in request.headers:
+        # A client of ordinary x402 sends PAYMENT-SIGNATURE. Its payment lacks the weld, and this code says so
+        # (P-XP-02).
         return _NOT_WELDED if "payment-signature" in request.headers else _NO_PROOF
     return None if request.method == "POST" else _NOT_PAYABLE
 
@@ -191,6 +208,7 @@ def _explain_missing_proof(request: Request) -> PaymentRefused | None:
 def _build_paid_reply(answer: PaidAnswer) -> Reply:
     headers = {
         "Content-Type": JSON,
+        # A paid answer belongs to its payer: a shared cache would give it to the next caller for nothing.
         "Cache-Control": "private, no-store",
         "PAYMENT-RESPONSE": answer.payment_response,
     }
@@ -200,7 +218,7 @@ def _build_paid_reply(answer: PaidAnswer) -> Reply:
 
 
 def _build_disabled_refusal(refusal: PaymentRefused, challenges: Challenges) -> Refused:
-    """Return the refusal of a proof for a service that is switched off: a 402 would quote it anew."""
+    """Return the refusal of a proof for a service that is switched off; a 402 would quote the service again."""
     wait = _DISABLED_SECONDS if refusal.retry_after is None else str(refusal.retry_after)
     message = f"this service is switched off and takes no new payment; this call is refused as {refusal.code}"
     return Refused(
@@ -209,7 +227,7 @@ def _build_disabled_refusal(refusal: PaymentRefused, challenges: Challenges) -> 
 
 
 def _build_settlement_response(refusal: PaymentRefused, challenges: Challenges) -> dict[str, str]:
-    """Return the header that tells what became of a payment, where one was presented (P-ER-01).
+    """Return the header that reports the result of a payment, if one was presented (P-ER-01).
 
     x402 demands a network of it. A payment that names no lane has that of the first entry of `accepts`.
     """

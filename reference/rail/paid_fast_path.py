@@ -1,8 +1,7 @@
-"""The front: a plain call of a paid path, unpaid or with its proof, is answered without Quart around it.
+"""Fast path of plain paid calls: they are answered without Quart.
 
-It takes the exact plain case and nothing else: GET or POST of a paid path, by its own spelling, with no payment header
-but `X-PAYMENT`. The same `PaidEndpoint` answers, so whichever way a call goes, its answer is the same byte for byte; a
-test holds that.
+It takes only the plain case: GET or POST of a paid path in its exact spelling, with no payment header but `X-PAYMENT`.
+The same `PaidEndpoint` answers on both ways, so both answers are equal byte for byte; a test checks that.
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ _METHODS = frozenset({"GET", "POST"})
 _NOT_PLAIN = b"payment-signature"
 
 
+# The rail sends about a dozen header names, so the cache never evicts one.
 @lru_cache(maxsize=64)
 def _field_name(name: str) -> bytes:
-    """Return a header's name as it is sent; there are a dozen."""
+    """Return a header's name as it is sent."""
     return name.lower().encode()
 
 
@@ -39,6 +39,8 @@ class PaidFastPath:
             await self.app(scope, receive, send)
             return
         message = await receive()
+        # A body in parts, or a client that has gone, is not plain. The message was consumed, so it is put back for
+        # Quart.
         if message["type"] != "http.request" or message.get("more_body", False):
             await self.app(scope, put_back(message, receive), send)
             return
@@ -59,5 +61,7 @@ class PaidFastPath:
     async def _answer(self, scope: Scope, body: bytes) -> Reply:
         try:
             return await self._paid_endpoint.call(read_request(scope, scope["path"], body))
-        except Exception as fault:  # noqa: BLE001 - the outermost place of this way, as the app's handlers are of theirs
+        # Outside of Quart no error handler catches it, and the server would send a bare 500 without the rail's error
+        # body (P-CV-18).
+        except Exception as fault:  # noqa: BLE001 - the outermost handler of this path
             return fault_reply(fault, str(scope.get(REQUEST_ID, "")))

@@ -1,4 +1,4 @@
-"""`weldproof-rail payments`: what was paid and not served, and what an operator does about it."""
+"""`weldproof-rail payments`: the operator's commands for payments that were not served."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ _Result = TypeVar("_Result")
 @add_list_options
 @click.pass_context
 def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) -> None:
-    """List payments that nobody was served for: why, and what will happen.
+    """List payments that were not served, with the reason and what will happen.
 
-    Reads the database of the rail's settings, beside its workers or without any. Ends with 0 whether or not there are
-    any, and with 2 when settings or database cannot be used.
+    Reads the database of the rail's settings; workers may run or not. Ends with 0 whether or not there are payments,
+    and with 2 if settings or database cannot be used.
     """
     if ctx.invoked_subcommand is not None:
         return
+    # One more than shown: the surplus says that there are more.
     entries = _run_operation(lambda desk: desk.list_payments(is_refunded=refunded, most=most + 1))
     show_payments(entries, most, as_json=as_json, members=ListedPayment.members, lines=_format_lines)
 
@@ -50,10 +51,11 @@ def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) ->
 @payments.command()
 @click.argument("row_id", metavar="ID", type=int)
 def serve(row_id: int) -> None:
-    """Have a paid payment served now, and print its answer.
+    """Serve a paid payment now, and print its answer.
 
-    The answer is stored: the same proof gets it when it comes again, and its 24 hours begin only then. Waits out the
-    lease of a worker that is at it. Ends with 1, and changes nothing, where that cannot be done.
+    The answer is stored. The same proof gets it when it is presented again, and its 24 hours begin only then. If a
+    worker holds the payment, the command waits until its lease ends. Ends with 1, and changes nothing, if the payment
+    cannot be served.
     """
     answer = _run_operation(lambda desk: desk.serve(row_id))
     click.echo(answer.decode())
@@ -65,10 +67,10 @@ def serve(row_id: int) -> None:
 def refunded(named: str, transaction: str) -> None:
     """Mark a payment that was not served as given back.
 
-    ID is as it is listed: a number, or the transaction of one that is moved_unclaimed or paid_refused.
+    ID is as listed: a number, or the transaction of a payment in state moved_unclaimed or paid_refused.
 
-    Sends nothing: give the money back first. Its proof is refused with payment_refunded from then on, also by a worker
-    that is making its answer now. Ends with 1, and changes nothing, where it is not paid or was served.
+    Sends no money: give it back first. From then on its proof is refused with payment_refunded, also by a worker that
+    is making its answer now. Ends with 1, and changes nothing, if it is not paid or was served.
     """
     if named.isdecimal():
         _run_operation(lambda desk: desk.refund(int(named), transaction))
@@ -78,7 +80,7 @@ def refunded(named: str, transaction: str) -> None:
 
 
 def _run_operation(act: Callable[[PaymentOperations], Awaitable[_Result]]) -> _Result:
-    """Return what an act at the desk returns, or end the program with a line that says why not."""
+    """Return the result of an operation, or end the program with one line that gives the reason."""
     settings = read_settings(RailSettings)
 
     async def run_act() -> _Result:
@@ -90,16 +92,18 @@ def _run_operation(act: Callable[[PaymentOperations], Awaitable[_Result]]) -> _R
 
 @asynccontextmanager
 async def open_payment_operations(settings: RailSettings) -> AsyncIterator[PaymentOperations]:
-    """Open an operator's desk over a rail's ledger, and close it on leaving.
+    """Open the operator's operations over a rail's ledger, and close them on leaving.
 
     Raises:
-        Misconfigured: There is no ledger where the settings say.
-        DatabaseUnavailable: It cannot be asked.
+        Misconfigured: The settings name no ledger.
+        DatabaseUnavailable: The ledger cannot be asked.
     """
+    # Opening would create an empty ledger: an operator with wrong settings would read that nothing is unserved.
     if not settings.rail_db and not (settings.rail_data_dir / "rail.sqlite3").exists():
         raise Misconfigured(f"WP_RAIL_DATA_DIR: {settings.rail_data_dir} holds no ledger; give the rail's own settings")
     database, clock = open_database(locate_ledger(settings)), WpClock(settings.clock_offset_file)
 
+    # Keys are opened only to serve a payment, so that listing works where the signing key is not readable.
     async def signer() -> Signer:
         return build_signer(settings, clock, await open_signing_keys(settings, UsedKeyIds(database), clock))
 

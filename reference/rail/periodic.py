@@ -1,4 +1,4 @@
-"""Rounds of what is done again and again: all that is due wakes the process once, and shares what it writes."""
+"""Periodic rounds: all duties of a process begin together, so it wakes once and its writes share a commit."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import asyncio
 
 
 class Rounds:
-    """Rounds that begin equally far apart, from the moment at which they are made."""
+    """Rounds that begin at fixed intervals, counted from the creation of this object."""
 
     def __init__(self, seconds: float) -> None:
-        """Take how far apart; a loop must run."""
+        """Take the interval; an event loop must be running."""
         self._seconds = seconds
         self._began = asyncio.get_running_loop().time()
 
     async def next(self) -> None:
-        """Wait for the next round, or for the one after it where that is nearer than half of the distance."""
+        """Wait for the next round, or for the one after it if the next is less than half an interval away."""
         now = asyncio.get_running_loop().time()
+        # Rounding keeps a duty that ended late in step with the others. Otherwise it would drift, and each duty would
+        # wake the process on its own.
         place = round((now - self._began) / self._seconds) + 1
         await asyncio.sleep(self._began + place * self._seconds - now)

@@ -20,7 +20,7 @@ from reference.web.errors import Unprocessable
 
 @record
 class ServiceContext:
-    """What a service works with: the rail's identity and the moment.
+    """The rail's identity and the time of the call, which a service needs.
 
     Attributes:
         word: The service word.
@@ -52,7 +52,7 @@ class Service:
         model: Its request model.
         example: Its published example request.
         example_result: What an answer to it looks like, in part.
-        execute: From request and bench to `result`.
+        execute: From request and context to `result`.
     """
 
     id: str
@@ -78,6 +78,7 @@ class Service:
             Unprocessable: It holds none; also when RFC 8785 has no form for it (P-CV-20).
         """
         try:
+            # P-CV-20: a body without an RFC 8785 form has no request hash, so no payment could be bound to it.
             canonical, whole = canonical_and_whole(body)
             request = self.model.model_validate(whole)
             if isinstance(request, screening.ScreeningRequest):
@@ -102,6 +103,7 @@ def _verify_receipt(request: receipt_verification.ReceiptVerifyRequest, context:
 
 
 def _verify_message(request: message_signatures.MessageVerifyRequest, context: ServiceContext) -> dict[str, Any]:
+    # The clock of signatures is in whole seconds (RFC 9421, 2.3), the rail's context in milliseconds.
     return message_signatures.verify(request, now=context.now_ms // 1000)
 
 

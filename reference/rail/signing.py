@@ -1,4 +1,4 @@
-"""What a paid call answers: the service runs, and what it said is signed (2.3, 5.9)."""
+"""Answers of paid calls: the service runs, and its result is signed (2.3, 5.9)."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ class Signer:
         network = networks.NETWORKS[row.network]
         reference = settled_payment_ref(self._word, row.tx_id, network.key)
         now_ms = self._clock.now_ms()
+        # Read once: a rotation between two signatures would give one answer receipts of two keys.
         ring = self._key_ring()
         key = ring.active
         context = ServiceContext(
@@ -114,9 +115,11 @@ class PlatformKeys:
         self._cache: tuple[object, object, tuple[Mapping[str, Any], ...]] = (None, None, ())
 
     def __call__(self, ring: Keyring) -> tuple[Mapping[str, Any], ...]:
-        """Return them as they are now; they are put together when the ring or the file of the others changed."""
+        """Return the keys as they are now; the list is built again if the ring or the trusted keys changed."""
         trusted_keys = self._trusted_keys()
         of_ring, of_others, keys = self._cache
+        # Both sources return the same object while their files are unchanged, so identity replaces a comparison of
+        # keys.
         if ring is not of_ring or trusted_keys is not of_others:
             keys = (*(key.jwk() for key in ring.published_keys), *trusted_keys)
             self._cache = (ring, trusted_keys, keys)
