@@ -132,7 +132,7 @@ async def test_a_hash_of_the_body_alone_is_told_as_one() -> None:
     log = EventLog()
     verdicts = await judged(BOUND, selling(body_alone), UNBOUND, log)
     assert verdicts["RAIL-RCPT-04"] is Verdict.PASS
-    assert [event for event in log.of("judgement") if "jcs-body hashes the body alone" in event["expected"]]
+    assert [event for event in log.of("judgement") if "jcs-body hashes only the body" in event["expected"]]
 
 
 @pytest.mark.parametrize("first", [True, False])

@@ -26,7 +26,7 @@ class Stake:
         answer: Answer = told
         return answer
 
-    async def moved(self) -> int:
+    async def measure_loss(self) -> int:
         """Return what the payer's account paid."""
         return self.price
 
