@@ -91,6 +91,7 @@ async def _judge_sets(case: Case, catalog_paths: set[str], in_index: set[str] | 
     declared_paths = {path for path, _ in rail.paid_operations(apply_server_paths(_object(openapi), case.session.rail))}
     if not catalog_paths | declared_paths:
         raise Inconclusive("no catalog and no OpenAPI document lists a paid operation")
+    # A path in one document only breaks the row about agreement. It must still have the prefix.
     all_paths = catalog_paths | declared_paths | (in_index or set())
     # Clients and proxies distinguish paid from free calls by this prefix (5.1).
     outside_paths = sorted(path for path in all_paths if not path.startswith(rail.PAID_PREFIX))

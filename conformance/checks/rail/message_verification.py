@@ -67,6 +67,8 @@ async def sold_messages_are_verified(case: Case) -> None:
         case.mark_not_applicable(_ROW, _UNREADABLE_VALIDITY)
         return
     form = sound if validities[0] is True else spellings["its key as did:key"]
+    # Forgeries use the spelling of the key that the service accepted, so that the key's form cannot be the reason of a
+    # refusal.
     trials = dict(list_forgeries(case, owner, form))
     if not await _takes_content(case, operation):
         # Without the content the service can check only the signature, which still holds for this forgery.
@@ -99,6 +101,7 @@ def list_forgeries(case: Case, owner: Any, sound: Subject) -> Iterator[tuple[str
     # The attack on a verifier that takes the key from the message itself: an attacker names any key there.
     yield "another signer, whom keyid names", sign_again(stranger, keyid=keys.did_key(raw_public(stranger)))
     yield "an alg that is not the key's", sign_again(owner, alg="rsa-v1_5-sha256")
+    # A day is beyond any difference of clocks that an honest service allows for.
     yield "expired a day ago", sign_again(owner, expires=expiry_time)
 
 

@@ -212,9 +212,11 @@ async def _judge_operation(survey: _BindingSurvey, operation: Operation) -> None
             continue
         hashes.append((await _judge_receipt(survey, *other_sale)).value)
         break
+    # One operation with a query is enough: the recipe of the request is the same code for all of them.
     if operation == case.session.catalog.operations[0]:
         await _judge_with_query(survey, operation, first.recipe)
     await _judge_unusual_values(survey, operation)
+    # A constant would pass RAIL-RCPT-04 if it happened to fit. Two different requests exclude that.
     if len(hashes) < 2:
         case.mark_inconclusive("RAIL-RCPT-07", "unbound: no second request is known; bind [rail.other_bodies]")
     elif None in hashes:
@@ -347,6 +349,7 @@ def _judge_binding(
     """
     case, path, recipes = survey.case, sale.operation.path, digests.recipes
     where = {"operation": path, **({"query": sale.operation.query} if sale.operation.query else {}), **marks}
+    # A recipe of the profile that the suite cannot compute must not be replaced by a guess.
     if bound_recipe is not None and bound_recipe not in recipes:
         case.mark_inconclusive(row, f"unbound: the suite knows no recipe {bound_recipe}; it knows {', '.join(recipes)}")
         return None, None

@@ -90,6 +90,8 @@ class _SpellingTrial:
         case, where = self.case, {"operation": self.operation.path, "spelling": spelling.description}
         results = find_goods(case, answer) if _is_served(answer) else []
         beyond = None
+        # An object named like the result may be an index or a description. It is free goods only if it has the form of
+        # a bought one.
         if results == ["the result"]:
             if not answer.read_object() or await self._is_elsewhere(spelling, answer):
                 results = []
@@ -122,6 +124,8 @@ class _SpellingTrial:
         """Return whether an unknown path in the same spelling is answered with the same members."""
         # A server may show an index or an error page with 200 at every path. That is not the paid service.
         path = urlsplit(self.operation.url).path
+        # The control is an unknown service at the same place, in the same spelling, so only the name of the service
+        # differs.
         sibling = f"{path.rpartition('/')[0]}/{_UNKNOWN_SERVICE}"
         sibling_spelling = next(
             one for one in call_spellings("POST", sibling, self.origin) if one.description == spelling.description
@@ -143,6 +147,7 @@ class _SpellingTrial:
 
     async def _is_like_result(self, value: Any) -> bool:
         """Return whether a value has the form of a bought result. Without a lane to pay on, no value has it."""
+        # Many spellings run at once, and all of them need the same bought result. It is bought once.
         async with self.purchase_lock:
             if self.result is None:
                 self.result = await self._buy_result()
@@ -162,6 +167,7 @@ class _SpellingTrial:
         result, body = result_of(self.case, answer), answer.read_object()
         if result is not ABSENT and result is not None:
             return result
+        # Without a bound place the whole answer is the result. Receipts are left out, since each purchase has others.
         tokens = {place.partition(":")[2].partition(".")[0] for place, _ in jose.tokens_in(body, {})}
         return {name: member for name, member in body.items() if name not in tokens}
 

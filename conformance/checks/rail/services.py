@@ -79,6 +79,7 @@ async def message_verification_is_sold(case: Case) -> None:
     Buys one verification. Expects a result and a signed token in the answer.
     """
     operation = case.session.catalog.find_service("rfc9421-verify")
+    # A bound path that does not exist is the operator's error, and the hint says which key to correct.
     if not await _judge_offer(case, "RAIL-SVC-02", operation):
         return
     sale = await purchase(case, operation, case.lane)
@@ -220,6 +221,8 @@ def list_verdicts(answer: Answer, result: Any) -> tuple[list[Any], list[Any]]:
             claims = jose.parse(token).claims()
         except jose.JwsFault:
             continue
+        # A claim with a verdict's name may have a wrong value, which RAIL-SVC-04 must see. Any other claim counts by
+        # its value.
         named_verdicts = [claims[name] for name in _VERDICT_NAMES if name in claims]
         token_verdicts += named_verdicts or [value for value in texts(claims, _DEPTH) if value in VERDICTS]
     result_verdicts = [result[name] for name in _VERDICT_NAMES if name in result] if isinstance(result, Mapping) else []
@@ -261,6 +264,7 @@ async def nobody_signs_in(case: Case) -> None:
 def asks_to_sign_in(answer: Answer) -> bool:
     """Return whether an answer demands an account, by its status or by a redirect to a sign-in page."""
     if 300 <= answer.status < 400:
+        # A redirect to another spelling of the same path is not a sign-in, so only typical words count.
         return any(word in answer.headers.get("Location", "").lower() for word in _SIGN_IN_WORDS)
     return answer.status in {401, 403, 407, 511}
 

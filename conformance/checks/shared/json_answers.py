@@ -46,6 +46,8 @@ def _list_calls(endpoint: Endpoint) -> Iterator[_Call]:
     # A JSON parser that accepts NaN or 1e999 may also write them into its answer, which no other parser reads.
     yield _Call("NaN", endpoint.method, json_headers, b'{"amount":NaN,"label":"\\u2028","currency":1e999}')
     if credentials:
+        # Refusals in front of the application come from a gateway or framework, which often answers with HTML or plain
+        # text.
         yield _Call("no credential", endpoint.method, [JSON], b"{}")
         wrong_credentials = [
             (name, "Bearer nonsense" if name == "Authorization" else value) for name, value in credentials

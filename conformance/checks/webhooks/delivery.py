@@ -58,6 +58,7 @@ async def a_confirmed_payment_is_delivered(case: Case) -> None:
 
 
 def _need_two_destinations(case: Case, sale: PaidLink) -> None:
+    # With one destination a correct sender and one that knows only a single destination look the same.
     if len(sale.places) == 1:
         case.mark_inconclusive(
             "WH-DELIV-08",

@@ -140,6 +140,7 @@ async def stale_deliveries_have_no_effect(case: Case) -> None:
     """
     sender_role = await sender(case)
     tolerance, stale_seconds = sender_role.receiver.tolerance, sender_role.receiver.stale_seconds
+    # Both sides matter: a captured delivery is old, and one that was signed with a clock ahead stays valid for longer.
     old = f"t {stale_seconds:.0f} s old"
     stale_deliveries = {old: sender_role.genuine(sender_role.event(), away=-stale_seconds)}
     # The attack on a lenient parser: the check of age reads one t, and the check of the signature the other.

@@ -122,6 +122,7 @@ async def a_failed_delivery_is_made_again(case: Case) -> None:
     clock_reason = await _let_pause_pass(case, failed_attempts, deleted_destination_scene)
     await _judge_dropped_deliveries(case, deleted_destination_scene)
     _judge_reports(case, [attempt.sale for attempt in failed_attempts])
+    # The redelivery rows are decided by any sale that came again. They stay open only if none of them did.
     repeat_count = 0
     for attempt in failed_attempts:
         deliveries = attempt.list_deliveries(case)
@@ -279,6 +280,7 @@ async def _let_pause_pass(
     """Wait for the end of the first attempts and of the pause; return why time cannot pass for this target, or None."""
     # The pause counts from the end of an attempt (P-WH-08), so the clock must not move before the target gave up.
     await asyncio.gather(*(_await_failure(case, one) for one in attempts))
+    # If everything has come again already, the schedule is short and the clock need not be moved.
     is_heard_there = destination is None or await destination.is_kept_notified(destination.paid_link, seconds=0)
     if is_heard_there and all(len(one.list_deliveries(case)) > 1 for one in attempts):
         return None
@@ -321,6 +323,8 @@ def _choose_pause(case: Case) -> int:
     # With a test clock more than the tolerance passes, so that a copied old signature would be stale (WH-SIG-07).
     bindings = case.profile.webhook_bindings
     first = round(bindings.schedule[0]) if bindings.schedule else None
+    # The tolerance is added, because a target may wait longer than its schedule says and must still sign with the new
+    # time.
     if case.profile.clock.offset_file is not None:
         return (first or _LONG_PAUSE_SECONDS) + bindings.tolerance + 1
     return (round(case.profile.budgets.wait_for_expiry) or _LONG_PAUSE_SECONDS) if first is None else first + 1

@@ -74,6 +74,7 @@ async def a_refused_payment_leaves_the_task_unpaid(case: Case) -> None:
     stored_task = a2a.task_of(await a2a.fetch_task(case, task.id))
     _judge_stored(case, refused_task, stored_task, where)
     _judge_secret(case, proof, where, refused_task, stored_task)
+    # The refusal of a forged token leaves the task's own token alive, so the task can still be paid with it.
     token = _find_token(task)
     if token is not None:
         unknown_proof = {"tx_id": invented_id(_draw_bytes(case)), "payment_reference": token}
@@ -201,6 +202,7 @@ async def _judge_lengths(case: Case, task_id: str, path: str) -> None:
     beyond = _open_point(case, _HISTORY_IS_OPEN)
     for length in (1, 0) if beyond is None else (1,):
         get_task = a2a.task_of(await a2a.fetch_task(case, task_id, history_length=length))
+        # The answer to a message contains the task as well, and its configuration has the same historyLength.
         parts = [{"kind": "text", "text": "what is to be paid?"}]
         message_task = a2a.task_of(await a2a.send(case, parts, history_length=length, taskId=task_id))
         for method, task in (("tasks/get", get_task), ("message/send", message_task)):

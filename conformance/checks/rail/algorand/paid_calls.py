@@ -59,6 +59,8 @@ async def algorand_payment_in_a_group_is_served(case: Case) -> None:
     async def attempt(shape: str) -> None:
         quote = await challenge(case, operation)
         entry, token = quote.entry(case.lane), quote.reference(case.lane)
+        # The draft gets its group id only later, and its own id changes with that. So the proof is made after the
+        # group.
         draft = await payer.draft(
             asset=payer.asset_id(entry), receiver=str(entry["payTo"]), amount=price_of(entry), note=token.encode()
         )

@@ -76,6 +76,7 @@ async def authorization_with_wrong_members(case: Case) -> None:
     payer = await get_base_payer(case)
     stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     stake = await stakes.open_challenge(operation, prices=0)
+    # An account without money: even if a wrong proof is read as right, nothing can be settled.
     right_proof = (await stake.sign()).proof()
     values = {what: encode_json(value) for what, value in make_wrong_proofs(right_proof).items()}
     values["value twice"] = encode_base64(json.dumps(right_proof).replace('"value"', '"value":"1","value"').encode())

@@ -159,6 +159,7 @@ async def authorization_of_other_terms(case: Case) -> None:
     recipients: dict[str, Callable[[FundedChallenge], str]] = {
         "to another account": lambda _: stranger,
         "to the payer itself": lambda stake: stake.account.address,
+        # USDC rejects a transfer to its own contract, so the rail's settlement would fail after it served.
         "to the token's own contract": lambda stake: stake.token.address,
     }
     lower_values: dict[str, Callable[[int], int]] = {
@@ -338,6 +339,7 @@ async def base_proof_of_another_lane(case: Case) -> None:
             "payment_reference": token,
         },
     }
+    # Only lanes that the challenge offers: their tokens are live, and nothing but the form of the proof is wrong.
     lanes = sorted({str(lane_of(one)) for one in (await challenge(case, operation)).accepts} & set(LANES) - {case.lane})
     await run_concurrently(
         (

@@ -144,6 +144,7 @@ async def stray_base_transfer(case: Case) -> None:
         when = "before" if before else "after"
         token = stake.quote.reference(case.lane)
         for description, proof in (
+            # The transfer is public. If its id paid a call, any observer could use it.
             (f"the id of a stray transfer made {when} the challenge", {"tx_id": tx_id, "payment_reference": token}),
             (f"an authorization with a stray transfer made {when} the challenge", (await stake.sign()).proof()),
         ):
@@ -233,6 +234,8 @@ async def ordinary_x402_client_on_base(case: Case) -> None:
         where = {"payment": description}
         case.expect("RAIL-WELD-14", answer.status >= 300, "not served", brief(answer), exchange=answer, where=where)
 
+    # x402 version 2 moved the payment from X-PAYMENT to PAYMENT-SIGNATURE. Clients of either version may call the
+    # rail.
     presentations = [(header, version) for header in ("X-PAYMENT", "PAYMENT-SIGNATURE") for version in (2, 1)]
     await run_concurrently(attempt(*way, nonce) for way, nonce in zip(presentations, nonces, strict=True))
     await stakes.audit()
@@ -287,6 +290,7 @@ async def _make_refused_proofs(
     )
     changes: dict[str, dict[str, Any]] = {
         "a wrong nonce": {"nonce": bytes(32)},
+        # One unit is a valid transfer, so only the comparison with the price can refuse it.
         "too little": {"value": 1},
         "to another account": {"to": stranger},
         "expired": {"valid_before": 1},
@@ -333,6 +337,7 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
     stakes = FundedChallenges(case, payer)
 
     async def prepare() -> tuple[FundedChallenge, Authorization, Authorization]:
+        # Three prices: a rail that settles again after a fault would find the money for it.
         stake, poor = await stakes.open_challenge(operation, prices=3), await stakes.open_challenge(operation, prices=0)
         return stake, await stake.sign(), await poor.sign()
 

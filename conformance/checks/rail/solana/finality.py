@@ -131,6 +131,7 @@ async def solana_chain_that_lies_about_finality(case: Case) -> None:
         return
     await require_honest_payment_served(case, operation)
     quote = await Quoted.ask(case, operation)
+    # The count exceeds the calls that the rail makes meanwhile, so that the node lies until the fault is switched off.
     async with payer.fault("early_finality", count=10_000):
         tx_id = await quote.send(how={"wait": CONFIRMED})
         first = await quote.present(tx_id)

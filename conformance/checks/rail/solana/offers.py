@@ -37,6 +37,7 @@ async def reference_account_is_told(case: Case) -> None:
     Calls each operation unpaid, twice. Expects an account address in each Solana entry, and another one for each token.
     """
     operations_by_reference: dict[str, str] = {}
+    # Each operation twice: two tokens for one request must have two references, too.
     for operation in (*case.session.catalog.operations, *case.session.catalog.operations):
         quote = await challenge(case, operation)
         entry = quote.entry(case.lane)
@@ -72,6 +73,7 @@ async def reference_account_is_told(case: Case) -> None:
 def list_accounts(entry: Mapping[str, Any]) -> list[str]:
     """Return the names of the members of an entry's `extra` whose account may be the reference."""
     extra = entry.get("extra")
+    # Payee and mint are accounts as well, and may be repeated in `extra`. They are the same for every token.
     known_accounts = {str(entry.get("payTo")), str(entry.get("asset"))}
     members = extra.items() if isinstance(extra, Mapping) else ()
     return [name for name, value in members if str(value) not in known_accounts and is_address("solana", str(value))]

@@ -109,6 +109,7 @@ async def solana_payment_as_wallets_make_it(case: Case) -> None:
     payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     shapes, guard_shapes = await shapes_of(payer)
+    # Some wallets add assertions of the Lighthouse program by themselves. A node without it rejects such transactions.
     if guard_shapes:
         remark = "shapes of a wallet's transaction: this node has no guard program (Lighthouse)"
         log_shortened_part(case.log, case.check, remark, len(shapes), len(shapes) + len(guard_shapes))
@@ -144,6 +145,7 @@ async def an_id_of_any_length_is_served(case: Case) -> None:
     await require_honest_payment_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     transfer = await quoted.transfer()
+    # A draft expires with its blockhash, so the search may have to begin again.
     sign = partial(_draft_with_short_id, payer, transfer.instruction())
     transaction = await payer.deliver(await sign(), sign)
     proof = quoted.proof(str(transaction.signatures[0]))
@@ -180,7 +182,10 @@ def list_other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Ca
         return await quoted.send(how={"sender": await payer.new_account(), "signers": [payer.main]})
 
     return {
+        # SPL Token has two instructions: Transfer, and TransferChecked, which names mint and decimals. Both move the
+        # same money.
         "a Transfer without a mint": lambda quoted: quoted.send(decimals=None),
+        # A payer may send more by mistake. The payee is not harmed by it.
         "more than the price": lambda quoted: quoted.send(amount=quoted.order.price + 1),
         "the reference writable": lambda quoted: quoted.send(writable=True),
         # A wallet or another protocol may add accounts of its own, so the reference may be at any place among the
@@ -217,6 +222,7 @@ async def _present_unknown_ids(case: Case, operation: Operation, random_ids: lis
         **{f"an invented id ({place})": invented_id(raw) for place, raw in enumerate(random_ids)},
         # The last letter decides only a few bits, so the text is still well-formed base58 of 64 bytes in most cases.
         "a paid id with one letter changed": near_id[:-1] + ("2" if near_id[-1] != "2" else "3"),
+        # A prefix of a paid id finds a rail that compares with `startswith` or a database pattern.
         "a paid id cut short": near_id[:-1],
         "32 bytes": invented_id(random_ids[0][:32]),
         "no text": "",

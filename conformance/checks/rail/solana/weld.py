@@ -72,6 +72,7 @@ def _transfer_coin_with_reference(quoted: Quoted, transfer: TokenTransfer) -> In
 async def _load_for_other_instruction(quoted: Quoted) -> str:
     """Pay with the reference loaded from a table, but named only by a transfer of native coin."""
     transfer = await quoted.transfer(references=())
+    # The loaded accounts follow the static ones. A rail that searches the whole list finds the reference there.
     table = await quoted.payer.address_table([transfer.mint, quoted.order.reference])
     return await quoted.payer.send(
         [transfer.instruction(), _transfer_coin_with_reference(quoted, transfer)], tables=[table]
@@ -111,6 +112,8 @@ def _list_misplaced_references(own_key: Pubkey, stray_key: Pubkey) -> Mapping[st
         "no reference": lambda quoted: quoted.send(references=()),
         "no reference, no mint named": lambda quoted: quoted.send(references=(), decimals=None),
         "another key": lambda quoted: quoted.send(references=(stray_key,)),
+        # The payer's key is in every transfer as its owner. A rail that checks only that some further account exists
+        # accepts it.
         "the payer's own key": lambda quoted: quoted.send(references=(own_key,)),
         "one bit off": lambda quoted: quoted.send(references=(one_bit_off(quoted),)),
         # Each place is one where a careless search of the whole transaction finds the reference.
@@ -120,6 +123,7 @@ def _list_misplaced_references(own_key: Pubkey, stray_key: Pubkey) -> Mapping[st
         "in a transfer of native coin, from an address table": _load_for_other_instruction,
         "in a token transfer of one unit to the payer": add_instruction(to_self),
         "in a token transfer of one unit to the payer, before": add_instruction(to_self, first=True),
+        # Two transfers to the payee, one with the price and one with the reference: the rail must not combine them.
         "in a token transfer of one unit to the payee": add_instruction(to_payee),
         "in a token transfer of one unit to the payee, before": add_instruction(to_payee, first=True),
         "in a token transfer of nothing to the payee": add_instruction(nothing_to_payee),
@@ -153,6 +157,7 @@ async def transfer_inside_a_program_call(case: Case) -> None:
 
     def around(transfer: TokenTransfer) -> list[Instruction]:
         bare = transfer.changed(references=()).instruction()
+        # The outer instruction lists the reference for itself only. The token program never sees it.
         return [through(relay, bare, outer_only=(quote.order.reference,))]
 
     description = "inside a program call, the reference in the call around it"

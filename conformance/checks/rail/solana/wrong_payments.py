@@ -59,6 +59,7 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
         return [out.instruction(), back.instruction(), hand_over(transfer.destination, own_key, payee)]
 
     attacks: dict[str, Callable[[Quoted], Awaitable[str]]] = {
+        # The account exists and has the right mint, so only its owner is wrong.
         "to another account": lambda quoted: quoted.send(destination=foreign_account),
         "to the payer itself": lambda quoted: quoted.send(destination=own_account),
         "emptied and handed to the payee": lambda quoted: quoted.send(empty_and_hand_over, destination=first),
@@ -128,6 +129,8 @@ async def solana_payment_of_less(case: Case) -> None:
 
     async def pay_in_two() -> None:
         quoted = await Quoted.ask(case, operation)
+        # After the second transfer the payee has the whole price. But each payment must pay by itself, or parts could
+        # be shared.
         half = quoted.order.price // 2
         for amount in (half, quoted.order.price - half):
             tx_id = await quoted.send(amount=amount)
@@ -188,6 +191,7 @@ async def solana_payment_in_something_else(case: Case) -> None:
 
     async def pay_with_token_2022() -> None:
         try:
+            # Token-2022 has the same instructions under another program id. USDC is a token of the first program.
             mint = await payer.create_mint(program=TOKEN_2022_PROGRAM_ID)
         except Refused as refusal:
             case.note(f"a token of the program Token-2022: this node does not support it: {refusal}")
