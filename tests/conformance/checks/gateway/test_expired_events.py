@@ -16,7 +16,7 @@ from conformance.checks.gateway import expired_events
 from conformance.outcome import Verdict
 from conformance.surfaces.gateway import orders
 from tests.conformance.checks.gateway.scripted_checkout import Link
-from tests.conformance.checks.webhooks.scripted_sender import judged
+from tests.conformance.checks.webhooks.scripted_sender import run_check
 from tests.conformance.checks.webhooks.test_own_destinations import Administered
 
 CHECK, ROW = "an_expired_link_is_not_reported_as_cancelled", "GW-CHK-20"
@@ -91,7 +91,7 @@ async def verdict(folder: Path, shop: Ending, *, claims: bool = True, defaults: 
         options = '"gateway.checkout", "gateway.tenants"' if claims else '"gateway.checkout"'
         return text.replace('lanes = ["algorand"]', f'lanes = ["algorand"]\noptions = [{options}]')
 
-    return (await judged(CHECK, folder, shop=shop, changed=changed))[0][ROW]
+    return (await run_check(CHECK, folder, shop=shop, changed=changed))[0][ROW]
 
 
 @pytest.mark.parametrize("expired", [None, "payment.expired"])

@@ -110,8 +110,8 @@ class Rail:
 
     def _paid_call(self, call: Call) -> Reply:
         proof = call.proof
-        shaped = isinstance(proof, dict) and isinstance(proof.get("tx_id"), str)
-        if not shaped or proof["tx_id"] not in self.paid:
+        has_tx_id = isinstance(proof, dict) and isinstance(proof.get("tx_id"), str)
+        if not has_tx_id or proof["tx_id"] not in self.paid:
             return self.challenge(call)
         result = {"verdict": "ALLOW", "served": True}
         claims = {
@@ -208,7 +208,7 @@ class Payer:
         return {"tx_id": tx_id, "payment_reference": entry["extra"]["payment_reference"]}
 
 
-async def judged(name: str, rail: Rail, profile: str = PROFILE, log: EventLog | None = None) -> dict[str, Verdict]:
+async def run_check(name: str, rail: Rail, profile: str = PROFILE, log: EventLog | None = None) -> dict[str, Verdict]:
     """Run one check against a rail and return the verdict of each row it judged."""
 
     def ready(session: Session) -> None:

@@ -13,13 +13,13 @@ from conformance.http.client import LateAnswer
 from conformance.oracles.json_encodings import OTHER_ENCODINGS
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.purchase import header_value
-from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Payer, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Payer, Rail, Reply, run_check
 from tests.conformance.checks.trial import breached
 
 CARD = "/.well-known/agent-card.json"
 JSON = {"Content-Type": "application/json"}
-CLAIMED = PROFILE.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["rail.a2a", "rail.agent_card"]')
-UNBOUND = CLAIMED.replace('"reference"', '"none"')
+A2A_PROFILE = PROFILE.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["rail.a2a", "rail.agent_card"]')
+UNBOUND = A2A_PROFILE.replace('"reference"', '"none"')
 ORDERS, ENVELOPES, POINTS = "orders_ask_for_payment", "the_rail_speaks_json_rpc", "the_card_points_to_a2a"
 
 
@@ -53,14 +53,14 @@ class Door:
         if call.path != "/a2a":
             return reply
         try:
-            asked = json.loads(call.body)
+            request = json.loads(call.body)
         except ValueError:
             unread = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no JSON"}}
             return Reply(200, self._change({"method": None}, unread), JSON)
-        answer = {"jsonrpc": "2.0", "id": asked["id"], **self._answered(asked["method"], asked["params"])}
-        return Reply(200, self._change(asked, answer), JSON)
+        answer = {"jsonrpc": "2.0", "id": request["id"], **self._answer_method(request["method"], request["params"])}
+        return Reply(200, self._change(request, answer), JSON)
 
-    def _answered(self, method: str, params: Any) -> dict[str, Any]:
+    def _answer_method(self, method: str, params: Any) -> dict[str, Any]:
         if method == "tasks/get":
             task = self.tasks.get(params["id"])
             return {"error": {"code": -32001, "message": "unknown"}} if task is None else {"result": task}
@@ -68,9 +68,9 @@ class Door:
             return {"error": {"code": -32601, "message": "no such method"}}
         if "message" not in params:
             return {"error": {"code": -32602, "message": "no message"}}
-        return {"result": self.told(params["message"])}
+        return {"result": self.answer_message(params["message"])}
 
-    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return the task that a message leads to."""
         data = message["parts"][0].get("data", {})
         path = next((one for one, role in PATHS.items() if role == data.get("service_id")), next(iter(PATHS)))
@@ -97,7 +97,7 @@ def rail_with(door: Door) -> Rail:
 class Literal(Door):
     """A door that takes the interface by its letter: the state is `a2a-x402` itself."""
 
-    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a task in that state, with the terms of payment beside it."""
         task = super().told(message)
         terms = task["status"].pop("message")["metadata"]["x402.payment.required"]
@@ -107,16 +107,16 @@ class Literal(Door):
 
 
 @pytest.mark.parametrize("door", [Door, Literal])
-@pytest.mark.parametrize("profile", [CLAIMED, UNBOUND])
+@pytest.mark.parametrize("profile", [A2A_PROFILE, UNBOUND])
 async def test_both_readings_of_the_state_break_no_row(door: type[Door], profile: str) -> None:
     """A literal state, and input-required with metadata: every row passes, bound or not (C-18)."""
     for check in (ORDERS, ENVELOPES, POINTS):
-        assert set((await judged(check, rail_with(door()), profile)).values()) == {Verdict.PASS}
+        assert set((await run_check(check, rail_with(door()), profile)).values()) == {Verdict.PASS}
 
 
 def of_method(name: str | None, change: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     """Return what changes the answers to one method."""
-    return lambda asked, answer: change(answer) if asked["method"] == name else answer
+    return lambda request, answer: change(answer) if request["method"] == name else answer
 
 
 CARD_METHOD = "agent/getAuthenticatedExtendedCard"
@@ -130,19 +130,19 @@ def wordless(answer: Any) -> Any:
 def state(value: str) -> Callable[[Any], Any]:
     """Return what answers with a task in another state."""
 
-    def changed(answer: Any) -> Any:
+    def change_reply(answer: Any) -> Any:
         if "result" not in answer:
             return answer
         result = answer["result"]
         return {**answer, "result": {**result, "status": {**result["status"], "state": value}}}
 
-    return changed
+    return change_reply
 
 
 class Forgetful(Door):
     """An endpoint that stores one task alone, once a message names one: the consequences are all reported."""
 
-    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a task, or what becomes of one."""
         if "taskId" in message:
             became = {**self.tasks[message["taskId"]], "status": {"state": "canceled"}}
@@ -154,7 +154,7 @@ class Forgetful(Door):
 class OneConversation(Door):
     """A door that ends every task of a caller with the payment that was rejected; all are of one context."""
 
-    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a task, ended with all others after a rejection."""
         if message.get("metadata", {}).get("x402.payment.status") != "payment-rejected":
             return super().told(message)
@@ -165,7 +165,7 @@ class OneConversation(Door):
 @pytest.mark.parametrize(("door", "broken"), [(Forgetful, {"RAIL-A2A-04"}), (OneConversation, set())])
 async def test_a_task_stays_as_it_was_while_another_goes_on(door: type[Door], broken: set[str]) -> None:
     """A message names its task; one context's tasks may end with it."""
-    assert breached(await judged(ORDERS, rail_with(door()), CLAIMED)) == broken
+    assert breached(await run_check(ORDERS, rail_with(door()), A2A_PROFILE)) == broken
 
 
 class Silent(Door):
@@ -176,7 +176,7 @@ class Silent(Door):
         self.left = times
         self._statuses = statuses
 
-    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a task, unless the message is one to wait with."""
         status = message.get("metadata", {}).get("x402.payment.status")
         if "taskId" in message and status in self._statuses and self.left:
@@ -191,14 +191,14 @@ async def test_a_message_for_a_task_is_answered(check: str, row: str, status: st
     """Silence breaks the row on our own target and warns elsewhere; who is late once breaks none."""
 
     class Apart(Silent):
-        def told(self, message: dict[str, Any]) -> dict[str, Any]:
+        def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
             task = super().told(message)
             task["contextId"] = task["id"]
             return task
 
-    assert breached(await judged(check, rail_with(Apart(status)), CLAIMED)) == {row}
-    assert (await judged(check, rail_with(Apart(status)), UNBOUND))[row] is Verdict.WARN
-    assert set((await judged(check, rail_with(Apart(status, times=1)), CLAIMED)).values()) == {Verdict.PASS}
+    assert breached(await run_check(check, rail_with(Apart(status)), A2A_PROFILE)) == {row}
+    assert (await run_check(check, rail_with(Apart(status)), UNBOUND))[row] is Verdict.WARN
+    assert set((await run_check(check, rail_with(Apart(status, times=1)), A2A_PROFILE)).values()) == {Verdict.PASS}
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ async def test_a_message_for_a_task_may_be_refused_by_anybody(reply: Reply, verd
     door = Door()
     rail = Rail(lambda call, usual: reply if b"payment-rejected" in call.body else door(call, usual))
     door.rail = rail
-    assert (await judged(ENVELOPES, rail, UNBOUND))["RAIL-A2A-06"] is verdict
+    assert (await run_check(ENVELOPES, rail, UNBOUND))["RAIL-A2A-06"] is verdict
 
 
 @pytest.mark.parametrize(
@@ -230,25 +230,25 @@ async def test_a_method_that_nobody_must_serve_is_served_or_refused_by_anybody(r
     """Who asks for a credential, or shows an extended card, breaks no row."""
     door = Door()
 
-    def changed(call: Call, usual: Reply) -> Reply:
+    def change_reply(call: Call, usual: Reply) -> Reply:
         return reply if CARD_METHOD.encode() in call.body else door(call, usual)
 
-    rail = Rail(changed)
+    rail = Rail(change_reply)
     door.rail = rail
-    assert breached(await judged(ENVELOPES, rail, CLAIMED)) == set()
+    assert breached(await run_check(ENVELOPES, rail, A2A_PROFILE)) == set()
 
 
 NO_ENTRIES: tuple[object, ...] = ([], None, 5, [None], [{}])
 
 
-def offering(accepts: object) -> Callable[[Any], Any]:
+def offer_accepts(accepts: object) -> Callable[[Any], Any]:
     """Return what puts something else in place of the terms' entries."""
 
-    def changed(answer: Any) -> Any:
+    def change_reply(answer: Any) -> Any:
         answer["result"]["status"]["message"]["metadata"]["x402.payment.required"]["accepts"] = accepts
         return answer
 
-    return changed
+    return change_reply
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def offering(accepts: object) -> Callable[[Any], Any]:
         (ORDERS, "RAIL-A2A-03", of_method("message/send", state("completed"))),
         (ORDERS, "RAIL-A2A-03", of_method("message/send", lambda one: {**one, "result": {**one["result"], "id": "1"}})),
         (ORDERS, "RAIL-A2A-04", of_method("tasks/get", state("working"))),
-        *((ORDERS, "RAIL-A2A-05", of_method("message/send", offering(odd))) for odd in NO_ENTRIES),
+        *((ORDERS, "RAIL-A2A-05", of_method("message/send", offer_accepts(odd))) for odd in NO_ENTRIES),
         (
             ENVELOPES,
             "RAIL-A2A-02",
@@ -278,7 +278,7 @@ def offering(accepts: object) -> Callable[[Any], Any]:
 )
 async def test_a_wrong_door_breaks_the_row(check: str, row: str, change: Callable[[Any, Any], Any]) -> None:
     """Each fault breaks its row."""
-    assert row in breached(await judged(check, rail_with(Door(change)), CLAIMED))
+    assert row in breached(await run_check(check, rail_with(Door(change)), A2A_PROFILE))
 
 
 @pytest.mark.parametrize(
@@ -294,34 +294,34 @@ async def test_a_wrong_card_breaks_the_row(row: str, change: Callable[[Any], Any
     """Name, transport and address each have a row."""
     door = Door()
 
-    def changed(call: Call, reply: Reply) -> Reply:
-        answered = door(call, reply)
-        return Reply(200, change(answered.document), JSON) if call.path == CARD else answered
+    def change_reply(call: Call, reply: Reply) -> Reply:
+        door_reply = door(call, reply)
+        return Reply(200, change(door_reply.document), JSON) if call.path == CARD else door_reply
 
-    rail = Rail(changed)
+    rail = Rail(change_reply)
     door.rail = rail
-    assert row in breached(await judged(POINTS, rail, CLAIMED))
+    assert row in breached(await run_check(POINTS, rail, A2A_PROFILE))
 
 
 URI = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2"
-DECLARED = {"capabilities": {"extensions": [{"uri": URI}, {"uri": "https://example.com/another"}]}}
+DECLARING_CARD = {"capabilities": {"extensions": [{"uri": URI}, {"uri": "https://example.com/another"}]}}
 IN_WORDS = {"capabilities": {"extensions": [{"uri": "Payment by x402"}]}}
 SKILL = {"id": "s", "name": "n", "description": "d", "tags": []}
-WITHOUT_DOOR = CLAIMED.replace('"rail.a2a", ', "")
+WITHOUT_DOOR = A2A_PROFILE.replace('"rail.a2a", ', "")
 
 
 @pytest.mark.parametrize(
     ("members", "activated", "profile", "verdict"),
     [
-        (DECLARED, f"https://example.com/another, {URI}", CLAIMED, Verdict.PASS),
-        (IN_WORDS, URI, CLAIMED, Verdict.FAIL),
-        ({}, URI, CLAIMED, Verdict.FAIL),
-        (IN_WORDS, None, CLAIMED, Verdict.PASS),
-        (IN_WORDS, URI + "/beta", CLAIMED, Verdict.PASS),
+        (DECLARING_CARD, f"https://example.com/another, {URI}", A2A_PROFILE, Verdict.PASS),
+        (IN_WORDS, URI, A2A_PROFILE, Verdict.FAIL),
+        ({}, URI, A2A_PROFILE, Verdict.FAIL),
+        (IN_WORDS, None, A2A_PROFILE, Verdict.PASS),
+        (IN_WORDS, URI + "/beta", A2A_PROFILE, Verdict.PASS),
         (IN_WORDS, URI, WITHOUT_DOOR, Verdict.PASS),
         (IN_WORDS, URI, UNBOUND, Verdict.PASS),
-        ({"skills": [SKILL]}, None, CLAIMED, Verdict.PASS),
-        ({"skills": [{"id": "s", "name": "n", "description": "d"}]}, None, CLAIMED, Verdict.FAIL),
+        ({"skills": [SKILL]}, None, A2A_PROFILE, Verdict.PASS),
+        ({"skills": [{"id": "s", "name": "n", "description": "d"}]}, None, A2A_PROFILE, Verdict.FAIL),
         ({"skills": [{"id": "s", "name": "n", "description": "d"}]}, None, UNBOUND, Verdict.PASS),
     ],
 )
@@ -331,22 +331,22 @@ async def test_a_card_declares_what_is_activated(
     """Our own card names the extension that our door activates; a door without one is not asked for it."""
     door = Door()
 
-    def changed(call: Call, usual: Reply) -> Reply:
+    def change_reply(call: Call, usual: Reply) -> Reply:
         reply = door(call, usual)
         if call.path == CARD:
             return Reply(200, {**card(), **members}, JSON)
         further = {} if activated is None else {"X-A2A-Extensions": activated}
         return Reply(reply.status, reply.document, {**reply.headers, **further})
 
-    rail = Rail(changed)
+    rail = Rail(change_reply)
     door.rail = rail
-    assert (await judged(POINTS, rail, profile))["RAIL-DISC-01"] is verdict
+    assert (await run_check(POINTS, rail, profile))["RAIL-DISC-01"] is verdict
 
 
 async def test_a_door_that_takes_no_known_order_decides_nothing() -> None:
     """Invalid parameters for every form of request are no breach if the target's form is not bound."""
-    refusing = of_method("message/send", lambda one: {**_head(one), "error": {"code": -32602, "message": "no"}})
-    found = await judged(ORDERS, rail_with(Door(refusing)), UNBOUND)
+    refusal = of_method("message/send", lambda one: {**_head(one), "error": {"code": -32602, "message": "no"}})
+    found = await run_check(ORDERS, rail_with(Door(refusal)), UNBOUND)
     assert found["RAIL-A2A-03"] is Verdict.INCONCLUSIVE
     assert breached(found) == set()
 
@@ -358,7 +358,7 @@ def _head(answer: Any) -> dict[str, Any]:
 class Generous(Door):
     """Completes a task for any proof of a payment that the rail knows, whatever it bought before."""
 
-    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a completed task for a payment."""
         proof = message.get("metadata", {}).get("x402.payment.payload")
         task = super().told(message)
@@ -373,7 +373,7 @@ class Generous(Door):
 class Signing(Door):
     """A door whose challenge tokens are compact JWS of their own, fresh in each challenge."""
 
-    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a task whose terms have such tokens."""
         task = super().told(message)
         assert self.rail is not None
@@ -386,16 +386,16 @@ class Signing(Door):
 
 async def test_a_fresh_challenge_of_a_refused_payment_is_no_receipt() -> None:
     """Challenge tokens may have the form of a receipt; a refusal that shows new ones is a refusal."""
-    found = await judged("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Signing()), CLAIMED)
+    found = await run_check("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Signing()), A2A_PROFILE)
     assert set(found.values()) == {Verdict.PASS}
 
 
 async def test_a_proof_that_both_doors_take_breaks_its_rows() -> None:
     """What REST burnt must be dead over A2A; a door that pays out again is seen by both rows."""
     assert Payer.lane == "algorand"
-    found = await judged("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Generous()), CLAIMED)
+    found = await run_check("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Generous()), A2A_PROFILE)
     assert breached(found) == {"RAIL-WELD-08", "RAIL-WELD-11"}
-    honest = await judged("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Door()), CLAIMED)
+    honest = await run_check("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Door()), A2A_PROFILE)
     assert set(honest.values()) == {Verdict.PASS}
 
 
@@ -407,7 +407,7 @@ class Selling(Door):
         self.listens = listens
         self.ordered: dict[str, Any] = {}
 
-    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a task that asks for payment, and for a payment the completed one."""
         assert self.rail is not None
         if "taskId" not in message:
@@ -419,15 +419,15 @@ class Selling(Door):
         body = json.dumps(order["request"] if self.listens else usual).encode()
         path = next(one for one, role in PATHS.items() if role == order["service_id"])
         headers = [("X-PAYMENT", header_value(message["metadata"]["x402.payment.payload"]))]
-        served = self.rail._paid_call(Call("POST", path, {}, body, headers)).document
-        artifacts = [{"parts": [{"kind": "data", "data": served}]}]
+        document = self.rail._paid_call(Call("POST", path, {}, body, headers)).document
+        artifacts = [{"parts": [{"kind": "data", "data": document}]}]
         return {"kind": "task", "id": message["taskId"], "status": {"state": "completed"}, "artifacts": artifacts}
 
 
 @pytest.mark.parametrize(("listens", "found"), [(True, Verdict.PASS), (False, Verdict.FAIL)])
 async def test_what_is_ordered_is_what_is_sold(listens: bool, found: Verdict) -> None:
     """An endpoint that sells its usual request for a different one binds a request that was not made."""
-    judgement = await judged("what_is_ordered_over_a2a_is_sold", rail_with(Selling(listens)), CLAIMED)
+    judgement = await run_check("what_is_ordered_over_a2a_is_sold", rail_with(Selling(listens)), A2A_PROFILE)
     assert judgement == {"RAIL-RCPT-04": found}
 
 
@@ -435,19 +435,19 @@ async def test_what_is_ordered_is_what_is_sold(listens: bool, found: Verdict) ->
 async def test_an_order_is_bound_by_its_rfc_8785_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A door that hashes what its own encoder writes fails for an order that encoders write differently."""
 
-    def encoded(call: Call) -> str:
+    def encode_request(call: Call) -> str:
         envelope = {"body": json.loads(call.body), "method": call.method, "path": call.path, "query": call.query}
         form = OTHER_ENCODINGS[name]({**envelope, "service_id": PATHS[call.path]})
         return "sha256:" + hashlib.sha256(form).hexdigest()
 
     rail = rail_with(Selling(listens=True))
-    monkeypatch.setattr(rail, "request_hash", encoded)
-    assert await judged("what_is_ordered_over_a2a_is_sold", rail, CLAIMED) == {"RAIL-RCPT-04": Verdict.FAIL}
+    monkeypatch.setattr(rail, "request_hash", encode_request)
+    assert await run_check("what_is_ordered_over_a2a_is_sold", rail, A2A_PROFILE) == {"RAIL-RCPT-04": Verdict.FAIL}
 
 
 async def test_an_order_of_unknown_form_is_not_judged() -> None:
     """Where the profile binds no form of an order, nothing is said."""
-    judgement = await judged("what_is_ordered_over_a2a_is_sold", rail_with(Selling(listens=False)), UNBOUND)
+    judgement = await run_check("what_is_ordered_over_a2a_is_sold", rail_with(Selling(listens=False)), UNBOUND)
     assert judgement == {"RAIL-RCPT-04": Verdict.NOT_APPLICABLE}
 
 
@@ -459,14 +459,16 @@ class Verifying(Selling):
         self.trusting = trusting
         self.keys: set[str] = set()
 
-    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer_message(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return the task, its result that of the verification."""
         task = super().told(message)
         if "artifacts" in task:
-            asked = self.ordered[message["taskId"]]["request"]
+            request = self.ordered[message["taskId"]]["request"]
             # The first message that comes is the sound one, and the rail's own receipts are.
-            sound = not asked["jws"].endswith("A" * 86) if "jws" in asked else self._first(asked["public_key_hex"])
-            name = "verified" if "jws" in asked else "valid"
+            sound = (
+                not request["jws"].endswith("A" * 86) if "jws" in request else self._first(request["public_key_hex"])
+            )
+            name = "verified" if "jws" in request else "valid"
             task["artifacts"][0]["parts"][0]["data"]["result"] = {name: sound or self.trusting}
         return task
 
@@ -478,13 +480,19 @@ class Verifying(Selling):
 @pytest.mark.parametrize(("trusting", "found"), [(False, Verdict.PASS), (True, Verdict.FAIL)])
 async def test_what_is_verified_over_a2a_is_told_from_what_is_forged(trusting: bool, found: Verdict) -> None:
     """A door that finds everything sound sells no verification."""
-    judgement = await judged("verification_over_a2a_verifies", rail_with(Verifying(trusting=trusting)), CLAIMED)
+    judgement = await run_check("verification_over_a2a_verifies", rail_with(Verifying(trusting=trusting)), A2A_PROFILE)
     assert judgement == dict.fromkeys(("RAIL-SVC-01", "RAIL-SVC-02"), found)
 
 
 @pytest.mark.parametrize("profile", [UNBOUND, PROFILE])
 async def test_a_door_that_is_not_claimed_or_not_known_verifies_nothing(profile: str) -> None:
     """Nothing is said of it, and nothing of a door whose results are in other words."""
-    none = dict.fromkeys(("RAIL-SVC-01", "RAIL-SVC-02"), Verdict.NOT_APPLICABLE)
-    assert await judged("verification_over_a2a_verifies", rail_with(Verifying(trusting=True)), profile) == none
-    assert await judged("verification_over_a2a_verifies", rail_with(Selling(listens=True)), CLAIMED) == none
+    row_verdicts_expected = dict.fromkeys(("RAIL-SVC-01", "RAIL-SVC-02"), Verdict.NOT_APPLICABLE)
+    assert (
+        await run_check("verification_over_a2a_verifies", rail_with(Verifying(trusting=True)), profile)
+        == row_verdicts_expected
+    )
+    assert (
+        await run_check("verification_over_a2a_verifies", rail_with(Selling(listens=True)), A2A_PROFILE)
+        == row_verdicts_expected
+    )

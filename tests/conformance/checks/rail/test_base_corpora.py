@@ -18,7 +18,7 @@ TOKEN = "1767225600:0011223344556677:" + "ab" * 32
 DOMAIN = Domain("USD Coin", "2", 8453, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913")
 
 
-def signed() -> Authorization:
+def sign_authorization() -> Authorization:
     payer = str(Account.from_key(KEY).address)
     return Authorization(payer, "0x" + "1A" * 20, 10_000, 0, 2**40, nonce_of(TOKEN), DOMAIN, TOKEN).signed(KEY)
 
@@ -33,33 +33,33 @@ def test_no_wrong_nonce_is_right() -> None:
 
 def test_spellings_mean_the_same_authorization() -> None:
     """Read by value, each is the proof that was signed."""
-    right = signed().proof()
+    right = sign_authorization().proof()
     for what, spell in spellings("eip155:8453").items():
-        given = spell(signed())
-        assert json.dumps(given) != json.dumps(right), what
-        terms, own = given["authorization"], right["authorization"]
+        proof = spell(sign_authorization())
+        assert json.dumps(proof) != json.dumps(right), what
+        terms, own = proof["authorization"], right["authorization"]
         assert {name: str(value).lower() for name, value in terms.items()} == {
             name: str(value).lower() for name, value in own.items()
         }
-        assert given["signature"].lower()[:-2] == right["signature"][:-2]
-        assert int(given["signature"][-2:], 16) % 27 == int(right["signature"][-2:], 16) % 27
+        assert proof["signature"].lower()[:-2] == right["signature"][:-2]
+        assert int(proof["signature"][-2:], 16) % 27 == int(right["signature"][-2:], 16) % 27
 
 
 def test_every_broken_signature_is_another_one() -> None:
     """Nothing but the signature differs, and none is the right one."""
-    right = signed()
+    right = sign_authorization()
     for what, change in list_signature_changes(b"\x07" * 64).items():
-        broken = change(right)
-        assert broken.message == right.message, what
-        assert broken.signature != right.signature, what
+        changed_authorization = change(right)
+        assert changed_authorization.message == right.message, what
+        assert changed_authorization.signature != right.signature, what
 
 
 def test_spoiled_members_are_spoiled_one_at_a_time() -> None:
     """Each proof differs from the right one in one member, and no two are the same."""
-    right = signed().proof()
-    spoiled = make_wrong_proofs(right)
-    assert len({json.dumps(value) for value in spoiled.values()}) == len(spoiled) > 90
-    for what, value in spoiled.items():
+    right = sign_authorization().proof()
+    wrong_proofs = make_wrong_proofs(right)
+    assert len({json.dumps(value) for value in wrong_proofs.values()}) == len(wrong_proofs) > 90
+    for what, value in wrong_proofs.items():
         outer = [name for name in right if value.get(name, right) != right[name]]
         assert len(outer) == 1, what
         if outer == ["authorization"] and isinstance(value.get("authorization"), dict) and value["authorization"]:

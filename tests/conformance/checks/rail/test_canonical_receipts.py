@@ -16,10 +16,10 @@ from conformance.oracles.jose import JwsFault, parse
 from conformance.oracles.json_encodings import AS_SENT, OTHER_ENCODINGS, Encoder
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.receipts import claims_of
-from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, run_check
 from tests.conformance.checks.trial import breached
 
-BOUND = "receipt_binds_request_response_and_payment"
+CHECK = "receipt_binds_request_response_and_payment"
 UNBOUND = PROFILE.replace('"reference"', '"none"') + (
     '[rail.services]\nreceipt-verify = "/pay/v1/verify/receipt"\n'
     'compliance-receipt = "/pay/v1/compliance/receipt"\nrfc9421-verify = "/pay/v1/verify/rfc9421"\n'
@@ -33,7 +33,7 @@ FREE_FORM = {"type": "object", "properties": {"data": {"title": "Data"}}}
 
 
 class Hashing(Rail):
-    """Hashes requests by an encoder; `described` is the schema of its bodies."""
+    """Hashes requests by an encoder; `describe_body` is the schema of its bodies."""
 
     def __init__(
         self, encode: Encoder, described: Any = None, change: Callable[[Call, Reply], Reply] | None = None
@@ -55,14 +55,14 @@ class Hashing(Rail):
         return document
 
 
-def refusing(bad: Callable[[str], bool]) -> Callable[[Call, Reply], Reply]:
+def refuse_bodies(bad: Callable[[str], bool]) -> Callable[[Call, Reply], Reply]:
     """Return what refuses the bodies that `bad` tells by their text, before it looks for a payment."""
 
-    def changed(call: Call, reply: Reply) -> Reply:
-        refused = call.path in PATHS and bad(call.body.decode())
-        return Reply(422, {"detail": [{"loc": ["body"]}]}) if refused else reply
+    def change_reply(call: Call, reply: Reply) -> Reply:
+        is_refused = call.path in PATHS and bad(call.body.decode())
+        return Reply(422, {"detail": [{"loc": ["body"]}]}) if is_refused else reply
 
-    return changed
+    return change_reply
 
 
 @pytest.mark.parametrize("profile", [PROFILE, UNBOUND])
@@ -73,7 +73,7 @@ async def test_another_encoding_of_texts_is_told(name: str, profile: str) -> Non
     A slash is in every path, so that no usual recipe fits a signer that escapes it: the report names the encoding.
     """
     log = EventLog()
-    verdicts = await judged(BOUND, Hashing(OTHER_ENCODINGS[name]), profile, log)
+    verdicts = await run_check(CHECK, Hashing(OTHER_ENCODINGS[name]), profile, log)
     if "PHP" in name and profile == UNBOUND:
         assert verdicts["RAIL-RCPT-04"] is Verdict.INCONCLUSIVE
         assert any(f"over JSON that {name}" in str(event["expected"]) for event in log.of("judgement"))
@@ -86,14 +86,14 @@ async def test_another_encoding_of_texts_is_told(name: str, profile: str) -> Non
 async def test_another_order_or_spelling_of_numbers_is_told_in_an_open_member(name: str, profile: str) -> None:
     """A member whose schema leaves it open takes names beyond the basic plane and numbers at the edges."""
     rail = Hashing(OTHER_ENCODINGS[name], FREE_FORM)
-    assert breached(await judged(BOUND, rail, profile)) == {"RAIL-RCPT-04"}
+    assert breached(await run_check(CHECK, rail, profile)) == {"RAIL-RCPT-04"}
 
 
 @pytest.mark.parametrize("described", [None, FREE_FORM])
 @pytest.mark.parametrize("profile", [PROFILE, UNBOUND, SHOP])
 async def test_the_canonical_form_breaks_nothing(profile: str, described: Any) -> None:
     """The same requests, hashed by RFC 8785."""
-    verdicts = await judged(BOUND, Hashing(jcs_bytes, described), profile)
+    verdicts = await run_check(CHECK, Hashing(jcs_bytes, described), profile)
     assert set(verdicts.values()) == {Verdict.PASS}
 
 
@@ -101,11 +101,11 @@ async def test_a_shops_name_in_the_profile_does_not_hide_an_encoder_for_pages() 
     """A recipe that fits two operations and not the third is broken there, and not unknown."""
     log = EventLog()
     go = OTHER_ENCODINGS["is Go's json.Marshal"]
-    assert breached(await judged(BOUND, Hashing(go, change=refusing(lambda body: "\u2028" in body)), SHOP, log)) == {
-        "RAIL-RCPT-04"
-    }
-    found = [str(event["found"]) for event in log.of("judgement") if event["verdict"] == "fail"]
-    assert any("recipe jcs-envelope over JSON that escapes &" in text for text in found), found
+    assert breached(
+        await run_check(CHECK, Hashing(go, change=refuse_bodies(lambda body: "\u2028" in body)), SHOP, log)
+    ) == {"RAIL-RCPT-04"}
+    findings = [str(event["found"]) for event in log.of("judgement") if event["verdict"] == "fail"]
+    assert any("recipe jcs-envelope over JSON that escapes &" in text for text in findings), findings
 
 
 async def test_a_model_inside_the_body_that_drops_unknown_members_breaks_nothing() -> None:
@@ -122,13 +122,13 @@ async def test_a_model_inside_the_body_that_drops_unknown_members_breaks_nothing
                 body["payer"] = {name: body["payer"][name] for name in ("city",) if name in body["payer"]}
             return super().request_hash(replace(call, body=json.dumps(body).encode()))
 
-    assert set((await judged(BOUND, Modelled(jcs_bytes, described), UNBOUND)).values()) == {Verdict.PASS}
+    assert set((await run_check(CHECK, Modelled(jcs_bytes, described), UNBOUND)).values()) == {Verdict.PASS}
 
 
 async def test_a_body_that_is_refused_is_not_judged() -> None:
     """A rail that takes none of the values is judged by its usual requests and by the query."""
-    rail = Hashing(jcs_bytes, FREE_FORM, refusing(lambda body: "a&b" in body))
-    assert set((await judged(BOUND, rail, UNBOUND)).values()) == {Verdict.PASS}
+    rail = Hashing(jcs_bytes, FREE_FORM, refuse_bodies(lambda body: "a&b" in body))
+    assert set((await run_check(CHECK, rail, UNBOUND)).values()) == {Verdict.PASS}
     assert not [call for call in rail.calls if b"a&b" in call.body and call.proof and call.proof["tx_id"] in rail.paid]
 
 
@@ -139,14 +139,14 @@ async def test_a_body_that_is_refused_behind_its_payment_decides_nothing() -> No
         return Reply(422, {}) if reply.status == 200 and b"a&b" in call.body else reply
 
     rail = Hashing(jcs_bytes, FREE_FORM, late)
-    assert set((await judged(BOUND, rail, UNBOUND)).values()) == {Verdict.PASS}
+    assert set((await run_check(CHECK, rail, UNBOUND)).values()) == {Verdict.PASS}
 
 
 async def test_milder_values_are_tried_where_the_first_is_refused() -> None:
     """A service that takes no control characters is asked with others."""
-    strict = refusing(lambda body: "\\b" in body)
+    strict = refuse_bodies(lambda body: "\\b" in body)
     rail = Hashing(OTHER_ENCODINGS["escapes what is not ASCII as Python's json.dumps does"], change=strict)
-    assert breached(await judged(BOUND, rail, UNBOUND)) == {"RAIL-RCPT-04"}
+    assert breached(await run_check(CHECK, rail, UNBOUND)) == {"RAIL-RCPT-04"}
 
 
 async def test_members_in_the_order_that_was_sent_are_a_recipe_that_is_not_known() -> None:
@@ -156,14 +156,14 @@ async def test_members_in_the_order_that_was_sent_are_a_recipe_that_is_not_known
         def request_hash(self, call: Call) -> str:  # type: ignore[override]
             return "sha256:" + sha256_hex(self.encode(json.loads(call.body)))
 
-    assert (await judged(BOUND, Sending(AS_SENT, FREE_FORM), UNBOUND))["RAIL-RCPT-04"] is Verdict.INCONCLUSIVE
+    assert (await run_check(CHECK, Sending(AS_SENT, FREE_FORM), UNBOUND))["RAIL-RCPT-04"] is Verdict.INCONCLUSIVE
 
 
 async def test_a_response_that_holds_what_was_asked_is_bound_by_its_canonical_form() -> None:
     """A result that repeats the request shows how the response is encoded."""
 
     def answered(encode: Encoder) -> Rail:
-        def changed(call: Call, reply: Reply) -> Reply:
+        def change_reply(call: Call, reply: Reply) -> Reply:
             if reply.status == 200 and call.path in PATHS:
                 result = {"asked": json.loads(call.body)}
                 claims = {
@@ -176,15 +176,15 @@ async def test_a_response_that_holds_what_was_asked_is_bound_by_its_canonical_fo
                 return Reply(200, {"result": result, "payable_receipt": rail.sign(claims)})
             return reply
 
-        rail = Hashing(jcs_bytes, change=changed)
+        rail = Hashing(jcs_bytes, change=change_reply)
         return rail
 
     go = OTHER_ENCODINGS["is Go's json.Marshal"]
-    assert breached(await judged(BOUND, answered(go), UNBOUND)) == {"RAIL-RCPT-05"}
-    assert breached(await judged(BOUND, answered(jcs_bytes), UNBOUND)) == set()
+    assert breached(await run_check(CHECK, answered(go), UNBOUND)) == {"RAIL-RCPT-05"}
+    assert breached(await run_check(CHECK, answered(jcs_bytes), UNBOUND)) == set()
 
 
-def described(schema: Any) -> dict[str, Any]:
+def describe_body(schema: Any) -> dict[str, Any]:
     """Return an OpenAPI document with one operation, /x, that takes a schema's body."""
     body = {"content": {"application/json": {"schema": schema}}}
     return {"paths": {"/x": {"post": {"requestBody": body}}}}
@@ -210,13 +210,13 @@ def described(schema: Any) -> dict[str, Any]:
 )
 def test_members_take_the_values_that_their_schema_allows(schema: Any, values: tuple[Any, ...]) -> None:
     """Nothing is put where a list, a pattern or a limit forbids it."""
-    places = unusual_places(described({"properties": {"m": schema}}), "/x", "post", {})
+    places = unusual_places(describe_body({"properties": {"m": schema}}), "/x", "post", {})
     assert [place.values for place in places] == ([values] if values else [])
 
 
 def test_an_open_member_takes_names_and_numbers() -> None:
     """A member without a type takes everything at once."""
-    [place] = unusual_places(described({"properties": {"m": {"title": "M"}}}), "/x", "post", {})
+    [place] = unusual_places(describe_body({"properties": {"m": {"title": "M"}}}), "/x", "post", {})
     [value] = place.values
     assert value["numbers"] == list(NUMBERS)
     assert set(NAMES) <= value.keys()
@@ -256,8 +256,8 @@ def _kid_of(jws: Any) -> Any:
 async def test_another_encoding_of_what_a_result_repeats_is_reported(profile: str) -> None:
     """Results of the usual requests are plain: an unusual name of a key in a receipt is repeated in the report."""
     ascii_only = OTHER_ENCODINGS["escapes what is not ASCII as Python's json.dumps does"]
-    assert breached(await judged(BOUND, Repeating(ascii_only), profile)) == {"RAIL-RCPT-05"}
-    assert set((await judged(BOUND, Repeating(jcs_bytes), profile)).values()) == {Verdict.PASS}
+    assert breached(await run_check(CHECK, Repeating(ascii_only), profile)) == {"RAIL-RCPT-05"}
+    assert set((await run_check(CHECK, Repeating(jcs_bytes), profile)).values()) == {Verdict.PASS}
 
 
 def test_only_the_bodies_of_verifiers_are_repeated() -> None:

@@ -12,7 +12,7 @@ from conformance.checks.rail.challenges import list_paid_methods
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.challenges import find_leaks, is_shareable
-from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, run_check
 from tests.conformance.checks.trial import breached
 
 UNPAID = "unpaid_call_is_challenged"
@@ -27,13 +27,13 @@ def answer(headers: dict[str, str] | None = None, body: bytes = b"{}") -> Answer
 def entry(change: Callable[[dict[str, Any]], Any]) -> Rail:
     """Return a rail whose accepts entries are changed."""
 
-    def changed(_: Call, reply: Reply) -> Reply:
+    def change_reply(_: Call, reply: Reply) -> Reply:
         if reply.status == 402:
-            for one in reply.document["accepts"]:
-                change(one)
+            for entry in reply.document["accepts"]:
+                change(entry)
         return reply
 
-    return Rail(changed)
+    return Rail(change_reply)
 
 
 def document(**members: Any) -> Rail:
@@ -45,7 +45,7 @@ def document(**members: Any) -> Rail:
 
 async def test_an_honest_challenge_breaks_no_row() -> None:
     """Every row of the check is judged, and each is kept."""
-    verdicts = await judged(UNPAID, Rail())
+    verdicts = await run_check(UNPAID, Rail())
     assert set(verdicts.values()) == {Verdict.PASS}
     assert len(verdicts) == 15
 
@@ -76,7 +76,7 @@ async def test_an_honest_challenge_breaks_no_row() -> None:
 )
 async def test_a_fault_breaks_its_row(rows: set[str], rail: Rail) -> None:
     """One fault in the 402 breaks the rows that name it, and no other."""
-    verdicts = await judged(UNPAID, rail)
+    verdicts = await run_check(UNPAID, rail)
     # An exponent is no positive decimal either; which of the two rows tells it is no promise.
     assert rows <= breached(verdicts) <= rows | {"RAIL-402-08"}
 
@@ -84,11 +84,11 @@ async def test_a_fault_breaks_its_row(rows: set[str], rail: Rail) -> None:
 def unpaid(status: int, document: Any, *, body: bytes | None = None, accept: str = "") -> Rail:
     """Return a rail that answers unpaid calls with this body, or from who would rather have this, in another way."""
 
-    def changed(call: Call, reply: Reply) -> Reply:
-        wanted = call.body == body if body is not None else accept in call.headers.get("Accept", "")
-        return Reply(status, document) if reply.status == 402 and wanted else reply
+    def change_reply(call: Call, reply: Reply) -> Reply:
+        is_chosen = call.body == body if body is not None else accept in call.headers.get("Accept", "")
+        return Reply(status, document) if reply.status == 402 and is_chosen else reply
 
-    return Rail(changed)
+    return Rail(change_reply)
 
 
 @pytest.mark.parametrize(
@@ -103,15 +103,15 @@ def unpaid(status: int, document: Any, *, body: bytes | None = None, accept: str
 )
 async def test_an_unpaid_call_is_told_the_price_whatever_it_orders(row: str, rail: Rail) -> None:
     """The row that names the fault fails; if it is not said to hold of such calls, the row warns."""
-    assert breached(await judged(ANY_UNPAID, rail)) == {row}
-    foreign = await judged(ANY_UNPAID, rail, PROFILE.replace('"reference"', '"none"'))
+    assert breached(await run_check(ANY_UNPAID, rail)) == {row}
+    foreign = await run_check(ANY_UNPAID, rail, PROFILE.replace('"reference"', '"none"'))
     assert foreign[row] is Verdict.WARN
 
 
 async def test_a_page_for_browsers_is_no_challenge() -> None:
     """A browser is answered in JSON, too."""
     rail = unpaid(402, b"<!doctype html>", accept="text/html")
-    assert breached(await judged(ANY_UNPAID, rail)) == {"RAIL-402-02"}
+    assert breached(await run_check(ANY_UNPAID, rail)) == {"RAIL-402-02"}
 
 
 @pytest.mark.parametrize(("defaults", "verdict"), [("reference", Verdict.FAIL), ("none", Verdict.WARN)])
@@ -121,7 +121,7 @@ async def test_a_call_that_is_turned_away_without_a_price_warns(defaults: str, v
         lambda call, reply: Reply(400, {"error": "bad_request"}) if "X-Forwarded-For" in call.headers else reply
     )
     profile = PROFILE.replace('"reference"', f'"{defaults}"')
-    assert (await judged(ANY_UNPAID, rail, profile))["RAIL-402-01"] is verdict
+    assert (await run_check(ANY_UNPAID, rail, profile))["RAIL-402-01"] is verdict
 
 
 @pytest.mark.parametrize("profile", [PROFILE, PROFILE.replace('"reference"', '"none"')])
@@ -139,35 +139,35 @@ async def test_a_way_round_the_price_is_told(let_in: Callable[[Call], bool], pro
     """Headers that claim a local client, and a path that a router takes for the paid one, gain nothing."""
     result = {"result": {"verdict": "ALLOW"}}
     rail = Rail(lambda call, reply: Reply(200, result) if let_in(call) and call.method == "POST" else reply)
-    assert (await judged(ANY_UNPAID, rail, profile))["RAIL-402-01"] is Verdict.FAIL
+    assert (await run_check(ANY_UNPAID, rail, profile))["RAIL-402-01"] is Verdict.FAIL
 
 
 async def test_a_page_at_another_path_is_no_way_round() -> None:
     """Nothing is handed over by a 200 that holds nothing that is sold."""
     rail = Rail(lambda call, reply: Reply(200, {"hint": "no slash"}) if call.path.endswith("/") else reply)
-    assert breached(await judged(ANY_UNPAID, rail)) == set()
+    assert breached(await run_check(ANY_UNPAID, rail)) == set()
 
 
 async def test_an_honest_rail_challenges_every_unpaid_call() -> None:
     """The three rows pass."""
-    assert set((await judged(ANY_UNPAID, Rail())).values()) == {Verdict.PASS}
+    assert set((await run_check(ANY_UNPAID, Rail())).values()) == {Verdict.PASS}
 
 
 @pytest.mark.parametrize("changed", [{"accepts": []}, {"accepts": None}, {"accepts": {}}])
-async def test_a_challenge_without_accepts_is_no_challenge(changed: dict[str, Any]) -> None:
+async def test_a_challenge_without_accepts_is_no_challenge(change_reply: dict[str, Any]) -> None:
     """Nothing to pay is a breach of its own row."""
-    assert "RAIL-402-04" in breached(await judged(UNPAID, document(**changed)))
+    assert "RAIL-402-04" in breached(await run_check(UNPAID, document(**change_reply)))
 
 
 async def test_two_entries_for_one_network_are_one_too_many() -> None:
     """The same lane twice is detected."""
 
-    def doubled(_: Call, reply: Reply) -> Reply:
+    def double_entries(_: Call, reply: Reply) -> Reply:
         if reply.status == 402:
             reply.document["accepts"] *= 2
         return reply
 
-    assert breached(await judged(UNPAID, Rail(doubled))) == {"RAIL-402-05"}
+    assert breached(await run_check(UNPAID, Rail(double_entries))) == {"RAIL-402-05"}
 
 
 @pytest.mark.parametrize(
@@ -206,31 +206,31 @@ def test_a_token_in_a_challenge_is_goods_unless_an_extension_signs_an_offer() ->
 async def test_a_credential_that_changes_the_answer_is_told(header: str, status: int) -> None:
     """A rail that looks at one kind of credential only is seen."""
     rail = Rail(lambda call, reply: Reply(status, {}) if header in call.headers else reply)
-    assert breached(await judged("account_credentials_change_nothing", rail)) == {"RAIL-402-13"}
+    assert breached(await run_check("account_credentials_change_nothing", rail)) == {"RAIL-402-13"}
 
 
 @pytest.mark.parametrize(("price", "broken"), [("9000", {"RAIL-402-13"}), ("10000", set())])
 async def test_a_credential_that_changes_the_price_is_told(price: str, broken: set[str]) -> None:
     """Who has an account pays what everybody pays."""
 
-    def priced(call: Call, reply: Reply) -> Reply:
+    def change_price(call: Call, reply: Reply) -> Reply:
         if reply.status == 402 and "X-API-Key" in call.headers:
             reply.document["accepts"][0]["maxAmountRequired"] = price
         return reply
 
-    assert breached(await judged("account_credentials_change_nothing", Rail(priced))) == broken
+    assert breached(await run_check("account_credentials_change_nothing", Rail(change_price))) == broken
 
 
 async def test_a_price_that_changes_by_itself_is_nobodys_discount() -> None:
     """A price of the moment differs without a credential, too."""
     prices = iter(range(10_000, 20_000))
 
-    def priced(_: Call, reply: Reply) -> Reply:
+    def change_price(_: Call, reply: Reply) -> Reply:
         if reply.status == 402:
             reply.document["accepts"][0]["maxAmountRequired"] = str(next(prices))
         return reply
 
-    assert breached(await judged("account_credentials_change_nothing", Rail(priced))) == set()
+    assert breached(await run_check("account_credentials_change_nothing", Rail(change_price))) == set()
 
 
 async def test_a_listed_address_is_called_by_the_method_it_is_declared_with() -> None:
@@ -242,19 +242,19 @@ async def test_a_listed_address_is_called_by_the_method_it_is_declared_with() ->
                 item["get"] = item["post"]
         return Reply(200, {}) if call.method == "GET" and call.path.startswith("/pay/v1/v") else reply
 
-    assert breached(await judged("every_listed_operation_costs_something", Rail(free_to_get))) == {"RAIL-402-19"}
-    assert breached(await judged("every_listed_operation_costs_something", Rail())) == set()
+    assert breached(await run_check("every_listed_operation_costs_something", Rail(free_to_get))) == {"RAIL-402-19"}
+    assert breached(await run_check("every_listed_operation_costs_something", Rail())) == set()
 
 
 async def test_an_address_outside_the_paid_prefix_is_called_too() -> None:
     """A catalog that lists a free address is detected, wherever the address is."""
 
-    def listed(call: Call, reply: Reply) -> Reply:
+    def change_listing(call: Call, reply: Reply) -> Reply:
         if call.path == "/.well-known/x402":
             reply.document["resources"].append("http://rail.test/free")
         return Reply(200, {}) if call.path == "/free" else reply
 
-    assert breached(await judged("every_listed_operation_costs_something", Rail(listed))) == {"RAIL-402-19"}
+    assert breached(await run_check("every_listed_operation_costs_something", Rail(change_listing))) == {"RAIL-402-19"}
 
 
 def test_paid_methods_are_those_that_say_so() -> None:
@@ -269,12 +269,12 @@ def test_paid_methods_are_those_that_say_so() -> None:
 def listing(base: str, did: str = "did:web:rail.test") -> Rail:
     """Return a rail whose catalog lists addresses below this one."""
 
-    def changed(call: Call, reply: Reply) -> Reply:
+    def change_reply(call: Call, reply: Reply) -> Reply:
         if call.path == "/.well-known/x402":
             return Reply(200, {"resources": [base + path for path in PATHS]})
         return Reply(200, {**reply.document, "id": did}) if call.path.endswith("did.json") else reply
 
-    return Rail(changed)
+    return Rail(change_reply)
 
 
 @pytest.mark.parametrize(
@@ -289,4 +289,4 @@ def listing(base: str, did: str = "did:web:rail.test") -> Rail:
 )
 async def test_a_catalog_that_lists_another_host_warns(verdict: Verdict, rail: Rail) -> None:
     """Unless the rail says by its DID that its public address is another than the one under test."""
-    assert (await judged("every_listed_operation_costs_something", rail))["RAIL-402-19"] is verdict
+    assert (await run_check("every_listed_operation_costs_something", rail))["RAIL-402-19"] is verdict

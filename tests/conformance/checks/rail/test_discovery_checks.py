@@ -9,27 +9,27 @@ import pytest
 
 from conformance.discovery.rail import path_of
 from conformance.outcome import Verdict
-from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, Call, Rail, Reply, run_check
 from tests.conformance.checks.trial import breached
 
 AGREE = "catalogs_agree"
 OUTSIDE = {"url": "/v2/outside"}
-PRICED = "openapi_says_what_costs"
+PRICES_CHECK = "openapi_says_what_costs"
 
 
-def published(path: str, change: Callable[[Any], Any]) -> Rail:
+def publish(path: str, change: Callable[[Any], Any]) -> Rail:
     """Return a rail whose document at `path` is another."""
 
-    def changed(call: Call, reply: Reply) -> Reply:
+    def change_reply(call: Call, reply: Reply) -> Reply:
         return Reply(reply.status, change(reply.document)) if call.path == path else reply
 
-    return Rail(changed)
+    return Rail(change_reply)
 
 
 async def test_documents_that_agree_break_no_row() -> None:
     """Every row of the three checks passes."""
-    for check in (AGREE, PRICED, "documents_are_free"):
-        assert set((await judged(check, Rail())).values()) == {Verdict.PASS}
+    for check in (AGREE, PRICES_CHECK, "documents_are_free"):
+        assert set((await run_check(check, Rail())).values()) == {Verdict.PASS}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ async def test_documents_that_agree_break_no_row() -> None:
 async def test_documents_that_differ_break_their_rows(rows: set[str], path: str, change: Callable[[Any], Any]) -> None:
     """Each difference is reported by the row that compares the two."""
     # The index is compared with OpenAPI, so a shorter OpenAPI document differs from it as well: the same row.
-    assert breached(await judged(AGREE, published(path, change))) == rows
+    assert breached(await run_check(AGREE, publish(path, change))) == rows
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ async def test_documents_that_differ_break_their_rows(rows: set[str], path: str,
 )
 async def test_a_catalog_of_another_shape_is_read_by_its_addresses(shape: dict[str, Any]) -> None:
     """The interface leaves the shape open, so any address under the paid prefix counts."""
-    assert breached(await judged(AGREE, published("/.well-known/x402", lambda _: shape))) == set()
+    assert breached(await run_check(AGREE, publish("/.well-known/x402", lambda _: shape))) == set()
 
 
 async def test_a_catalog_that_cannot_be_read_decides_nothing() -> None:
     """Names without addresses are no breach that the suite could show."""
-    verdicts = await judged(AGREE, published("/.well-known/x402", lambda _: {"products": ["verify", "http://[bad"]}))
+    verdicts = await run_check(AGREE, publish("/.well-known/x402", lambda _: {"products": ["verify", "http://[bad"]}))
     assert verdicts["RAIL-DISC-04"] is Verdict.INCONCLUSIVE
     assert verdicts["RAIL-DISC-06"] is Verdict.INCONCLUSIVE
     assert breached(verdicts) == set()
@@ -79,8 +79,8 @@ async def test_a_document_that_is_not_there_breaks_its_row(path: str) -> None:
     """404 is reported for each of the three."""
     rail = Rail(lambda call, reply: Reply(404, {"detail": "Not Found"}) if call.path == path else reply)
     row = {"/.well-known/x402": "RAIL-DISC-04", "/discovery/resources": "RAIL-DISC-05"}.get(path, "RAIL-DISC-07")
-    assert row in breached(await judged(AGREE, rail))
-    assert breached(await judged("documents_are_free", rail)) == {"RAIL-DISC-11"}
+    assert row in breached(await run_check(AGREE, rail))
+    assert breached(await run_check("documents_are_free", rail)) == {"RAIL-DISC-11"}
 
 
 @pytest.mark.parametrize(("row", "mark"), [("RAIL-DISC-09", "x-payment-info"), ("RAIL-DISC-10", "402")])
@@ -91,22 +91,22 @@ async def test_a_paid_operation_without_its_mark_is_told(row: str, mark: str) ->
         path = next(iter(PATHS))
         operation = document["paths"][path]["post"]
         responses = {name: one for name, one in operation["responses"].items() if name != mark}
-        changed = {name: one for name, one in {**operation, "responses": responses}.items() if name != mark}
-        return {**document, "paths": {**document["paths"], path: {"post": changed}}}
+        change_reply = {name: one for name, one in {**operation, "responses": responses}.items() if name != mark}
+        return {**document, "paths": {**document["paths"], path: {"post": change_reply}}}
 
-    assert breached(await judged(PRICED, published("/openapi.json", bare))) == {row}
+    assert breached(await run_check(PRICES_CHECK, publish("/openapi.json", bare))) == {row}
 
 
 async def test_an_invalid_openapi_document_is_told() -> None:
     """A document that the standard's own validator refuses breaks its row."""
-    rail = published("/openapi.json", lambda one: {name: one[name] for name in one if name != "info"})
-    assert breached(await judged(PRICED, rail)) == {"RAIL-DISC-08"}
+    rail = publish("/openapi.json", lambda one: {name: one[name] for name in one if name != "info"})
+    assert breached(await run_check(PRICES_CHECK, rail)) == {"RAIL-DISC-08"}
 
 
 async def test_an_openapi_document_in_pieces_is_not_judged() -> None:
     """Where a reference leads out of the document nothing is fetched: whether it is valid stays open."""
-    rail = published("/openapi.json", lambda one: {**one, "components": {"schemas": {"A": {"$ref": "other.json"}}}})
-    verdicts = await judged(PRICED, rail)
+    rail = publish("/openapi.json", lambda one: {**one, "components": {"schemas": {"A": {"$ref": "other.json"}}}})
+    verdicts = await run_check(PRICES_CHECK, rail)
     assert verdicts.pop("RAIL-DISC-08") is Verdict.INCONCLUSIVE
     assert set(verdicts.values()) == {Verdict.PASS}
 
@@ -132,8 +132,8 @@ def _below_a_server(document: Any) -> Any:
     return {**document, "paths": paths}
 
 
-@pytest.mark.parametrize("check", [AGREE, PRICED, "every_listed_operation_costs_something", "nobody_signs_in"])
+@pytest.mark.parametrize("check", [AGREE, PRICES_CHECK, "every_listed_operation_costs_something", "nobody_signs_in"])
 async def test_paths_below_the_servers_of_their_item_are_found(check: str) -> None:
     """OpenAPI lets a path item say below which server its path stands."""
-    verdicts = await judged(check, published("/openapi.json", _below_a_server))
+    verdicts = await run_check(check, publish("/openapi.json", _below_a_server))
     assert set(verdicts.values()) == {Verdict.PASS}, verdicts

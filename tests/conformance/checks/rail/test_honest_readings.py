@@ -66,10 +66,10 @@ def test_a_challenge_token_that_is_a_jws_is_no_leak() -> None:
 
 def test_a_response_hash_may_leave_the_receipt_out() -> None:
     """The body without the receipt is a recipe, whatever other tokens it holds and wherever the receipt stood."""
-    rest = {"result": {"jws": _JWS}, "list": []}
-    body = json.dumps({**rest, "proof": {"receipt": "a.b.c"}, "receipts": ["a.b.c"]}).encode()
-    hashes = response_hashes(body, rest["result"], "a.b.c")
-    assert sha256_hex(jcs_bytes(rest)) in hashes["jcs-body-without-receipt"]
+    other_members = {"result": {"jws": _JWS}, "list": []}
+    body = json.dumps({**other_members, "proof": {"receipt": "a.b.c"}, "receipts": ["a.b.c"]}).encode()
+    hashes = response_hashes(body, other_members["result"], "a.b.c")
+    assert sha256_hex(jcs_bytes(other_members)) in hashes["jcs-body-without-receipt"]
 
 
 def test_a_settlement_may_be_bound_by_the_token_where_nobody_tells_the_transaction() -> None:

@@ -27,9 +27,9 @@ class Chain:
         self.signed.append(valid_before)
         return valid_before
 
-    async def use(self, given: int, *, sender: object) -> None:
+    async def use(self, authorization: int, *, sender: object) -> None:
         """Use an authorization."""
-        del given, sender
+        del authorization, sender
         self.left -= 1
         if self.left >= 0:
             raise Refused("the transaction failed in its block")
@@ -38,8 +38,8 @@ class Chain:
 async def test_another_authorization_is_signed_with_a_longer_window() -> None:
     """The second one is used, and the caller waits for its end."""
     chain: Any = Chain(1)
-    given: Any = await _use_in_time(chain, chain, chain)
-    assert given == (1_020, 20)
+    authorization: Any = await _use_in_time(chain, chain, chain)
+    assert authorization == (1_020, 20)
     assert chain.signed == [1_006, 1_020]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.outcome import Verdict
-from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Rail, Reply, run_check
 from tests.conformance.checks.trial import breached
 
 CHECK = "listed_prices_are_those_of_the_402"
@@ -70,8 +70,8 @@ def last_info(document: Any) -> Any:
 
 async def test_terms_of_the_402_pass_and_so_do_documents_without_prices() -> None:
     """What a document does not say is not judged."""
-    assert set((await judged(CHECK, Priced())).values()) == {Verdict.PASS}
-    assert set((await judged(CHECK, Rail())).values()) == {Verdict.NOT_APPLICABLE}
+    assert set((await run_check(CHECK, Priced())).values()) == {Verdict.PASS}
+    assert set((await run_check(CHECK, Rail())).values()) == {Verdict.NOT_APPLICABLE}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ async def test_terms_of_the_402_pass_and_so_do_documents_without_prices() -> Non
 )
 async def test_terms_of_another_operation_break_their_row(row: str, path: str, fault: Callable[[Any], None]) -> None:
     """Each fails our own target, and warns elsewhere."""
-    assert breached(await judged(CHECK, Priced(path, fault))) == {row}
-    verdicts = await judged(CHECK, Priced(path, fault), UNBOUND)
+    assert breached(await run_check(CHECK, Priced(path, fault))) == {row}
+    verdicts = await run_check(CHECK, Priced(path, fault), UNBOUND)
     assert verdicts[row] is Verdict.WARN
     assert Verdict.FAIL not in verdicts.values()

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.checks.rail.malformed_payments import make_non_base64, make_non_json, make_wrong_fields
 from conformance.outcome import Verdict
-from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, run_check
 from tests.conformance.checks.trial import breached
 
 TOKEN = "1795240615:047652b0a2d99b35:" + "ab" * 32
@@ -68,7 +68,7 @@ async def test_an_honest_rail_passes(check: str) -> None:
     """Every malformed value is answered 402 with accepts, on every operation."""
     row, corpus = CHECKS[check]
     rail = Rail()
-    assert await judged(check, rail) == {row: Verdict.PASS}
+    assert await run_check(check, rail) == {row: Verdict.PASS}
     assert len(rail.calls) == 3 * (1 + len(corpus(TOKEN)))
 
 
@@ -78,71 +78,71 @@ async def test_an_honest_rail_passes(check: str) -> None:
 async def test_one_wrong_answer_among_all_is_seen(check: str, number: int, status: int) -> None:
     """Any single value that is answered otherwise breaks the row."""
     row, corpus = CHECKS[check]
-    wanted = list(corpus(TOKEN))[number % len(corpus(TOKEN))]
-    seen = 0
+    exception = list(corpus(TOKEN))[number % len(corpus(TOKEN))]
+    call_count = 0
 
     def trip(call: Call, reply: Reply) -> Reply:
-        nonlocal seen
+        nonlocal call_count
         if call.path.endswith("9421") and "X-PAYMENT" in call.headers:
-            seen += 1
-            if seen == list(corpus(TOKEN)).index(wanted) + 1:
+            call_count += 1
+            if call_count == list(corpus(TOKEN)).index(exception) + 1:
                 return Reply(status, {"error": "bad header"})
         return reply
 
-    assert breached(await judged(check, Rail(trip))) == {row}
+    assert breached(await run_check(check, Rail(trip))) == {row}
 
 
 async def test_a_rail_that_takes_the_token_alone_is_seen() -> None:
     """A live token without a transaction buys nothing."""
 
     def credulous(call: Call, reply: Reply) -> Reply:
-        held = isinstance(call.proof, dict) and call.proof.get("payment_reference")
-        return Reply(200, {"result": {}}) if held and "tx_id" not in call.proof else reply
+        token = isinstance(call.proof, dict) and call.proof.get("payment_reference")
+        return Reply(200, {"result": {}}) if token and "tx_id" not in call.proof else reply
 
-    assert breached(await judged("payment_with_wrong_fields", Rail(credulous))) == {"RAIL-402-16"}
+    assert breached(await run_check("payment_with_wrong_fields", Rail(credulous))) == {"RAIL-402-16"}
 
 
 WHOLE = "a_refusal_is_a_whole_challenge"
 
 
-def refusing(**members: object) -> Rail:
+def refuse_with(**members: object) -> Rail:
     """Return a rail whose 402 to a presented proof has other members."""
 
-    def changed(call: Call, reply: Reply) -> Reply:
+    def change_reply(call: Call, reply: Reply) -> Reply:
         if reply.status != 402 or "X-PAYMENT" not in call.headers:
             return reply
         return Reply(402, {**reply.document, **members}, reply.headers)
 
-    return Rail(changed)
+    return Rail(change_reply)
 
 
 async def test_a_refusal_like_the_challenge_breaks_no_row() -> None:
     """An honest rail says the same again, with fresh tokens."""
-    assert set((await judged(WHOLE, Rail())).values()) == {Verdict.PASS}
+    assert set((await run_check(WHOLE, Rail())).values()) == {Verdict.PASS}
 
 
 async def test_a_refusal_in_another_form_is_told() -> None:
     """Its version, its form and its lanes are each reported by the row that names them; other lanes only warn."""
     lane = Rail().challenge(Call("POST", "/pay/v1/verify/receipt", {}, b"", ())).document["accepts"][0]
     two = [lane, {**lane, "network": "eip155:8453"}]
-    assert breached(await judged(WHOLE, refusing(x402Version="2"))) == {"RAIL-402-03", "RAIL-402-21"}
-    assert breached(await judged(WHOLE, refusing(resource=None))) == {"RAIL-402-21"}
-    assert breached(await judged(WHOLE, refusing(accepts=two))) == {"RAIL-402-05"}
-    foreign = await judged(WHOLE, refusing(accepts=two), PROFILE.replace('"reference"', '"none"'))
+    assert breached(await run_check(WHOLE, refuse_with(x402Version="2"))) == {"RAIL-402-03", "RAIL-402-21"}
+    assert breached(await run_check(WHOLE, refuse_with(resource=None))) == {"RAIL-402-21"}
+    assert breached(await run_check(WHOLE, refuse_with(accepts=two))) == {"RAIL-402-05"}
+    foreign = await run_check(WHOLE, refuse_with(accepts=two), PROFILE.replace('"reference"', '"none"'))
     assert foreign["RAIL-402-05"] is Verdict.WARN
 
 
 async def test_a_refusal_that_caches_may_keep_is_told() -> None:
     """The first challenge of a call may be well kept from caches, and the one that refuses its proof not."""
 
-    def cached(call: Call, reply: Reply) -> Reply:
+    def make_cacheable(call: Call, reply: Reply) -> Reply:
         public = {"Cache-Control": "public, max-age=60"}
         return Reply(402, reply.document, public) if "X-PAYMENT" in call.headers else reply
 
-    assert breached(await judged(WHOLE, Rail(cached))) == {"RAIL-402-18"}
+    assert breached(await run_check(WHOLE, Rail(make_cacheable))) == {"RAIL-402-18"}
 
 
 async def test_a_proof_that_is_refused_otherwise_is_judged_elsewhere() -> None:
     """A rail that answers 409 or 503 has no challenge to look at."""
     away = Rail(lambda call, reply: Reply(503, {}) if "X-PAYMENT" in call.headers else reply)
-    assert set((await judged(WHOLE, away)).values()) == {Verdict.NOT_APPLICABLE}
+    assert set((await run_check(WHOLE, away)).values()) == {Verdict.NOT_APPLICABLE}

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.oracles.message_signatures import judgement, keys, members
 from conformance.outcome import Verdict
-from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, run_check
 
 CHECK = "sold_messages_are_verified"
 FOREIGN = PROFILE.replace('"reference"', '"none"') + (
@@ -19,24 +19,38 @@ FOREIGN = PROFILE.replace('"reference"', '"none"') + (
     "[rail.bodies.rfc9421-verify]\n"
 )
 FAMILY = 'method = "GET"\nauthority = "b"\npath = "/"\nheaders = {}\npublic_key_hex = ""\n'
-_ASKED = {"method", "authority", "scheme", "path", "status", "headers", "body_b64", "public_key_hex", "did_key"}
+_REQUEST_MEMBERS = {
+    "method",
+    "authority",
+    "scheme",
+    "path",
+    "status",
+    "headers",
+    "body_b64",
+    "public_key_hex",
+    "did_key",
+}
 
 
-def saying(valid: Callable[[Mapping[str, Any]], Any]) -> Rail:
+def make_rail(valid: Callable[[Mapping[str, Any]], Any]) -> Rail:
     """Return a rail that says this of a message."""
 
-    def answered(call: Call, reply: Reply) -> Reply:
+    def change_reply(call: Call, reply: Reply) -> Reply:
         if reply.status == 200 and call.path.endswith("rfc9421"):
             reply.document["result"] = {"valid": valid(json.loads(call.body))}
         return reply
 
-    return Rail(answered)
+    return Rail(change_reply)
 
 
 def codes(body: Mapping[str, Any]) -> set[str]:
     """Return what is wrong with a message, by the suite's own oracle."""
-    kept = {name: value for name, value in body.items() if name in _ASKED}
-    message, key, policy = members.message_of(kept), members.key_of(kept), members.policy_of(kept)
+    known_members = {name: value for name, value in body.items() if name in _REQUEST_MEMBERS}
+    message, key, policy = (
+        members.message_of(known_members),
+        members.key_of(known_members),
+        members.policy_of(known_members),
+    )
     return {fault.code for fault in judgement.judge(message, key, policy, now=int(time.time())).faults}
 
 
@@ -45,17 +59,17 @@ def honest(body: Mapping[str, Any]) -> bool:
     return not codes(body)
 
 
-def forgiving(*codes_: str) -> Callable[[Mapping[str, Any]], bool]:
+def accept_faults(*codes_: str) -> Callable[[Mapping[str, Any]], bool]:
     """Return what a rail says that does not look at some faults."""
     return lambda body: codes(body) <= {*codes_}
 
 
 def trusts_keyid(body: Mapping[str, Any]) -> bool:
     """Return what a rail says that takes the key from the message."""
-    named = next(iter(body["headers"].get("Signature-Input", "").split('keyid="')[1:]), "").partition('"')[0]
-    if not named.startswith("did:key:"):
+    key_id = next(iter(body["headers"].get("Signature-Input", "").split('keyid="')[1:]), "").partition('"')[0]
+    if not key_id.startswith("did:key:"):
         return honest(body)
-    raw = keys.of_did_key(named).material
+    raw = keys.of_did_key(key_id).material
     assert isinstance(raw, bytes)
     return honest({**{name: value for name, value in body.items() if name != "did_key"}, "public_key_hex": raw.hex()})
 
@@ -63,8 +77,8 @@ def trusts_keyid(body: Mapping[str, Any]) -> bool:
 @pytest.mark.parametrize("profile", [PROFILE, FOREIGN + FAMILY, FOREIGN + FAMILY + 'body_b64 = ""\n'])
 async def test_an_honest_rail_passes(profile: str) -> None:
     """Sound messages are valid, by either spelling of the key, and no forged one is."""
-    found = await judged(CHECK, saying(honest), profile)
-    assert found == {"RAIL-SVC-02": Verdict.PASS}
+    row_verdicts = await run_check(CHECK, make_rail(honest), profile)
+    assert row_verdicts == {"RAIL-SVC-02": Verdict.PASS}
 
 
 @pytest.mark.parametrize(
@@ -72,28 +86,30 @@ async def test_an_honest_rail_passes(profile: str) -> None:
     [
         lambda _: True,
         trusts_keyid,
-        forgiving("content_digest_mismatch"),
-        forgiving("signature_mismatch"),
-        forgiving("alg_not_allowed"),
+        accept_faults("content_digest_mismatch"),
+        accept_faults("signature_mismatch"),
+        accept_faults("alg_not_allowed"),
     ],
 )
 async def test_a_forged_message_that_is_valid_is_told(valid: Callable[[Mapping[str, Any]], Any]) -> None:
     """Whatever is left out, it fails, also elsewhere: where the content's member is known, that is looked at, too."""
-    assert await judged(CHECK, saying(valid)) == {"RAIL-SVC-02": Verdict.FAIL}
-    assert await judged(CHECK, saying(valid), FOREIGN + FAMILY + 'body_b64 = ""\n') == {"RAIL-SVC-02": Verdict.FAIL}
+    assert await run_check(CHECK, make_rail(valid)) == {"RAIL-SVC-02": Verdict.FAIL}
+    assert await run_check(CHECK, make_rail(valid), FOREIGN + FAMILY + 'body_b64 = ""\n') == {
+        "RAIL-SVC-02": Verdict.FAIL
+    }
 
 
 async def test_an_expired_message_that_is_valid_warns_elsewhere() -> None:
     """How far clocks may differ is left open; the reference says it."""
-    late = forgiving("expired")
-    assert await judged(CHECK, saying(late)) == {"RAIL-SVC-02": Verdict.FAIL}
-    assert await judged(CHECK, saying(late), FOREIGN + FAMILY) == {"RAIL-SVC-02": Verdict.WARN}
+    late = accept_faults("expired")
+    assert await run_check(CHECK, make_rail(late)) == {"RAIL-SVC-02": Verdict.FAIL}
+    assert await run_check(CHECK, make_rail(late), FOREIGN + FAMILY) == {"RAIL-SVC-02": Verdict.WARN}
 
 
 async def test_a_content_that_nobody_says_is_read_is_not_judged() -> None:
     """A service whose request names no content is not given one under a name that it may never have heard."""
-    blind = forgiving("content_digest_mismatch")
-    assert await judged(CHECK, saying(blind), FOREIGN + FAMILY) == {"RAIL-SVC-02": Verdict.PASS}
+    blind = accept_faults("content_digest_mismatch")
+    assert await run_check(CHECK, make_rail(blind), FOREIGN + FAMILY) == {"RAIL-SVC-02": Verdict.PASS}
 
 
 @pytest.mark.parametrize(
@@ -107,12 +123,12 @@ async def test_a_content_that_nobody_says_is_read_is_not_judged() -> None:
 )
 async def test_a_sound_message_that_is_not_valid_is_told(valid: Callable[[Mapping[str, Any]], Any]) -> None:
     """It fails where the reference's names hold, and warns elsewhere."""
-    assert await judged(CHECK, saying(valid)) == {"RAIL-SVC-02": Verdict.FAIL}
-    assert await judged(CHECK, saying(valid), FOREIGN + FAMILY) == {"RAIL-SVC-02": Verdict.WARN}
+    assert await run_check(CHECK, make_rail(valid)) == {"RAIL-SVC-02": Verdict.FAIL}
+    assert await run_check(CHECK, make_rail(valid), FOREIGN + FAMILY) == {"RAIL-SVC-02": Verdict.WARN}
 
 
 async def test_a_service_with_names_of_its_own_is_not_judged() -> None:
     """How it is asked is unknown."""
-    assert await judged(CHECK, saying(lambda _: False), FOREIGN + 'verb = "GET"\n') == {
+    assert await run_check(CHECK, make_rail(lambda _: False), FOREIGN + 'verb = "GET"\n') == {
         "RAIL-SVC-02": Verdict.NOT_APPLICABLE
     }

@@ -36,14 +36,14 @@ class FalteringPayer(Payer, AlgorandPayer):
         return str((await self.pay({"extra": {"payment_reference": ""}}))["tx_id"])
 
 
-async def _judged(away: Reply, profile: str = PROFILE) -> dict[str, Verdict]:
+async def _run_outage_check(away: Reply, profile: str = PROFILE) -> dict[str, Verdict]:
     """Return what is said of a rail that gives this answer to each proof while its chain is away."""
     payers: list[FalteringPayer] = []
 
-    def changed(call: Call, honest: Reply) -> Reply:
+    def change_reply(call: Call, honest: Reply) -> Reply:
         return away if call.proof is not None and payers[0].away else honest
 
-    rail = Rail(changed)
+    rail = Rail(change_reply)
 
     def ready(session: Session) -> None:
         payers.append(FalteringPayer(rail))
@@ -55,7 +55,10 @@ async def _judged(away: Reply, profile: str = PROFILE) -> dict[str, Verdict]:
 @pytest.mark.parametrize("status", [402, 409, 503])
 async def test_who_refuses_while_the_chain_is_away_passes(status: int) -> None:
     """Nothing is served."""
-    assert await _judged(Reply(status, {"error": "x"})) == {"RAIL-WELD-13": Verdict.PASS, "RAIL-WELD-16": Verdict.PASS}
+    assert await _run_outage_check(Reply(status, {"error": "x"})) == {
+        "RAIL-WELD-13": Verdict.PASS,
+        "RAIL-WELD-16": Verdict.PASS,
+    }
 
 
 @pytest.mark.parametrize(
@@ -64,27 +67,27 @@ async def test_who_refuses_while_the_chain_is_away_passes(status: int) -> None:
 async def test_another_word_than_the_profile_has_for_it_warns(status: int, named: str, recovers: Verdict) -> None:
     """A payer who is asked to pay, although the operator says 503, pays twice; RAIL-WELD-16 names other refusals."""
     profile = f"{PROFILE}[rail]\nchain_down_status = {named}\n"
-    found = await _judged(Reply(status, {"error": "x"}), profile)
-    assert found == {"RAIL-WELD-13": Verdict.WARN, "RAIL-WELD-16": recovers}
+    row_verdicts = await _run_outage_check(Reply(status, {"error": "x"}), profile)
+    assert row_verdicts == {"RAIL-WELD-13": Verdict.WARN, "RAIL-WELD-16": recovers}
 
 
 @pytest.mark.parametrize("status", [200, 201])
 async def test_who_serves_while_the_chain_is_away_fails(status: int) -> None:
     """By any success."""
-    assert (await _judged(Reply(status, {"ok": True})))["RAIL-WELD-13"] is Verdict.FAIL
+    assert (await _run_outage_check(Reply(status, {"ok": True})))["RAIL-WELD-13"] is Verdict.FAIL
 
 
 @pytest.mark.parametrize("status", [500, 502])
 async def test_who_breaks_while_the_chain_is_away_has_not_refused(status: int) -> None:
     """A payer who is answered so does not know whether to pay again: it is neither 402 nor 409 nor 503."""
-    found = await _judged(Reply(status, {"error": "x"}))
-    assert found == {"RAIL-WELD-13": Verdict.INCONCLUSIVE, "RAIL-WELD-16": Verdict.FAIL}
+    row_verdicts = await _run_outage_check(Reply(status, {"error": "x"}))
+    assert row_verdicts == {"RAIL-WELD-13": Verdict.INCONCLUSIVE, "RAIL-WELD-16": Verdict.FAIL}
 
 
 async def test_the_status_that_the_profile_names_is_no_server_error() -> None:
     """An operator may have another word for it."""
     profile = f"{PROFILE}[rail]\nchain_down_status = [504]\n"
-    assert await _judged(Reply(504, {"error": "x"}), profile) == {
+    assert await _run_outage_check(Reply(504, {"error": "x"}), profile) == {
         "RAIL-WELD-13": Verdict.PASS,
         "RAIL-WELD-16": Verdict.PASS,
     }

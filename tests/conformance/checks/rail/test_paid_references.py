@@ -25,7 +25,7 @@ UNBOUND = PROFILE.replace('"reference"', '"none"') + (
 SETTLER = "0x" + "5e" * 20
 PAYER, PAYEE = "0x" + "a1" * 20, "0x" + "b2" * 20
 # What a rail makes of a transaction: the id that it names, and the claims that it changes.
-Named = Callable[[str], tuple[str | None, Mapping[str, Any]]]
+MakeReferences = Callable[[str], tuple[str | None, Mapping[str, Any]]]
 
 
 def reference(tx_id: str) -> str:
@@ -36,10 +36,10 @@ def reference(tx_id: str) -> str:
 class SettlingRail(Rail):
     """Settles authorizations, each in a transaction of its own, and names them as a test says."""
 
-    def __init__(self, named: Named) -> None:
+    def __init__(self, make_references: MakeReferences) -> None:
         super().__init__()
         self.chain: dict[str, str] = {}
-        self._named = named
+        self._named = make_references
 
     def _paid_call(self, call: Call) -> Reply:
         if not isinstance(call.proof, dict) or "authorization" not in call.proof:
@@ -92,8 +92,8 @@ class SettledPayer(Payer):
         return self._chain.get(proof["authorization"]["nonce"]) if self._shown else None
 
 
-async def judged(
-    named: Named, profile: str = UNBOUND, shown: bool | None = True, log: EventLog | None = None
+async def run_settling_check(
+    named: MakeReferences, profile: str = UNBOUND, shown: bool | None = True, log: EventLog | None = None
 ) -> dict[str, Verdict]:
     """Return the verdicts of a rail."""
     rail = SettlingRail(named)
@@ -114,7 +114,7 @@ def of_the_settler(_: str) -> tuple[str | None, Mapping[str, Any]]:
     return SETTLER, {"settled_payment_ref": reference(SETTLER)}
 
 
-HONEST: Mapping[str, Named] = {
+HONEST: Mapping[str, MakeReferences] = {
     "named": honest,
     "not named": lambda _: (None, {}),
     "in capitals": lambda tx_id: (
@@ -127,13 +127,13 @@ HONEST: Mapping[str, Named] = {
 
 @pytest.mark.parametrize("named", HONEST.values(), ids=HONEST)
 @pytest.mark.parametrize("profile", [PROFILE, UNBOUND])
-async def test_a_receipt_of_the_transaction_on_the_chain_passes(named: Named, profile: str) -> None:
+async def test_a_receipt_of_the_transaction_on_the_chain_passes(named: MakeReferences, profile: str) -> None:
     """Whether the answer names it or not, and however it is written."""
-    assert breached(await judged(named, profile)) == set()
-    assert (await judged(named, profile))[ROW] is Verdict.PASS
+    assert breached(await run_settling_check(named, profile)) == set()
+    assert (await run_settling_check(named, profile))[ROW] is Verdict.PASS
 
 
-LIES: Mapping[str, Named] = {
+LIES: Mapping[str, MakeReferences] = {
     "the settler": of_the_settler,
     "the settler, without a header": lambda _: (None, {"settled_payment_ref": reference(SETTLER)}),
     "another transaction": lambda _: ("0x" + "cd" * 32, {"settled_payment_ref": reference("0x" + "cd" * 32)}),
@@ -143,9 +143,9 @@ LIES: Mapping[str, Named] = {
 
 @pytest.mark.parametrize("named", LIES.values(), ids=LIES)
 @pytest.mark.parametrize("profile", [PROFILE, UNBOUND])
-async def test_what_paid_nothing_is_no_reference(named: Named, profile: str) -> None:
+async def test_what_paid_nothing_is_no_reference(named: MakeReferences, profile: str) -> None:
     """Whatever the rail calls its transaction."""
-    assert (await judged(named, profile))[ROW] is Verdict.FAIL
+    assert (await run_settling_check(named, profile))[ROW] is Verdict.FAIL
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,12 @@ async def test_what_paid_nothing_is_no_reference(named: Named, profile: str) -> 
 )
 async def test_claims_of_another_payment_warn(changed: Mapping[str, Any]) -> None:
     """The interface leaves those claims open, so that they decide nothing."""
-    assert (await judged(lambda tx_id: (tx_id, changed)))[ROW] is Verdict.WARN
+    assert (await run_settling_check(lambda tx_id: (tx_id, changed)))[ROW] is Verdict.WARN
 
 
 async def test_a_header_of_another_transaction_warns() -> None:
     """No sentence promises the header."""
-    assert (await judged(lambda _: (SETTLER, {}), PROFILE))[ROW] is Verdict.WARN
+    assert (await run_settling_check(lambda _: (SETTLER, {}), PROFILE))[ROW] is Verdict.WARN
 
 
 @pytest.mark.parametrize("shown", [None, False])
@@ -175,6 +175,6 @@ async def test_where_the_node_shows_nothing_the_header_is_believed_and_that_is_t
     """But only of what may be a transaction."""
     monkeypatch.setattr("conformance.judging.rail.paid_reference._BEHIND_SECONDS", 0)
     log = EventLog()
-    assert (await judged(honest, UNBOUND, shown, log))[ROW] is Verdict.PASS
+    assert (await run_settling_check(honest, UNBOUND, shown, log))[ROW] is Verdict.PASS
     assert [event for event in log.of("judgement") if "on_word" in event["where"]]
-    assert (await judged(of_the_settler, UNBOUND, shown))[ROW] is Verdict.INCONCLUSIVE
+    assert (await run_settling_check(of_the_settler, UNBOUND, shown))[ROW] is Verdict.INCONCLUSIVE

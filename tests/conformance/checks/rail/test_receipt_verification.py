@@ -13,18 +13,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from conformance.checks.rail.receipt_verification import find_receipt_member, list_changes
 from conformance.outcome import Verdict
-from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, run_check
 from tests.conformance.checks.trial import breached
 
 CHECK = "receipts_are_verified"
-UNJUDGED = dict.fromkeys(("RAIL-SVC-01", "RAIL-RCPT-09"), Verdict.NOT_APPLICABLE)
+NOT_JUDGED = dict.fromkeys(("RAIL-SVC-01", "RAIL-RCPT-09"), Verdict.NOT_APPLICABLE)
 FOREIGN = PROFILE.replace('"reference"', '"none"') + (
     '[rail.services]\nreceipt-verify = "/pay/v1/verify/receipt"\n'
     '[rail.bodies.receipt-verify]\njws = "e30.e30.AA"\n[rail]\nresult_at = "body:result"\n'
 )
 
 
-def verifying(decoded: Callable[[str], bytes], *faults: str, described: bool = False) -> Rail:
+def make_rail(decode: Callable[[str], bytes], *faults: str, has_document: bool = False) -> Rail:
     """Return a rail whose paid service verifies receipts, the signature decoded so.
 
     Args:
@@ -33,35 +33,35 @@ def verifying(decoded: Callable[[str], bytes], *faults: str, described: bool = F
         described: Whether its document names the members of the request.
     """
 
-    def answered(call: Call, reply: Reply) -> Reply:
-        if described and call.path == "/openapi.json":
+    def change_reply(call: Call, reply: Reply) -> Reply:
+        if has_document and call.path == "/openapi.json":
             operation = reply.document["paths"]["/pay/v1/verify/receipt"]["post"]
-            named: Any = {"properties": {name: {} for name in ("jws", "jwks", "expected_payment_hash")}}
-            operation["requestBody"] = {"content": {"application/json": {"schema": named}}}
+            schema: Any = {"properties": {name: {} for name in ("jws", "jwks", "expected_payment_hash")}}
+            operation["requestBody"] = {"content": {"application/json": {"schema": schema}}}
         if reply.status == 200 and call.path == "/pay/v1/verify/receipt":
             reply.document["result"] = {"verified": holds(json.loads(call.body))}
         return reply
 
-    def holds(asked: Any) -> bool:
-        token = asked["jws"]
+    def holds(receipt: Any) -> bool:
+        token = receipt["jws"]
         if token.count(".") != 2:
             return False
-        signed, _, signature = token.rpartition(".")
-        header = json.loads(base64.urlsafe_b64decode(signed.partition(".")[0] + "=="))
+        signing_input, _, signature = token.rpartition(".")
+        header = json.loads(base64.urlsafe_b64decode(signing_input.partition(".")[0] + "=="))
         if header.get("alg") == "none" and "alg" in faults:
             return True
         jwk = header["jwk"] if "jwk" in header and "header key" in faults else rail.jwk
-        if "jwks" in asked and "key set" not in faults:
-            jwk = asked["jwks"]["keys"][0]
-        if "expected_payment_hash" in asked and "payment" not in faults:
+        if "jwks" in receipt and "key set" not in faults:
+            jwk = receipt["jwks"]["keys"][0]
+        if "expected_payment_hash" in receipt and "payment" not in faults:
             return False
         try:
-            Ed25519PublicKey.from_public_bytes(strict(jwk["x"])).verify(decoded(signature), signed.encode())
+            Ed25519PublicKey.from_public_bytes(strict(jwk["x"])).verify(decode(signature), signing_input.encode())
         except (InvalidSignature, ValueError):
             return False
         return bool(header.get("alg") == "EdDSA")
 
-    rail = Rail(answered)
+    rail = Rail(change_reply)
     return rail
 
 
@@ -85,14 +85,14 @@ def padded_or_not(text: str) -> bytes:
 
 async def test_a_strict_verification_passes_both_rows() -> None:
     """The genuine receipt is verified, no changed one is."""
-    verdicts = await judged(CHECK, verifying(strict))
+    verdicts = await run_check(CHECK, make_rail(strict))
     assert verdicts == dict.fromkeys(("RAIL-SVC-01", "RAIL-RCPT-09"), Verdict.PASS)
 
 
 @pytest.mark.parametrize("fault", ["alg", "key set", "header key", "payment"])
 async def test_a_forged_receipt_that_is_verified_is_told(fault: str) -> None:
     """Whatever rule is left out, the row of the service breaks."""
-    assert await judged(CHECK, verifying(strict, fault)) == {
+    assert await run_check(CHECK, make_rail(strict, fault)) == {
         "RAIL-SVC-01": Verdict.FAIL,
         "RAIL-RCPT-09": Verdict.PASS,
     }
@@ -110,55 +110,57 @@ async def test_a_forged_receipt_that_is_verified_is_told(fault: str) -> None:
 )
 async def test_members_are_tried_elsewhere_where_the_document_names_them(fault: str, found: Verdict) -> None:
     """A key set then decides; what else a receipt is compared with is left open, and warns."""
-    rail = verifying(strict, fault, described=True)
-    assert (await judged(CHECK, rail, FOREIGN))["RAIL-SVC-01"] is found
-    silent = verifying(strict, fault)
-    unnamed = Verdict.PASS if fault in {"key set", "payment"} else found
-    assert (await judged(CHECK, silent, FOREIGN))["RAIL-SVC-01"] is unnamed
+    rail = make_rail(strict, fault, has_document=True)
+    assert (await run_check(CHECK, rail, FOREIGN))["RAIL-SVC-01"] is found
+    silent = make_rail(strict, fault)
+    other_verdict = Verdict.PASS if fault in {"key set", "payment"} else found
+    assert (await run_check(CHECK, silent, FOREIGN))["RAIL-SVC-01"] is other_verdict
 
 
 async def test_a_payment_that_is_refused_says_nothing_of_a_receipt() -> None:
     """A payment that is at work is no verdict."""
-    clean = verifying(strict)
+    clean = make_rail(strict)
 
     def at_work(call: Call, reply: Reply) -> Reply:
-        asked = call.body.startswith(b"{") and json.loads(call.body).get("jws", "")
+        receipt = call.body.startswith(b"{") and json.loads(call.body).get("jws", "")
         assert clean.change is not None
-        return Reply(409, {}) if asked and asked.endswith("=") and reply.status == 200 else clean.change(call, reply)
+        return (
+            Reply(409, {}) if receipt and receipt.endswith("=") and reply.status == 200 else clean.change(call, reply)
+        )
 
     rail = Rail(at_work)
-    found = await judged(CHECK, rail)
+    found = await run_check(CHECK, rail)
     assert found == {"RAIL-SVC-01": Verdict.PASS, "RAIL-RCPT-09": Verdict.INCONCLUSIVE}
 
 
 async def test_a_verification_that_passes_everything_is_told() -> None:
     """Forged receipts break the row of the service, other spellings that of the encoding."""
 
-    def answered(call: Call, reply: Reply) -> Reply:
+    def change_reply(call: Call, reply: Reply) -> Reply:
         if reply.status == 200 and call.path == "/pay/v1/verify/receipt":
             reply.document["result"] = {"verified": True}
         return reply
 
-    assert breached(await judged(CHECK, Rail(answered))) == {"RAIL-SVC-01", "RAIL-RCPT-09"}
+    assert breached(await run_check(CHECK, Rail(change_reply))) == {"RAIL-SVC-01", "RAIL-RCPT-09"}
 
 
 @pytest.mark.parametrize("decoded", [any_spare_bits, padded_or_not])
 async def test_a_reader_that_takes_two_spellings_is_told(decoded: Callable[[str], bytes]) -> None:
     """A receipt that was changed and is verified all the same breaks the row."""
-    assert breached(await judged(CHECK, verifying(decoded))) == {"RAIL-RCPT-09"}
+    assert breached(await run_check(CHECK, make_rail(decoded))) == {"RAIL-RCPT-09"}
 
 
 async def test_a_crash_over_a_receipt_is_told() -> None:
     """Who pays for a verification and gets a server error has no verification."""
-    clean = verifying(strict)
+    clean = make_rail(strict)
 
-    def crashing(call: Call, reply: Reply) -> Reply:
+    def crash(call: Call, reply: Reply) -> Reply:
         short = len(json.loads(call.body or b"{}").get("jws", "").rpartition(".")[2]) % 4 == 1
         assert clean.change is not None
         return Reply(500, {}) if short and reply.status == 200 else clean.change(call, reply)
 
-    rail = Rail(crashing)
-    assert breached(await judged(CHECK, rail)) == {"RAIL-RCPT-09"}
+    rail = Rail(crash)
+    assert breached(await run_check(CHECK, rail)) == {"RAIL-RCPT-09"}
 
 
 async def test_a_verification_that_finds_nothing_sound_is_told() -> None:
@@ -168,26 +170,26 @@ async def test_a_verification_that_finds_nothing_sound_is_told() -> None:
         raise ValueError
 
     unsound = {"RAIL-SVC-01": Verdict.FAIL, "RAIL-RCPT-09": Verdict.INCONCLUSIVE}
-    assert await judged(CHECK, verifying(never)) == unsound
-    assert await judged(CHECK, verifying(never), FOREIGN) == UNJUDGED
+    assert await run_check(CHECK, make_rail(never)) == unsound
+    assert await run_check(CHECK, make_rail(never), FOREIGN) == NOT_JUDGED
 
 
 @pytest.mark.parametrize("profile", [PROFILE, FOREIGN])
 async def test_a_result_in_words_of_its_own_judges_nothing(profile: str) -> None:
     """If it is not bound what the service says of a receipt, nothing is concluded."""
-    assert await judged(CHECK, Rail(), profile) == UNJUDGED
+    assert await run_check(CHECK, Rail(), profile) == NOT_JUDGED
 
 
 async def test_what_is_refused_before_it_is_paid_for_is_refused() -> None:
     """A service may see without payment that a text is no receipt."""
-    clean = verifying(strict)
+    clean = make_rail(strict)
 
     def early(call: Call, reply: Reply) -> Reply:
         assert clean.change is not None
-        asked = call.body.startswith(b"{") and json.loads(call.body).get("jws", "")
-        return Reply(422, {"detail": []}) if asked and asked.endswith("=") else clean.change(call, reply)
+        receipt = call.body.startswith(b"{") and json.loads(call.body).get("jws", "")
+        return Reply(422, {"detail": []}) if receipt and receipt.endswith("=") else clean.change(call, reply)
 
-    assert breached(await judged(CHECK, Rail(early))) == set()
+    assert breached(await run_check(CHECK, Rail(early))) == set()
 
 
 def test_each_change_is_another_text() -> None:

@@ -14,22 +14,22 @@ import pytest
 from conformance.discovery.path_spellings import call_spellings, path_spellings
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail import scripted_rail
-from tests.conformance.checks.rail.scripted_rail import BASE, PROFILE, Rail, judged
+from tests.conformance.checks.rail.scripted_rail import BASE, PROFILE, Rail, run_check
 from tests.conformance.wrong_targets import Serve, dropping_half_closed, standing
 
 CHECK, ROW = "no_spelling_of_a_paid_call_is_free", "RAIL-402-01"
 # One operation, since each gets all spellings.
 PATHS = {"/pay/v1/verify/receipt": "receipt-verify"}
-PAID = {("POST", path) for path in PATHS}
+PAID_CALLS = {("POST", path) for path in PATHS}
 RESULT = {"verdict": "ALLOW", "served": True}
 REFERENCE = f"{PROFILE}[pace]\nrequests_per_second = 0\n"
-NONE = REFERENCE.replace('"reference"', '"none"')
-UNPAYABLE = NONE.replace('lanes = ["algorand"]', "lanes = []")
+NO_DEFAULTS = REFERENCE.replace('"reference"', '"none"')
+UNPAYABLE = NO_DEFAULTS.replace('lanes = ["algorand"]', "lanes = []")
 
 # Method, target and header fields of a request as it was sent, names in lower case.
-Sent = tuple[str, str, Mapping[str, str]]
+SentRequest = tuple[str, str, Mapping[str, str]]
 # Status and body; a text is a page.
-Given = tuple[int, Any]
+GivenAnswer = tuple[int, Any]
 
 
 @pytest.fixture(autouse=True)
@@ -38,17 +38,19 @@ def one_operation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scripted_rail, "PATHS", PATHS)
 
 
-def answering(answer: Callable[[Sent], Given | None]) -> Serve:
+def serve_answers(answer: Callable[[SentRequest], GivenAnswer | None]) -> Serve:
     """Return a rail that answers a plain POST of a paid path with 402, and anything else as `answer` says, else 404."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *lines = head.split("\r\n")
-        method, _, rest = first.partition(" ")
+        method, _, remainder = first.partition(" ")
         fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines) if value}
         await reader.readexactly(int(fields.get("content-length", "0")))
-        target = rest.rpartition(" ")[0]
-        plain: Given = (402, {"x402Version": 2}) if (method, target) in PAID else (404, {"detail": "Not Found"})
+        target = remainder.rpartition(" ")[0]
+        plain: GivenAnswer = (
+            (402, {"x402Version": 2}) if (method, target) in PAID_CALLS else (404, {"detail": "Not Found"})
+        )
         status, value = answer((method, target, fields)) or plain
         body = value.encode() if isinstance(value, str) else json.dumps(value).encode()
         kind = "text/html" if isinstance(value, str) else "application/json"
@@ -60,23 +62,25 @@ def answering(answer: Callable[[Sent], Given | None]) -> Serve:
     return serve
 
 
-def serving(read: Callable[[Sent], str], result: Any = None) -> Callable[[Sent], Given | None]:
+def serve_read_path(
+    read: Callable[[SentRequest], str], result: Any = None
+) -> Callable[[SentRequest], GivenAnswer | None]:
     """Return what serves a call whose path is a paid one by `read`, though it is not by its own spelling."""
 
-    def answer(sent: Sent) -> Given | None:
-        served = read(sent) in PATHS and sent[:2] not in PAID
-        return (200, {"result": RESULT} if result is None else result) if served else None
+    def answer(request: SentRequest) -> GivenAnswer | None:
+        is_free = read(request) in PATHS and request[:2] not in PAID_CALLS
+        return (200, {"result": RESULT} if result is None else result) if is_free else None
 
     return answer
 
 
-async def verdict(answer: Callable[[Sent], Given | None], profile: str = NONE) -> Verdict:
+async def verdict(answer: Callable[[SentRequest], GivenAnswer | None], profile: str = NONE) -> Verdict:
     """Return the verdict of the row on a rail."""
-    with standing(answering(answer)) as place:
-        return (await judged(CHECK, Rail(), profile.replace(BASE, f"http://{place}")))[ROW]
+    with standing(serve_answers(answer)) as place:
+        return (await run_check(CHECK, Rail(), profile.replace(BASE, f"http://{place}")))[ROW]
 
 
-LENIENT: Mapping[str, Callable[[Sent], str]] = {
+LENIENT: Mapping[str, Callable[[SentRequest], str]] = {
     "decodes": lambda sent: unquote(sent[1]),
     "decodes twice": lambda sent: unquote(unquote(sent[1])),
     "drops parameters": lambda sent: re.sub(r";[^/]*", "", sent[1]),
@@ -99,7 +103,7 @@ LENIENT: Mapping[str, Callable[[Sent], str]] = {
 @pytest.mark.parametrize("name", LENIENT)
 async def test_a_service_that_is_free_by_another_spelling_is_told(name: str) -> None:
     """Each router serves what the paywall in front of it did not recognise."""
-    assert await verdict(serving(LENIENT[name])) is Verdict.FAIL
+    assert await verdict(serve_read_path(LENIENT[name])) is Verdict.FAIL
 
 
 @pytest.mark.parametrize("header", ["x-forwarded-host", "x-real-ip", "x-rewrite-url"])
@@ -111,22 +115,22 @@ async def test_a_paid_path_that_a_header_makes_free_is_told(header: str) -> None
 
 async def test_a_result_of_unknown_form_is_told_by_one_that_was_paid_for() -> None:
     """Where the result has no place of its own, the answer is compared with what a payment buys."""
-    free = serving(LENIENT["drops parameters"], {**RESULT, "result": None, "more": 1})
-    assert await verdict(free, NONE) is Verdict.FAIL
+    free = serve_read_path(LENIENT["drops parameters"], {**RESULT, "result": None, "more": 1})
+    assert await verdict(free, NO_DEFAULTS) is Verdict.FAIL
 
 
 async def test_an_object_that_is_no_known_result_warns() -> None:
     """No lane can be paid, so that what is answered cannot be compared."""
-    free = serving(LENIENT["drops parameters"], {"valid": True})
+    free = serve_read_path(LENIENT["drops parameters"], {"valid": True})
     assert await verdict(free, UNPAYABLE) is Verdict.WARN
 
 
-def unknown(answer: Given) -> Callable[[Sent], Given | None]:
+def unknown(answer: GivenAnswer) -> Callable[[SentRequest], GivenAnswer | None]:
     """Return what answers everything but a plain call of a paid path with one answer."""
-    return lambda sent: None if sent[:2] in PAID else answer
+    return lambda sent: None if sent[:2] in PAID_CALLS else answer
 
 
-CAREFUL: Mapping[str, Callable[[Sent], Given | None]] = {
+CAREFUL: Mapping[str, Callable[[SentRequest], GivenAnswer | None]] = {
     "404": lambda _: None,
     "400": unknown((400, {"error": "bad_request"})),
     "405": unknown((405, {})),
@@ -145,7 +149,7 @@ CAREFUL: Mapping[str, Callable[[Sent], Given | None]] = {
 }
 
 
-@pytest.mark.parametrize("profile", [NONE, UNPAYABLE, REFERENCE])
+@pytest.mark.parametrize("profile", [NO_DEFAULTS, UNPAYABLE, REFERENCE])
 @pytest.mark.parametrize("name", CAREFUL)
 async def test_a_rail_that_hands_nothing_over_breaks_nothing(name: str, profile: str) -> None:
     """Every refusal passes, and so does a page or an index that the rail also shows at unknown paths."""
@@ -154,22 +158,22 @@ async def test_a_rail_that_hands_nothing_over_breaks_nothing(name: str, profile:
 
 async def test_a_description_that_names_the_result_is_not_the_result() -> None:
     """GET of a paid path describes the operation, with a schema of its result."""
-    described = (200, {"method": "POST", "result": {"type": "object", "properties": {"verdict": {}}}})
-    answer = lambda sent: described if sent[0] == "GET" and sent[1] in PATHS else None  # noqa: E731
+    description = (200, {"method": "POST", "result": {"type": "object", "properties": {"verdict": {}}}})
+    answer = lambda sent: description if sent[0] == "GET" and sent[1] in PATHS else None  # noqa: E731
     assert await verdict(answer) is Verdict.WARN
 
 
 async def test_an_answer_without_a_body_is_no_result_where_the_whole_body_is() -> None:
     """A preflight of the paid path alone has no body, and the profile says that the body is the result."""
-    whole = f'{NONE}[rail]\nresult_at = "body:"\n'
+    whole = f'{NO_DEFAULTS}[rail]\nresult_at = "body:"\n'
     preflight = lambda sent: (204, "") if sent[0] == "OPTIONS" and sent[1] in PATHS else None  # noqa: E731
     assert await verdict(preflight, whole) is Verdict.PASS
 
 
 async def test_a_proxy_that_drops_half_closed_connections_hides_nothing() -> None:
     """A proxy such as nginx ends a call whose client closed its writing side, so the suite leaves that side open."""
-    with standing(dropping_half_closed(answering(serving(LENIENT["drops parameters"])))) as place:
-        verdicts = await judged(CHECK, Rail(), NONE.replace(BASE, f"http://{place}"))
+    with standing(dropping_half_closed(serve_answers(serve_read_path(LENIENT["drops parameters"])))) as place:
+        verdicts = await run_check(CHECK, Rail(), NO_DEFAULTS.replace(BASE, f"http://{place}"))
     assert verdicts[ROW] is Verdict.FAIL
 
 
@@ -181,16 +185,16 @@ async def test_a_rail_that_closes_the_connection_breaks_nothing() -> None:
         writer.close()
 
     with standing(serve) as place:
-        found = await judged(CHECK, Rail(), NONE.replace(BASE, f"http://{place}"))
-    assert found[ROW] is Verdict.INCONCLUSIVE
+        results = await run_check(CHECK, Rail(), NO_DEFAULTS.replace(BASE, f"http://{place}"))
+    assert results[ROW] is Verdict.INCONCLUSIVE
 
 
 def test_no_spelling_of_a_path_is_the_path_itself() -> None:
     """Each spelling has its own name, and each is a path from the root."""
     for path in ("/pay/v1/verify/receipt", "/weather", "/weather/today/"):
-        found = path_spellings(path)
-        assert path not in found.values()
-        assert all(target.startswith("/") for target in found.values())
+        results = path_spellings(path)
+        assert path not in results.values()
+        assert all(target.startswith("/") for target in results.values())
     assert path_spellings("/") == {}
 
 

@@ -19,11 +19,11 @@ class Stake:
     def __init__(self, status: int, headers: dict[str, str]) -> None:
         self.status, self.headers = status, headers
 
-    async def redeem(self, case: object, given: object) -> Answer:
+    async def redeem(self, case: object, authorization: object) -> Answer:
         """Return the rail's answer."""
-        del case, given
-        told: Any = SimpleNamespace(status=self.status, headers=self.headers, object=dict, json=dict, body=b"{}")
-        answer: Answer = told
+        del case, authorization
+        reply: Any = SimpleNamespace(status=self.status, headers=self.headers, object=dict, json=dict, body=b"{}")
+        answer: Answer = reply
         return answer
 
     async def measure_loss(self) -> int:
@@ -38,10 +38,10 @@ class Case:
         self.profile = SimpleNamespace(is_reference=is_reference)
         self.judged: dict[str, tuple[bool, str | None]] = {}
 
-    def expect(self, row: str, held: bool, *told: object, beyond: str | None = None, **more: object) -> None:
+    def expect(self, row: str, holds: bool, *texts: object, beyond: str | None = None, **more: object) -> None:
         """Keep whether a row held, and why a breach of it would only warn."""
-        del told, more
-        self.judged[row] = held, beyond
+        del texts, more
+        self.judged[row] = holds, beyond
 
 
 @pytest.mark.parametrize("is_reference", [True, False])
@@ -55,9 +55,9 @@ async def test_a_refusal_for_good_is_a_breach(
     """A call that is served holds, and so does "not yet"; without the reference's defaults a refusal only warns."""
     case: Any = Case(is_reference=is_reference)
     stake: Any = Stake(status, headers)
-    given: Any = None
-    await _judge_foreign_settlement(case, stake, given, "used by a stranger")
+    authorization: Any = None
+    await _judge_foreign_settlement(case, stake, authorization, "used by a stranger")
     assert case.judged["RAIL-PAY-07"] == (True, None)
-    answered, beyond = case.judged["RAIL-PAY-04"]
-    assert answered is held
+    holds, beyond = case.judged["RAIL-PAY-04"]
+    assert holds is held
     assert (beyond is None) is is_reference

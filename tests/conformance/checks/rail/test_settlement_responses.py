@@ -10,50 +10,54 @@ from typing import Any
 import pytest
 
 from conformance.outcome import Verdict
-from tests.conformance.checks.rail.scripted_rail import NETWORK, PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import NETWORK, PROFILE, Call, Rail, Reply, run_check
 from tests.conformance.checks.trial import breached
 
 CHECK, ROW = "refused_payment_is_told_of", "RAIL-402-22"
-CLAIMED = PROFILE.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["rail.payment_response"]')
-TOLD: dict[str, Any] = {"success": False, "errorReason": "refused", "transaction": "", "network": NETWORK}
+RESPONSE_PROFILE = PROFILE.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["rail.payment_response"]')
+HONEST_RESPONSE: dict[str, Any] = {"success": False, "errorReason": "refused", "transaction": "", "network": NETWORK}
 
 
-def encoded(told: Any) -> str:
+def encode_response(response: Any) -> str:
     """Return the value of the header."""
-    return base64.b64encode(json.dumps(told).encode()).decode()
+    return base64.b64encode(json.dumps(response).encode()).decode()
 
 
-def telling(value: Callable[[Call], str | None]) -> Rail:
+def make_rail(value: Callable[[Call], str | None]) -> Rail:
     """Return a rail whose 402 to a presented payment carries a value."""
 
-    def changed(call: Call, reply: Reply) -> Reply:
-        presented = {"x-payment", "payment-signature"} & {name.lower() for name, _ in call.lines}
-        told = value(call) if presented and reply.status == 402 else None
-        return reply if told is None else Reply(402, reply.document, {**reply.headers, "PAYMENT-RESPONSE": told})
+    def change_reply(call: Call, reply: Reply) -> Reply:
+        payment_headers = {"x-payment", "payment-signature"} & {name.lower() for name, _ in call.lines}
+        header = value(call) if payment_headers and reply.status == 402 else None
+        return reply if header is None else Reply(402, reply.document, {**reply.headers, "PAYMENT-RESPONSE": header})
 
-    return Rail(changed)
+    return Rail(change_reply)
 
 
 async def test_a_rail_that_tells_of_each_refusal_passes() -> None:
     """Further members are allowed."""
-    verdicts = await judged(CHECK, telling(lambda _: encoded({**TOLD, "payer": "x"})), profile=CLAIMED)
+    verdicts = await run_check(
+        CHECK, make_rail(lambda _: encode_response({**HONEST_RESPONSE, "payer": "x"})), profile=RESPONSE_PROFILE
+    )
     assert verdicts == {ROW: Verdict.PASS}
 
 
 @pytest.mark.parametrize(
     "told",
     [
-        {**TOLD, "network": ""},
-        {**TOLD, "network": "eip155:1"},
-        {**TOLD, "success": True},
-        {**TOLD, "errorReason": ""},
-        {name: TOLD[name] for name in ("success", "errorReason", "network")},
+        {**HONEST_RESPONSE, "network": ""},
+        {**HONEST_RESPONSE, "network": "eip155:1"},
+        {**HONEST_RESPONSE, "success": True},
+        {**HONEST_RESPONSE, "errorReason": ""},
+        {name: HONEST_RESPONSE[name] for name in ("success", "errorReason", "network")},
         [],
     ],
 )
 async def test_a_response_that_says_less_breaks_the_row(told: Any) -> None:
     """Each member is needed, and so is an object."""
-    assert breached(await judged(CHECK, telling(lambda _: encoded(told)), profile=CLAIMED)) == {ROW}
+    assert breached(await run_check(CHECK, make_rail(lambda _: encode_response(told)), profile=RESPONSE_PROFILE)) == {
+        ROW
+    }
 
 
 @pytest.mark.parametrize(
@@ -61,12 +65,14 @@ async def test_a_response_that_says_less_breaks_the_row(told: Any) -> None:
     [
         lambda _: None,
         lambda _: "%",
-        lambda call: None if isinstance(call.proof, dict) and "x402Version" in call.proof else encoded(TOLD),
+        lambda call: (
+            None if isinstance(call.proof, dict) and "x402Version" in call.proof else encode_response(HONEST_RESPONSE)
+        ),
     ],
 )
 async def test_a_refusal_without_a_response_breaks_the_row(value: Callable[[Call], str | None]) -> None:
     """On any of them."""
-    assert breached(await judged(CHECK, telling(value), profile=CLAIMED)) == {ROW}
+    assert breached(await run_check(CHECK, make_rail(value), profile=RESPONSE_PROFILE)) == {ROW}
 
 
 BASE_NETWORK = "eip155:8453"
@@ -84,16 +90,18 @@ class TwoLanes(Rail):
         reply = super().challenge(call)
         (entry,) = reply.document["accepts"]
         second = {**entry, "network": BASE_NETWORK, "extra": {**entry["extra"]}}
-        for one in (entry, second):
-            one["extra"]["payment_reference"] = f"{one['network']} {one['extra']['payment_reference']}"
+        for accepts_entry in (entry, second):
+            accepts_entry["extra"]["payment_reference"] = (
+                f"{accepts_entry['network']} {accepts_entry['extra']['payment_reference']}"
+            )
         reply.document["accepts"] = [entry, second]
         return reply
 
     def _told(self, call: Call, reply: Reply) -> Reply:
-        presented = {"x-payment", "payment-signature"} & {name.lower() for name, _ in call.lines}
-        if not presented or reply.status != 402:
+        payment_headers = {"x-payment", "payment-signature"} & {name.lower() for name, _ in call.lines}
+        if not payment_headers or reply.status != 402:
             return reply
-        told = encoded({**TOLD, "network": self._network_of(call.proof)})
+        told = encode_response({**HONEST_RESPONSE, "network": self._network_of(call.proof)})
         return Reply(402, reply.document, {**reply.headers, "PAYMENT-RESPONSE": told})
 
 
@@ -101,8 +109,8 @@ def lane_of_proof(proof: Any) -> str:
     """Return the network of a proof's token or of its payload, the first one if it names none."""
     proof = proof if isinstance(proof, dict) else {}
     token = proof.get("payment_reference", proof.get("challenge_token", ""))
-    named = token.partition(" ")[0] if " " in token else proof.get("accepted", {}).get("network")
-    return named if named in {NETWORK, BASE_NETWORK} else NETWORK
+    network = token.partition(" ")[0] if " " in token else proof.get("accepted", {}).get("network")
+    return network if network in {NETWORK, BASE_NETWORK} else NETWORK
 
 
 def only_by_token(proof: Any) -> str:
@@ -117,10 +125,10 @@ def only_by_payload(proof: Any) -> str:
 
 async def test_the_network_is_that_of_the_payment() -> None:
     """The lane of the token counts, and for an ordinary payload the network that it accepted."""
-    assert await judged(CHECK, TwoLanes(lane_of_proof), profile=CLAIMED) == {ROW: Verdict.PASS}
+    assert await run_check(CHECK, TwoLanes(lane_of_proof), profile=RESPONSE_PROFILE) == {ROW: Verdict.PASS}
 
 
 @pytest.mark.parametrize("network_of", [lambda _: NETWORK, only_by_token, only_by_payload])
 async def test_the_network_of_another_lane_breaks_the_row(network_of: Callable[[Any], str]) -> None:
     """The first entry of accepts is not the lane of each payment."""
-    assert breached(await judged(CHECK, TwoLanes(network_of), profile=CLAIMED)) == {ROW}
+    assert breached(await run_check(CHECK, TwoLanes(network_of), profile=RESPONSE_PROFILE)) == {ROW}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.outcome import Verdict
-from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, Call, Rail, Reply, run_check
 from tests.conformance.checks.trial import breached
 
 PROFILE = f"""
@@ -22,8 +22,8 @@ surfaces = ["rail"]
 lanes = ["algorand"]
 """
 BODIES = "".join(f'\n[rail.bodies.{role}]\ndocument = "x"\n' for role in PATHS.values())
-UNPAID, PAID = "unpaid_call_is_challenged", "welded_algorand_payment_is_served"
-REFUSED = Reply(422, {"errors": [{"pointer": "/document", "detail": "is missing"}]})
+UNPAID, PAID_CHECK = "unpaid_call_is_challenged", "welded_algorand_payment_is_served"
+REFUSAL = Reply(422, {"errors": [{"pointer": "/document", "detail": "is missing"}]})
 
 
 class Particular(Rail):
@@ -38,8 +38,12 @@ class Particular(Rail):
             return Reply(200, _with_schema(reply.document))
         if call.path not in PATHS or "document" in json.loads(call.body or b"{}"):
             return reply
-        looked = {"first": True, "before the payment": call.proof is not None, "after it": reply.status == 200}
-        return REFUSED if looked[self.looks] else reply
+        is_time_to_refuse = {
+            "first": True,
+            "before the payment": call.proof is not None,
+            "after it": reply.status == 200,
+        }
+        return REFUSAL if is_time_to_refuse[self.looks] else reply
 
 
 class Strict(Rail):
@@ -50,14 +54,14 @@ class Strict(Rail):
         self.quoted: dict[str, str] = {}
 
     def _paid_call(self, call: Call) -> Reply:
-        known = (b'{"document":"x"}', b'{"document":"y"}')
-        if call.body not in known:
-            return REFUSED
+        known_bodies = (b'{"document":"x"}', b'{"document":"y"}')
+        if call.body not in known_bodies:
+            return REFUSAL
         reply = super()._paid_call(call)
         if reply.status == 402:
             self.quoted[reply.document["accepts"][0]["extra"]["payment_reference"]] = call.path
             return reply
-        mine = self.quoted[call.proof["payment_reference"]] == call.path and call.body == known[0]
+        mine = self.quoted[call.proof["payment_reference"]] == call.path and call.body == known_bodies[0]
         return reply if mine and call.method == "POST" else self.challenge(call)
 
 
@@ -69,11 +73,11 @@ def _with_schema(document: Any, /, **members: Any) -> Any:
 
 
 @pytest.mark.parametrize("looks", ["first", "before the payment"])
-@pytest.mark.parametrize("check", [UNPAID, PAID])
+@pytest.mark.parametrize("check", [UNPAID, PAID_CHECK])
 async def test_a_body_refused_before_payment_costs_nothing_and_decides_nothing(check: str, looks: str) -> None:
     """No payment is made for it, and no row that depends on it is judged."""
     rail = Particular(looks)
-    verdicts = await judged(check, rail, PROFILE)
+    verdicts = await run_check(check, rail, PROFILE)
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
     assert not rail.paid
 
@@ -81,28 +85,28 @@ async def test_a_body_refused_before_payment_costs_nothing_and_decides_nothing(c
 async def test_a_body_refused_after_payment_decides_nothing() -> None:
     """The suite learns it by the first payments, and says no more of them."""
     rail = Particular("after it")
-    assert set((await judged(PAID, rail, PROFILE)).values()) == {Verdict.INCONCLUSIVE}
+    assert set((await run_check(PAID_CHECK, rail, PROFILE)).values()) == {Verdict.INCONCLUSIVE}
 
 
 @pytest.mark.parametrize("looks", ["first", "before the payment", "after it"])
-@pytest.mark.parametrize("check", [UNPAID, PAID])
+@pytest.mark.parametrize("check", [UNPAID, PAID_CHECK])
 async def test_bound_bodies_are_paid_for(check: str, looks: str) -> None:
     """With a body that the operation takes, everything passes."""
-    verdicts = await judged(check, Particular(looks), PROFILE + BODIES)
+    verdicts = await run_check(check, Particular(looks), PROFILE + BODIES)
     assert set(verdicts.values()) == {Verdict.PASS}, verdicts
 
 
 async def test_a_refused_body_that_is_bound_is_a_breach() -> None:
     """Who binds a body says that the operation takes it."""
-    bound = BODIES.replace('document = "x"', 'other = "x"')
-    assert "RAIL-PAY-01" in breached(await judged(PAID, Particular("after it"), PROFILE + bound))
+    bound_request = BODIES.replace('document = "x"', 'other = "x"')
+    assert "RAIL-PAY-01" in breached(await run_check(PAID_CHECK, Particular("after it"), PROFILE + bound_request))
 
 
 @pytest.mark.parametrize("told", [False, True])
 async def test_other_bodies_that_are_refused_for_themselves_show_nothing(told: bool) -> None:
     """That a payment buys no other request is seen by requests alone that could have been bought."""
-    others = "".join(f'\n[rail.other_bodies.{role}]\ndocument = "y"\n' for role in PATHS.values()) if told else ""
-    verdicts = await judged("unspent_proof_buys_only_its_request", Strict(), PROFILE + BODIES + others)
+    other_bodies = "".join(f'\n[rail.other_bodies.{role}]\ndocument = "y"\n' for role in PATHS.values()) if told else ""
+    verdicts = await run_check("unspent_proof_buys_only_its_request", Strict(), PROFILE + BODIES + other_bodies)
     assert verdicts["RAIL-WELD-09"] is (Verdict.PASS if told else Verdict.INCONCLUSIVE)
 
 
@@ -122,23 +126,23 @@ class Forgetful(Rail):
     def _paid_call(self, call: Call) -> Reply:
         try:
             body = json.loads(call.body)
-            known = body.keys() <= {"document", "limit"} and isinstance(body["document"], str)
+            known_bodies = body.keys() <= {"document", "limit"} and isinstance(body["document"], str)
         except (ValueError, LookupError, AttributeError):
-            known = False
-        if not known:
-            return REFUSED
-        bound = (call.method, call.path, call.query, json.dumps(body if self.whole else body["document"]))
+            known_bodies = False
+        if not known_bodies:
+            return REFUSAL
+        bound_request = (call.method, call.path, call.query, json.dumps(body if self.whole else body["document"]))
         reply = super()._paid_call(call)
         if reply.status == 402:
-            self.quoted[reply.document["accepts"][0]["extra"]["payment_reference"]] = bound
+            self.quoted[reply.document["accepts"][0]["extra"]["payment_reference"]] = bound_request
             return reply
-        return reply if self.quoted[call.proof["payment_reference"]] == bound else self.challenge(call)
+        return reply if self.quoted[call.proof["payment_reference"]] == bound_request else self.challenge(call)
 
 
 @pytest.mark.parametrize("whole", [False, True])
 async def test_a_payment_that_buys_an_optional_member_more_is_told(whole: bool) -> None:
     """A member that the known body does not have is part of the request, too."""
-    verdicts = await judged("unspent_proof_buys_only_its_request", Forgetful(whole=whole), PROFILE + BODIES)
+    verdicts = await run_check("unspent_proof_buys_only_its_request", Forgetful(whole=whole), PROFILE + BODIES)
     assert breached(verdicts) == (set() if whole else {"RAIL-WELD-09"})
     assert verdicts["RAIL-WELD-09"] is (Verdict.PASS if whole else Verdict.FAIL)
 
@@ -150,10 +154,10 @@ class Terse(Forgetful):
         super().__init__(whole=True)
 
     def _paid_call(self, call: Call) -> Reply:
-        return REFUSED if call.query or len(call.body) > 100 else super()._paid_call(call)
+        return REFUSAL if call.query or len(call.body) > 100 else super()._paid_call(call)
 
 
 async def test_the_request_that_was_paid_for_is_not_another_request() -> None:
     """A full request can become one of the bodies that are tried as other ones; serving it is right."""
-    verdicts = await judged("unspent_proof_buys_only_its_request", Terse(), PROFILE + BODIES)
+    verdicts = await run_check("unspent_proof_buys_only_its_request", Terse(), PROFILE + BODIES)
     assert breached(verdicts) == set(), verdicts

@@ -11,11 +11,11 @@ import pytest
 
 from conformance.oracles.hashing import jcs_bytes
 from conformance.outcome import Verdict
-from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, run_check
 
 UNSPENT = "unspent_proof_buys_only_its_request"
 Bound = Callable[[Any, str], object]
-REFUSED = Reply(422, {"detail": [{"loc": ["body"], "msg": "is invalid"}]})
+REFUSAL = Reply(422, {"detail": [{"loc": ["body"], "msg": "is invalid"}]})
 
 
 def whole(body: Any, query: str) -> object:
@@ -59,17 +59,17 @@ class Binding(Rail):
         try:
             body = json.loads(call.body)
         except ValueError:
-            return REFUSED
+            return REFUSAL
         if not isinstance(body, dict) or not _is_known(body) or len(call.body) > self.most:
-            return REFUSED
+            return REFUSAL
         is_bound = (call.method, call.path, self.bound(body, call.query))
-        paid = call.proof is not None and call.proof["tx_id"] in self.paid
-        if not paid or self.quoted[call.proof["payment_reference"]] != is_bound:
+        is_paid = call.proof is not None and call.proof["tx_id"] in self.paid
+        if not is_paid or self.quoted[call.proof["payment_reference"]] != is_bound:
             reply = self.challenge(call)
             self.quoted[reply.document["accepts"][0]["extra"]["payment_reference"]] = is_bound
             return reply
         if len(call.body) > self.sold:
-            return REFUSED
+            return REFUSAL
         self.served.append(call)
         if self.read_as_one:
             call = Call(call.method, call.path, call.headers, call.body.lower(), call.lines, call.query)
@@ -93,7 +93,7 @@ def _is_known(body: dict[str, Any]) -> bool:
 )
 async def test_a_payment_that_buys_a_request_that_differs_in_little(bound: Bound, row: str | None) -> None:
     """Only the rail that binds the whole request passes."""
-    verdicts = await judged(UNSPENT, Binding(bound), PROFILE)
+    verdicts = await run_check(UNSPENT, Binding(bound), PROFILE)
     assert {one for one, verdict in verdicts.items() if verdict is Verdict.FAIL} == ({row} if row else set())
     if row is None:
         assert verdicts == dict.fromkeys(("RAIL-WELD-08", "RAIL-WELD-09", "RAIL-WELD-10"), Verdict.PASS)
@@ -108,14 +108,14 @@ def network_in_any_case(body: Any, query: str) -> object:
 async def test_two_requests_that_a_rail_reads_as_one_only_warn(read_as_one: bool, verdict: Verdict) -> None:
     """Whether letters of a network's name are distinguished is open; the rail's own receipts show how it reads them."""
     rail = Binding(network_in_any_case, read_as_one=read_as_one)
-    assert (await judged(UNSPENT, rail, PROFILE))["RAIL-WELD-09"] is verdict
+    assert (await run_check(UNSPENT, rail, PROFILE))["RAIL-WELD-09"] is verdict
 
 
 @pytest.mark.parametrize("limits", [{"most": 600}, {"sold": 600}])
 async def test_what_an_operation_refuses_for_itself_decides_nothing(limits: Any) -> None:
     """A long body that is refused, before the payment or after it, leaves the usual one to be judged by."""
     rail = Binding(whole, **limits)
-    verdicts = await judged(UNSPENT, rail, PROFILE)
+    verdicts = await run_check(UNSPENT, rail, PROFILE)
     assert set(verdicts.values()) == {Verdict.PASS}
     assert {call.path for call in rail.served} == set(PATHS)
     assert max(len(call.body) for call in rail.served) <= 600

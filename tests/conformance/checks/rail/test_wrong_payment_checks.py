@@ -51,7 +51,7 @@ def _is_payee(address: str | None) -> bool:
     return address not in {None, "", "STRANGER", Payer.address}
 
 
-async def _judged(counts: Counts) -> dict[str, Verdict]:
+async def _run_payment_check(counts: Counts) -> dict[str, Verdict]:
     rail = Rail()
 
     def ready(session: Session) -> None:
@@ -63,7 +63,7 @@ async def _judged(counts: Counts) -> dict[str, Verdict]:
 
 async def test_an_honest_rail_passes() -> None:
     """Nothing that is wrong in one thing is served."""
-    assert await _judged(honest) == {}
+    assert await _run_payment_check(honest) == {}
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ async def test_an_honest_rail_passes() -> None:
 )
 async def test_who_reads_one_thing_wrongly_fails(counts: Counts, row: str) -> None:
     """By the row of that thing, and by no other."""
-    assert await _judged(counts) == {row: Verdict.FAIL}
+    assert await _run_payment_check(counts) == {row: Verdict.FAIL}

@@ -9,12 +9,12 @@ from typing import Any
 from tests.conformance.checks.webhooks.scripted_sender import Event
 
 
-def changed(**members: Any) -> Callable[[Event], Event]:
+def change_event(**members: Any) -> Callable[[Event], Event]:
     """Return what replaces members of an event; a member that is `...` is left out."""
 
     def change(event: Event) -> Event:
-        merged = {**event, **members}
-        return {name: value for name, value in merged.items() if value is not ...}
+        members_and_event = {**event, **members}
+        return {name: value for name, value in members_and_event.items() if value is not ...}
 
     return change
 
@@ -23,7 +23,7 @@ def data(**members: Any) -> Callable[[Event], Event]:
     """Return what replaces members of an event's data."""
 
     def change(event: Event) -> Event:
-        return {**event, "data": changed(**members)(event["data"])}
+        return {**event, "data": change_event(**members)(event["data"])}
 
     return change
 
@@ -32,11 +32,11 @@ def asset(**members: Any) -> Callable[[Event], Event]:
     """Return what replaces members of an event's asset."""
 
     def change(event: Event) -> Event:
-        return data(asset=changed(**members)(event["data"]["asset"]))(event)
+        return data(asset=change_event(**members)(event["data"]["asset"]))(event)
 
     return change
 
 
-def spaced(event: Event) -> bytes:
+def write_with_spaces(event: Event) -> bytes:
     """Return an event as JSON with spaces, in ASCII."""
     return json.dumps(event).encode()

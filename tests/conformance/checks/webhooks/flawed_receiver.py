@@ -19,7 +19,7 @@ from aiohttp import web
 SECRET = "weldw_flawed-receivers-secret"
 HEADER = "X-Weldproof-Signature"
 _TOLERANCE = 300
-_KNOWN = {"id", "type", "created", "api_version", "data"}
+_KNOWN_MEMBERS = {"id", "type", "created", "api_version", "data"}
 _KNOWN_DATA = {"tenant_label", "chain", "asset", "amount_microunits", "amount_pretty", "tx_id", "payer_address"}
 
 
@@ -38,7 +38,7 @@ class FlawedReceiver:
         """Return the application that serves it."""
         app = web.Application()
         app.router.add_post("/hook", self._take)
-        app.router.add_get("/effects/{id}", self._told)
+        app.router.add_get("/effects/{id}", self._report_effects)
         app.on_cleanup.append(self._end)
         return app
 
@@ -46,7 +46,7 @@ class FlawedReceiver:
         for task in self._later:
             task.cancel()
 
-    async def _told(self, request: web.Request) -> web.Response:
+    async def _report_effects(self, request: web.Request) -> web.Response:
         count = self.effects[request.match_info["id"]]
         if self.flaw == "unknown ids are not found" and not count:
             return web.Response(status=404)
@@ -54,24 +54,24 @@ class FlawedReceiver:
 
     async def _take(self, request: web.Request) -> web.Response:
         body = await request.read()
-        await self._stalled(json.loads(body))
-        if self.flaw == "notes before it verifies" and self._repeated(json.loads(body)["id"]):
+        await self._stall(json.loads(body))
+        if self.flaw == "notes before it verifies" and self._note_id(json.loads(body)["id"]):
             return web.Response(status=200)
         value = request.headers.get(HEADER)
-        if not self._verified(value, body) or not self._fresh(value):
+        if not self._is_signed(value, body) or not self._fresh(value):
             return web.Response(status=200 if self.flaw == "says yes to everything" else 401)
         event = json.loads(body)
         if not self._readable(event):
             return web.Response(status=500)
-        refused = self._refused(event)
-        if refused is not None:
-            return refused
+        refusal = self._refuse(event)
+        if refusal is not None:
+            return refusal
         await self._perform(event, self._key(event, body, value))
         return web.Response(status=202 if self.flaw == "works later" else 200)
 
-    async def _stalled(self, event: dict[str, Any]) -> None:
+    async def _stall(self, event: dict[str, Any]) -> None:
         """Hold up every delivery from the first with an unknown member on, or for ever those that have one."""
-        unknown = not set(event) <= _KNOWN
+        unknown = not set(event) <= _KNOWN_MEMBERS
         if unknown and self.flaw == "stalls at unknown members":
             await asyncio.Event().wait()
         if unknown and self.flaw.startswith("stalls for "):
@@ -81,29 +81,33 @@ class FlawedReceiver:
             asyncio.get_running_loop().call_later(seconds, self._awake.set)
         await self._awake.wait()
 
-    def _verified(self, value: str | None, body: bytes) -> bool:
+    def _is_signed(self, value: str | None, body: bytes) -> bool:
         if self.flaw == "never looks at the signature":
             return True
         if self.flaw == "looks whether there is a signature":
             return bool(value)
-        times, given = re.findall(r"t=([0-9]+)", value or ""), re.search(r"v1=([0-9a-f]*)", value or "")
-        if not times or given is None:
+        times, v1 = re.findall(r"t=([0-9]+)", value or ""), re.search(r"v1=([0-9a-f]*)", value or "")
+        if not times or v1 is None:
             return False
         if self.flaw == "verifies what it writes":
             body = json.dumps(json.loads(body), separators=(",", ":"), ensure_ascii=False).encode()
         if self.flaw == "verifies what it writes with spaces":
             body = json.dumps(json.loads(body)).encode()
-        wanted = [_hmac(times[-1].encode() + b"." + body)]
+        valid_macs = [_hmac(times[-1].encode() + b"." + body)]
         if self.flaw == "takes v1 over the body alone":
-            wanted.append(_hmac(body))
+            valid_macs.append(_hmac(body))
         if self.flaw == "compares what there is of v1":
-            return wanted[0].startswith(given[1])
-        return any(hmac.compare_digest(one, given[1]) for one in wanted)
+            return valid_macs[0].startswith(v1[1])
+        return any(hmac.compare_digest(one, v1[1]) for one in valid_macs)
 
     def _fresh(self, value: str | None) -> bool:
         times = re.findall(r"t=([0-9]+)", value or "")
-        unchecked = {"never looks at the time", "never looks at the signature", "looks whether there is a signature"}
-        if self.flaw in unchecked:
+        flaws_without_time = {
+            "never looks at the time",
+            "never looks at the signature",
+            "looks whether there is a signature",
+        }
+        if self.flaw in flaws_without_time:
             return True
         t = int(times[0] if self.flaw == "looks at the first t, verifies the last" else times[-1])
         away = time.time() - t
@@ -113,13 +117,15 @@ class FlawedReceiver:
 
     def _readable(self, event: dict[str, Any]) -> bool:
         """Return whether its parser gets through the event."""
-        known = set(event) <= _KNOWN and set(event["data"]) <= _KNOWN_DATA and len(event["data"]["asset"]) == 3
-        return known or self.flaw != "crashes on unknown members"
+        is_known = (
+            set(event) <= _KNOWN_MEMBERS and set(event["data"]) <= _KNOWN_DATA and len(event["data"]["asset"]) == 3
+        )
+        return is_known or self.flaw != "crashes on unknown members"
 
-    def _refused(self, event: dict[str, Any]) -> web.Response | None:
+    def _refuse(self, event: dict[str, Any]) -> web.Response | None:
         if self.flaw == "refuses a newer version" and event["api_version"] != "1":
             return web.Response(status=400)
-        if self.flaw == "drops unknown members silently" and not set(event) <= _KNOWN:
+        if self.flaw == "drops unknown members silently" and not set(event) <= _KNOWN_MEMBERS:
             return web.Response(status=200)
         if self.flaw == "leaves newer versions and unknown types alone" and (
             event["api_version"] != "1" or event["type"] != "payment.confirmed"
@@ -138,11 +144,11 @@ class FlawedReceiver:
             return f"{event['id']} {str(value).partition(',')[0]}"
         return str(event["id"])
 
-    def _repeated(self, key: str) -> bool:
+    def _note_id(self, key: str) -> bool:
         """Note an id and return whether it was noted before."""
-        noted = key in self._seen
+        is_known = key in self._seen
         self._seen.add(key)
-        return noted
+        return is_known
 
     async def _perform(self, event: dict[str, Any], key: str) -> None:
         if self.flaw == "works later":
@@ -154,14 +160,14 @@ class FlawedReceiver:
                 return
             for _ in range(10):  # deliveries that came together all look before one notes
                 await asyncio.sleep(0.02)
-            self._repeated(key)
+            self._note_id(key)
             self.effects[event["id"]] += 1
-        elif self.flaw in {"no memory", "notes before it verifies"} or not self._repeated(key):
+        elif self.flaw in {"no memory", "notes before it verifies"} or not self._note_id(key):
             self.effects[event["id"]] += 1
 
     async def _perform_later(self, event: dict[str, Any], key: str) -> None:
         await asyncio.sleep(0.2)
-        if not self._repeated(key):
+        if not self._note_id(key):
             self.effects[event["id"]] += 1
 
 

@@ -94,7 +94,7 @@ class Attempt:
     event: Event
     body: bytes
     now: int
-    made: int
+    creation_time: int
     place: Place
     places: Sequence[Place]
 
@@ -104,7 +104,7 @@ def compact(event: Event) -> bytes:
     return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def signed(attempt: Attempt) -> str:
+def sign_attempt(attempt: Attempt) -> str:
     """Return an honest header."""
     return header(attempt.now, attempt.place.secret, f"{attempt.now}.".encode() + attempt.body)
 
@@ -120,7 +120,7 @@ def own_places(link: Link, places: Sequence[Place]) -> Iterable[Place]:
     return [one for one in places if one.tenant == "first"]
 
 
-def same(event: Event, number: int) -> Event:
+def keep_event(event: Event, number: int) -> Event:
     """Return the event unchanged, whatever the attempt."""
     del number
     return event
@@ -132,8 +132,8 @@ class Flaws:
 
     event: Callable[[Event], Event] = lambda event: event
     body: Callable[[Event], bytes] = compact
-    again: Callable[[Event, int], Event] = same
-    header: Callable[[Attempt], str | None] = signed
+    again: Callable[[Event, int], Event] = keep_event
+    header: Callable[[Attempt], str | None] = sign_attempt
     header_name: str = "X-Weldproof-Signature"
     places: Callable[[Link, Sequence[Place]], Iterable[Place]] = own_places
     method: str = "POST"
@@ -204,9 +204,9 @@ class Shop(Checkout):
     async def _tell(self, link: Link, number: int) -> None:
         event = self.flaws.event(self._event(link, number))
         made, places = int(self.now), [] if self.flaws.page_only else [*self.flaws.places(link, self.places)]
-        told = [(one, place) for place in places for one in (event, *self.flaws.further(event))]
-        self.to_tell, self.to_deliver = self.to_tell - 1, self.to_deliver + len(told)
-        await asyncio.gather(*(self._delivered(one, place, made) for one, place in told))
+        texts = [(one, place) for place in places for one in (event, *self.flaws.further(event))]
+        self.to_tell, self.to_deliver = self.to_tell - 1, self.to_deliver + len(texts)
+        await asyncio.gather(*(self._delivered(one, place, made) for one, place in texts))
 
     async def _delivered(self, event: Event, place: Place, made: int) -> None:
         try:
@@ -239,10 +239,10 @@ class Shop(Checkout):
         for number in range(1, self.flaws.often + 1):
             event = self.flaws.again(first, number)
             body = self.flaws.body(event)
-            begun = self.now
-            if await self._attempt(Attempt(number, event, body, int(begun), made, place, self.places)):
+            start = self.now
+            if await self._attempt(Attempt(number, event, body, int(start), made, place, self.places)):
                 return
-            due = begun + _PAUSE
+            due = start + _PAUSE
             self.rests.append(due)
             while self.now < due:  # noqa: ASYNC110 - the clock is a file
                 await asyncio.sleep(0.01)
@@ -311,7 +311,7 @@ def told_places(folder: Path, names: Sequence[str], port: int) -> list[Place]:
     return [Place(name, f"http://127.0.0.1:{port}/hooks/{name}", SECRETS[name], _TENANTS[name]) for name in names]
 
 
-async def judged(
+async def run_check(
     name: str,
     folder: Path,
     flaws: Flaws | None = None,
@@ -335,33 +335,33 @@ async def judged(
     one = shop or Shop()
     with reserved_port() as port:
         one.flaws, one.places, one.clock = flaws or Flaws(), told_places(folder, names, port), folder / "clock"
-        return await _judged(name, one, target.parse(_profile(folder, one.places, changed)))
+        return await _run_single_check(name, one, target.parse(_profile(folder, one.places, changed)))
 
 
-async def _judged(name: str, one: Shop, profile: Profile) -> tuple[dict[str, Verdict], EventLog]:
-    found = next(check for check in load_checks() if check.id == name)
-    checked = found.bind_to("algorand") if found.lane == "each" else found
+async def _run_single_check(name: str, sender: Shop, profile: Profile) -> tuple[dict[str, Verdict], EventLog]:
+    chosen_check = next(check for check in load_checks() if check.id == name)
+    lane_check = chosen_check.bind_to("algorand") if chosen_check.lane == "each" else chosen_check
     table, log = Names(), EventLog()
-    client = Client(one, log, name, table, Counter())
+    client = Client(sender, log, name, table, Counter())
     session = Session(profile, client, table, 1)
-    session.payers.checkout_payers["algorand"] = Telling(one)
+    session.payers.checkout_payers["algorand"] = Telling(sender)
     session.payers.open_payers["gateway algorand"] = Below()  # type: ignore[assignment]
     await session.open()
     await session.receive()
-    session.inbox.wait = partial(_heard_out, one, session.inbox)  # type: ignore[method-assign]
-    one.unanswered = lambda body: _unanswered(session.inbox, body)
-    case = Case(checked, profile, client, log, random.Random(1), session)
+    session.inbox.wait = partial(_heard_out, sender, session.inbox)  # type: ignore[method-assign]
+    sender.unanswered = lambda body: _is_unanswered(session.inbox, body)
+    case = Case(lane_check, profile, client, log, random.Random(1), session)
     verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
     try:
-        await checked.function(case)
+        await lane_check.function(case)
     except Inconclusive as reason:
         log.add("note", check=name, text=str(reason))
-        for row in checked.rows:
+        for row in lane_check.rows:
             verdicts[row].append(Verdict.INCONCLUSIVE)
     finally:
-        for task in list(one.tasks):
+        for task in list(sender.tasks):
             task.cancel()
-        await asyncio.gather(*one.tasks, return_exceptions=True)
+        await asyncio.gather(*sender.tasks, return_exceptions=True)
         await session.close()
     for event in log.of("judgement"):
         verdicts[event["row"]].append(Verdict(event["verdict"]))
@@ -372,14 +372,14 @@ async def _heard_out(
     shop: Shop, inbox: Inbox, matches: Callable[[Received], bool], *, seconds: float, count: int = 1
 ) -> tuple[Received, ...]:
     """Wait as an inbox does, but no longer than the shop has something to tell."""
-    waiting = asyncio.create_task(Inbox.wait(inbox, matches, seconds=seconds, count=count))
-    while shop.is_busy and not waiting.done():
-        await asyncio.wait([waiting], timeout=_LOOK_SECONDS)
-    waiting.cancel()
+    wait_task = asyncio.create_task(Inbox.wait(inbox, matches, seconds=seconds, count=count))
+    while shop.is_busy and not wait_task.done():
+        await asyncio.wait([wait_task], timeout=_LOOK_SECONDS)
+    wait_task.cancel()
     return tuple(filter(matches, inbox.deliveries))
 
 
-def _unanswered(inbox: Inbox, body: bytes) -> bool:
+def _is_unanswered(inbox: Inbox, body: bytes) -> bool:
     """Return whether a delivery came whose sender waits for an answer that it will not get."""
     return any(
         one.arrival.body == body and one.arrival.reply == SILENCE and one.arrival.left_at is None
@@ -387,13 +387,13 @@ def _unanswered(inbox: Inbox, body: bytes) -> bool:
     )
 
 
-def _profile(folder: Path, places: Sequence[Place], changed: Callable[[str], str]) -> str:
+def _profile(folder: Path, places: Sequence[Place], change_text: Callable[[str], str]) -> str:
     text = PROFILE.format(defaults="reference", payout=PAYOUT).replace(
         'surfaces = ["gateway"]', 'surfaces = ["gateway", "webhooks"]'
     )
     text = text.replace("paid = 0.2", f"paid = {_PATIENCE}")
-    told = "".join(
+    texts = "".join(
         _DESTINATION.format(name=one.name, url=one.url, tenant=one.tenant, file=folder / one.name) for one in places
     )
-    hooks = _WEBHOOKS.format(clock=folder / "clock", timeout=_TIMEOUT, pause=_PAUSE, destinations=told)
-    return changed(text + hooks)
+    hooks = _WEBHOOKS.format(clock=folder / "clock", timeout=_TIMEOUT, pause=_PAUSE, destinations=texts)
+    return change_text(text + hooks)

@@ -18,7 +18,7 @@ from conformance.target import ProfileError
 from conformance.webhook_receiver.raw_receiver import bind_sockets
 from tests.conformance.checks.gateway.scripted_checkout import Link, honest
 from tests.conformance.checks.trial import breached
-from tests.conformance.checks.webhooks.changed_events import asset, changed, data, spaced
+from tests.conformance.checks.webhooks.changed_events import asset, change_event, data, write_with_spaces
 from tests.conformance.checks.webhooks.scripted_sender import (
     SECRETS,
     Below,
@@ -26,11 +26,15 @@ from tests.conformance.checks.webhooks.scripted_sender import (
     Flaws,
     Shop,
     compact,
-    judged,
-    signed,
+    run_check,
+    sign_attempt,
 )
 
-DELIVERED, IDS, HEAD = "a_confirmed_payment_is_delivered", "payments_have_ids_of_their_own", "an_event_says_what_it_is"
+DELIVERY_CHECK, IDS, HEAD = (
+    "a_confirmed_payment_is_delivered",
+    "payments_have_ids_of_their_own",
+    "an_event_says_what_it_is",
+)
 DATA, PAYER = "an_event_says_what_was_paid", "an_event_says_who_paid"
 BEARS, VERIFIES, APART = (
     "a_delivery_bears_a_signature",
@@ -46,8 +50,8 @@ UNPAID = (
     *("payment_in_another_asset", "payment_to_somebody_else"),
 )
 pytestmark = pytest.mark.usefixtures("quick_service")
-ALL = (
-    DELIVERED,
+ALL_CHECKS = (
+    DELIVERY_CHECK,
     IDS,
     HEAD,
     DATA,
@@ -67,10 +71,10 @@ ALL = (
 )
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL_CHECKS)
 async def test_an_honest_sender_passes(name: str, tmp_path: Path) -> None:
     """Nothing is held against a sender that keeps every row."""
-    verdicts, _ = await judged(name, tmp_path)
+    verdicts, _ = await run_check(name, tmp_path)
     assert set(verdicts.values()) - {Verdict.NOT_APPLICABLE} == {Verdict.PASS}
 
 
@@ -81,15 +85,17 @@ def overpaid(event: Event) -> Event:
 
 HONEST_READINGS: dict[str, Flaws] = {
     "further members": Flaws(event=overpaid),
-    "spaces and escapes": Flaws(body=spaced),
+    "spaces and escapes": Flaws(body=write_with_spaces),
     "indented and sorted": Flaws(body=lambda event: json.dumps(event, indent=2, sort_keys=True).encode()),
     "a line end after the body": Flaws(body=lambda event: compact(event) + b"\n"),
-    "further members of the header": Flaws(header=lambda one: f"{signed(one)},v2={'ab' * 48},x=1"),
-    "hex in upper case": Flaws(header=lambda one: signed(one).upper().replace("T=", "t=").replace("V1=", "v1=")),
+    "further members of the header": Flaws(header=lambda one: f"{sign_attempt(one)},v2={'ab' * 48},x=1"),
+    "hex in upper case": Flaws(header=lambda one: sign_attempt(one).upper().replace("T=", "t=").replace("V1=", "v1=")),
     "a header of other letters": Flaws(header_name="x-WELDPROOF-signature"),
-    "further events of the same payment": Flaws(further=lambda event: [changed(type="payment.seen", id="x")(event)]),
-    "a UUID in capitals": Flaws(event=changed(id=f"evt_{uuid.uuid4()}".upper().replace("EVT_", "evt_"))),
-    "another api_version": Flaws(event=changed(api_version="v9-beta")),
+    "further events of the same payment": Flaws(
+        further=lambda event: [change_event(type="payment.seen", id="x")(event)]
+    ),
+    "a UUID in capitals": Flaws(event=change_event(id=f"evt_{uuid.uuid4()}".upper().replace("EVT_", "evt_"))),
+    "another api_version": Flaws(event=change_event(api_version="v9-beta")),
     "an amount with a currency sign": Flaws(event=lambda one: data(amount_pretty=_dollars(one))(one)),
     "an amount with a comma": Flaws(event=lambda one: data(amount_pretty=_dollars(one).replace(".", ","))(one)),
 }
@@ -99,11 +105,13 @@ def _dollars(event: Event) -> str:
     return f"US$ {int(event['data']['amount_microunits']) / 10**6:.6f}"
 
 
-@pytest.mark.parametrize("name", [DELIVERED, HEAD, DATA, PAYER, BEARS, VERIFIES, APART, TIMELY, LABEL, NETWORK, AMOUNT])
+@pytest.mark.parametrize(
+    "name", [DELIVERY_CHECK, HEAD, DATA, PAYER, BEARS, VERIFIES, APART, TIMELY, LABEL, NETWORK, AMOUNT]
+)
 @pytest.mark.parametrize("reading", HONEST_READINGS)
 async def test_what_the_interface_leaves_open_fails_nobody(name: str, reading: str, tmp_path: Path) -> None:
     """Every honest reading of the interface passes."""
-    verdicts, _ = await judged(name, tmp_path, HONEST_READINGS[reading])
+    verdicts, _ = await run_check(name, tmp_path, HONEST_READINGS[reading])
     assert set(verdicts.values()) == {Verdict.PASS}
 
 
@@ -130,7 +138,7 @@ class TurnedInTurn(InTurn):
 @pytest.mark.parametrize("shop", [InTurn, TurnedInTurn])
 async def test_a_destination_that_waits_for_another_is_caught(shop: type[Shop], tmp_path: Path) -> None:
     """One that fails, or does not answer, keeps no other from the event, in whatever order they are served."""
-    verdicts, _ = await judged(APART_FROM, tmp_path, shop=shop())
+    verdicts, _ = await run_check(APART_FROM, tmp_path, shop=shop())
     assert breached(verdicts) == {"WH-DELIV-08"}
 
 
@@ -138,14 +146,16 @@ class Generous(Shop):
     """Takes more for payment, and tells what was paid as the amount."""
 
     def _event(self, link: Link, number: int) -> Event:
-        paid = self.transfers[number - 1].amount
-        return data(amount_microunits=str(paid), amount_pretty=f"{paid / 10**6:.6f} USDC")(super()._event(link, number))
+        amount = self.transfers[number - 1].amount
+        return data(amount_microunits=str(amount), amount_pretty=f"{amount / 10**6:.6f} USDC")(
+            super()._event(link, number)
+        )
 
 
 @pytest.mark.parametrize(("name", "row"), [(AMOUNT, "X-AMT-01"), (DATA, "WH-BODY-11")])
 async def test_an_event_that_states_what_was_paid_is_caught(name: str, row: str, tmp_path: Path) -> None:
     """The amount of an event is the link's, also where more was paid."""
-    verdicts, _ = await judged(name, tmp_path, shop=Generous())
+    verdicts, _ = await run_check(name, tmp_path, shop=Generous())
     assert breached(verdicts) == {row}
 
 
@@ -159,7 +169,7 @@ class GenerousInUnits(Shop):
 @pytest.mark.parametrize(("name", "row"), [(AMOUNT, "X-AMT-01"), (DATA, "WH-BODY-11")])
 async def test_two_amounts_of_one_event_are_caught(name: str, row: str, tmp_path: Path) -> None:
     """The two amounts of an event are one, also where more was paid."""
-    verdicts, _ = await judged(name, tmp_path, shop=GenerousInUnits())
+    verdicts, _ = await run_check(name, tmp_path, shop=GenerousInUnits())
     assert breached(verdicts) == {row}
 
 
@@ -167,24 +177,24 @@ async def test_two_amounts_of_one_event_are_caught(name: str, row: str, tmp_path
 async def test_a_sender_that_takes_no_over_payment_passes(name: str, tmp_path: Path) -> None:
     """Whether more than the amount pays a link is left open."""
     shop = Shop(rule=lambda link, seen: honest(link, seen) and seen.amount == link.microunits)
-    verdicts, _ = await judged(name, tmp_path, shop=shop)
+    verdicts, _ = await run_check(name, tmp_path, shop=shop)
     assert set(verdicts.values()) == {Verdict.PASS}
 
 
 EVENTS: dict[str, tuple[str, Callable[[Event], Event], set[str]]] = {
-    "no id": (HEAD, changed(id=...), {"WH-BODY-01"}),
-    "an id without a UUID": (HEAD, changed(id="evt_1"), {"WH-BODY-01"}),
-    "an id without evt_": (HEAD, changed(id=str(uuid.uuid4())), {"WH-BODY-01"}),
-    "an id that is a number": (HEAD, changed(id=7), {"WH-BODY-01"}),
-    "created in milliseconds": (HEAD, lambda one: changed(created=one["created"] * 1000)(one), {"WH-BODY-03"}),
-    "created as a text": (HEAD, lambda one: changed(created=str(one["created"]))(one), {"WH-BODY-03"}),
-    "created with a fraction": (HEAD, lambda one: changed(created=one["created"] + 0.5)(one), {"WH-BODY-03"}),
-    "created an hour ahead": (HEAD, lambda one: changed(created=one["created"] + 3600)(one), {"WH-BODY-03"}),
-    "created half an hour ago": (HEAD, lambda one: changed(created=one["created"] - 1801)(one), {"WH-BODY-03"}),
-    "created that is true": (HEAD, changed(created=True), {"WH-BODY-03"}),
-    "no api_version": (HEAD, changed(api_version=...), {"WH-BODY-04"}),
-    "an empty api_version": (HEAD, changed(api_version=""), {"WH-BODY-04"}),
-    "a numeric api_version": (HEAD, changed(api_version=1), {"WH-BODY-04"}),
+    "no id": (HEAD, change_event(id=...), {"WH-BODY-01"}),
+    "an id without a UUID": (HEAD, change_event(id="evt_1"), {"WH-BODY-01"}),
+    "an id without evt_": (HEAD, change_event(id=str(uuid.uuid4())), {"WH-BODY-01"}),
+    "an id that is a number": (HEAD, change_event(id=7), {"WH-BODY-01"}),
+    "created in milliseconds": (HEAD, lambda one: change_event(created=one["created"] * 1000)(one), {"WH-BODY-03"}),
+    "created as a text": (HEAD, lambda one: change_event(created=str(one["created"]))(one), {"WH-BODY-03"}),
+    "created with a fraction": (HEAD, lambda one: change_event(created=one["created"] + 0.5)(one), {"WH-BODY-03"}),
+    "created an hour ahead": (HEAD, lambda one: change_event(created=one["created"] + 3600)(one), {"WH-BODY-03"}),
+    "created half an hour ago": (HEAD, lambda one: change_event(created=one["created"] - 1801)(one), {"WH-BODY-03"}),
+    "created that is true": (HEAD, change_event(created=True), {"WH-BODY-03"}),
+    "no api_version": (HEAD, change_event(api_version=...), {"WH-BODY-04"}),
+    "an empty api_version": (HEAD, change_event(api_version=""), {"WH-BODY-04"}),
+    "a numeric api_version": (HEAD, change_event(api_version=1), {"WH-BODY-04"}),
     "another label": (DATA, data(tenant_label="Weldproof"), {"WH-BODY-05"}),
     "no label": (DATA, data(tenant_label=...), {"WH-BODY-05"}),
     "a chain with a hyphen": (DATA, data(chain="algorand-testnet"), {"WH-BODY-06"}),
@@ -255,7 +265,7 @@ EVENTS: dict[str, tuple[str, Callable[[Event], Event], set[str]]] = {
 async def test_a_flaw_of_the_event_breaks_its_row(flaw: str, tmp_path: Path) -> None:
     """Each wrong member breaks its row and no other."""
     name, change, rows = EVENTS[flaw]
-    verdicts, _ = await judged(name, tmp_path, Flaws(event=change))
+    verdicts, _ = await run_check(name, tmp_path, Flaws(event=change))
     assert breached(verdicts) == rows
 
 
@@ -266,34 +276,34 @@ async def test_a_time_that_is_near_needs_no_node(tmp_path: Path, monkeypatch: py
         raise Inconclusive("the node does not answer")
 
     monkeypatch.setattr(Below, "block_time", silent)
-    verdicts, _ = await judged(HEAD, tmp_path)
+    verdicts, _ = await run_check(HEAD, tmp_path)
     assert set(verdicts.values()) == {Verdict.PASS}
 
 
 DELIVERIES: dict[str, tuple[str, Flaws, set[str]]] = {
-    "no event": (DELIVERED, Flaws(page_only=True), {"WH-DELIV-02"}),
-    "another type": (DELIVERED, Flaws(event=changed(type="payment.succeeded")), {"WH-DELIV-02"}),
-    "no type": (HEAD, Flaws(event=changed(type=...)), {"WH-BODY-02"}),
-    "another type at the head": (HEAD, Flaws(event=changed(type="payment_confirmed")), {"WH-BODY-02"}),
-    "PUT": (DELIVERED, Flaws(method="PUT"), {"WH-DELIV-01"}),
-    "a query": (DELIVERED, Flaws(url=lambda url: url + "?id=1"), {"WH-DELIV-01"}),
-    "another path": (DELIVERED, Flaws(url=lambda url: url + "/events"), {"WH-DELIV-01"}),
-    "one destination of two": (DELIVERED, Flaws(places=lambda _, all_: all_[:1]), {"WH-DELIV-08"}),
-    "another tenant's destination, too": (DELIVERED, Flaws(places=lambda _, all_: all_), {"WH-DELIV-01"}),
+    "no event": (DELIVERY_CHECK, Flaws(page_only=True), {"WH-DELIV-02"}),
+    "another type": (DELIVERY_CHECK, Flaws(event=change_event(type="payment.succeeded")), {"WH-DELIV-02"}),
+    "no type": (HEAD, Flaws(event=change_event(type=...)), {"WH-BODY-02"}),
+    "another type at the head": (HEAD, Flaws(event=change_event(type="payment_confirmed")), {"WH-BODY-02"}),
+    "PUT": (DELIVERY_CHECK, Flaws(method="PUT"), {"WH-DELIV-01"}),
+    "a query": (DELIVERY_CHECK, Flaws(url=lambda url: url + "?id=1"), {"WH-DELIV-01"}),
+    "another path": (DELIVERY_CHECK, Flaws(url=lambda url: url + "/events"), {"WH-DELIV-01"}),
+    "one destination of two": (DELIVERY_CHECK, Flaws(places=lambda _, all_: all_[:1]), {"WH-DELIV-08"}),
+    "another tenant's destination, too": (DELIVERY_CHECK, Flaws(places=lambda _, all_: all_), {"WH-DELIV-01"}),
     "a form": (
-        DELIVERED,
+        DELIVERY_CHECK,
         Flaws(body=lambda event: f"event={event['data']['tenant_label']}".encode()),
         {"WH-DELIV-04"},
     ),
     "a member twice": (
-        DELIVERED,
+        DELIVERY_CHECK,
         Flaws(body=lambda event: compact(event).replace(b'{"id"', b'{"id":"evt_0","id"', 1)),
         {"WH-DELIV-04"},
     ),
-    "one id for all": (IDS, Flaws(event=changed(id="evt_6dc1f62a-1b1c-4bb6-9a7b-0d5b0b6b9f5d")), {"WH-BODY-14"}),
+    "one id for all": (IDS, Flaws(event=change_event(id="evt_6dc1f62a-1b1c-4bb6-9a7b-0d5b0b6b9f5d")), {"WH-BODY-14"}),
     "an id for each delivery": (
         ONCE,
-        Flaws(again=lambda event, _: changed(id=f"evt_{uuid.uuid4()}")(event)),
+        Flaws(again=lambda event, _: change_event(id=f"evt_{uuid.uuid4()}")(event)),
         {"WH-DELIV-07"},
     ),
 }
@@ -303,21 +313,21 @@ DELIVERIES: dict[str, tuple[str, Flaws, set[str]]] = {
 async def test_a_flaw_of_the_delivery_breaks_its_row(flaw: str, tmp_path: Path) -> None:
     """Each wrong way to deliver breaks its row."""
     name, flaws, rows = DELIVERIES[flaw]
-    verdicts, _ = await judged(name, tmp_path, flaws)
+    verdicts, _ = await run_check(name, tmp_path, flaws)
     assert breached(verdicts) == rows
 
 
 @pytest.mark.parametrize("name", UNPAID)
 async def test_an_event_of_a_payment_that_pays_nothing_breaks_its_row(name: str, tmp_path: Path) -> None:
     """A sender that reports every transfer, although its pages stay right, is reported for each wrong payment."""
-    telling = Flaws(tells=lambda link, seen, _: link.token in seen.memo or seen.amount == link.microunits)
-    verdicts, _ = await judged(name, tmp_path, telling)
+    flaws = Flaws(tells=lambda link, seen, _: link.token in seen.memo or seen.amount == link.microunits)
+    verdicts, _ = await run_check(name, tmp_path, flaws)
     assert breached(verdicts) == {"WH-DELIV-03"}
 
 
 async def test_an_event_of_a_link_that_was_only_made_breaks_its_row(tmp_path: Path) -> None:
     """A sender that reports a payment as soon as there is a link has reported one that was not made."""
-    verdicts, _ = await judged(NOWHERE, tmp_path, shop=Hasty())
+    verdicts, _ = await run_check(NOWHERE, tmp_path, shop=Hasty())
     assert breached(verdicts) == {"WH-DELIV-03"}
 
 
@@ -332,48 +342,48 @@ class Hasty(Shop):
 
 async def test_nothing_is_said_of_silence_where_no_event_comes_at_all(tmp_path: Path) -> None:
     """A sender that reports nothing has not shown that it keeps silent."""
-    verdicts, _ = await judged("payment_of_too_little", tmp_path, Flaws(page_only=True))
+    verdicts, _ = await run_check("payment_of_too_little", tmp_path, Flaws(page_only=True))
     assert verdicts["WH-DELIV-03"] is Verdict.INCONCLUSIVE
 
 
 async def test_a_taken_address_is_told_with_what_to_do(tmp_path: Path) -> None:
     """Where the destination's address cannot be bound the row is inconclusive, and says so."""
     (socket,) = bind_sockets("127.0.0.1", 0)
-    taken = f"127.0.0.1:{socket.getsockname()[1]}"
+    address = f"127.0.0.1:{socket.getsockname()[1]}"
     try:
-        verdicts, log = await judged(
-            DELIVERED,
+        verdicts, log = await run_check(
+            DELIVERY_CHECK,
             tmp_path,
-            changed=lambda text: text.replace('tenant = "first"', f'tenant = "first"\nlisten = "{taken}"'),
+            changed=lambda text: text.replace('tenant = "first"', f'tenant = "first"\nlisten = "{address}"'),
         )
     finally:
         socket.close()
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
-    said = " ".join(str(event["text"]) for event in log.of("note"))
-    assert taken in said
-    assert "listen" in said
+    notes = " ".join(str(event["text"]) for event in log.of("note"))
+    assert address in notes
+    assert "listen" in notes
 
 
 async def test_one_destination_cannot_show_that_each_gets_the_event(tmp_path: Path) -> None:
     """With one destination the rows that need two are undecided, and nothing else is."""
-    verdicts, _ = await judged(DELIVERED, tmp_path, names=("first",))
+    verdicts, _ = await run_check(DELIVERY_CHECK, tmp_path, names=("first",))
     assert verdicts["WH-DELIV-08"] is Verdict.INCONCLUSIVE
     assert {verdicts[row] for row in ("WH-DELIV-01", "WH-DELIV-02", "WH-DELIV-04")} == {Verdict.PASS}
-    verdicts, _ = await judged(APART, tmp_path, names=("first",))
+    verdicts, _ = await run_check(APART, tmp_path, names=("first",))
     assert verdicts["WH-SIG-05"] is Verdict.INCONCLUSIVE
 
 
 async def test_deliveries_are_in_the_log_without_secrets(tmp_path: Path) -> None:
     """Each arrival is an event with what came and what was answered; a judgement cites it; secrets have names."""
-    _, log = await judged(VERIFIES, tmp_path)
+    _, log = await run_check(VERIFIES, tmp_path)
     arrivals = {event["n"]: event for event in log.of("arrival")}
-    cited = {event["exchange"] for event in log.of("judgement")}
-    assert cited
-    assert cited <= arrivals.keys()
-    one = arrivals[min(cited)]
-    assert one["destination"] in {"first", "first_too"}
-    assert one["request"]["method"] == "POST"
-    assert one["response"]["status"] == 204
+    exchanges = {event["exchange"] for event in log.of("judgement")}
+    assert exchanges
+    assert exchanges <= arrivals.keys()
+    arrival = arrivals[min(exchanges)]
+    assert arrival["destination"] in {"first", "first_too"}
+    assert arrival["request"]["method"] == "POST"
+    assert arrival["response"]["status"] == 204
     assert not any(secret in json.dumps(event) for secret in SECRETS.values() for event in log.events)
 
 
@@ -393,11 +403,13 @@ async def test_a_shop_that_hears_garbage_still_delivers(tmp_path: Path) -> None:
                 writer.close()
             await super()._tell(link, number)
 
-    verdicts, _ = await judged(DELIVERED, tmp_path, shop=Noisy())
+    verdicts, _ = await run_check(DELIVERY_CHECK, tmp_path, shop=Noisy())
     assert set(verdicts.values()) == {Verdict.PASS}
 
 
 async def test_a_secret_that_cannot_be_read_is_a_fault_of_the_profile(tmp_path: Path) -> None:
     """A missing secret file is named before anything is judged."""
     with pytest.raises(ProfileError, match="nowhere"):
-        await judged(DELIVERED, tmp_path, changed=lambda text: text.replace(f'"{tmp_path}/first_too"', '"/nowhere"'))
+        await run_check(
+            DELIVERY_CHECK, tmp_path, changed=lambda text: text.replace(f'"{tmp_path}/first_too"', '"/nowhere"')
+        )

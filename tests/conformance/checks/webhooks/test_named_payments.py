@@ -13,7 +13,7 @@ from conformance.http.client import LateAnswer
 from conformance.outcome import Verdict
 from conformance.surfaces.webhooks import sales
 from tests.conformance.checks.gateway.scripted_checkout import Link, Transfer
-from tests.conformance.checks.webhooks.scripted_sender import Flaws, Shop, judged
+from tests.conformance.checks.webhooks.scripted_sender import Flaws, Shop, run_check
 
 CHECK = "a_confirmed_payment_is_delivered"
 ROWS = ("WH-DELIV-01", "WH-DELIV-02", "WH-DELIV-04", "WH-DELIV-08")
@@ -55,11 +55,13 @@ class Naming(Shop):
 async def verdicts(folder: Path, shop: Naming, *, claims: bool = True) -> dict[str, Verdict]:
     """Return the verdicts of a shop that reports named payments, or does not."""
 
-    def changed(text: str) -> str:
+    def change_profile(text: str) -> str:
         return text.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["gateway.checkout"]')
 
     flaws = Flaws(tells=shop.rightly if claims else lambda link, seen, paid: paid)  # noqa: ARG005 - as it is called
-    return (await judged(CHECK, folder, flaws, shop=shop, changed=changed if claims else lambda text: text))[0]
+    return (await run_check(CHECK, folder, flaws, shop=shop, changed=change_profile if claims else lambda text: text))[
+        0
+    ]
 
 
 async def test_who_tells_of_a_named_payment_passes(tmp_path: Path) -> None:
@@ -84,6 +86,6 @@ async def test_nothing_is_named_to_who_claims_no_such_call(tmp_path: Path) -> No
 
 async def test_who_waits_for_finality_before_an_answer_is_judged_all_the_same(tmp_path: Path) -> None:
     """A call of which no answer came in time takes nothing from the event of the payment."""
-    found = await verdicts(tmp_path, Naming(waits=True, tells=False))
-    assert found["WH-DELIV-02"] is Verdict.FAIL
-    assert {found[row] for row in ROWS if row != "WH-DELIV-02"} == {Verdict.PASS}
+    row_verdicts = await verdicts(tmp_path, Naming(waits=True, tells=False))
+    assert row_verdicts["WH-DELIV-02"] is Verdict.FAIL
+    assert {row_verdicts[row] for row in ROWS if row != "WH-DELIV-02"} == {Verdict.PASS}

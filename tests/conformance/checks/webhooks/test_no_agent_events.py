@@ -16,7 +16,7 @@ from conformance.outcome import Verdict
 from conformance.surfaces.gateway import orders
 from tests.conformance.checks.agent import scripted_agent
 from tests.conformance.checks.agent.scripted_agent import Call, Reply
-from tests.conformance.checks.webhooks.scripted_sender import Event, Flaws, Shop, judged
+from tests.conformance.checks.webhooks.scripted_sender import Event, Flaws, Shop, run_check
 
 NAME = "the_agent_tells_nobody"
 TASK = "5f0c7a3e-4b1d-4f7e-9a52-0d9d0c6f1b11"
@@ -47,19 +47,19 @@ class Town(Shop):
 def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WP_TEST_TENANT_KEY", "weld_0123456789abcdef")
     monkeypatch.setattr(orders, "_LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(no_agent_events, "_SECONDS", 0.0)
+    monkeypatch.setattr(no_agent_events, "_WAIT_SECONDS", 0.0)
 
 
 def with_agent(text: str) -> str:
     """Return the profile with the agent claimed beside the rest."""
-    claimed = text.replace('surfaces = ["gateway", "webhooks"]', 'surfaces = ["agent", "gateway", "webhooks"]')
-    return f'{claimed}\n[surfaces.agent]\nurl = "{scripted_agent.BASE}"\n'
+    claimed_text = text.replace('surfaces = ["gateway", "webhooks"]', 'surfaces = ["agent", "gateway", "webhooks"]')
+    return f'{claimed_text}\n[surfaces.agent]\nurl = "{scripted_agent.BASE}"\n'
 
 
 async def verdict(folder: Path, town: Town, **flaws: Any) -> Verdict:
     """Return what the row comes to."""
-    found, _ = await judged(NAME, folder, Flaws(**flaws), shop=town, changed=with_agent)
-    return found["WH-DELIV-09"]
+    row_verdicts, _ = await run_check(NAME, folder, Flaws(**flaws), shop=town, changed=with_agent)
+    return row_verdicts["WH-DELIV-09"]
 
 
 def task(call: Call, reply: Reply) -> Reply:
@@ -72,8 +72,8 @@ def task(call: Call, reply: Reply) -> Reply:
 async def test_a_silent_agent_passes(tmp_path: Path) -> None:
     """The gateway's own events, and events that say nothing of the calls, are not the agent's."""
     assert await verdict(tmp_path, Town()) is Verdict.PASS
-    other: Event = {"type": "payment.confirmed", "data": {"tx_id": "U" * 52, "task": "t"}}
-    assert await verdict(tmp_path, Town(tells=lambda _call, _document: other)) is Verdict.PASS
+    other_event: Event = {"type": "payment.confirmed", "data": {"tx_id": "U" * 52, "task": "t"}}
+    assert await verdict(tmp_path, Town(tells=lambda _call, _document: other_event)) is Verdict.PASS
 
 
 def of_verify(call: Call, _: Any) -> Event | None:
@@ -100,8 +100,8 @@ async def test_an_event_of_any_call_breaks_the_row(tmp_path: Path, tells: Tells)
 
 async def test_an_agent_that_verifies_nothing_shows_nothing(tmp_path: Path) -> None:
     """Who has nothing to tell of is not silent."""
-    broken = scripted_agent.Agent(lambda _call, _reply: Reply(500, {"detail": "x"}))
-    assert await verdict(tmp_path, Town(agent=broken)) is Verdict.INCONCLUSIVE
+    broken_agent = scripted_agent.Agent(lambda _call, _reply: Reply(500, {"detail": "x"}))
+    assert await verdict(tmp_path, Town(agent=broken_agent)) is Verdict.INCONCLUSIVE
 
 
 async def test_silence_without_a_control_shows_nothing(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.surfaces.gateway import orders
 from conformance.surfaces.rail.purchase import Challenge, Purchase
-from tests.conformance.checks.webhooks.scripted_sender import Event, Flaws, Shop, judged
+from tests.conformance.checks.webhooks.scripted_sender import Event, Flaws, Shop, run_check
 
 TOKEN = f"1767225600:{'ab' * 8}:{'cd' * 32}"
 TX_ID = "T" * 51 + "A"
@@ -26,7 +26,7 @@ PAYER = account.generate_account()[1]
 NAME = "the_rail_tells_nobody"
 
 
-def bought() -> Purchase:
+def make_purchase() -> Purchase:
     """Return a paid call."""
     entry = {"network": "algorand:x", "extra": {"payment_reference": TOKEN}}
     headers = CIMultiDictProxy(CIMultiDict[str]())
@@ -42,13 +42,13 @@ def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OperationCatalog, "operations", property(lambda _: (None,)))
 
 
-def selling(monkeypatch: pytest.MonkeyPatch, shop: Shop, events: Sequence[Event]) -> None:
+def script_purchase(monkeypatch: pytest.MonkeyPatch, shop: Shop, events: Sequence[Event]) -> None:
     """Have the rail tell of its sale by events at the first destination."""
 
     async def purchase(*_: Any) -> Purchase:
         for event in events:
             await shop._deliver(event, shop.places[0], int(shop.now))
-        return bought()
+        return make_purchase()
 
     monkeypatch.setattr(no_rail_events, "purchase", purchase)
 
@@ -56,17 +56,17 @@ def selling(monkeypatch: pytest.MonkeyPatch, shop: Shop, events: Sequence[Event]
 async def verdict(monkeypatch: pytest.MonkeyPatch, folder: Path, *events: Event, **flaws: Any) -> Verdict:
     """Return what the row comes to when the rail sends these events."""
     shop = Shop()
-    selling(monkeypatch, shop, events)
-    monkeypatch.setattr(no_rail_events, "_SECONDS", 0.0)
-    found, _ = await judged(NAME, folder, Flaws(**flaws), shop=shop)
-    return found["WH-DELIV-09"]
+    script_purchase(monkeypatch, shop, events)
+    monkeypatch.setattr(no_rail_events, "_WAIT_SECONDS", 0.0)
+    row_verdicts, _ = await run_check(NAME, folder, Flaws(**flaws), shop=shop)
+    return row_verdicts["WH-DELIV-09"]
 
 
 async def test_a_silent_rail_passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The gateway's own events, and an event of whatever else, are not the rail's."""
     assert await verdict(monkeypatch, tmp_path) is Verdict.PASS
-    other = {"type": "payment.confirmed", "data": {"tx_id": "U" * 52, "payer_address": PAYER}}
-    assert await verdict(monkeypatch, tmp_path, other) is Verdict.PASS
+    other_event = {"type": "payment.confirmed", "data": {"tx_id": "U" * 52, "payer_address": PAYER}}
+    assert await verdict(monkeypatch, tmp_path, other_event) is Verdict.PASS
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ async def test_silence_without_a_control_shows_nothing(monkeypatch: pytest.Monke
 
 def test_addresses_of_payer_and_payee_are_nobodys_words() -> None:
     """They are in the gateway's own events, too."""
-    assert set(no_rail_events._list_unique_texts("algorand", bought())) == {TOKEN, TX_ID, RECEIPT}
+    assert set(no_rail_events._list_unique_texts("algorand", make_purchase())) == {TOKEN, TX_ID, RECEIPT}

@@ -16,10 +16,10 @@ from multidict import CIMultiDictProxy
 from conformance.checks.webhooks import destinations
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import Link
-from tests.conformance.checks.webhooks.scripted_sender import Flaws, Place, Shop, judged, own_places
+from tests.conformance.checks.webhooks.scripted_sender import Flaws, Place, Shop, own_places, run_check
 
 CHECK = "each_of_many_destinations_hears"
-CONTENT, ALL = "WH-DELIV-01", "WH-DELIV-08"
+CONTENT, ALL_ROW = "WH-DELIV-01", "WH-DELIV-08"
 OWN = "44444444-4444-4444-8444-444444444444"
 
 Choice = Callable[[Sequence[Place], Sequence[Place], int], Iterable[Place]]
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("quick_service")
 @pytest.fixture(autouse=True)
 def quick_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(destinations, "_SETTLE_SECONDS", 0.3)
-    monkeypatch.setattr(destinations, "_KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(destinations, "_CACHE_SECONDS", 0.0)
 
 
 def honest(own: Sequence[Place], others: Sequence[Place], before: int) -> Iterable[Place]:
@@ -97,29 +97,29 @@ async def verdicts(
     names: Sequence[str] = ("first", "first_too", "second"),
 ) -> dict[str, Verdict]:
     """Return the verdicts of a shop that chooses the destinations of an event of the check's own tenant."""
-    one = shop or Administered()
+    sender = shop or Administered()
     (folder / "admin").write_text("weldc_an-administrators-key")
 
-    def changed(text: str) -> str:
+    def change_profile(text: str) -> str:
         text = text.replace("http://gateway.test", "http://127.0.0.1").replace("paid = 120.0", "paid = 1.0")
         text += f'[gateway]\nadmin_key = {{ file = "{folder / "admin"}" }}\n'
         return text.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["gateway.tenants"]' * claims)
 
-    flaws = Flaws(places=partial(one.chosen, choice))
-    return (await judged(CHECK, folder, flaws, shop=one, changed=changed, names=names))[0]
+    flaws = Flaws(places=partial(sender.chosen, choice))
+    return (await run_check(CHECK, folder, flaws, shop=sender, changed=change_profile, names=names))[0]
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 9])
 async def test_who_tells_each_destination_passes(most: int, tmp_path: Path) -> None:
     """A gateway may let a tenant have fewer than nine; what was made is deleted in the end."""
     shop = Administered(most=most)
-    assert await verdicts(tmp_path, honest, shop=shop) == dict.fromkeys((CONTENT, ALL), Verdict.PASS)
-    assert shop.deleted == {one.name for one in shop.made}
+    assert await verdicts(tmp_path, honest, shop=shop) == dict.fromkeys((CONTENT, ALL_ROW), Verdict.PASS)
+    assert shop.deleted == {sender.name for sender in shop.made}
 
 
 WRONG: dict[str, tuple[Choice, str]] = {
-    "the first three": (lambda own, others, before: own[:3], ALL),  # noqa: ARG005 - a choice of all three
-    "those from before the link": (lambda own, others, before: own[:before], ALL),  # noqa: ARG005 - as above
+    "the first three": (lambda own, others, before: own[:3], ALL_ROW),  # noqa: ARG005 - a choice of all three
+    "those from before the link": (lambda own, others, before: own[:before], ALL_ROW),  # noqa: ARG005 - as above
     "those of another tenant, too": (lambda own, others, before: [*own, *others], CONTENT),  # noqa: ARG005 - as above
 }
 
@@ -128,30 +128,30 @@ WRONG: dict[str, tuple[Choice, str]] = {
 async def test_who_tells_others_breaks_a_row(which: str, tmp_path: Path) -> None:
     """Too few are as wrong as a stranger."""
     choice, row = WRONG[which]
-    expected = {CONTENT: Verdict.PASS, ALL: Verdict.PASS, row: Verdict.FAIL}
-    assert await verdicts(tmp_path, choice) == expected
+    expectation = {CONTENT: Verdict.PASS, ALL_ROW: Verdict.PASS, row: Verdict.FAIL}
+    assert await verdicts(tmp_path, choice) == expectation
 
 
 async def test_without_an_administrator_nothing_is_asked(tmp_path: Path) -> None:
     """Who does not claim tenants by an administrator is judged by the destinations of the profile alone."""
-    found = await verdicts(tmp_path, honest, claims=False)
-    assert found == dict.fromkeys((CONTENT, ALL), Verdict.NOT_APPLICABLE)
+    row_verdicts = await verdicts(tmp_path, honest, claims=False)
+    assert row_verdicts == dict.fromkeys((CONTENT, ALL_ROW), Verdict.NOT_APPLICABLE)
 
 
 @pytest.mark.parametrize("names", [("first",), ("second",)])
 async def test_who_tells_the_own_tenant_of_others_breaks_a_row(names: Sequence[str], tmp_path: Path) -> None:
     """A payment of the tenant with that payout address is reported to the one that shares it, wherever else it is."""
-    found = await verdicts(tmp_path, honest, shop=Administered(greedy=True), names=names)
-    assert found == {CONTENT: Verdict.FAIL, ALL: Verdict.PASS}
+    row_verdicts = await verdicts(tmp_path, honest, shop=Administered(greedy=True), names=names)
+    assert row_verdicts == {CONTENT: Verdict.FAIL, ALL_ROW: Verdict.PASS}
 
 
 @pytest.mark.parametrize("shop", [Administered(most=0), Administered(refuses=True)])
 async def test_where_no_own_tenant_can_be_tried_other_checks_decide(shop: Administered, tmp_path: Path) -> None:
     """Neither who takes no destination on this machine nor who takes no second tenant with an address is doubted."""
-    assert await verdicts(tmp_path, honest, shop=shop) == dict.fromkeys((CONTENT, ALL), Verdict.NOT_APPLICABLE)
+    assert await verdicts(tmp_path, honest, shop=shop) == dict.fromkeys((CONTENT, ALL_ROW), Verdict.NOT_APPLICABLE)
 
 
 async def test_destinations_that_cannot_be_reached_decide_nothing(tmp_path: Path) -> None:
     """A target in a container of its own reaches no loopback of this machine."""
-    found = await verdicts(tmp_path, lambda own, others, before: [])  # noqa: ARG005 - a choice of all three
-    assert found == dict.fromkeys((CONTENT, ALL), Verdict.NOT_APPLICABLE)
+    row_verdicts = await verdicts(tmp_path, lambda own, others, before: [])  # noqa: ARG005 - a choice of all three
+    assert row_verdicts == dict.fromkeys((CONTENT, ALL_ROW), Verdict.NOT_APPLICABLE)

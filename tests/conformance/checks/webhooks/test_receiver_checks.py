@@ -22,10 +22,10 @@ from tests import prepared
 from tests.conformance.checks.webhooks.flawed_receiver import SECRET, FlawedReceiver
 
 ROWS = load().select(["WH-RECV"])
-ALL = {row.id.removeprefix("WH-RECV-") for row in ROWS}
+ALL_ROWS = {row.id.removeprefix("WH-RECV-") for row in ROWS}
 
 # Each flaw with the rows that it must break, no others.
-FLAWED = {
+ROWS_BY_FLAW = {
     "no memory": {"01", "06"},
     "looks first, notes later": {"06"},
     "knows events by their bytes": {"01"},
@@ -83,7 +83,7 @@ effects = "URL/effects/{id}"
 """
 
 
-async def run(flaw: str, profile: str = PROFILE, ids: str = "WH-RECV") -> EventLog:
+async def run_receiver_checks(flaw: str, profile: str = PROFILE, ids: str = "WH-RECV") -> EventLog:
     """Run WH-RECV, or a part of it, against a receiver with this flaw and return the log."""
     rows = load().select([ids])
     async with TestServer(FlawedReceiver(flaw).app()) as server:
@@ -98,7 +98,7 @@ def verdicts(log: EventLog) -> Mapping[str, str]:
     return {event["id"].removeprefix("WH-RECV-"): event["verdict"] for event in log.of("row")}
 
 
-def breached(log: EventLog) -> set[str]:
+def list_breaches(log: EventLog) -> set[str]:
     """Return the rows that are broken."""
     return {row for row, verdict in verdicts(log).items() if verdict in {"fail", "warn"}}
 
@@ -110,24 +110,24 @@ def logs() -> Mapping[str, EventLog]:
     blind = "\n".join(line for line in PROFILE.splitlines() if not line.startswith("effects"))
 
     async def all_of_them() -> dict[str, EventLog]:
-        runs = {flaw: run(flaw) for flaw in (*FLAWED, *HONEST)}
-        runs |= {f"{flaw}?": run(flaw, blind) for flaw in BY_ANSWERS}
+        runs = {flaw: run_receiver_checks(flaw) for flaw in (*ROWS_BY_FLAW, *HONEST)}
+        runs |= {f"{flaw}?": run_receiver_checks(flaw, blind) for flaw in BY_ANSWERS}
         return dict(zip(runs, await asyncio.gather(*runs.values()), strict=True))
 
     return asyncio.run(all_of_them())
 
 
-@pytest.mark.parametrize("flaw", FLAWED)
+@pytest.mark.parametrize("flaw", ROWS_BY_FLAW)
 def test_a_flawed_receiver_breaks_exactly_its_rows(flaw: str, logs: Mapping[str, EventLog]) -> None:
     """Each flaw breaks the rows of the rule it drops, and every other row passes."""
-    assert breached(logs[flaw]) == FLAWED[flaw]
-    assert {row for row, verdict in verdicts(logs[flaw]).items() if verdict == "pass"} == ALL - FLAWED[flaw]
+    assert list_breaches(logs[flaw]) == ROWS_BY_FLAW[flaw]
+    assert {row for row, verdict in verdicts(logs[flaw]).items() if verdict == "pass"} == ALL_ROWS - ROWS_BY_FLAW[flaw]
 
 
 @pytest.mark.parametrize("kind", HONEST)
 def test_an_honest_receiver_passes(kind: str, logs: Mapping[str, EventLog]) -> None:
     """A receiver passes whatever it answers, whenever it works, and whatever it does with types it does not know."""
-    assert verdicts(logs[kind]) == dict.fromkeys(sorted(ALL), "pass")
+    assert verdicts(logs[kind]) == dict.fromkeys(sorted(ALL_ROWS), "pass")
 
 
 @pytest.mark.parametrize("flaw", BY_ANSWERS)
@@ -136,7 +136,7 @@ def test_answers_decide_only_what_they_tell(flaw: str, logs: Mapping[str, EventL
     left_open, broken = BY_ANSWERS[flaw]
     log = logs[f"{flaw}?"]
     assert {row for row, verdict in verdicts(log).items() if verdict == "inconclusive"} == left_open
-    assert breached(log) == broken
+    assert list_breaches(log) == broken
     reasons = {event["reason"] for event in log.of("row") if event["verdict"] == "inconclusive"}
     assert all("unbound: give [webhook.receiver] effects" in reason for reason in reasons)
 
@@ -147,14 +147,16 @@ async def test_a_receiver_that_is_slow_for_a_while_is_not_judged_by_that(
 ) -> None:
     """What comes too late for the suite, a plain event like one with unknown members, breaks no row."""
     monkeypatch.setenv("FLAWED_SECRET", SECRET)
-    log = await run(f"stalls for {stall}", PROFILE.replace("request = 60", "request = 1"), "WH-RECV-03")
-    assert breached(log) == set()
+    log = await run_receiver_checks(f"stalls for {stall}", PROFILE.replace("request = 60", "request = 1"), "WH-RECV-03")
+    assert list_breaches(log) == set()
 
 
 async def test_a_receiver_that_hangs_on_unknown_members_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes plain events meanwhile, so that what holds it up is in the others."""
     monkeypatch.setenv("FLAWED_SECRET", SECRET)
-    log = await run("stalls at unknown members", PROFILE.replace("request = 60", "request = 5"), "WH-RECV-03")
+    log = await run_receiver_checks(
+        "stalls at unknown members", PROFILE.replace("request = 60", "request = 5"), "WH-RECV-03"
+    )
     assert verdicts(log) == {"03": "warn"}
 
 
@@ -164,10 +166,10 @@ def test_effects_of_doubles_and_of_forgeries_fail_a_run(logs: Mapping[str, Event
     So does a forgery that only keeps the genuine event away: that is more than the row says.
     """
     assert verdicts(logs["no memory"])["01"] == "fail"
-    forged = [flaw for flaw, rows in FLAWED.items() if "02" in rows]
-    found = {flaw: verdicts(logs[flaw])["02"] for flaw in forged}
-    assert found == {**dict.fromkeys(forged, "fail"), "notes before it verifies": "warn"}
-    assert {verdicts(logs[flaw])[row] for flaw, rows in FLAWED.items() for row in rows - {"01", "02"}} == {"warn"}
+    forging_flaws = [flaw for flaw, rows in ROWS_BY_FLAW.items() if "02" in rows]
+    results = {flaw: verdicts(logs[flaw])["02"] for flaw in forging_flaws}
+    assert results == {**dict.fromkeys(forging_flaws, "fail"), "notes before it verifies": "warn"}
+    assert {verdicts(logs[flaw])[row] for flaw, rows in ROWS_BY_FLAW.items() for row in rows - {"01", "02"}} == {"warn"}
 
 
 def test_the_secret_is_in_no_log(logs: Mapping[str, EventLog]) -> None:
@@ -196,7 +198,7 @@ async def test_a_profile_that_does_not_fit_judges_nobody(
     monkeypatch.setenv("FLAWED_SECRET", SECRET)
     assert old in PROFILE
     profile = PROFILE.replace("confirmation = 8", "confirmation = 0.3")
-    log = await run("", profile.replace(old, new))
+    log = await run_receiver_checks("", profile.replace(old, new))
     assert set(verdicts(log).values()) == {"inconclusive"}
     assert all(reason in event["reason"] for event in log.of("row"))
 
@@ -204,14 +206,14 @@ async def test_a_profile_that_does_not_fit_judges_nobody(
 async def test_a_day_is_stale_on_either_side_under_every_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a bound tolerance a delivery of tomorrow warns, with what the profile leaves open, and fails no run."""
     monkeypatch.setenv("FLAWED_SECRET", SECRET)
-    undeclared = PROFILE.replace("tolerance = 300\n", "")
-    log = await run("takes what is of tomorrow", undeclared, "WH-RECV-04")
+    profile = PROFILE.replace("tolerance = 300\n", "")
+    log = await run_receiver_checks("takes what is of tomorrow", profile, "WH-RECV-04")
     (finding,) = (event for event in log.of("judgement") if event["verdict"] != "pass")
     assert (finding["verdict"], finding["where"]["delivery"]) == ("warn", "t 86400 s ahead")
     assert "declares no tolerance" in finding["where"][ONLY_WARNS]
-    (finished,) = log.of("run.finished")
-    assert finished["exit_code"] == 0
-    assert breached(await run("never looks at the time", undeclared)) == {"04"}
+    (end_event,) = log.of("run.finished")
+    assert end_event["exit_code"] == 0
+    assert list_breaches(await run_receiver_checks("never looks at the time", profile)) == {"04"}
 
 
 @pytest.mark.parametrize("tolerance", ["1", "5", "36000"])
@@ -220,7 +222,7 @@ async def test_a_receiver_of_another_tolerance_passes_where_none_is_declared(
 ) -> None:
     """Whatever it takes for stale, a day is."""
     monkeypatch.setenv("FLAWED_SECRET", SECRET)
-    log = await run(f"tolerates {tolerance} s", PROFILE.replace("tolerance = 300\n", ""), "WH-RECV-04")
+    log = await run_receiver_checks(f"tolerates {tolerance} s", PROFILE.replace("tolerance = 300\n", ""), "WH-RECV-04")
     assert verdicts(log)["04"] == "pass"
 
 
@@ -234,8 +236,10 @@ async def test_the_same_seed_sends_the_same(monkeypatch: pytest.MonkeyPatch) -> 
             read = target.parse(PROFILE.replace("URL", base))
             log = EventLog()
             await Run(Plan(ROWS, select_checks(ROWS, read), seed=5, workers=workers), read, log).execute()
-            sent = (json.dumps(make_template(event["request"])) for event in log.of("exchange") if not event["retry"])
-            streams.append(Counter(sent))
+            templates = (
+                json.dumps(make_template(event["request"])) for event in log.of("exchange") if not event["retry"]
+            )
+            streams.append(Counter(templates))
     assert streams[0] == streams[1]
 
 
@@ -253,10 +257,10 @@ async def test_the_command_ends_as_the_rows_weigh(flaw: str, words: list[str], c
         profile = tmp_path / "profile.toml"
         profile.write_text(PROFILE.replace("URL", str(server.make_url("")).rstrip("/")))
         words = ["run", *words, "--config", str(profile), "--report-dir", str(tmp_path / "report")]
-        told = {**os.environ, "FLAWED_SECRET": SECRET}
-        done = await asyncio.to_thread(prepared.run, "conformance", *words, env=told, timeout=600)
-        assert done.returncode == code, done.stdout + done.stderr
-        assert SECRET not in done.stdout + done.stderr
+        environment = {**os.environ, "FLAWED_SECRET": SECRET}
+        process = await asyncio.to_thread(prepared.run, "conformance", *words, env=environment, timeout=600)
+        assert process.returncode == code, process.stdout + process.stderr
+        assert SECRET not in process.stdout + process.stderr
 
 
 def test_by_default_the_suites_own_listener_is_tested(tmp_path: Path) -> None:
@@ -264,10 +268,10 @@ def test_by_default_the_suites_own_listener_is_tested(tmp_path: Path) -> None:
     profile = tmp_path / "profile.toml"
     profile.write_text('[target]\ndefaults = "reference"\n[claims]\nsurfaces = ["webhooks"]\n')
     words = ["run", "WH-RECV", "--config", str(profile), "--report-dir", str(tmp_path / "report"), "--json"]
-    done = prepared.run("conformance", *words, env=os.environ, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
-    judged = [event for event in read_log(tmp_path / "report" / LOG) if event["event"] == "judgement"]
-    assert {event["row"] for event in judged} == {row.id for row in ROWS}
-    assert {event["where"]["stand_in"] for event in judged} == {"the suite's own listener"}
-    rests_on = json.loads(done.stdout)["results"]["summary"]["extra"]["rests_on"]
+    process = prepared.run("conformance", *words, env=os.environ, timeout=600)
+    assert process.returncode == 0, process.stdout + process.stderr
+    judgements = [event for event in read_log(tmp_path / "report" / LOG) if event["event"] == "judgement"]
+    assert {event["row"] for event in judgements} == {row.id for row in ROWS}
+    assert {event["where"]["stand_in"] for event in judgements} == {"the suite's own listener"}
+    rests_on = json.loads(process.stdout)["results"]["summary"]["extra"]["rests_on"]
     assert "6 requirements judged on the suite's own listener, because your profile names none." in rests_on

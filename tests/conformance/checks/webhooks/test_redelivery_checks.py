@@ -14,8 +14,8 @@ from conformance.checks.webhooks import redelivery
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import honest
 from tests.conformance.checks.trial import breached
-from tests.conformance.checks.webhooks.changed_events import changed, data
-from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, Shop, header, judged, signed
+from tests.conformance.checks.webhooks.changed_events import change_event, data
+from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, Shop, header, run_check, sign_attempt
 
 ONCE, AGAIN = "one_payment_is_one_event", "a_failed_delivery_is_made_again"
 pytestmark = pytest.mark.usefixtures("quick_service")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("quick_service")
 
 def stale_again(attempt: Attempt) -> str:
     """Sign a redelivery with the time at which the event was made."""
-    return header(attempt.made, attempt.place.secret, f"{attempt.made}.".encode() + attempt.body)
+    return header(attempt.creation_time, attempt.place.secret, f"{attempt.creation_time}.".encode() + attempt.body)
 
 
 def kept_signature(attempt: Attempt) -> str:
@@ -34,7 +34,7 @@ def kept_signature(attempt: Attempt) -> str:
 REDELIVERIES: dict[str, tuple[Flaws, set[str]]] = {
     "never again": (Flaws(often=1), {"WH-DELIV-05"}),
     "another id": (
-        Flaws(again=lambda event, number: event if number == 1 else changed(id=f"evt_{uuid.uuid4()}")(event)),
+        Flaws(again=lambda event, number: event if number == 1 else change_event(id=f"evt_{uuid.uuid4()}")(event)),
         {"WH-DELIV-06", "WH-DELIV-07"},
     ),
     "other data": (
@@ -46,14 +46,17 @@ REDELIVERIES: dict[str, tuple[Flaws, set[str]]] = {
         {"WH-DELIV-06"},
     ),
     "no JSON the second time": (
-        Flaws(again=lambda event, number: event if number == 1 else changed(again=float("nan"))(event)),
+        Flaws(again=lambda event, number: event if number == 1 else change_event(again=float("nan"))(event)),
         {"WH-DELIV-06"},
     ),
     "a stale signature": (Flaws(header=stale_again), {"WH-SIG-06"}),
     "a signature that does not fit its time": (Flaws(header=kept_signature), {"WH-SIG-07"}),
-    "no header the second time": (Flaws(header=lambda one: signed(one) if one.number == 1 else None), {"WH-SIG-07"}),
+    "no header the second time": (
+        Flaws(header=lambda one: sign_attempt(one) if one.number == 1 else None),
+        {"WH-SIG-07"},
+    ),
     "another signature the second time": (
-        Flaws(header=lambda one: signed(one) if one.number == 1 else f"t={one.now},v1={'0' * 64}"),
+        Flaws(header=lambda one: sign_attempt(one) if one.number == 1 else f"t={one.now},v1={'0' * 64}"),
         {"WH-SIG-07"},
     ),
 }
@@ -66,24 +69,24 @@ class _Noting(Shop):
     attempts: list[tuple[float, bool]] = field(default_factory=list)
 
     async def _attempt(self, attempt: Attempt) -> bool:
-        begun = time.time()
-        taken = await super()._attempt(attempt)
-        self.attempts.append((begun, taken))
-        return taken
+        start = time.time()
+        is_taken = await super()._attempt(attempt)
+        self.attempts.append((start, is_taken))
+        return is_taken
 
 
 @pytest.mark.parametrize("flaw", REDELIVERIES)
 async def test_a_flaw_of_the_redelivery_breaks_its_row(flaw: str, tmp_path: Path) -> None:
     """Each wrong second attempt breaks its row."""
     flaws, rows = REDELIVERIES[flaw]
-    verdicts, _ = await judged(AGAIN, tmp_path, flaws)
+    verdicts, _ = await run_check(AGAIN, tmp_path, flaws)
     assert breached(verdicts) == rows
 
 
 async def test_a_redelivery_may_be_told_otherwise_than_the_first(tmp_path: Path) -> None:
     """A time of its own or a count of attempts beside the data is the target's own matter."""
-    flaws = Flaws(again=lambda event, number: changed(attempt=number, created=event["created"] + number)(event))
-    verdicts, _ = await judged(AGAIN, tmp_path, flaws)
+    flaws = Flaws(again=lambda event, number: change_event(attempt=number, created=event["created"] + number)(event))
+    verdicts, _ = await run_check(AGAIN, tmp_path, flaws)
     assert set(verdicts.values()) - {Verdict.NOT_APPLICABLE} == {Verdict.PASS}
 
 
@@ -93,16 +96,16 @@ async def test_a_failure_that_is_seen_late_is_made_again_all_the_same(
     """The clock moves only when a target had a moment to note that its first attempt was answered with an error."""
     monkeypatch.setattr(redelivery, "_SETTLE_SECONDS", 1.5)
     shop = _Noting()
-    verdicts, _ = await judged(AGAIN, tmp_path, shop=shop)
+    verdicts, _ = await run_check(AGAIN, tmp_path, shop=shop)
     assert set(verdicts.values()) - {Verdict.NOT_APPLICABLE} == {Verdict.PASS}
-    before_the_move = [begun for begun, taken in shop.attempts if not taken]
+    before_the_move = [start for start, is_taken in shop.attempts if not is_taken]
     assert before_the_move
     assert shop.clock.stat().st_mtime - max(before_the_move) > 1.4
 
 
 async def test_a_target_without_a_schedule_need_not_redeliver(tmp_path: Path) -> None:
     """Where no schedule is declared the MAY row does not apply to who delivers once; the others are undecided."""
-    verdicts, _ = await judged(
+    verdicts, _ = await run_check(
         AGAIN,
         tmp_path,
         Flaws(often=1),
@@ -117,7 +120,7 @@ async def test_a_target_without_a_schedule_need_not_redeliver(tmp_path: Path) ->
 
 async def test_where_no_time_can_pass_only_rows_of_redeliveries_are_undecided(tmp_path: Path) -> None:
     """Without a test clock or a budget for waiting the reason says what to give; first attempts count all the same."""
-    verdicts, log = await judged(
+    verdicts, log = await run_check(
         AGAIN, tmp_path, changed=lambda text: text.replace("[clock]\n", "").replace("offset_file = ", "# ")
     )
     assert {verdicts[row] for row in ("WH-DELIV-05", "WH-DELIV-06", "WH-SIG-07")} == {Verdict.INCONCLUSIVE}
@@ -132,7 +135,7 @@ async def test_a_payment_that_is_not_told_beside_another_breaks_its_row(
 ) -> None:
     """Of two links that are paid in the same way one is not seen; if neither is, the reason is unknown."""
     shop = Shop(rule=lambda link, seen: bool(paid) and link.token.endswith(paid) and honest(link, seen))
-    verdicts, _ = await judged(name, tmp_path, shop=shop)
+    verdicts, _ = await run_check(name, tmp_path, shop=shop)
     assert verdicts["WH-DELIV-02"] == verdict
 
 
@@ -144,16 +147,16 @@ class OneWorker(Shop):
 
     async def _attempt(self, attempt: Attempt) -> bool:
         async with self.hand:
-            taken = await super()._attempt(attempt)
-            if not taken:
+            is_taken = await super()._attempt(attempt)
+            if not is_taken:
                 await asyncio.sleep(1.5)
-            return taken
+            return is_taken
 
 
 @pytest.mark.parametrize("name", [ONCE, AGAIN])
 async def test_who_delivers_in_order_may_be_held_up_by_an_attempt(name: str, tmp_path: Path) -> None:
     """An event that waits behind an unanswered attempt is late, and is reported all the same."""
-    verdicts, _ = await judged(
+    verdicts, _ = await run_check(
         name,
         tmp_path,
         names=("first",),
@@ -166,7 +169,7 @@ async def test_who_delivers_in_order_may_be_held_up_by_an_attempt(name: str, tmp
 
 async def test_a_signature_that_cannot_be_read_leaves_other_rows_decided(tmp_path: Path) -> None:
     """A sender that signs nothing is reported by other rows; its repeated events are recognised all the same."""
-    verdicts, _ = await judged(AGAIN, tmp_path, Flaws(header=lambda _: None))
-    undecided = {row for row, verdict in verdicts.items() if verdict is Verdict.INCONCLUSIVE}
-    assert undecided == {"WH-SIG-06", "WH-SIG-07"}
+    verdicts, _ = await run_check(AGAIN, tmp_path, Flaws(header=lambda _: None))
+    inconclusive_rows = {row for row, verdict in verdicts.items() if verdict is Verdict.INCONCLUSIVE}
+    assert inconclusive_rows == {"WH-SIG-06", "WH-SIG-07"}
     assert {verdicts[row] for row in ("WH-DELIV-02", "WH-DELIV-05", "WH-DELIV-06")} == {Verdict.PASS}

@@ -29,12 +29,12 @@ from tests.conformance.checks.webhooks.scripted_sender import (
     Place,
     Shop,
     compact,
-    judged,
-    signed,
+    run_check,
+    sign_attempt,
 )
 
-SILENCED, AGAIN = "a_restart_silences_no_payment", "a_failed_delivery_is_made_again"
-DELETED, OWN = "WH-DELIV-10", "44444444-4444-4444-8444-444444444444"
+PAYMENT_CHECK, AGAIN = "a_restart_silences_no_payment", "a_failed_delivery_is_made_again"
+DELETION_ROW, OWN = "WH-DELIV-10", "44444444-4444-4444-8444-444444444444"
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +105,7 @@ class Restarting(Shop):
 
     def signed_once(self, attempt: Attempt) -> str:
         """Return the header of the first attempt that this process made of an event."""
-        return self.signatures.setdefault((attempt.place.name, attempt.body), signed(attempt))
+        return self.signatures.setdefault((attempt.place.name, attempt.body), sign_attempt(attempt))
 
 
 async def judged_over(
@@ -115,35 +115,37 @@ async def judged_over(
     shop = Restarting(done=folder / "done", forget=forget)
     flaws = Flaws(header=shop.signed_once) if kept else Flaws()
     words = f'restart = ["sh", "-c", "sleep 0.2; touch {folder / "done"}"]\n[claims]'
-    found, _ = await judged(name, folder, flaws, shop=shop, changed=lambda text: text.replace("[claims]", words))
-    return found, shop
+    row_verdicts, _ = await run_check(
+        name, folder, flaws, shop=shop, changed=lambda text: text.replace("[claims]", words)
+    )
+    return row_verdicts, shop
 
 
-@pytest.mark.parametrize("name", [SILENCED, AGAIN])
+@pytest.mark.parametrize("name", [PAYMENT_CHECK, AGAIN])
 async def test_who_remembers_passes(name: str, tmp_path: Path) -> None:
     """Nothing is held against a sender that goes on after its restart, which there is one of."""
-    found, shop = await judged_over(name, tmp_path, nothing)
-    assert found.pop(DELETED) == Verdict.NOT_APPLICABLE
-    assert set(found.values()) == {Verdict.PASS}
+    row_verdicts, shop = await judged_over(name, tmp_path, nothing)
+    assert row_verdicts.pop(DELETION_ROW) == Verdict.NOT_APPLICABLE
+    assert set(row_verdicts.values()) == {Verdict.PASS}
     assert shop.restarts == 1
 
 
 async def test_a_delivery_that_a_restart_forgets_breaks_its_row(tmp_path: Path) -> None:
     """What was answered with 500 before the restart is not made again, although the schedule says so."""
-    found, _ = await judged_over(AGAIN, tmp_path, forget_deliveries)
-    assert breached(found) == {"WH-DELIV-05"}
+    row_verdicts, _ = await judged_over(AGAIN, tmp_path, forget_deliveries)
+    assert breached(row_verdicts) == {"WH-DELIV-05"}
 
 
 async def test_a_payment_that_nobody_hears_of_after_a_restart_breaks_its_row(tmp_path: Path) -> None:
     """The page says Paid, and no event comes."""
-    found, _ = await judged_over(SILENCED, tmp_path, forget_destinations)
-    assert (found["WH-DELIV-02"], found["WH-SIG-04"]) == (Verdict.FAIL, Verdict.INCONCLUSIVE)
+    row_verdicts, _ = await judged_over(PAYMENT_CHECK, tmp_path, forget_destinations)
+    assert (row_verdicts["WH-DELIV-02"], row_verdicts["WH-SIG-04"]) == (Verdict.FAIL, Verdict.INCONCLUSIVE)
 
 
 async def test_a_secret_that_a_restart_makes_anew_breaks_its_row(tmp_path: Path) -> None:
     """The event comes, and its receiver cannot verify it with the secret that it was given."""
-    found, _ = await judged_over(SILENCED, tmp_path, forget_secrets)
-    assert (found["WH-DELIV-02"], found["WH-SIG-04"]) == (Verdict.PASS, Verdict.FAIL)
+    row_verdicts, _ = await judged_over(PAYMENT_CHECK, tmp_path, forget_secrets)
+    assert (row_verdicts["WH-DELIV-02"], row_verdicts["WH-SIG-04"]) == (Verdict.PASS, Verdict.FAIL)
 
 
 async def test_a_restart_hides_no_fault_of_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,9 +155,9 @@ async def test_a_restart_hides_no_fault_of_a_process(tmp_path: Path, monkeypatch
         await failed_deliveries(case)
         return await restart_once(case)
 
-    monkeypatch.setattr(redelivery, "over_restart", as_in_a_run)
-    found, _ = await judged_over(AGAIN, tmp_path, forget_signatures, kept=True)
-    assert breached(found) == {"WH-SIG-06"}
+    monkeypatch.setattr(redelivery, "restart_once", as_in_a_run)
+    row_verdicts, _ = await judged_over(AGAIN, tmp_path, forget_signatures, kept=True)
+    assert breached(row_verdicts) == {"WH-SIG-06"}
 
 
 @dataclass
@@ -190,15 +192,15 @@ class Administered(Restarting):
         self.owners[str(made["token"])] = self.asking
         return made
 
-    def chosen(self, link: Link, places: Sequence[Place]) -> Sequence[Place]:
+    def choose_places(self, link: Link, places: Sequence[Place]) -> Sequence[Place]:
         """Return the destinations of a link's tenant that are not deleted."""
         if self.owners[link.token] != OWN:
             return [one for one in places if one.tenant == "first"]
         return [one for one in self.own if one.name not in self.deleted]
 
     async def _attempt(self, attempt: Attempt) -> bool:
-        dropped = self.drops and attempt.place.name in self.deleted
-        return dropped or await super()._attempt(attempt)
+        is_dropped = self.drops and attempt.place.name in self.deleted
+        return is_dropped or await super()._attempt(attempt)
 
 
 def forget_deletions(shop: Restarting) -> None:
@@ -213,13 +215,13 @@ async def judged_by_deletion(
     """Return the verdicts of a shop with an administrator."""
     (folder / "admin").write_text("weldc_an-administrators-key")
 
-    def changed(text: str) -> str:
+    def change_profile(text: str) -> str:
         words = f'restart = ["sh", "-c", "sleep 0.2; touch {folder / "done"}"]\n' if restarts else ""
         text = text.replace("[claims]", f'{words}[claims]\noptions = ["gateway.tenants"]')
         text += f'[gateway]\nadmin_key = {{ file = "{folder / "admin"}" }}\n'
         return text.replace("http://gateway.test", "http://127.0.0.1")
 
-    return (await judged(name, folder, Flaws(places=shop.chosen), shop=shop, changed=changed))[0]
+    return (await run_check(name, folder, Flaws(places=shop.choose_places), shop=shop, changed=change_profile))[0]
 
 
 @pytest.mark.parametrize(("forget", "verdict"), [(nothing, Verdict.PASS), (forget_deletions, Verdict.FAIL)])
@@ -227,8 +229,10 @@ async def test_a_destination_that_a_restart_revives_breaks_its_row(
     forget: Callable[[Restarting], None], verdict: Verdict, tmp_path: Path
 ) -> None:
     """What was deleted before the restart gets no event of a payment after it."""
-    found = await judged_by_deletion(SILENCED, tmp_path, Administered(done=tmp_path / "done", forget=forget))
-    assert found == {"WH-DELIV-02": Verdict.PASS, DELETED: verdict, "WH-SIG-04": Verdict.PASS}
+    row_verdicts = await judged_by_deletion(
+        PAYMENT_CHECK, tmp_path, Administered(done=tmp_path / "done", forget=forget)
+    )
+    assert row_verdicts == {"WH-DELIV-02": Verdict.PASS, DELETION_ROW: verdict, "WH-SIG-04": Verdict.PASS}
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -238,9 +242,9 @@ async def test_what_waits_for_a_deleted_destination_breaks_its_row(
 ) -> None:
     """An attempt that was planned before the deletion is not made after it."""
     shop = Administered(done=tmp_path / "done", drops=drops)
-    found = await judged_by_deletion(AGAIN, tmp_path, shop, restarts=restarts)
-    assert found.pop(DELETED) == verdict
-    assert set(found.values()) == {Verdict.PASS}
+    row_verdicts = await judged_by_deletion(AGAIN, tmp_path, shop, restarts=restarts)
+    assert row_verdicts.pop(DELETION_ROW) == verdict
+    assert set(row_verdicts.values()) == {Verdict.PASS}
 
 
 @dataclass
@@ -259,7 +263,7 @@ async def test_an_attempt_of_before_the_deletion_shows_nothing(tmp_path: Path, m
     """Where the event came again to both destinations before one was deleted, nothing of the row is tried."""
     monkeypatch.setattr(redelivery, "_DUE_SECONDS", 3.0)
     shop = AtOnce(done=tmp_path / "done", drops=False)
-    assert (await judged_by_deletion(AGAIN, tmp_path, shop, restarts=False))[DELETED] is Verdict.NOT_APPLICABLE
+    assert (await judged_by_deletion(AGAIN, tmp_path, shop, restarts=False))[DELETION_ROW] is Verdict.NOT_APPLICABLE
     assert shop.deleted == {one.name for one in shop.own}
 
 
@@ -273,8 +277,8 @@ async def test_a_payment_that_cannot_be_made_leaves_the_deletion_alone_undecided
         raise Inconclusive(f"no payer pays for {case.check.id}")
 
     monkeypatch.setattr(delivery, "payer", nobody)
-    found = await judged_by_deletion(SILENCED, tmp_path, shop)
-    assert found == {"WH-DELIV-02": Verdict.PASS, DELETED: Verdict.INCONCLUSIVE, "WH-SIG-04": Verdict.PASS}
+    row_verdicts = await judged_by_deletion(PAYMENT_CHECK, tmp_path, shop)
+    assert row_verdicts == {"WH-DELIV-02": Verdict.PASS, DELETION_ROW: Verdict.INCONCLUSIVE, "WH-SIG-04": Verdict.PASS}
 
 
 def forget_attempts(shop: Restarting) -> None:
@@ -284,13 +288,13 @@ def forget_attempts(shop: Restarting) -> None:
 
 async def test_an_attempt_that_a_restart_cuts_off_breaks_its_row(tmp_path: Path) -> None:
     """What was not answered yet when the gateway ended is made again."""
-    found, _ = await judged_over(AGAIN, tmp_path, forget_attempts)
-    assert breached(found) == {"WH-DELIV-05"}
+    row_verdicts, _ = await judged_over(AGAIN, tmp_path, forget_attempts)
+    assert breached(row_verdicts) == {"WH-DELIV-05"}
 
 
 async def test_without_a_command_nothing_is_asked(tmp_path: Path) -> None:
     """Who does not say how the gateway is restarted is not judged by it."""
     shop = Restarting(done=tmp_path / "done")
-    found, _ = await judged(SILENCED, tmp_path, shop=shop)
-    assert found == dict.fromkeys(("WH-DELIV-02", DELETED, "WH-SIG-04"), Verdict.NOT_APPLICABLE)
+    row_verdicts, _ = await run_check(PAYMENT_CHECK, tmp_path, shop=shop)
+    assert row_verdicts == dict.fromkeys(("WH-DELIV-02", DELETION_ROW, "WH-SIG-04"), Verdict.NOT_APPLICABLE)
     assert not shop.links

@@ -13,7 +13,7 @@ from multidict import CIMultiDictProxy
 from conformance.checks.webhooks import secret_rotation
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import Link
-from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, Place, header, judged
+from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, Place, header, run_check
 from tests.conformance.checks.webhooks.test_own_destinations import Administered
 
 CHECK, ROW = "a_rotated_secret_signs_no_more", "WH-SIG-04"
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("quick_service")
 
 @pytest.fixture(autouse=True)
 def quick_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secret_rotation, "_KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(secret_rotation, "_CACHE_SECONDS", 0.0)
 
 
 @dataclass
@@ -72,25 +72,25 @@ def unknown(shop: Rotating) -> str:
 
 async def verdict(folder: Path, *secrets: Signer, shop: Rotating | None = None, claims: bool = True) -> Verdict:
     """Return the verdict on a shop that signs with these secrets, a v1 for each."""
-    one = shop or Rotating()
+    sender = shop or Rotating()
     (folder / "admin").write_text("weldc_an-administrators-key")
 
-    def changed(text: str) -> str:
+    def change_profile(text: str) -> str:
         text = text.replace("http://gateway.test", "http://127.0.0.1").replace("paid = 120.0", "paid = 1.0")
         text += f'[gateway]\nadmin_key = {{ file = "{folder / "admin"}" }}\n'
         return text.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["gateway.tenants"]' * claims)
 
     def places(link: Link, known: Sequence[Place]) -> Iterable[Place]:
         del link, known
-        return one.made
+        return sender.made
 
-    def signed(attempt: Attempt) -> str:
+    def sign_twice(attempt: Attempt) -> str:
         now, body = attempt.now, attempt.body
-        made = [header(now, secret(one), f"{now}.".encode() + body) for secret in secrets]
-        return ",".join([made[0], *(each.partition(",")[2] for each in made[1:])])
+        headers = [header(now, secret(sender), f"{now}.".encode() + body) for secret in secrets]
+        return ",".join([headers[0], *(each.partition(",")[2] for each in headers[1:])])
 
-    flaws = Flaws(places=places, header=signed)
-    return (await judged(CHECK, folder, flaws, shop=one, changed=changed))[0][ROW]
+    flaws = Flaws(places=places, header=sign_twice)
+    return (await run_check(CHECK, folder, flaws, shop=sender, changed=change_profile))[0][ROW]
 
 
 @pytest.mark.parametrize("secrets", [(newest,), (first, newest), (newest, first)])

@@ -15,8 +15,8 @@ import pytest
 from conformance.outcome import Verdict
 from conformance.target import clock_file
 from tests.conformance.checks.trial import breached
-from tests.conformance.checks.webhooks.changed_events import spaced
-from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, compact, header, judged, signed
+from tests.conformance.checks.webhooks.changed_events import write_with_spaces
+from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, compact, header, run_check, sign_attempt
 
 BEARS, VERIFIES, TIMELY = "a_delivery_bears_a_signature", "a_signature_verifies", "a_signature_is_of_its_time"
 APART, AGAIN = "destinations_have_secrets_of_their_own", "a_failed_delivery_is_made_again"
@@ -36,15 +36,25 @@ def one_secret(attempt: Attempt) -> str:
 HEADERS: dict[str, tuple[str, Flaws, set[str], str]] = {
     "no header": (BEARS, Flaws(header=lambda _: None), {"WH-SIG-01"}, ""),
     "another name": (BEARS, Flaws(header_name="X-Signature"), {"WH-SIG-01"}, ""),
-    "spaces": (BEARS, Flaws(header=lambda one: signed(one).replace(",", ", ")), {"WH-SIG-02"}, ""),
-    "v1 first": (BEARS, Flaws(header=lambda one: ",".join(reversed(signed(one).split(",")))), {"WH-SIG-02"}, ""),
-    "milliseconds with a point": (BEARS, Flaws(header=lambda one: signed(one).replace(",", ".5,")), {"WH-SIG-02"}, ""),
-    "milliseconds at the head": (BEARS, Flaws(header=lambda one: signed(one).replace(",", "000,")), {"WH-SIG-02"}, ""),
-    "no t": (BEARS, Flaws(header=lambda one: signed(one).split(",")[1]), {"WH-SIG-02"}, ""),
-    "half of it": (BEARS, Flaws(header=lambda one: signed(one)[:-32]), {"WH-SIG-03"}, ""),
+    "spaces": (BEARS, Flaws(header=lambda one: sign_attempt(one).replace(",", ", ")), {"WH-SIG-02"}, ""),
+    "v1 first": (BEARS, Flaws(header=lambda one: ",".join(reversed(sign_attempt(one).split(",")))), {"WH-SIG-02"}, ""),
+    "milliseconds with a point": (
+        BEARS,
+        Flaws(header=lambda one: sign_attempt(one).replace(",", ".5,")),
+        {"WH-SIG-02"},
+        "",
+    ),
+    "milliseconds at the head": (
+        BEARS,
+        Flaws(header=lambda one: sign_attempt(one).replace(",", "000,")),
+        {"WH-SIG-02"},
+        "",
+    ),
+    "no t": (BEARS, Flaws(header=lambda one: sign_attempt(one).split(",")[1]), {"WH-SIG-02"}, ""),
+    "half of it": (BEARS, Flaws(header=lambda one: sign_attempt(one)[:-32]), {"WH-SIG-03"}, ""),
     "another body": (
         VERIFIES,
-        Flaws(header=over(lambda one: f"{one.now}.".encode() + spaced(one.event))),
+        Flaws(header=over(lambda one: f"{one.now}.".encode() + write_with_spaces(one.event))),
         {"WH-SIG-04", "WH-SIG-08"},
         "serialised again, with spaces, ASCII only",
     ),
@@ -123,7 +133,7 @@ HEADERS: dict[str, tuple[str, Flaws, set[str], str]] = {
 async def test_a_flaw_of_the_signature_breaks_its_row_and_is_named(flaw: str, tmp_path: Path) -> None:
     """Each wrong signature breaks its rows, and the hint says how it was made if that can be recognised."""
     name, flaws, rows, told = HEADERS[flaw]
-    verdicts, log = await judged(name, tmp_path, flaws)
+    verdicts, log = await run_check(name, tmp_path, flaws)
     assert breached(verdicts) == rows
     assert told in " ".join(str(event["hint"]) for event in log.of("judgement"))
 
@@ -142,7 +152,7 @@ def _late(clock: Path, sign: Callable[[Attempt], str]) -> Callable[[Attempt], st
 
 async def test_a_time_of_before_the_clock_was_moved_is_no_breach(tmp_path: Path) -> None:
     """A delivery is under way when the test clock is moved: it bears the earlier time, and no row is broken."""
-    verdicts, _ = await judged(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", signed)))
+    verdicts, _ = await run_check(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", sign_attempt)))
     assert breached(verdicts) == set()
 
 
@@ -155,25 +165,25 @@ async def test_a_time_that_no_clock_told_is_a_breach_right_after_a_move(offset: 
     os.utime(tmp_path / "clock", (later, later))
     t = int(time.time()) - 3600
     flaws = Flaws(header=lambda one: header(t, one.place.secret, f"{t}.".encode() + one.body))
-    verdicts, _ = await judged(TIMELY, tmp_path, flaws)
+    verdicts, _ = await run_check(TIMELY, tmp_path, flaws)
     assert breached(verdicts) == {"WH-SIG-06"}
 
 
 async def test_a_time_that_was_kept_is_a_breach_though_the_clock_was_moved(tmp_path: Path) -> None:
     """A second attempt with the time of the first is too old, whenever the clock was moved."""
-    kept: dict[str, int] = {}
+    times: dict[str, int] = {}
 
     def sign(attempt: Attempt) -> str:
-        t = kept.setdefault(f"{attempt.event['id']} {attempt.place.name}", attempt.now)
+        t = times.setdefault(f"{attempt.event['id']} {attempt.place.name}", attempt.now)
         return header(t, attempt.place.secret, f"{t}.".encode() + attempt.body)
 
-    verdicts, _ = await judged(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", sign)))
+    verdicts, _ = await run_check(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", sign)))
     assert breached(verdicts) == {"WH-SIG-06"}
 
 
 async def test_the_first_destinations_own_secret_is_told_from_the_others(tmp_path: Path) -> None:
     """A delivery that is signed with another destination's secret is reported as such."""
-    verdicts, log = await judged(VERIFIES, tmp_path, Flaws(header=one_secret))
+    verdicts, log = await run_check(VERIFIES, tmp_path, Flaws(header=one_secret))
     assert "WH-SIG-04" in breached(verdicts)
     assert any("the secret of the destination first" in str(event["hint"]) for event in log.of("judgement"))
 
@@ -186,10 +196,10 @@ async def test_a_usual_signed_string_is_found_where_none_is_declared(tmp_path: P
         return text.replace('defaults = "reference"', 'defaults = "none"\nservice_word = "Weldproof"')
 
     usual = Flaws(header=over(lambda one: f"{one.now}:".encode() + one.body))
-    verdicts, _ = await judged(VERIFIES, tmp_path, usual, changed=unbound)
+    verdicts, _ = await run_check(VERIFIES, tmp_path, usual, changed=unbound)
     assert set(verdicts.values()) == {Verdict.PASS}
     own = Flaws(header=over(lambda one: b"mine" + one.body))
-    verdicts, _ = await judged(VERIFIES, tmp_path, own, changed=unbound)
+    verdicts, _ = await run_check(VERIFIES, tmp_path, own, changed=unbound)
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
 
 
@@ -199,22 +209,22 @@ async def test_a_secret_that_is_decoded_is_open_until_it_is_bound(tmp_path: Path
     def elsewhere(text: str) -> str:
         return text.replace('defaults = "reference"', 'defaults = "none"\nservice_word = "Weldproof"')
 
-    def bound(text: str) -> str:
+    def bind_key(text: str) -> str:
         return elsewhere(text).replace("[webhook]\n", '[webhook]\nkey = "base64"\n')
 
     def unbound_string(text: str) -> str:
         return elsewhere(text).replace('signed_string = "{t}.{body}"\n', "")
 
-    def decoded(one: Attempt) -> str:
+    def sign_with_decoded_key(one: Attempt) -> str:
         text = one.place.secret.partition("_")[2]
         key = base64.b64decode(text + "=" * (-len(text) % 4))
         message = f"{one.now}.".encode() + one.body
         return f"t={one.now},v1={hmac.new(key, message, hashlib.sha256).hexdigest()}"
 
     for changed in (elsewhere, unbound_string):
-        verdicts, _ = await judged(VERIFIES, tmp_path, Flaws(header=decoded), changed=changed)
+        verdicts, _ = await run_check(VERIFIES, tmp_path, Flaws(header=sign_with_decoded_key), changed=changed)
         assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
-    verdicts, _ = await judged(VERIFIES, tmp_path, Flaws(header=decoded), changed=bound)
+    verdicts, _ = await run_check(VERIFIES, tmp_path, Flaws(header=sign_with_decoded_key), changed=bind_key)
     assert set(verdicts.values()) == {Verdict.PASS}
-    verdicts, _ = await judged(VERIFIES, tmp_path, Flaws(), changed=bound)
+    verdicts, _ = await run_check(VERIFIES, tmp_path, Flaws(), changed=bind_key)
     assert verdicts["WH-SIG-04"] is Verdict.FAIL
