@@ -1,7 +1,8 @@
 """Whether this worker may issue challenges: its terms are in force, as far as the database says (P-CH-13).
 
-Terms are put in force once, when the worker starts; the last who does so decides, by the order of the database. Whoever
-is superseded issues nothing more, redeems everything, and comes back only when somebody puts the same terms in force.
+A worker puts its terms in force once, at its start, and the last one decides, in the order of the database. A worker
+whose terms were superseded issues nothing more but redeems everything. It issues again only after a worker with the
+same terms has started.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from reference.web.logs import get_logger
 
 _log = get_logger()
 _RETRY_SECONDS = 5
-# A worker that cannot ask whether its terms are in force issues for so long; it is less than what grace forgives.
+# A worker that cannot ask whether its terms are in force issues for so long. The grace of P-CH-13 is longer (300 s), so
+# its tokens are still redeemed if other terms are in force meanwhile.
 UNSURE_SECONDS = 60.0
 _SUPERSEDED_MESSAGE = (
-    "another worker has put other terms in force; start this worker anew to put its own in force again, or end it"
+    "another worker has put other terms in force; restart this worker to put its own in force again, or end it"
 )
 
 
 class IssuingPermission:
-    """What a worker knows of its own terms. Calls ask it without a question to the database."""
+    """A worker's knowledge of whether its terms are in force. Calls ask it without a query to the database."""
 
     def __init__(
         self,
@@ -33,13 +35,13 @@ class IssuingPermission:
         clock: WpClock,
         monotonic: Callable[[], float] = boot_time,
     ) -> None:
-        """Take what the worker asks, by service.
+        """Take the worker's terms, by service.
 
         Args:
-            generations: Whose terms are in force.
-            terms: This worker's.
-            clock: Tells when they were put in force.
-            monotonic: Tells how old the last look is.
+            generations: The record of whose terms are in force.
+            terms: This worker's terms.
+            clock: The time at which they are put in force.
+            monotonic: Clock for the age of the last query; no setting moves it.
         """
         self._generations = generations
         self._terms = terms
@@ -51,7 +53,10 @@ class IssuingPermission:
 
     async def tend(self) -> None:
         """State the terms once, as soon as the time is known; afterwards see whether they are still in force."""
+        # Stated once and never again: otherwise two workers with different terms would supersede each other without end
+        # (decision 0043).
         if not self._stated:
+            # A generation recorded with a wrong time would make tokens of this worker unknown later.
             if self._clock.doubt is not None:
                 return
             await self._generations.put_in_force(self._terms, now=self._clock.now())
@@ -63,7 +68,7 @@ class IssuingPermission:
         self._superseded = is_superseded
 
     def refuse_issuing(self) -> None:
-        """Refuse to issue a challenge that this worker should not issue now. No payer loses by it.
+        """Refuse to issue a challenge that this worker should not issue now. No payer loses money by that.
 
         Raises:
             Refused: 503 `clock_in_doubt`, `terms_superseded` or `store_unavailable`.

@@ -1,7 +1,7 @@
-"""Which lanes can be paid on now: their nodes are asked from time to time, and one slow answer changes nothing.
+"""Lane health: the lanes that can be offered now, decided by regular checks of their nodes.
 
-A lane whose node does not answer, is of another network (live mode, P-NW-06) or is far behind its chain is away: no
-challenge offers it, for who pays there could not be served. It comes back by itself.
+A lane whose node does not answer, is of another network (live mode, P-NW-06) or is far behind its chain is away. No
+challenge offers it, because a payer on it could not be served. It is offered again when its node is back.
 
 A lane whose chain trails the clock is not offered either, although its node answers. A payment is refused as too old if
 its block is more than `AGE_SKEW_SECONDS` older than its challenge. Block times never decrease. So if the newest block
@@ -28,27 +28,29 @@ from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 
 _log = get_logger()
+# Three failed checks take a lane away and two good ones bring it back (P-CH-03), so that one slow answer changes
+# nothing.
 _MISSES = 3
 _HITS = 2
-# The time of the newest block is asked for this often at least: a lane is offered only while it is known to be recent.
+# The time of the newest block is read at least this often: a lane is offered only while that block is recent.
 _NEWEST_SECONDS = 5.0
 
 
 @dataclass(slots=True)
 class _NodeHealth:
-    """What is known of one lane's node.
+    """State of one lane's node.
 
     Attributes:
         lane: The lane.
         is_offered: Whether it is offered.
-        in_a_row: Looks that spoke against that, one after the other.
-        well_at: Unix seconds of the last look that found it well, by the rail's clock.
-        due: When it is looked at next, in monotonic seconds.
-        why: What is wrong with it.
-        absence: Id of the absence that is written down, once it is.
+        in_a_row: Consecutive checks that contradict that.
+        well_at: Unix seconds of the last check that it passed, by the rail's clock.
+        due: Time of its next check, in monotonic seconds.
+        why: Its fault.
+        absence: Id of the absence in the database, if one is recorded.
         allowance: Seconds by which its newest block may be older than the clock.
         newest: Time of the newest block that its node has shown, in unix seconds.
-        newest_due: When that is asked for next, in monotonic seconds.
+        newest_due: Time at which that is read next, in monotonic seconds.
     """
 
     lane: Lane
@@ -91,12 +93,12 @@ class LaneHealth:
         """Take the lanes.
 
         Args:
-            settings: How often is looked, and how far behind a node may be.
+            settings: Interval of the checks, and how far behind a node may be.
             lanes: The lanes, in the order in which they are offered.
-            clock: Tells when absences began and ended.
-            absences: Where they are written down.
+            clock: Time of the beginning and end of absences.
+            absences: Table of absences.
             unchecked_lanes: Lanes whose nodes did not answer yet; they are away until they were checked.
-            monotonic: Tells when the next look is due.
+            monotonic: Clock for the interval of checks.
             wall: The machine's clock, in unix seconds. Block times are compared with it, not with the service's clock,
                 which tests move.
         """
@@ -114,13 +116,16 @@ class LaneHealth:
         self._until = math.inf
 
     def _choose_allowance(self, lane: Lane) -> float:
-        """Return by how many seconds a lane's chain may trail. Where the rail settles, no payment is sent too early."""
+        """Return by how many seconds a lane's chain may trail; without limit if the rail itself settles."""
         seconds = self._settings.rail_node_behind_seconds
+        # On a lane that settles no money moves before the rail sends it, so a block cannot be too old for a challenge
+        # (decision 0083).
         return math.inf if isinstance(lane, SettlingLane) or not seconds else min(seconds, AGE_SKEW_SECONDS)
 
     @property
     def available_lanes(self) -> frozenset[str]:
         """The lanes that are offered now; the same object for as long as they are the same."""
+        # A request compares one number: `_decide` has computed until when the newest known blocks are recent enough.
         if self._wall() > self._until:
             self._decide()
         return self._available
@@ -132,18 +137,19 @@ class LaneHealth:
         return {key: self._explain_absence(node) for key, node in self._nodes.items() if key not in available}
 
     def refuse_unchecked(self, network: str) -> None:
-        """Refuse to ask a node that came back in live mode before it was seen to be of its network (P-NW-06).
+        """Refuse to ask a node in live mode before a check has shown that it is of its network (P-NW-06).
 
         Raises:
-            ChainUnavailable: It was not.
+            ChainUnavailable: It was not checked since it came back.
         """
         node = self._nodes.get(network)
         if self._settings.mode == "live" and node is not None and not node.is_offered:
             raise ChainUnavailable("the node was not checked yet")
 
     async def tend(self) -> None:
-        """Look at the nodes whose turn it is, and write down for how long each is away."""
+        """Check the nodes that are due, and record for how long each is away."""
         now = self._monotonic()
+        # Side by side: a node that times out must not delay the checks of the others.
         await asyncio.gather(
             *(self._look(key, node) for key, node in self._nodes.items() if node.due <= now),
             *(
@@ -168,12 +174,13 @@ class LaneHealth:
         node.why = why
         if node.in_a_row >= (_MISSES if node.is_offered else _HITS):
             await self._switch(key, node)
+        # A node that is away is checked each second, since a lane that cannot be offered costs sales.
         pause = self._settings.rail_node_look_seconds
         node.due = self._monotonic() + (pause if node.is_offered else min(1.0, pause))
         self._plan_newest(node)
 
     async def _follow(self, node: _NodeHealth) -> None:
-        """Ask for the newest block between two looks. An answer that does not come counts at the looks alone."""
+        """Read the newest block between two checks. Only the checks count a missing answer."""
         with suppress(ChainUnavailable):
             await node.see_newest()
         self._plan_newest(node)
@@ -183,7 +190,7 @@ class LaneHealth:
         node.newest_due = self._monotonic() + (min(1.0, pause) if self._trails(node) else pause)
 
     async def _diagnose(self, node: _NodeHealth) -> str:
-        """Return what speaks against a lane's node, the empty string when nothing does."""
+        """Return the fault of a lane's node, or the empty string."""
         try:
             if not await node.lane.check_node() and self._settings.mode == "live":
                 return "its node is of another network"
@@ -200,11 +207,12 @@ class LaneHealth:
             node.well_at = self._clock.now()
 
     async def _note(self, key: str, node: _NodeHealth) -> None:
-        """Write down that a lane is away until now; a database that is away is told the next time."""
+        """Record that a lane is away until now; if the database is away, the next round records it."""
         if self._absences is None:
             return
         now = self._clock.now()
         try:
+            # P-ST-01: a token whose lifetime overlaps this absence may be presented later by the same time.
             if node.absence:
                 await self._absences.prolong(node.absence, until=now)
             else:
@@ -229,6 +237,7 @@ class LaneHealth:
     def _decide(self) -> None:
         """Decide which lanes are offered, and until when that holds if no newer block is seen."""
         available = {key: node for key, node in self._nodes.items() if node.is_offered and not self._trails(node)}
+        # At this moment the first of the known blocks becomes too old, so the decision must be made again.
         self._until = min(
             (node.newest + node.allowance for node in available.values() if node.newest), default=math.inf
         )

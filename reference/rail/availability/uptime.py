@@ -1,4 +1,4 @@
-"""When any worker of this rail ran: whoever could not present in time because none did has that time afterwards."""
+"""Times in which a worker of this rail ran. A payer gets the time back in which none did (P-ST-01)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from reference.store.outages import ALL_LANES, Outages
 from reference.web.clock import WpClock
 
 _BEAT_SECONDS = 5.0
-# An absence is of no use any more when every challenge that met it has ended; this is far beyond that.
+# An absence has no effect after every challenge that it overlaps has ended; this is far longer.
 _KEPT_SECONDS = 30 * 86_400
 
 
 class Uptime:
-    """Beats while the worker runs, and writes down how long none did before."""
+    """Records a beat while the worker runs, and the time before its start in which no worker ran."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Uptime:
         self._is_running = False
 
     async def begin(self) -> None:
-        """Write down the time in which no worker ran, if there was any; later, where the time is in doubt now.
+        """Record the time in which no worker ran, if there was any; not yet, if the time is in doubt now.
 
         Raises:
             DatabaseUnavailable: The database cannot be asked.
@@ -40,15 +40,17 @@ class Uptime:
         if self._clock.doubt is not None:
             return
         last, now = await self._absences.last_beat(), self._clock.now()
+        # One missed beat is the shortest outage that can be seen. A restart within it costs payers at most those five
+        # seconds.
         if last is not None and now - last > _BEAT_SECONDS:
             await self._absences.begin(ALL_LANES, since=last, until=now)
         await self._absences.beat(now=now)
         self._is_running = True
 
     async def tend(self) -> None:
-        """Beat when it is time.
+        """Record a beat when it is due.
 
-        Whoever is in doubt over the time, or without a database, serves as little as one who is away.
+        A worker that doubts its clock, or has no database, serves as little as a worker that does not run.
 
         Raises:
             DatabaseUnavailable: The database cannot be asked.
@@ -65,7 +67,8 @@ class Uptime:
 
     async def _beat(self) -> None:
         now = self._clock.now()
-        self._is_running = False  # while the database takes nothing, no claim can be written either
+        # If the beat fails, no claim can be written either, so that time counts as an outage when it works again.
+        self._is_running = False
         await self._absences.beat(now=now)
         self._is_running = True
         await self._absences.forget(before=now - self._kept_seconds)

@@ -1,4 +1,4 @@
-"""How many unpaid claims a token has: a stranger's must not fill the ledger, nor push the owner's out (P-ST-08)."""
+"""Eviction of unpaid claims: strangers must neither fill the ledger nor evict the payer's claim (P-ST-08)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from reference.store.redemptions import Redemptions
 
 
 async def make_room(ledger: Redemptions, collector: Collector, token: Token, *, is_away: bool) -> None:
-    """Make room on a token: the oldest unpaid claim whose transaction the node does not know goes.
+    """Make room on a token: the oldest unpaid claim is evicted whose transaction the node does not know.
 
-    While the node is away it cannot say which those are. So the oldest goes for which nothing was sent, and who is
-    pushed out may come again: a lifetime that met an absence is longer by it.
+    While the node is away it cannot say which those are. Then the oldest claim is evicted for which nothing was sent.
+    Its payer may present again, because an absence prolongs the lifetime of the token (P-ST-01).
     """
     claims = await ledger.unpaid_claims(token.text)
     if len(claims) < redemption.UNPAID_CLAIMS_PER_TOKEN:
         return
+    # A token is public in an Algorand note, so any client can claim on it. A claim that names a real transaction costs
+    # money to fake, so it is never evicted for an invented one.
     for claim in claims:
+        # A settlement was sent for this claim: the rail itself may have moved the money.
         if is_away and claim.held_until is not None:
             continue
         with suppress(ChainUnavailable):

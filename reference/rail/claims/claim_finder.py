@@ -50,9 +50,13 @@ class ClaimFinder:
     ) -> Redemption:
         """Return the claim row under this worker's lease: a new one, or one whose worker is gone (P-ST-06)."""
         if claim is None:
+            # The first query has shown whether the token has so many claims; otherwise a second query would be wasted
+            # on each call.
             if is_crowded:
                 away = self._lane_health is not None and proof.terms.network not in self._lane_health.available_lanes
                 await make_room(self._ledger, self._collectors[proof.terms.network], proof.token, is_away=away)
+            # Claims are evicted in this order (P-ST-08). The clock alone would give two claims of one moment the same
+            # place.
             self._order = max(self._order + 1, time.time_ns())
             now = self._clock.now()
             new = NewClaim(
@@ -66,8 +70,10 @@ class ClaimFinder:
                 pay_to=proof.terms.pay_to,
                 expires_at=max(proof.token.unix + self._settings.challenge_ttl, now),
             )
-            # The payer of an authorization may not come back once its transaction is final.
+            # The rail follows a settlement without its payer, and then needs the request to answer it.
             request = None if proof.authorization is None else call.canonical_body
+            # The insert decides between callers with the same proof, here and in other workers: one gets the row, the
+            # others join it (P-ST-05).
             row = await self._ledger.claim(new, worker=self._worker, now=now, order=self._order, request=request)
             if row is not None:
                 return row
@@ -77,7 +83,9 @@ class ClaimFinder:
         return await self._take_over(proof, call, claim)
 
     async def _take_over(self, proof: PresentedProof, call: Call, claim: Redemption | None) -> Redemption:
-        """Wait for another worker's answer; take the row when its lease is free or stood still too long."""
+        """Wait for another worker's answer; take the row when its lease is free or has run out."""
+        # P-ST-05: identical proofs wait ten seconds for the worker that has the row, by monotonic time as every wait
+        # inside a call.
         ends = time.monotonic() + self._settings.rail_join_wait
         while claim is not None and not claim.is_over:
             if self._watch.has_run_out(claim) and await self._ledger.take_lease(claim, worker=self._worker):

@@ -47,7 +47,7 @@ class PaidAnswer:
 
 
 class Fulfilment:
-    """Collects the payments of one worker's claims, and serves their answers."""
+    """Collects the payments of one worker's claims, and makes their answers."""
 
     def __init__(
         self,
@@ -73,13 +73,13 @@ class Fulfilment:
         self._lane_health = lane_health
 
     async def prepare_answer(self, row: Redemption, call: Call, request: Any) -> PreparedAnswer | None:
-        """Try all that comes after the payment before it is taken: run the service and sign, with what is known.
+        """Run the service and sign before the payment is taken, as a trial of all that comes after it.
 
         Returns:
-            What was made. None where the rail sends the payment itself: what receipts name is not known yet.
+            The prepared answer. None if the rail sends the payment: its receipts name a transaction not yet known.
 
         Raises:
-            Refused: 503; the claim stays for as long as it takes.
+            Refused: 503; the claim is kept until it is decided.
         """
         now = self._clock.now()
         try:
@@ -100,9 +100,10 @@ class Fulfilment:
             return None
 
     async def _keep(self, row: Redemption, call: Call) -> None:
-        """Let a claim not lapse, and keep its request: it may be found paid while its payer is not there."""
+        """Keep a claim from lapsing, with its request: it may be found paid while its payer is away."""
         await self._ledger.keep(row, now=self._clock.now())
         request = call.canonical_body
+        # Unpaid claims cost a stranger nothing, so a large request is kept only after it was paid.
         if len(request) <= MOST_UNPAID_BYTES:
             await self._ledger.keep_order(row.id, request)
 
@@ -112,21 +113,26 @@ class Fulfilment:
         try:
             if self._lane_health is not None:
                 self._lane_health.refuse_unchecked(row.network)
-            if proof.authorization is not None and row.lease_counter:  # taken over: an older claim may lack it
+            # A row that was taken over may be of an older version, which did not keep the request.
+            if proof.authorization is not None and row.lease_counter:
                 await self._ledger.keep_order(row.id, call.canonical_body)
             return await self._collectors[proof.terms.network].collect(proof, row)
         except ChainUnavailable as fault:
             await self._keep(row, call)
             raise chain_unavailable() from fault
-        except asyncio.CancelledError:  # the process ends, and nothing is known of a payment that may be there
+        except asyncio.CancelledError:
+            # The process ends, and the payment may exist: the claim must not lapse before the next look.
             await self._keep(row, call)
             raise
         except PaymentRefused as refusal:
+            # A refusal for an age is only as good as the clock. In doubt it is a 503, with which the payer tries again
+            # (decision 0043).
             if refusal.code in AGED:
                 self._clock.refuse_in_doubt()
             if refusal.code not in RETRYABLE:
                 await self.has_received(proof, refusal.code, call)
                 await self._ledger.drop_unpaid(row.id)
+            # The node has answered now, so the ordinary settle window applies to the claim again.
             elif row.is_kept:
                 await self._ledger.let_go(row, now=self._clock.now())
             raise
@@ -152,25 +158,24 @@ class Fulfilment:
         prepared_answer: PreparedAnswer | None,
         lease: Lease,
     ) -> PaidAnswer | None:
-        """Steps 14 to 15; one statement decides among all who claim this token or this payment (14b).
-
-        A payment that is found before the second of the rehearsal is over is marked as paid together with the answer
-        that was made then, and one that the rail sent itself together with an answer that is made once it is found.
-        Any other, and one that cannot be answered now, is marked first and answered again.
+        """Do steps 14 to 15; one statement decides among all claims of this token or this payment (14b).
 
         Returns:
             The answer, or None when the claim is no longer this worker's and no other worker was faster.
 
         Raises:
-            PaymentRefused: It is no payment, or none yet.
-            Refused: 409, the token, the payment or the very transfer bought something else.
+            PaymentRefused: The chain shows no payment, or none yet.
+            Refused: 409: the token, the payment or the transfer bought something else.
         """
         payment = await self._collect_payment(proof, row, call)
         now = self._clock.now()
         if prepared_answer is None:
+            # Only now the transaction of a settlement is known, so only now its receipts can be written.
             prepared_answer = self._prepare_after_settling(replace(row, tx_id=payment.tx_id), call, request, now)
         closing_changes = self._collectors[proof.terms.network].closing_changes(proof, payment)
         worker, recheck_at = self._worker, now + self._settings.rail_recheck_seconds
+        # A prepared answer of the same second and transaction is stored by the statement that marks the row as paid:
+        # one commit instead of two. Any other payment is marked first, and the service runs again.
         if prepared_answer is not None and prepared_answer.answers(payment, now):
             answer = prepared_answer.add_payer(payment.payer)
             if await self._ledger.mark_paid_and_spend(
@@ -195,7 +200,8 @@ class Fulfilment:
         rows = await self._ledger.find_involved(proof.token.text, proof.payment_key)
         try:
             self._eligibility.refuse_foreign(rows, proof, call)
-            if await self._is_still_held(row):  # so another claim has that transfer, by another token and payment
+            if await self._is_still_held(row):
+                # The row is unpaid and ours, so the unique transfer (14b) belongs to another token and payment.
                 raise already_spent()
         except Refused as refusal:
             if is_second_payment(rows, proof):
@@ -207,7 +213,7 @@ class Fulfilment:
         now = await self._ledger.get(claim.id)
         return now is not None and now.state is State.UNPAID and now.lease == self._worker
 
-    # Step 15: run the service, sign, store, reply.
+    # Step 15: run the service, sign, store, reply. Stored before it is sent: a crash in between repeats the answer.
 
     async def serve(self, row: Redemption, call: Call, request: Any, lease: Lease) -> PaidAnswer:
         """Run the service for a payment that is marked as paid, and store the answer before it is sent.
@@ -230,13 +236,14 @@ class Fulfilment:
         return self._build_first_answer(answer, lease)
 
     async def repeat_answer(self, row: Redemption) -> PaidAnswer:
-        """Return what was stored for a payment that was served.
+        """Return the stored answer of a payment that was served.
 
         Raises:
-            Refused: The answer is past its time, or the payment was given back.
+            Refused: The answer is too old, or the payment was given back.
         """
         if row.is_refunded:
             raise payment_refunded()
+        # An operator had it answered without its payer (decision 0048): the 24 hours begin with this presentation.
         if row.is_unfetched:
             await self._ledger.record_fetch(row.id, now=self._clock.now())
         else:
@@ -245,15 +252,16 @@ class Fulfilment:
 
     @staticmethod
     def _build_first_answer(answer: Answer, lease: Lease) -> PaidAnswer:
-        lease.is_released = True  # by the very statement that stored the answer
+        # The statement that stored the answer has released the row as well.
+        lease.is_released = True
         return PaidAnswer(answer.body, answer.payment_response, is_replay=False)
 
 
 def read_stored_answer(row: Redemption) -> PaidAnswer:
-    """Return what was stored, as it was sent first (P-ST-04).
+    """Return the stored answer, byte for byte as it was first sent (P-ST-04).
 
     Raises:
-        Refused: The answer is past its time.
+        Refused: The answer was deleted.
     """
     if row.answer is None or row.payment_response is None:
         raise already_spent()

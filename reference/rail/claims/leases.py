@@ -1,7 +1,7 @@
-"""Leases: holding one, and telling when another's has run out (P-ST-06).
+"""Leases of claims: holding one, and detecting that another worker's has run out (P-ST-06).
 
-A lease that is held has a counter that rises. It has run out when the counter stood still, by the monotonic time of the
-one who looks.
+The holder raises a counter in the row. The lease has run out when the counter has not changed for a whole lease, by the
+monotonic clock of the worker that looks. So no two wall clocks are compared, and a clock that jumps frees no lease.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _KEPT_LOOKS = 10_000
 
 
 class Lease:
-    """A lease that is held for a block: renewed from time to time, and given back at its end whatever happens.
+    """A lease that is held for a block: renewed regularly, and released at the end in any case.
 
     Attributes:
-        is_released: Whether the row is free again already, so that nobody has to give it back.
+        is_released: Whether the row is already free, so that leaving the block need not release it.
     """
 
     def __init__(self, ledger: Redemptions, row_id: int, worker: str, seconds: float) -> None:
-        """Take the row and who holds it, for so many seconds; it is renewed three times as often."""
+        """Take the row, its holder and the seconds of the lease; it is renewed three times in that time."""
         self.is_released = False
         self._ledger, self._row_id, self._worker = ledger, row_id, worker
         self._interval = seconds / 3
         self._renewing: asyncio.Task[None] | None = None
-        # Most leases are held for less than an interval: no task for those.
+        # Most leases are held for less than an interval, so the renewing task is started only after it.
         self._start = asyncio.get_running_loop().call_later(self._interval, self._begin)
 
     def _begin(self) -> None:
@@ -48,7 +48,7 @@ class Lease:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Renew no more, and give the row back."""
+        """Stop renewing, and release the row."""
         self._start.cancel()
         if self._renewing is not None:
             self._renewing.cancel()
@@ -59,7 +59,7 @@ class Lease:
 
 
 class LeaseWatch:
-    """Remembers between calls since when a row's counter stands still, for a lease is longer than a call may wait."""
+    """Remembers since when a row's counter has not changed, because a lease is longer than one call may wait."""
 
     def __init__(self, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
@@ -67,7 +67,7 @@ class LeaseWatch:
         self._looks: OrderedDict[int, tuple[str | None, int, float]] = OrderedDict()
 
     def has_run_out(self, row: Redemption) -> bool:
-        """Return whether the row is free: given back, or its holder did not raise the counter for a whole lease."""
+        """Return whether the row is free: released, or its counter was not raised for a whole lease."""
         now = self._monotonic()
         holder, counter, since = self._looks.pop(row.id, (row.lease, row.lease_counter, now))
         if (holder, counter) != (row.lease, row.lease_counter):

@@ -1,4 +1,4 @@
-"""How a proof is refused by another status than 402, which would tell its payer to pay again (P-ER-03, P-ER-04)."""
+"""Refusals of a proof with another status than 402: a 402 asks its payer to pay again (P-ER-03, P-ER-04)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _log = get_logger()
 
 
 def already_spent() -> Refused:
-    """Return the refusal of a payment that already bought something; it tells nothing about what (P-ER-04)."""
+    """Return the refusal of a payment that already bought something; it does not say what (P-ER-04)."""
     return refusal(RAIL["payment_already_spent"])
 
 
 def payment_refunded() -> Refused:
-    """Return the refusal of a payment that the operator gave back: it buys nothing any more."""
+    """Return the refusal of a payment that the operator gave back; it is never served."""
     return refusal(RAIL["payment_refunded"])
 
 

@@ -1,4 +1,4 @@
-"""What was made before a payment was looked for, and whether it is the answer (step 15)."""
+"""An answer that is prepared before its payment is looked up, and the rule when it may be sent (step 15)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from reference.store.redemption_rows import Answer
 
 @record
 class PreparedAnswer:
-    """An answer that was made before its payment was looked for.
+    """An answer that was prepared before its payment was looked up.
 
     Attributes:
-        answer: The answer; it does not know its payer.
-        tx_id: The transaction that its receipts name.
-        unix: The second in which it was made.
+        answer: The answer; its payer is not known yet.
+        tx_id: The transaction in its receipts.
+        unix: The second in which it was prepared.
     """
 
     answer: Answer
@@ -27,7 +27,9 @@ class PreparedAnswer:
     unix: int
 
     def answers(self, payment: Payment, now: int) -> bool:
-        """Return whether it answers a payment: by that transaction, and found in the second that its receipts tell."""
+        """Return whether it answers a payment: the same transaction, found in the second of its receipts."""
+        # Receipts state the time of service in seconds. An answer of an earlier second would date the service before
+        # its payment was found.
         return (self.tx_id, self.unix) == (payment.tx_id, now)
 
     def add_payer(self, payer: str) -> Answer:

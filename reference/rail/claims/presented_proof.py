@@ -1,7 +1,7 @@
-"""How a lane's payment comes in: what both kinds of lanes offer the redeemer, and the kind that only looks.
+"""Presented proofs and payment sources: the interface of both kinds of lanes, and the kind that only observes.
 
-A collector says what a proof pays (`presented`), what can be refused before anything is claimed (`check`), and whether
-the money is there (`collect`). The other kind, which settles, is `reference.rail.settlement.settler`.
+A source reads the proof (`read_proof`), refuses what needs no chain (`check`), and finds the money (`collect`). The
+other kind, which settles, is in `reference.rail.settlement.settler`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ POLL_SECONDS = 0.05
 
 @record
 class PresentedProof:
-    """A proof held against the lane that its token names.
+    """A proof with the terms of the lane that its token names.
 
     Attributes:
         token: The challenge token.
-        terms: What the lane asked.
-        tx_id: The transaction, canonical; empty while there is none, where the rail settles.
-        payment_key: What makes the payment unique (P-ST-03).
-        authorization: What the payer signed where the rail settles, else None.
+        terms: Terms of the challenge on that lane.
+        tx_id: The transaction, canonical; empty on a lane that settles, where none exists yet.
+        payment_key: The key by which a payment buys one call (P-ST-03).
+        authorization: The payer's authorization on a lane that settles, else None.
     """
 
     token: Token
@@ -52,7 +52,7 @@ class PresentedProof:
 
 
 class Collector(Protocol):
-    """One lane's way to its money."""
+    """Collects the payments of one lane."""
 
     @property
     def lane(self) -> Lane:
@@ -73,7 +73,7 @@ class Collector(Protocol):
         """
 
     async def find_received(self, proof: PresentedProof) -> Payment | None:
-        """Return what the chain shows to have reached the payee for a proof, at any time and in any amount, or None.
+        """Return the payment that reached the payee for a proof, at any time and in any amount, or None.
 
         Raises:
             PaymentRefused: `tx_not_confirmed`: it is on its way.
@@ -81,7 +81,7 @@ class Collector(Protocol):
         """
 
     def rebuild_proof(self, claim: Redemption) -> PresentedProof:
-        """Return what was presented when a claim was made, as far as `find_received` needs it."""
+        """Return the proof with which a claim was made, as far as `find_received` needs it."""
 
     async def collect(self, proof: PresentedProof, claim: Redemption) -> Payment:
         """Return the payment once it is final (step 14).
@@ -92,7 +92,7 @@ class Collector(Protocol):
         """
 
     def closing_changes(self, proof: PresentedProof, payment: Payment) -> Sequence[Change]:
-        """Return what changes together with the row of a payment that was collected, once that is marked as paid."""
+        """Return the changes that are written together with the mark that a payment is paid."""
 
     async def is_known(self, claim: Redemption) -> bool:
         """Return whether the chain knows what an unpaid claim names, so that it is not evicted (P-ST-08).
@@ -102,7 +102,7 @@ class Collector(Protocol):
         """
 
     async def look(self, claim: Redemption) -> Payment | None:
-        """Return what a claim pays as its chain shows it now, without waiting; None where nothing paid it.
+        """Return the payment of a claim as its chain shows it now, without waiting; None if it is not paid.
 
         Raises:
             PaymentRefused: It pays nothing, or nothing yet.
@@ -114,7 +114,7 @@ class Collector(Protocol):
 
 
 class MinedPaymentSource:
-    """Collects on a lane where the payer sends the transaction himself."""
+    """Collects on a lane on which the payer sends the transaction."""
 
     def __init__(self, settings: RailSettings, lane: ObservingLane) -> None:
         self.lane = lane
@@ -127,6 +127,8 @@ class MinedPaymentSource:
         try:
             tx_id = networks.canonical_tx_id(self.lane.facts.network, proof.tx_id)
         except ValueError as fault:
+            # Step 6 distinguishes an id that is canonical on another mined lane from one that is canonical nowhere: the
+            # payer learns which mistake it made.
             code = "lane_mismatch" if self._is_of_another_lane(proof.tx_id) else "invalid_payment_header"
             raise PaymentRefused(code, network=terms.caip2) from fault
         return PresentedProof(token, terms, tx_id, redemption.mined_payment_key(terms.caip2, tx_id))
@@ -134,6 +136,7 @@ class MinedPaymentSource:
     def _is_of_another_lane(self, tx_id: str) -> bool:
         """Whether a transaction id is canonical on a mined lane other than this one."""
         for network in (networks.NETWORKS[other.main] for other in LANES if not other.settles):
+            # Networks of one family write ids in the same way, so an id cannot show that it belongs to another of them.
             if network.family == self.lane.facts.network.family:
                 continue
             with suppress(ValueError):
@@ -142,7 +145,7 @@ class MinedPaymentSource:
         return False
 
     def check(self, proof: PresentedProof, *, is_used: bool = False) -> None:
-        """Nothing: whether a mined payment is right, its chain says."""
+        """Check nothing: a mined payment can be judged by its chain alone."""
         del proof, is_used
 
     async def find_received(self, proof: PresentedProof) -> Payment | None:
@@ -173,12 +176,14 @@ class MinedPaymentSource:
             is_on_its_way = transaction.status is TxStatus.PENDING or (
                 transaction.status is TxStatus.CONFIRMED and not transaction.final
             )
+            # P-ER-05: waiting here saves the payer a second call. At shutdown the wait ends at once, and the payer
+            # presents again.
             if not is_on_its_way or time.monotonic() >= ends or SHUTDOWN.is_signalled:
                 return transaction
             await SHUTDOWN.pause(min(POLL_SECONDS, self._settings.chain_poll_seconds))
 
     async def _observe(self, tx_id: str) -> ObservedTransaction:
-        """Ask the node once; that it knows of nothing counts only if it knows its chain."""
+        """Ask the node once; its answer that a transaction is unknown counts only if it is not behind its chain."""
         transaction = await self.lane.observe(tx_id)
         if transaction.status is TxStatus.ABSENT:
             await refuse_behind(self.lane, self._settings.rail_node_behind_seconds)
@@ -192,7 +197,7 @@ class MinedPaymentSource:
         return self.lane.judge(transaction, proof.terms, proof.token, proof.tx_id, ttl)
 
     def closing_changes(self, proof: PresentedProof, payment: Payment) -> Sequence[Change]:
-        """Nothing: what is mined and paid needs nothing more."""
+        """Return no changes: a mined payment has no further state."""
         del proof, payment
         return ()
 
@@ -201,7 +206,7 @@ class MinedPaymentSource:
         return (await self._observe(claim.tx_id)).status is not TxStatus.ABSENT
 
     async def tend(self) -> None:
-        """Nothing: what is not asked for is the payer's business."""
+        """Do nothing: the payer sends the transaction, so there is nothing to follow."""
 
 
 Collectors = Mapping[str, Collector]

@@ -1,4 +1,4 @@
-"""From a proof to an answer: one pass through the checks of specification 5.7, one execution a payment (5.8).
+"""Redemption of proofs: one pass through the checks of specification 5.7, one execution for each payment (5.8).
 
 The order of the methods is the order of the checks. A failure is an exception: `PaymentRefused` becomes a 402 with
 fresh tokens, `Refused` any other status. `ClaimFinder` does step 13, `Fulfilment` steps 14 and 15.
@@ -71,7 +71,7 @@ class Redeemer:
             settings, clock, collectors, ledger, signer, self.eligibility, notes, worker=worker, lane_health=lane_health
         )
 
-    # Steps 5 and 6: whose token is it, and does the proof fit its lane?
+    # Steps 5 and 6: the terms of the token, and whether the proof fits its lane.
 
     async def present(self, proof: Proof) -> PresentedProof:
         """Return the proof with the terms of its token.
@@ -80,10 +80,13 @@ class Redeemer:
             PaymentRefused: `unknown_challenge`, `lane_mismatch` or `invalid_payment_header`.
         """
         token = Token.parse(proof.token)
+        # Terms are kept as long as a token of theirs may still be redeemed: its lifetime and the settle window
+        # (P-CH-13).
         since = self._clock.now() - self._settings.challenge_ttl - self._settings.rail_settle_window
         least = min(since, token.unix) if token else since
         terms = None if token is None else self._mint.issued_for(token, self._generations.get_cached(since=least))
-        if terms is None:  # another worker may have put terms in force since then
+        if terms is None:
+            # Another worker may have put new terms in force since the cached look: only the database decides.
             generations = await self._generations.load_since(since=least)
             terms = None if token is None else self._mint.issued_for(token, generations)
         collector = None if terms is None else self._collectors.get(terms.network)
@@ -91,7 +94,7 @@ class Redeemer:
             raise PaymentRefused("unknown_challenge", network=proof.network or "")
         return collector.read_proof(proof, token, terms)
 
-    # Steps 9 to 13: the ledger, the request, the time, the claim.
+    # Steps 9 to 13: the ledger, the request, the time, the claim. Their order is that of 5.7.
 
     async def redeem(self, proof: PresentedProof, call: Call, request: Any) -> PaidAnswer:
         """Return the paid answer of `call`, running the service at most once for this payment.
@@ -102,7 +105,7 @@ class Redeemer:
             request: The same, as the service's model.
 
         Raises:
-            PaymentRefused: The proof buys nothing.
+            PaymentRefused: The proof is rejected with 402.
             Refused: 409 for a payment that already bought something or is in progress, 503 for a chain that is away
                 and for a clock that is not trusted yet.
         """
@@ -119,6 +122,8 @@ class Redeemer:
         try:
             self.eligibility.refuse_other_request(proof, call)
             await self.eligibility.refuse_late(proof, claim)
+            # Before a claim is made and before anything is sent: no wall clock was confirmed since the start, and
+            # answers must be dated (decision 0064).
             self._clock.refuse_unfounded()
             if claim is None:
                 self._collectors[proof.terms.network].check(proof)
@@ -134,9 +139,9 @@ class Redeemer:
     async def _join_or_work(
         self, proof: PresentedProof, call: Call, request: Any, claim: Redemption | None, *, is_crowded: bool
     ) -> PaidAnswer:
-        """One of N identical proofs works; the others wait for what it answers (P-ST-05).
+        """Let one of N identical proofs work; the others wait for its answer (P-ST-05).
 
-        The work is a task of its own: a client that hangs up does not stop it half way.
+        The work is a separate task: a client that hangs up does not stop it half way.
         """
         key = f"{proof.token.text}|{proof.payment_key}"
         task = self._tasks.get(key)
@@ -144,6 +149,7 @@ class Redeemer:
             return replace(await self._join(task), is_replay=True)
         task = asyncio.create_task(self._work(proof, call, request, claim, is_crowded=is_crowded))
         self._tasks[key] = task
+        # The callback, not the caller, removes the entry: the caller may have gone before the work ends.
         task.add_done_callback(lambda done: self._forget_task(key, done))
         return await asyncio.shield(task)
 
@@ -153,9 +159,9 @@ class Redeemer:
             task.exception()  # no caller waits for this failure any more
 
     async def finish(self) -> None:
-        """Wait a moment for what is at work, then interrupt it; the same proof goes on with it after the restart.
+        """Wait a moment for unfinished work, then interrupt it; the same proof continues it after the restart.
 
-        What is interrupted gives its lease back, so that the next process need not wait until that has run out.
+        Interrupted work releases its lease, so that the next process need not wait until that has run out.
         """
         if not self._tasks:
             return
@@ -182,6 +188,8 @@ class Redeemer:
             async with Lease(self._ledger, row.id, self._worker, self._settings.rail_lease_seconds) as lease:
                 if row.state is State.PAID:
                     return await self._fulfilment.serve(row, call, request, lease)
+                # Before the money is taken: a service that fails, or a key that cannot be read, must not leave a payer
+                # without an answer (decision 0044).
                 prepared_answer = await self._fulfilment.prepare_answer(row, call, request)
                 answer = await self._fulfilment.pay_and_serve(row, proof, call, request, prepared_answer, lease)
                 if answer is not None:

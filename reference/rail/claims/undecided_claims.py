@@ -1,10 +1,10 @@
-"""Claims whose payer was told to come again while the node was away: they are decided when it is back (5.8).
+"""Undecided claims: their payers were asked to try again while the node was away; they are decided later (5.8).
 
-What the chain shows to be paid is marked as paid at once, and is served whenever its proof comes again. What it does
-not show lapses by the ordinary rule, and the time in which no look met a node does not count.
+A claim that the chain shows as paid is marked as paid at once, and is served when its proof is presented again. Any
+other lapses by the ordinary rule, and the time in which no look met a node does not count.
 
-No claim lapses without a last look at its chain: a transaction may have become final after its payer was told to come
-again, and its payer may not come. So a claim whose window is over is kept until a look has decided it.
+No claim lapses without a last look at its chain: a transaction may become final after its payer was asked to try again,
+and the payer may not do so. So a claim whose window is over is kept until a look has decided it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.web.clock import WpClock
 
+# Twenty claims a lane and second (decision 0044): an outage leaves thousands, and the node must answer paid calls as
+# well.
 _MOST_A_ROUND = 20
 _AGAIN_SECONDS = 30
 
 
 class UndecidedClaims:
-    """Looks at kept claims, so many a lane and round."""
+    """Decides kept claims, a bounded number for each lane and round."""
 
     def __init__(
         self,
@@ -48,7 +50,7 @@ class UndecidedClaims:
         self._watch = LeaseWatch(settings.rail_lease_seconds)
 
     async def tend(self, available_lanes: Collection[str]) -> None:
-        """Decide what can be decided on the lanes whose nodes are here."""
+        """Decide kept claims on the lanes whose nodes are available."""
         for key in available_lanes:
             with suppress(ChainUnavailable):
                 for claim in await self._ledger.list_kept_due(key, now=self._clock.now(), most=_MOST_A_ROUND):
@@ -56,9 +58,9 @@ class UndecidedClaims:
             await self._look_at_lapsing(key)
 
     async def _look_at_lapsing(self, key: str) -> None:
-        """Look a last time at claims whose window is over: their money may have arrived since their payer was here.
+        """Look a last time at claims whose window is over: the money may have arrived since the last presentation.
 
-        What cannot be decided now is kept, so that it does not lapse before it is looked at again.
+        A claim that cannot be decided now is kept, so that it does not lapse before the next look.
         """
         before = self._clock.lapsed_until() - self._window
         for claim in await self._ledger.list_lapsing(key, before=before, most=_MOST_A_ROUND):
@@ -68,8 +70,9 @@ class UndecidedClaims:
 
     async def _decide(self, claim: Redemption) -> None:
         """Look at one claim, unless another call works on it."""
-        # First, so that one whose look fails does not keep the others from their turn.
+        # First, so that a claim whose look fails does not take the place of the others in the next round.
         await self._ledger.postpone_check(claim, at=self._clock.now() + _AGAIN_SECONDS)
+        # A paid call may be working on the claim now; two that judge it at once could both mark it.
         if not (self._watch.has_run_out(claim) and await self._ledger.take_lease(claim, worker=self._worker)):
             return
         try:
@@ -88,10 +91,11 @@ class UndecidedClaims:
         if payment is None:
             await self._let_go(claim, code, now)
         elif await self._ledger.mark_paid(claim, payment, worker=self._worker, now=now) is None:
-            await self._drop_if_held(claim)  # another claim has this token or this payment
+            # The row is unpaid and yet could not be marked: another claim has this token or this payment.
+            await self._drop_if_held(claim)
 
     async def _let_go(self, claim: Redemption, code: str, now: int) -> None:
-        """Let a claim lapse that pays nothing now, or drop it where it cannot pay any more."""
+        """Let a claim lapse that is not paid now, or drop it if it cannot be paid any more."""
         if code not in RETRYABLE:
             await self._notes.has_received(self._rebuild_proof(claim), code, claim.service_id)
             await self._ledger.drop_unpaid(claim.id)
@@ -101,7 +105,7 @@ class UndecidedClaims:
             await self._ledger.let_go(claim, now=now)
         elif code == "tx_not_found":
             await self._ledger.drop_unpaid(claim.id)
-        # Else it was on its way when its window was over: it is looked at again until it is final.
+        # Else the transaction was on its way when the window ended: the claim is kept until that is final (P-ST-11).
 
     async def _drop_if_held(self, claim: Redemption) -> None:
         row = await self._ledger.get(claim.id)
