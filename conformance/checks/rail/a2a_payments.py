@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.attacks.engine import extract_receipts
 from conformance.discovery.accepted_unusual_bodies import unusual_bodies
+from conformance.checks.rail.cross_transport_replays import lacks_a2a
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -28,15 +29,6 @@ from conformance.surfaces.rail.receipts import claims_of, request_hashes
 # Calls by each transport in the race. Fewer rarely overlap, and each one over A2A needs a separate task.
 _CALLS_EACH = 12
 _RACE, _STRAY, _UNKNOWN, _BOUND = "RAIL-WELD-12", "RAIL-WELD-05", "RAIL-PAY-06", "RAIL-RCPT-04"
-_NO_A2A = "the profile does not claim the option rail.a2a"
-
-
-def _lacks_a2a(case: Case) -> bool:
-    """Return whether the profile claims no A2A endpoint, and report that for each row."""
-    is_absent = "rail.a2a" not in case.profile.claims.options
-    for row in case.check.rows if is_absent else ():
-        case.mark_not_applicable(row, _NO_A2A)
-    return is_absent
 
 
 async def _order_task(case: Case, operation: Operation) -> Task:
@@ -69,7 +61,7 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
     Orders an operation over A2A as often as it calls it by REST, pays once, and presents the proof in all calls and
     tasks at once. Expects that every served answer, by REST or over A2A, contains the same receipt.
     """
-    if _lacks_a2a(case):
+    if lacks_a2a(case):
         return
     operation = case.session.catalog.operations[0]
     # One task can be paid only once by design. Separate tasks leave only the shared ledger to stop the second
@@ -142,7 +134,7 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
     further tasks a transfer of the right amount to the right recipient without a note, and an invented transaction id.
     Expects that neither completes its task or yields a receipt.
     """
-    if _lacks_a2a(case):
+    if lacks_a2a(case):
         return
     operation = case.session.catalog.operations[0]
     payer = await algorand_payer(case)
@@ -177,7 +169,7 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     encoders write differently, if REST accepts any. Expects that no receipt binds them by another encoding than RFC
     8785.
     """
-    if _lacks_a2a(case):
+    if lacks_a2a(case):
         return
     bindings = case.profile.rail_bindings
     operation = next((one for one in case.session.catalog.operations if one.other_bodies and not one.is_guess), None)

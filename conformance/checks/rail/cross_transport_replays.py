@@ -15,11 +15,18 @@ from conformance.surfaces.rail.a2a import Task
 from conformance.surfaces.rail.purchase import Purchase, lane_of, name_live_values, present, purchase
 
 _OTHER_REQUEST_ROW, _SAME_REQUEST_ROW = "RAIL-WELD-08", "RAIL-WELD-11"
-_NO_A2A = "the profile does not claim the option rail.a2a"
 _FIX = (
     "Redeem payments by REST and over A2A with one atomic statement on one table. Answer the identical request with "
     "the stored answer."
 )
+
+
+def lacks_a2a(case: Case) -> bool:
+    """Return whether the profile claims no A2A endpoint, and report that for each row."""
+    is_absent = "rail.a2a" not in case.profile.claims.options
+    for row in case.check.rows if is_absent else ():
+        case.mark_not_applicable(row, "the profile does not claim the option rail.a2a")
+    return is_absent
 
 
 @check(_OTHER_REQUEST_ROW, _SAME_REQUEST_ROW, surface="rail", lane="each", fix=_FIX)
@@ -29,9 +36,7 @@ async def a_proof_spent_at_rest_is_dead_over_a2a(case: Case) -> None:
     Buys one operation by REST, orders another operation and the same one over A2A, and submits the captured proof for
     both tasks. Expects no completed task with a further receipt. The identical request may get the stored answer.
     """
-    if "rail.a2a" not in case.profile.claims.options:
-        for row in (_OTHER_REQUEST_ROW, _SAME_REQUEST_ROW):
-            case.mark_not_applicable(row, _NO_A2A)
+    if lacks_a2a(case):
         return
     operations = case.session.catalog.operations
     sale = await purchase(case, operations[0], case.lane)
@@ -65,9 +70,7 @@ async def a_proof_spent_over_a2a_is_dead_at_rest(case: Case) -> None:
     Orders one operation over A2A, pays the task, and presents the proof by REST for another operation and for the same
     one. Expects no 200 with a further receipt. The identical request may get the stored answer.
     """
-    if "rail.a2a" not in case.profile.claims.options:
-        for row in (_OTHER_REQUEST_ROW, _SAME_REQUEST_ROW):
-            case.mark_not_applicable(row, _NO_A2A)
+    if lacks_a2a(case):
         return
     operations = case.session.catalog.operations
     task, proof = await _buy_task(case, operations[0])
