@@ -39,15 +39,15 @@ class _Lazy(click.Group):
         """Return a command, or None where there is none of this name."""
         if cmd_name not in _ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        found: Any = getattr(import_module(f"localnet.{_ELSEWHERE[cmd_name][0]}"), cmd_name)
-        return found if isinstance(found, click.Command) else None
+        command: Any = getattr(import_module(f"localnet.{_ELSEWHERE[cmd_name][0]}"), cmd_name)
+        return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """Write the overview without importing what it tells of."""
-        told = {name: words for name, (_, words) in _ELSEWHERE.items() if words}
-        told |= {name: one.get_short_help_str(_LINE) for name, one in self.commands.items()}
+        help_lines = {name: words for name, (_, words) in _ELSEWHERE.items() if words}
+        help_lines |= {name: one.get_short_help_str(_LINE) for name, one in self.commands.items()}
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(told.items()))
+            formatter.write_dl(sorted(help_lines.items()))
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

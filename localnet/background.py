@@ -55,8 +55,8 @@ def start(lanes: tuple[str, ...], port_base: int | None, data_dir: Path, as_json
     data_dir.mkdir(parents=True, exist_ok=True)
     port = [] if port_base is None else ["--port-base", str(port_base)]
     words = [sys.executable, "-m", "localnet", "hold", "--data-dir", str(data_dir), *port, *lanes]
-    said = data_dir / "holder.log"
-    with said.open("wb") as log:
+    log_file = data_dir / "holder.log"
+    with log_file.open("wb") as log:
         holder = subprocess.Popen(  # noqa: S603 - our own launcher
             words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
         )
@@ -67,7 +67,7 @@ def start(lanes: tuple[str, ...], port_base: int | None, data_dir: Path, as_json
         holder.wait()
         raise
     if not line:
-        click.echo(said.read_text("utf-8", "replace").strip(), err=True)
+        click.echo(log_file.read_text("utf-8", "replace").strip(), err=True)
         sys.exit(holder.wait())
     _show(orjson.loads(line), as_json=as_json)
 
@@ -76,14 +76,14 @@ def start(lanes: tuple[str, ...], port_base: int | None, data_dir: Path, as_json
 @IN_FOLDER
 def stop(data_dir: Path) -> None:
     """End the nodes that run in the background; nothing of them is left behind."""
-    running = state.read(data_dir)
-    if running is None:
+    holder_state = state.read(data_dir)
+    if holder_state is None:
         click.echo("localnet does not run")
         return
-    if running.holder.runs:
-        os.kill(running.holder.pid, signal.SIGTERM)
-        running.holder.gone_within(_END_SECONDS)
-    for process in (running.holder, *running.processes.values()):
+    if holder_state.holder.runs:
+        os.kill(holder_state.holder.pid, signal.SIGTERM)
+        holder_state.holder.gone_within(_END_SECONDS)
+    for process in (holder_state.holder, *holder_state.processes.values()):
         process.kill_group()
     (data_dir / state.NAME).unlink(missing_ok=True)
     click.echo("localnet is stopped")
@@ -97,28 +97,32 @@ def status(data_dir: Path, as_json: bool) -> None:
 
     Exit codes: 0 all answer, 3 none runs or one does not answer.
     """
-    running = state.read(data_dir)
-    if running is None:
+    holder_state = state.read(data_dir)
+    if holder_state is None:
         click.echo(orjson.dumps({"running": False}) if as_json else "localnet does not run")
         sys.exit(EXIT_MISSING)
-    heads = asyncio.run(asking(lambda session: _heads(session, running, data_dir)))
+    heads = asyncio.run(ask_nodes(lambda session: _heads(session, holder_state, data_dir)))
     if as_json:
-        click.echo(orjson.dumps({"running": True, "nodes": heads, "urls": running.urls, "control": running.control}))
+        click.echo(
+            orjson.dumps({"running": True, "nodes": heads, "urls": holder_state.urls, "control": holder_state.control})
+        )
     else:
         for name, head in heads.items():
-            click.echo(f"  {name:14} {running.urls.get(name, ''):28} {'does not answer' if head is None else head}")
+            click.echo(
+                f"  {name:14} {holder_state.urls.get(name, ''):28} {'does not answer' if head is None else head}"
+            )
     sys.exit(EXIT_MISSING if None in heads.values() else 0)
 
 
-async def _heads(session: aiohttp.ClientSession, running: State, data_dir: Path) -> dict[str, int | None]:
+async def _heads(session: aiohttp.ClientSession, holder_state: State, data_dir: Path) -> dict[str, int | None]:
     async def head(name: str, url: str) -> int | None:
         try:
             return await _HEADS[name].head(session, url, data_dir)
         except (NodeFault, aiohttp.ClientError, TimeoutError):
             return None
 
-    asked = {name: url for name, url in running.urls.items() if name in _HEADS}
-    return dict(zip(asked, await asyncio.gather(*(head(*one) for one in asked.items())), strict=True))
+    node_urls = {name: url for name, url in holder_state.urls.items() if name in _HEADS}
+    return dict(zip(node_urls, await asyncio.gather(*(head(*one) for one in node_urls.items())), strict=True))
 
 
 @click.command()
@@ -132,36 +136,36 @@ def fund(chain: str, address: str, amount: str, coin: bool, data_dir: Path) -> N
 
     Exit codes: 0 given, 1 refused, 3 that chain does not run.
     """
-    running = state.read(data_dir)
-    if running is None or chain not in running.control:
+    holder_state = state.read(data_dir)
+    if holder_state is None or chain not in holder_state.control:
         click.echo(f"{chain} does not run; `weldproof localnet start {_NODES[chain].name}` starts it", err=True)
         sys.exit(EXIT_MISSING)
     verb = "fund" if coin else "mint"
 
     async def give(session: aiohttp.ClientSession) -> dict[str, Any]:
-        return await control(session, running.control[chain], verb, address=address, amount=amount)
+        return await control(session, holder_state.control[chain], verb, address=address, amount=amount)
 
     try:
-        given = asyncio.run(asking(give))
+        answer = asyncio.run(ask_nodes(give))
     except ControlFault as fault:
         click.echo(f"weldproof localnet: {fault}", err=True)
         sys.exit(1)
-    click.echo(f"given{', in transaction ' + given['tx_id'] if 'tx_id' in given else ''}")
+    click.echo(f"given{', in transaction ' + answer['tx_id'] if 'tx_id' in answer else ''}")
 
 
-async def asking(call: Callable[[aiohttp.ClientSession], Awaitable[T]]) -> T:
+async def ask_nodes(call: Callable[[aiohttp.ClientSession], Awaitable[T]]) -> T:
     """Call with a session to nodes, and return what the call returns."""
     timeout = aiohttp.ClientTimeout(total=_ASK_SECONDS * 6, sock_connect=_ASK_SECONDS)
     async with aiohttp.ClientSession(trust_env=False, timeout=timeout) as session:
         return await call(session)
 
 
-def _show(told: dict[str, Any], *, as_json: bool) -> None:
+def _show(facts: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        click.echo(orjson.dumps(told))
+        click.echo(orjson.dumps(facts))
         return
-    click.echo(f"Real nodes run: {', '.join(told['lanes'])}.")
-    for name, url in told["urls"].items():
+    click.echo(f"Real nodes run: {', '.join(facts['lanes'])}.")
+    for name, url in facts["urls"].items():
         click.echo(f"  {name:14} {url}")
-    for name, url in told["control"].items():
+    for name, url in facts["control"].items():
         click.echo(f"  {'control of ' + name:24} {url}")

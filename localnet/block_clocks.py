@@ -20,7 +20,7 @@ async def keep_current(node: MayTrail, every: float = LOOK_SECONDS) -> None:
         node: The node.
         every: Seconds between two looks at its clock.
     """
-    said = ""
+    last_fault = ""
     while True:
         await asyncio.sleep(every)
         try:
@@ -28,6 +28,6 @@ async def keep_current(node: MayTrail, every: float = LOOK_SECONDS) -> None:
             fault = ""
         except NodeFault as trouble:
             fault = str(trouble)
-        if fault and fault != said:
+        if fault and fault != last_fault:
             click.echo(f"block clock: {fault}", err=True)
-        said = fault
+        last_fault = fault

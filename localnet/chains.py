@@ -17,24 +17,29 @@ def parse(text: str) -> Mapping[str, str]:
         ValueError: It is not of that form; the text says what is.
     """
     kinds: dict[str, str] = {}
-    rest = None
+    default_kind = None
     for part in text.split(","):
         lane, equals, kind = part.strip().rpartition("=")
-        if kind not in KINDS or (equals and lane not in LANES) or lane in kinds or (not equals and rest is not None):
+        if (
+            kind not in KINDS
+            or (equals and lane not in LANES)
+            or lane in kinds
+            or (not equals and default_kind is not None)
+        ):
             raise ValueError(f"{text!r}: give {' or '.join(KINDS)}, and LANE=KIND for a lane that differs")
         if equals:
             kinds[lane] = kind
         else:
-            rest = kind
-    if rest is None and len(kinds) < len(LANES):
+            default_kind = kind
+    if default_kind is None and len(kinds) < len(LANES):
         raise ValueError(f"{text!r}: say which chains the other lanes run on, {' or '.join(KINDS)}")
-    return {lane: kinds.get(lane) or str(rest) for lane in LANES}
+    return {lane: kinds.get(lane) or str(default_kind) for lane in LANES}
 
 
 def describe_mixture(kinds: Mapping[str, str], lanes: tuple[str, ...]) -> str | None:
     """Return the sentence that says which lanes are simulated beside real nodes, None where there is no mixture."""
-    simulated = [lane for lane in lanes if kinds[lane] == "sim"]
-    if not simulated or len(simulated) == len(lanes):
+    simulated_lanes = [lane for lane in lanes if kinds[lane] == "sim"]
+    if not simulated_lanes or len(simulated_lanes) == len(lanes):
         return None
-    real = [lane for lane in lanes if lane not in simulated]
-    return f"SIMULATED: {', '.join(simulated)}; on real nodes: {', '.join(real)}"
+    real = [lane for lane in lanes if lane not in simulated_lanes]
+    return f"SIMULATED: {', '.join(simulated_lanes)}; on real nodes: {', '.join(real)}"

@@ -36,7 +36,7 @@ async def verbs_of(session: aiohttp.ClientSession, url: str) -> frozenset[str]:
     """
     try:
         async with session.get(url) as response:
-            listed = await response.json(content_type=None)
-        return frozenset(listed["verbs"])
+            description = await response.json(content_type=None)
+        return frozenset(description["verbs"])
     except (aiohttp.ClientError, TimeoutError, ValueError, LookupError, TypeError) as fault:
         raise ControlFault(f"{url}: {fault}") from fault

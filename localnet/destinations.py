@@ -21,7 +21,7 @@ from localnet.tenants import Seeding, Tenant
 HOST = "127.0.0.1"
 # Below the ports of outgoing connections (32768 and up on Linux, 49152 and up elsewhere).
 PORTS = range(20_000, 32_000)
-CONFIRMED, CANCELLED = "payment.confirmed", "payment.cancelled"
+CONFIRMED_EVENT, CANCELLED_EVENT = "payment.confirmed", "payment.cancelled"
 _FILE = "destinations.json"
 _TRIES = 200
 
@@ -44,14 +44,14 @@ class Destination:
 
 
 # Tenant and event types by the destination's name.
-WANTED: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "first": ("first", (CONFIRMED,)),
-    "first_too": ("first", (CONFIRMED, CANCELLED)),
-    "second": ("second", (CONFIRMED,)),
+EVENTS_BY_NAME: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "first": ("first", (CONFIRMED_EVENT,)),
+    "first_too": ("first", (CONFIRMED_EVENT, CANCELLED_EVENT)),
+    "second": ("second", (CONFIRMED_EVENT,)),
 }
 
 
-async def destinations(seeding: Seeding, folder: Path, tenants: Mapping[str, Tenant]) -> dict[str, Destination]:
+async def destinations(gateway_admin: Seeding, folder: Path, tenants: Mapping[str, Tenant]) -> dict[str, Destination]:
     """Return the destinations of a gateway by name: those of an earlier start where it still has them.
 
     Args:
@@ -62,25 +62,26 @@ async def destinations(seeding: Seeding, folder: Path, tenants: Mapping[str, Ten
     Raises:
         ChildFault: The gateway refused, or no port is free.
     """
-    known = _known(folder)
-    had = {
-        name: {str(one["destination_id"]) for one in await seeding.destinations(of.id)} for name, of in tenants.items()
+    saved_entries = _read_saved(folder)
+    existing_ids = {
+        name: {str(one["destination_id"]) for one in await gateway_admin.destinations(of.id)}
+        for name, of in tenants.items()
     }
     port = None
-    found, ids = {}, {}
-    for name, (tenant, events) in WANTED.items():
+    destinations_by_name, ids = {}, {}
+    for name, (tenant, events) in EVENTS_BY_NAME.items():
         secret_file = folder / f"webhook_{name}.secret"
-        old = known.get(name, {})
-        if old.get("id") not in had[tenant] or not secret_file.exists():
+        old = saved_entries.get(name, {})
+        if old.get("id") not in existing_ids[tenant] or not secret_file.exists():
             port = port or free_port()
             old = {"url": f"http://{HOST}:{port}/webhooks/{name}"}
-            made = await seeding.add_destination(tenants[tenant].id, old["url"], events)
-            accounts.write_secret(secret_file, str(made["secret"]))
-            old["id"] = str(made["destination_id"])
-        found[name] = Destination(old["url"], secret_file, tenant, events)
+            answer = await gateway_admin.add_destination(tenants[tenant].id, old["url"], events)
+            accounts.write_secret(secret_file, str(answer["secret"]))
+            old["id"] = str(answer["destination_id"])
+        destinations_by_name[name] = Destination(old["url"], secret_file, tenant, events)
         ids[name] = old
     (folder / _FILE).write_bytes(orjson.dumps(ids))
-    return found
+    return destinations_by_name
 
 
 def free_port() -> int:
@@ -99,6 +100,6 @@ def free_port() -> int:
     raise ChildFault(f"no port between {PORTS.start} and {PORTS.stop} is free for a webhook destination")
 
 
-def _known(folder: Path) -> Mapping[str, dict[str, str]]:
+def _read_saved(folder: Path) -> Mapping[str, dict[str, str]]:
     path = folder / _FILE
     return orjson.loads(path.read_bytes()) if path.exists() else {}

@@ -24,16 +24,17 @@ def doctor(as_json: bool) -> None:
     """
     findings = list(examine())
     if as_json:
-        click.echo(orjson.dumps([asdict(one) for one in findings], option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps([asdict(finding) for finding in findings], option=orjson.OPT_INDENT_2))
     else:
-        for one in findings:
+        for finding in findings:
             click.echo(
-                f"{click.style('ok     ' if one.ready else 'missing', fg='green' if one.ready else 'red')}", nl=False
+                f"{click.style('ok     ' if finding.ready else 'missing', fg='green' if finding.ready else 'red')}",
+                nl=False,
             )
-            click.echo(f"  {one.chain:9} {one.how}")
-            if not one.ready:
-                click.echo(f"{'':19}to do: {one.remedy}")
-    sys.exit(0 if all(one.ready for one in findings) else _EXIT_MISSING)
+            click.echo(f"  {finding.chain:9} {finding.how}")
+            if not finding.ready:
+                click.echo(f"{'':19}to do: {finding.remedy}")
+    sys.exit(0 if all(finding.ready for finding in findings) else _EXIT_MISSING)
 
 
 def examine() -> Iterator[Found]:

@@ -17,7 +17,7 @@ import orjson
 
 from localnet import nodes as real_nodes
 from localnet import state
-from localnet.background import EXIT_FAULT, EXIT_MISSING, IN_FOLDER, asking
+from localnet.background import EXIT_FAULT, EXIT_MISSING, IN_FOLDER, ask_nodes
 from localnet.chains import LANES
 from localnet.node_processes import NodeProcesses
 from localnet.plan import PORTS
@@ -52,35 +52,35 @@ async def _hold(lanes: tuple[str, ...], port_base: int | None, data_dir: Path) -
             return PORTS[name]
         return port_base + list(PORTS).index(name) if port_base else 0
 
-    async def run(session: aiohttp.ClientSession) -> int:
+    async def hold_nodes(session: aiohttp.ClientSession) -> int:
         nodes = NodeProcesses(session, data_dir, port, _BLOCK_SECONDS)
         try:
             await _unless(stop, real_nodes.start(nodes, lanes))
             if stop.is_set():
                 return 0
             processes = {child.name: Process.of(child.pid) for child in nodes.children}
-            running = State(Process.of(os.getpid()), processes, nodes.lanes, nodes.urls, nodes.controls)
-            click.echo(orjson.dumps(orjson.loads(running.write(data_dir).read_bytes())))
-            ended = await _unless(stop, first_end(nodes.children))
-            if ended is None:
+            state_record = State(Process.of(os.getpid()), processes, nodes.lanes, nodes.urls, nodes.controls)
+            click.echo(orjson.dumps(orjson.loads(state_record.write(data_dir).read_bytes())))
+            first_child = await _unless(stop, first_end(nodes.children))
+            if first_child is None:
                 return 0
-            click.echo(f"weldproof localnet: {ended.name} ended by itself: {ended.last_words()}", err=True)
+            click.echo(f"weldproof localnet: {first_child.name} ended by itself: {first_child.last_words()}", err=True)
             return EXIT_FAULT
         finally:
             await asyncio.gather(*(child.stop() for child in reversed(nodes.children)))
             (data_dir / state.NAME).unlink(missing_ok=True)
 
-    return await asking(run)
+    return await ask_nodes(hold_nodes)
 
 
-async def _unless(stop: asyncio.Event, awaited: Awaitable[T]) -> T | None:
+async def _unless(stop: asyncio.Event, work: Awaitable[T]) -> T | None:
     """Return what is awaited, or None when the stop comes before it."""
-    task, stopped = asyncio.ensure_future(awaited), asyncio.create_task(stop.wait())
+    task, stop_task = asyncio.ensure_future(work), asyncio.create_task(stop.wait())
     try:
-        await asyncio.wait([task, stopped], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([task, stop_task], return_when=asyncio.FIRST_COMPLETED)
         return task.result() if task.done() else None
     finally:
-        for one in (task, stopped):
-            one.cancel()
+        for either in (task, stop_task):
+            either.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.gather(task, stopped, return_exceptions=True)
+            await asyncio.gather(task, stop_task, return_exceptions=True)

@@ -37,7 +37,7 @@ class HubFacts:
     folder: Path
     words: Sequence[str] = field(default=())
     addons: tuple[str, ...] = ADDONS
-    prepared: Prepared | None = None
+    fork_server: Prepared | None = None
 
     @property
     def token_file(self) -> Path:
@@ -49,7 +49,7 @@ class HubFacts:
         """File of the key that chains the audit log."""
         return self.folder / "audit_key"
 
-    def joining(self, self_url: str) -> dict[str, str]:
+    def join_environment(self, self_url: str) -> dict[str, str]:
         """Return the environment with which a service at an address joins (P-AD-03)."""
         return {
             "S2_HUB_URL": self.url,
@@ -80,6 +80,6 @@ class HubFacts:
         return {"hub_token_file": str(self.token_file), "hub_audit_key_file": str(self.key_file)}
 
     def _command(self, module: str) -> list[str]:
-        if self.prepared is not None and not self.words:
-            return self.prepared.command(module)
+        if self.fork_server is not None and not self.words:
+            return self.fork_server.command(module)
         return [sys.executable, "-m", *self.words, module]

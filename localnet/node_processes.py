@@ -51,26 +51,26 @@ class NodeProcesses:
         Raises:
             ChildFault: It did not become ready.
         """
-        asked = asyncio.create_task(Rpc(self.session, url).answers(method, within=within))
-        ended = asyncio.create_task(child.ended())
+        answer_task = asyncio.create_task(Rpc(self.session, url).answers(method, within=within))
+        end_task = asyncio.create_task(child.wait_for_end())
         try:
-            await asyncio.wait([asked, ended], return_when=asyncio.FIRST_COMPLETED)
-            if not asked.done():
+            await asyncio.wait([answer_task, end_task], return_when=asyncio.FIRST_COMPLETED)
+            if not answer_task.done():
                 raise ChildFault(f"{child.name} ended by itself: {child.last_words()}")
-            asked.result()
-            if not child.running:
+            answer_task.result()
+            if not child.is_running:
                 raise ChildFault(f"{child.name} ended by itself: {child.last_words()}")
         except NodeFault as fault:
             raise ChildFault(f"{child.name} did not become ready: {fault}: {child.last_words()}") from fault
         finally:
-            asked.cancel()
-            ended.cancel()
+            answer_task.cancel()
+            end_task.cancel()
 
     def front(self, name: str, kind: str, url: str, secret: Path | None) -> None:
         """Give a node a control address, which the sidecar will answer at."""
-        bound = listening_socket("127.0.0.1", 0)
-        self._fronts[name] = Front(kind, bound.fileno(), url, secret), bound
-        self.controls[name] = f"http://127.0.0.1:{bound.getsockname()[1]}/control"
+        listener = listening_socket("127.0.0.1", 0)
+        self._fronts[name] = Front(kind, listener.fileno(), url, secret), listener
+        self.controls[name] = f"http://127.0.0.1:{listener.getsockname()[1]}/control"
 
     def free(self, name: str) -> int:
         """Return the port of an address, where nobody listens; the node binds it by itself a moment later.

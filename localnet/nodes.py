@@ -28,13 +28,13 @@ async def start(nodes: NodeProcesses, lanes: Iterable[str]) -> None:
 
 async def _sidecar(nodes: NodeProcesses) -> None:
     words = [word for front, _ in nodes.fronts.values() for word in front.words()]
-    sockets = [bound for _, bound in nodes.fronts.values()]
+    sockets = [listener for _, listener in nodes.fronts.values()]
     try:
         child = await Child.start(
             "the control sidecar", ["localnet.sidecar", *words], log=nodes.log("sidecar"), sockets=sockets
         )
     finally:
-        for bound in sockets:
-            bound.close()
+        for listener in sockets:
+            listener.close()
     nodes.children.append(child)
     await child.ready_line()

@@ -21,6 +21,6 @@ def node_modules(package: Path = NODES) -> Path:
     return npm_packages.node_modules(package)
 
 
-def installed(package: Path = NODES) -> bool:
+def is_installed(package: Path = NODES) -> bool:
     """Return whether `node_modules` would install nothing."""
     return npm_packages.present(package)

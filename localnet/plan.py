@@ -22,9 +22,9 @@ _SURFACES = {
     "zkp_receipt": Port(8093, 11),
     "atb_verifier": Port(8095, 12),
 }
-_ALL = {**_SURFACES, **{name: port for lane in registry.LANES.values() for name, port in lane.ports.items()}}
+_ALL_PORTS = {**_SURFACES, **{name: port for lane in registry.LANES.values() for name, port in lane.ports.items()}}
 # Every address of a stack with its usual port, in the order in which `--port-base` numbers them.
-PORTS = {name: _ALL[name].usual for name in sorted(_ALL, key=lambda name: _ALL[name].place)}
+PORTS = {name: _ALL_PORTS[name].usual for name in sorted(_ALL_PORTS, key=lambda name: _ALL_PORTS[name].place)}
 COMPANIONS = ("limited", "edge", "offline")
 
 

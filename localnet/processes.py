@@ -33,16 +33,16 @@ def listening_socket(host: str, port: int) -> socket.socket:
     Raises:
         ChildFault: The port is taken.
     """
-    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        bound.bind((host, port))
+        listener.bind((host, port))
     except OSError as fault:
-        bound.close()
+        listener.close()
         raise ChildFault(f"port {port} on {host} is taken ({fault.strerror}); choose another --port-base") from fault
-    bound.listen(512)
-    bound.set_inheritable(True)
-    return bound
+    listener.listen(512)
+    listener.set_inheritable(True)
+    return listener
 
 
 class Child:
@@ -62,7 +62,7 @@ class Child:
         log: Path,
         environment: Mapping[str, str] | None = None,
         sockets: Sequence[socket.socket] = (),
-        prepared: Prepared | None = None,
+        fork_server: Prepared | None = None,
     ) -> Child:
         """Start `python -m MODULE…` in a process group of its own.
 
@@ -74,18 +74,18 @@ class Child:
             sockets: Listening sockets it inherits.
             prepared: Where it is forked from, if it can be.
         """
-        if prepared is not None:
+        if fork_server is not None:
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("ab") as said:
-                process = await prepared.start(module, environment=environment, stderr=said, sockets=sockets)
+                process = await fork_server.start(module, environment=environment, stderr=said, sockets=sockets)
             if process is not None:
                 _groups.add(process.pid)
                 return cls(name, process, log)
         words = [sys.executable, "-m", *module]
-        return await cls.run(name, words, log=log, environment=environment, sockets=sockets)
+        return await cls.start_program(name, words, log=log, environment=environment, sockets=sockets)
 
     @classmethod
-    async def run(
+    async def start_program(
         cls,
         name: str,
         words: Sequence[str],
@@ -136,12 +136,12 @@ class Child:
             raise ChildFault(f"{self.name} printed {line!r} instead of its ready line")
         return ready
 
-    async def ended(self) -> int:
+    async def wait_for_end(self) -> int:
         """Wait for the child's end and return its exit status."""
         return await self._process.wait()
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether the child still runs."""
         return self._process.returncode is None
 
@@ -152,13 +152,13 @@ class Child:
 
     async def stop(self) -> None:
         """End the child's whole group: SIGTERM, then SIGKILL to what is left."""
-        if self.running:
+        if self.is_running:
             self._signal(signal.SIGTERM)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(END_SECONDS):
                     await self._process.wait()
         self._signal(signal.SIGKILL)
-        if self.running:
+        if self.is_running:
             await self._process.wait()
         _groups.discard(self.pid)
 
@@ -186,13 +186,13 @@ def kill_all() -> None:
 
 async def first_end(children: Sequence[Child]) -> Child:
     """Wait until a child ends by itself and return it."""
-    waits = {asyncio.create_task(child.ended()): child for child in children}
+    waits = {asyncio.create_task(child.wait_for_end()): child for child in children}
     try:
-        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        ended_tasks, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in waits:
             task.cancel()
-    return waits[done.pop()]
+    return waits[ended_tasks.pop()]
 
 
 async def all_of(starts: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -23,7 +23,7 @@ _SURFACES = ("rail", "gateway", "agent", "control_plane")
 # usual 15 s for a paid page were too short on a busy machine. A wait ends when what it waits for is there.
 REAL_NODE_SECONDS = 60.0
 # Those that a stack starts again when it is asked.
-RESTARTED = ("rail", "gateway")
+RESTARTED_SERVICES = ("rail", "gateway")
 MARK = "# Written by `weldproof up` for the stack it runs.\n"
 
 
@@ -51,7 +51,7 @@ class StackFacts:
     """What a running stack is: addresses and the files that go with it.
 
     `reach` says how the nodes of all lanes are reached, `payto` holds the rail's payee by lane, `payees` each tenant's
-    account by chain; `sells`, `limited` and `edge` are known once those gateways run, `offline` once an agent runs that
+    account by chain; `sells`, `limited_gateway` and `edge` are known once those gateways run, `offline` once an agent runs that
     can reach no network, `hub` once the control plane runs.
     """
 
@@ -71,7 +71,7 @@ class StackFacts:
     surfaces: tuple[str, ...]
     payees: Mapping[str, Mapping[str, str]]
     sells: GatewayFacts | None = None
-    limited: LimitedFacts | None = None
+    limited_gateway: LimitedFacts | None = None
     edge: str | None = None
     offline: str | None = None
     hub: HubFacts | None = None
@@ -80,7 +80,7 @@ class StackFacts:
     @property
     def networks(self) -> tuple[str, ...]:
         """Every network that a gateway of this stack offers: those whose assets the lanes' nodes hold."""
-        offered = {
+        networks_by_lane = {
             lane: LANES[lane].real_networks if self.kinds[lane] == "localnet" else LANES[lane].networks
             for lane in self.lanes
         }
@@ -88,7 +88,7 @@ class StackFacts:
             self.network_of(lane, place): lane
             for place in (0, 1)
             for lane in self.lanes
-            if lane in self.reach.local or LANES[lane].networks[place] in offered[lane]
+            if lane in self.reach.local or LANES[lane].networks[place] in networks_by_lane[lane]
         }
         return tuple(keys)
 
@@ -126,7 +126,7 @@ class StackFacts:
         if not self.surfaces:
             tenants = [(name, lane) for name in self.payees for lane in self.lanes]
             members |= {f"payout_{name}_{lane}": self.payees[name][lane] for name, lane in tenants}
-        members |= {"clock_file": str(self.clock_file), **self._selling()}
+        members |= {"clock_file": str(self.clock_file), **self._sales_members()}
         members |= {} if self.hub is None else self.hub.as_json()
         chains = ",".join(f"{lane}={self.kinds[lane]}" for lane in self.lanes)
         controls = {f"control_{name}": url for name, url in self.reach.control.items()}
@@ -139,17 +139,19 @@ class StackFacts:
         """Names of what belongs to the lanes that were left out."""
         left_out = [lane for name, lane in LANES.items() if name not in self.lanes]
         controls = {f"control_{node}" for lane in left_out for node in lane.nodes}
-        named = {name for lane in left_out for name in (*lane.ports, *lane.options.values(), f"payto_{lane.name}")}
-        return frozenset(named | controls)
+        members_of_lanes = {
+            name for lane in left_out for name in (*lane.ports, *lane.options.values(), f"payto_{lane.name}")
+        }
+        return frozenset(members_of_lanes | controls)
 
-    def _selling(self) -> dict[str, str]:
+    def _sales_members(self) -> dict[str, str]:
         if self.sells is None:
             return {}
         members = {"dashboard": f"{self.gateway}/dashboard", "admin_key_file": str(self.sells.admin_key_file)}
         for name, tenant in self.sells.tenants.items():
             members |= {f"tenant_{name}": tenant.id, f"tenant_{name}_key_file": str(tenant.key_file)}
-        for name, one in self.sells.destinations.items():
-            members |= {f"webhook_{name}": one.url, f"webhook_{name}_secret_file": str(one.secret_file)}
+        for name, destination in self.sells.destinations.items():
+            members |= {f"webhook_{name}": destination.url, f"webhook_{name}_secret_file": str(destination.secret_file)}
         return members
 
 
@@ -169,28 +171,30 @@ def profile_text(facts: StackFacts) -> str:
     document["version"] = 1
     document["target"] = {"name": _name(facts), "defaults": "reference", "service_word": facts.service_word}
     document["surfaces"] = {name: {"url": getattr(facts, name)} for name in facts.surfaces}
-    for name in RESTARTED:
+    for name in RESTARTED_SERVICES:
         if name in facts.surfaces:
             document["surfaces"][name]["restart"] = restart_words(restart_file(facts.clock_file.parent, name))
-    claimed = [*facts.surfaces, *([] if facts.sells is None else ["webhooks"])]
-    document["claims"] = {"surfaces": claimed, "lanes": list(facts.lanes), "options": _options(facts)}
+    surfaces = [*facts.surfaces, *([] if facts.sells is None else ["webhooks"])]
+    document["claims"] = {"surfaces": surfaces, "lanes": list(facts.lanes), "options": _options(facts)}
     document["chains"] = {lane: _chain(facts, lane, 1) for lane in facts.lanes}
     if facts.reach.local:
         document["networks"] = {local.key: {"event": local.event} for local in facts.reach.local.values()}
     if facts.sells is not None:
         document["tenants"] = _tenants(facts, facts.sells.tenants)
-        tested = [lane for lane in facts.lanes if facts.network_of(lane, 0) in facts.networks]
-        chains = {lane: _chain(facts, lane, 0) for lane in tested}
+        lanes = [lane for lane in facts.lanes if facts.network_of(lane, 0) in facts.networks]
+        chains = {lane: _chain(facts, lane, 0) for lane in lanes}
         edge = {"edge_url": facts.edge} if facts.edge else {}
         # Limits of a million calls a minute do not limit: rows about limits need a service of their own.
-        limits = {"limits": "raised"} if facts.limited is None else {}
+        limits = {"limits": "raised"} if facts.limited_gateway is None else {}
         admin = {"admin_key": {"file": str(facts.sells.admin_key_file)}}
         document["gateway"] = {**edge, **limits, **admin, "chains": chains}
         document["webhook"] = {"destinations": _destinations(facts.sells.destinations)}
-    if facts.limited is not None:
-        limited = {"url": facts.limited.url, "offset_file": str(facts.limited.clock_file)}
-        admin = {"admin_key": {"file": str(facts.limited.admin_key_file)}}
-        document["limited"] = {"gateway": {**limited, **admin, "tenants": _tenants(facts, facts.limited.tenants)}}
+    if facts.limited_gateway is not None:
+        limited_members = {"url": facts.limited_gateway.url, "offset_file": str(facts.limited_gateway.clock_file)}
+        admin = {"admin_key": {"file": str(facts.limited_gateway.admin_key_file)}}
+        document["limited"] = {
+            "gateway": {**limited_members, **admin, "tenants": _tenants(facts, facts.limited_gateway.tenants)}
+        }
     if facts.offline is not None:
         document["agent"] = {"offline_url": facts.offline}
     if facts.hub is not None:
@@ -211,8 +215,8 @@ def restart_file(data_dir: Path, surface: str) -> Path:
 
 def restart_words(wish: Path) -> list[str]:
     """Return the command that asks for a restart and ends when that is done, or after two minutes without a stack."""
-    waiting = 'n=0; while [ -e "$0" ]; do [ $n -lt 1200 ] || exit 1; n=$((n+1)); sleep 0.1; done'
-    return ["sh", "-c", f'touch "$0" && {{ {waiting}; }}', str(wish)]
+    wait_command = 'n=0; while [ -e "$0" ]; do [ $n -lt 1200 ] || exit 1; n=$((n+1)); sleep 0.1; done'
+    return ["sh", "-c", f'touch "$0" && {{ {wait_command}; }}', str(wish)]
 
 
 def _options(facts: StackFacts) -> list[str]:
@@ -238,11 +242,11 @@ def _tenants(facts: StackFacts, tenants: Mapping[str, Tenant]) -> dict[str, Any]
     own = {usual: key.split(".")[1] for key, usual in facts.bindings.items() if _names_network(key)}
     return {
         name: {
-            "id": one.id,
-            "key": {"file": str(one.key_file)},
-            "payout": {own.get(key, key): address for key, address in one.payout.items()},
+            "id": tenant.id,
+            "key": {"file": str(tenant.key_file)},
+            "payout": {own.get(key, key): address for key, address in tenant.payout.items()},
         }
-        for name, one in tenants.items()
+        for name, tenant in tenants.items()
     }
 
 
@@ -253,12 +257,12 @@ def _names_network(key: str) -> bool:
 def _destinations(destinations: Mapping[str, Destination]) -> dict[str, Any]:
     return {
         name: {
-            "url": one.url,
-            "secret": {"file": str(one.secret_file)},
-            "tenant": one.tenant,
-            "events": list(one.events),
+            "url": destination.url,
+            "secret": {"file": str(destination.secret_file)},
+            "tenant": destination.tenant,
+            "events": list(destination.events),
         }
-        for name, one in destinations.items()
+        for name, destination in destinations.items()
     }
 
 

@@ -38,8 +38,8 @@ class Rpc:
             raise NodeFault(f"{method}: {type(fault).__name__}: {fault}") from fault
         if not isinstance(answer, dict) or "result" not in answer:
             error = answer.get("error") if isinstance(answer, dict) else None
-            told = error.get("message") if isinstance(error, dict) else answer
-            raise NodeFault(f"{method}: {str(told)[:300]}")
+            reason = error.get("message") if isinstance(error, dict) else answer
+            raise NodeFault(f"{method}: {str(reason)[:300]}")
         return answer["result"]
 
     async def answers(self, method: str, *, within: float) -> Any:

@@ -86,6 +86,6 @@ def nearest(name: str) -> str:
     return max(sorted(NAMES), key=lambda known: difflib.SequenceMatcher(None, upper, known).ratio())
 
 
-def left_out(environment: Iterable[str], given: Iterable[str]) -> list[str]:
+def left_out(environment: Iterable[str], names: Iterable[str]) -> list[str]:
     """Return the settings of services that stand in an environment and are not given otherwise, in order."""
-    return sorted(name for name in environment if name.startswith(_PREFIXES) and is_known(name) and name not in given)
+    return sorted(name for name in environment if name.startswith(_PREFIXES) and is_known(name) and name not in names)

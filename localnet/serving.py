@@ -22,7 +22,7 @@ from localnet.plan import Plan
 from localnet.processes import ChildFault, kill_all
 from localnet.profile import WORKING_NAME, profile_text
 from localnet.rpc import NodeFault
-from localnet.stack import Stack, running
+from localnet.stack import Stack, run_stack
 from programs.missing import Missing
 
 EXIT_MISSING, EXIT_FAULT = 3, 4
@@ -74,13 +74,13 @@ def up(
 async def _serve(plan: Plan, *, working_profile: bool, as_json: bool) -> int:
     plan.data_dir.mkdir(parents=True, exist_ok=True)
     stop, up = asyncio.Event(), asyncio.Event()
-    starting = asyncio.current_task()
+    start_task = asyncio.current_task()
 
     def end() -> None:
         if stop.is_set():
             kill_all()  # somebody will not wait: the clean-up that is under way has nothing left to wait for
-        elif starting is not None and not up.is_set():
-            starting.cancel()
+        elif start_task is not None and not up.is_set():
+            start_task.cancel()
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -98,15 +98,15 @@ async def _up(plan: Plan, stop: asyncio.Event, up: asyncio.Event, *, working_pro
         if not as_json:
             click.echo(f"weldproof up: {step} …", err=True)
 
-    async with running(plan, progress) as stack:
+    async with run_stack(plan, progress) as stack:
         up.set()
-        written = _write_profiles(stack, working=working_profile)
+        profile_file = _write_profiles(stack, writes_here=working_profile)
         try:
             _announce(stack, as_json=as_json)
             return await _until(stop, stack)
         finally:
-            if written is not None:
-                written.unlink(missing_ok=True)
+            if profile_file is not None:
+                profile_file.unlink(missing_ok=True)
 
 
 def _disguise(plan: Plan) -> str:
@@ -119,7 +119,7 @@ def _disguise(plan: Plan) -> str:
 async def _until(stop: asyncio.Event, stack: Stack) -> int:
     tasks = [
         asyncio.create_task(stop.wait()),
-        ended := asyncio.create_task(stack.first_end()),
+        end_task := asyncio.create_task(stack.first_end()),
         asyncio.create_task(stack.follow_clock()),
         asyncio.create_task(stack.follow_block_clocks()),
         asyncio.create_task(stack.follow_restarts()),
@@ -133,7 +133,7 @@ async def _until(stop: asyncio.Event, stack: Stack) -> int:
             await asyncio.gather(*tasks, return_exceptions=True)
     if stop.is_set():
         return 0
-    child = ended.result() if ended.done() and not ended.cancelled() else None
+    child = end_task.result() if end_task.done() and not end_task.cancelled() else None
     click.echo(
         f"weldproof up: {child.name if child else 'a part'} ended by itself: {child.last_words() if child else ''}",
         err=True,
@@ -141,14 +141,14 @@ async def _until(stop: asyncio.Event, stack: Stack) -> int:
     return EXIT_FAULT
 
 
-def _write_profiles(stack: Stack, *, working: bool) -> Path | None:
+def _write_profiles(stack: Stack, *, writes_here: bool) -> Path | None:
     text = profile_text(stack.facts)
     (stack.plan.data_dir / WORKING_NAME).write_text(text, "utf-8")
-    here = Path.cwd() / WORKING_NAME
-    if not working or here.exists():
+    local_file = Path.cwd() / WORKING_NAME
+    if not writes_here or local_file.exists():
         return None
-    here.write_text(text, "utf-8")
-    return here
+    local_file.write_text(text, "utf-8")
+    return local_file
 
 
 def _announce(stack: Stack, *, as_json: bool) -> None:
@@ -161,8 +161,8 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
         mixture = chain_kinds.describe_mixture(stack.plan.kinds, stack.plan.lanes)
         if mixture is not None:
             click.secho(mixture, bold=True)
-        what = "stack is" if stack.plan.surfaces else "chains are"
-        click.echo(f"The {what} up{_disguise(stack.plan)}.")
+        subject = "stack is" if stack.plan.surfaces else "chains are"
+        click.echo(f"The {subject} up{_disguise(stack.plan)}.")
         for name, value in {**facts, "profile": profile}.items():
             click.echo(f"  {name:18} {value}")
         for hint in _keys_and_hints(stack, facts):
@@ -172,9 +172,9 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
 
 def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
     """Yield what people try first; keys go to a terminal only, never into a log."""
-    selling = stack.facts.sells
-    if selling is not None and sys.stdout.isatty():
-        for name, tenant in selling.tenants.items():
+    sales = stack.facts.sells
+    if sales is not None and sys.stdout.isatty():
+        for name, tenant in sales.tenants.items():
             yield f"  {f'tenant_{name}_key':18} {tenant.key_file.read_text('ascii').strip()}"
     if not stack.plan.surfaces:
         yield from _beside_your_server(facts)
@@ -184,8 +184,8 @@ def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
         yield f"      weldproof pay {facts['rail']}/pay/v1/compliance/receipt"
     if "agent" in facts:
         yield f"      curl {facts['agent']}/verify/rfc9421/sign -d '{_DEMO}'"
-    if selling is not None:
-        first = selling.tenants["first"]
+    if sales is not None:
+        first = sales.tenants["first"]
         network = next(iter(first.payout))
         body = f'{{"amount": 8.41, "currency": "USD", "label": "Order 7", "preferred_network": "{network}"}}'
         yield (
@@ -194,9 +194,9 @@ def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
             f"        -H \"Authorization: Bearer $(cat {first.key_file})\" -d '{body}'"
         )
         yield "      weldproof pay --max 10 CHECKOUT_URL"
-        destination = selling.destinations["first"]
+        destination = sales.destinations["first"]
         yield f"      weldproof listen --port {urlsplit(destination.url).port} --secret-file {destination.secret_file}"
-        yield f"      open {facts['dashboard']} and sign in with the key in {selling.admin_key_file}"
+        yield f"      open {facts['dashboard']} and sign in with the key in {sales.admin_key_file}"
     yield "Ctrl-C ends it."
 
 
@@ -209,8 +209,8 @@ def _beside_your_gateway(facts: Mapping[str, str]) -> Iterator[str]:
     words = ["--tenant ID=KEY_VARIABLE"]
     for lane in LANES.values():
         test = lane.networks[0].partition("_")[2]
-        named = {option: name for option, name in lane.options.items() if name in facts}
-        words += [f"{option} {facts.get(f'{name}_{test}', facts[name])}" for option, name in named.items()]
+        options = {option: name for option, name in lane.options.items() if name in facts}
+        words += [f"{option} {facts.get(f'{name}_{test}', facts[name])}" for option, name in options.items()]
     words.append(_clock(facts))
     yield "A gateway, with tenants that are paid at payout_first_… and payout_second_…:  weldproof init URL \\"
     yield "  " + " \\\n  ".join(words)

@@ -31,7 +31,7 @@ from localnet.verbs import MayTrail, Verbs
 EXIT_FAULT = 4
 _KINDS = {lane.kind: lane for lane in LANES.values()}
 _NODE_SECONDS = 30.0
-_KEPT = 60.0  # longer than clients keep their connections: none of them calls into one that closes
+_KEEP_ALIVE_SECONDS = 60.0  # longer than clients keep their connections: none of them calls into one that closes
 _END = 0.2
 _LONGEST_BODY = 16 * 1024 * 1024
 _HOME = {"127.0.0.1", "::1"}
@@ -51,10 +51,10 @@ def new_control_app(node: Verbs) -> web.Application:
 
     async def steer(request: web.Request) -> web.Response:
         try:
-            wanted = orjson.loads(await request.read())
+            verb = orjson.loads(await request.read())
         except orjson.JSONDecodeError:
-            wanted = None
-        return _json(*await verbs.carry_out(node, wanted))
+            verb = None
+        return _json(*await verbs.carry_out(node, verb))
 
     app = web.Application(client_max_size=_LONGEST_BODY, middlewares=[keep_at_home])
     app.router.add_get("/control", tell)
@@ -77,9 +77,9 @@ def _json(status: int, body: Any) -> web.Response:
 )
 def main(fronts: tuple[tuple[str, int, str, str], ...]) -> None:
     """Answer control verbs for real nodes until SIGTERM or Ctrl-C."""
-    told = [Front(kind, fd, url, Path(secret) if secret else None) for kind, fd, url, secret in fronts]
+    targets = [Front(kind, fd, url, Path(secret) if secret else None) for kind, fd, url, secret in fronts]
     try:
-        asyncio.run(_serve(told))
+        asyncio.run(_serve(targets))
     except NodeFault as fault:
         click.echo(f"control sidecar: {fault}", err=True)
         sys.exit(EXIT_FAULT)
@@ -96,7 +96,7 @@ async def _serve(fronts: Sequence[Front]) -> None:
 
         async with AsyncExitStack() as exits:
             for front, node in zip(fronts, nodes, strict=True):
-                await exits.enter_async_context(serving(front.fd, node))
+                await exits.enter_async_context(serve(front.fd, node))
             click.echo(orjson.dumps({"ready": True}).decode())
             async with asyncio.TaskGroup() as tasks:
                 keepers = [tasks.create_task(keep_current(node)) for node in nodes if isinstance(node, MayTrail)]
@@ -106,9 +106,11 @@ async def _serve(fronts: Sequence[Front]) -> None:
 
 
 @asynccontextmanager
-async def serving(fd: int, node: Verbs) -> AsyncIterator[None]:
+async def serve(fd: int, node: Verbs) -> AsyncIterator[None]:
     """Answer control verbs for one node on a socket that listens, by its number, until the block is left."""
-    runner = web.AppRunner(new_control_app(node), access_log=None, keepalive_timeout=_KEPT, shutdown_timeout=_END)
+    runner = web.AppRunner(
+        new_control_app(node), access_log=None, keepalive_timeout=_KEEP_ALIVE_SECONDS, shutdown_timeout=_END
+    )
     await runner.setup()
     try:
         await web.SockSite(runner, socket.socket(fileno=fd), backlog=128).start()

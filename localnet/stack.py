@@ -21,9 +21,9 @@ from localnet.lanes.lane import Ask, Lane, Reach, Simulator
 from localnet.lanes.registry import LANES, lane_of
 from localnet.node_processes import NodeProcesses
 from localnet.plan import COMPANIONS, PORTS, Plan
-from localnet.prepared.service import Prepared, prepared
+from localnet.prepared.service import Prepared, start_fork_server
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
-from localnet.profile import RESTARTED, StackFacts, restart_file
+from localnet.profile import RESTARTED_SERVICES, StackFacts, restart_file
 from localnet.surfaces import TITLES, Surfaces, payees, payout_key_file
 
 _CHAIN_PORTS = tuple(name for lane in LANES.values() for name in lane.ports)
@@ -51,28 +51,28 @@ class Stack:
         Raises:
             ChildFault: One did not become ready.
         """
-        started = [child for child in self.children if child.name in TITLES.values()]
-        await _stop_all(started)
-        for name in RESTARTED:
+        services = [child for child in self.children if child.name in TITLES.values()]
+        await _stop_all(services)
+        for name in RESTARTED_SERVICES:
             restart_file(self.plan.data_dir, name).unlink(missing_ok=True)
         for name in TITLES:
             shutil.rmtree(self.plan.data_dir / name, ignore_errors=True)
-        self.children[:] = [child for child in self.children if child not in started]
+        self.children[:] = [child for child in self.children if child not in services]
         self._surfaces.before = before
         await self._surfaces.start()
 
     async def follow_clock(self) -> None:
         """Forward each change of the clock file to the chains whose block times can be moved, for ever."""
-        applied = 0.0
-        listed = {url: await verbs_of(self._session, url) for url in self.facts.controls}
-        movable = [url for url, verbs in listed.items() if "block_time_offset" in verbs]
+        current_offset = 0.0
+        verbs_by_url = {url: await verbs_of(self._session, url) for url in self.facts.controls}
+        movable = [url for url, verbs in verbs_by_url.items() if "block_time_offset" in verbs]
         while True:
             with suppress(OSError, ValueError, ControlFault):
-                wanted = float(self.facts.clock_file.read_text("ascii").strip() or "0")
-                if wanted > applied:
+                offset = float(self.facts.clock_file.read_text("ascii").strip() or "0")
+                if offset > current_offset:
                     for url in movable:
-                        await control(self._session, url, "block_time_offset", seconds=int(wanted))
-                    applied = wanted
+                        await control(self._session, url, "block_time_offset", seconds=int(offset))
+                    current_offset = offset
             await asyncio.sleep(0.02)
 
     async def follow_block_clocks(self) -> None:
@@ -94,8 +94,8 @@ class Stack:
                 if waits[0].done() and (child := waits[0].result()) in self.children:
                     return child
             finally:
-                for one in waits:
-                    one.cancel()
+                for wait in waits:
+                    wait.cancel()
 
     async def follow_restarts(self) -> None:
         """Start a surface again, with what it kept, whenever its file asks for that; the file is then taken away.
@@ -105,7 +105,7 @@ class Stack:
         """
         starts = {"rail": self._surfaces.start_rail, "gateway": self._surfaces.start_gateway}
         while True:
-            for name in RESTARTED:
+            for name in RESTARTED_SERVICES:
                 wish = restart_file(self.plan.data_dir, name)
                 if wish.exists():
                     old = next(child for child in self.children if child.name == TITLES[name])
@@ -118,7 +118,7 @@ class Stack:
 
 
 @asynccontextmanager
-async def running(plan: Plan, progress: Callable[[str], None]) -> AsyncIterator[Stack]:
+async def run_stack(plan: Plan, progress: Callable[[str], None]) -> AsyncIterator[Stack]:
     """Bring a stack up, and end every process of it on leaving.
 
     Args:
@@ -132,7 +132,7 @@ async def running(plan: Plan, progress: Callable[[str], None]) -> AsyncIterator[
         session = await exits.enter_async_context(
             aiohttp.ClientSession(trust_env=False, timeout=aiohttp.ClientTimeout(total=60))
         )
-        forks = await exits.enter_async_context(prepared(plan.data_dir))
+        forks = await exits.enter_async_context(start_fork_server(plan.data_dir))
         children: list[Child] = []
         exits.push_async_callback(_stop_all, children)
         real = {name for lane in plan.of_kind("localnet") for name in LANES[lane].ports}
@@ -159,7 +159,7 @@ async def running(plan: Plan, progress: Callable[[str], None]) -> AsyncIterator[
             rows = [asdict(local) for local in facts.reach.local.values()]
             facts.local_networks_file.write_text(json.dumps(rows), "utf-8")
         progress("funding accounts")
-        await asyncio.gather(*_prepared(plan, session, facts))
+        await asyncio.gather(*_preparations(plan, session, facts))
         surfaces = Surfaces(plan, facts, sockets, session, children, forks)
         if plan.surfaces:
             progress(f"starting the services: {', '.join(plan.surfaces)}")
@@ -184,11 +184,13 @@ async def _start_chains(
     """Start every simulated chain side by side."""
 
     async def start(chain: Simulator) -> None:
-        passed = [word for option, place in chain.fds.items() for word in (option, str(sockets[place].fileno()))]
+        fd_options = [word for option, place in chain.fds.items() for word in (option, str(sockets[place].fileno()))]
         log = plan.data_dir / "logs" / f"{chain.title}.log"
-        inherited = [sockets[place] for place in chain.fds.values()]
-        words = [chain.module, *passed, *chain.words]
-        child = await Child.start(f"the simulated {chain.title}", words, log=log, sockets=inherited, prepared=forks)
+        sockets_of_chain = [sockets[place] for place in chain.fds.values()]
+        words = [chain.module, *fd_options, *chain.words]
+        child = await Child.start(
+            f"the simulated {chain.title}", words, log=log, sockets=sockets_of_chain, fork_server=forks
+        )
         children.append(child)
         await child.ready_line()
 
@@ -206,8 +208,8 @@ def _facts(
         return nodes.urls.get(name) or f"{scheme}://{host}:{sockets[name].getsockname()[1]}"
 
     ports = {name: port for lane in LANES.values() for name, port in lane.ports.items()}
-    simulated = {node: place for lane in LANES.values() for node, place in lane.nodes.items()}
-    control = {node: f"{address(place)}/control" for node, place in simulated.items() if place in sockets}
+    places = {node: place for lane in LANES.values() for node, place in lane.nodes.items()}
+    control = {node: f"{address(place)}/control" for node, place in places.items() if place in sockets}
 
     return StackFacts(
         rail=address("rail", host="localhost"),
@@ -235,7 +237,7 @@ def _facts(
     )
 
 
-def _prepared(plan: Plan, session: aiohttp.ClientSession, facts: StackFacts) -> list[Coroutine[Any, Any, None]]:
+def _preparations(plan: Plan, session: aiohttp.ClientSession, facts: StackFacts) -> list[Coroutine[Any, Any, None]]:
     """Return what makes the accounts of the rail ready, and those of the gateway's tenants."""
 
     async def ask(node: str, verb: str, /, **members: object) -> None:

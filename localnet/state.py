@@ -25,12 +25,12 @@ class Process:
     """
 
     pid: int
-    started: int
+    start_time: int
 
     @classmethod
     def of(cls, pid: int) -> Process:
         """Return a running process as it can be found again."""
-        return cls(pid, _started(pid))
+        return cls(pid, _start_time_of(pid))
 
     @property
     def runs(self) -> bool:
@@ -41,7 +41,7 @@ class Process:
             return False
         except PermissionError:
             pass
-        return _started(self.pid) == self.started
+        return _start_time_of(self.pid) == self.start_time
 
     def gone_within(self, seconds: float) -> bool:
         """Wait for its end and return whether it came."""
@@ -87,20 +87,20 @@ class State:
 def read(data_dir: Path) -> State | None:
     """Return what runs according to a data directory; None where nothing does, or the file is not ours."""
     try:
-        told = json.loads((data_dir / NAME).read_text("utf-8"))
+        content = json.loads((data_dir / NAME).read_text("utf-8"))
         state = State(
-            Process(**told["holder"]),
-            {name: Process(**one) for name, one in told["processes"].items()},
-            tuple(told["lanes"]),
-            told["urls"],
-            told["control"],
+            Process(**content["holder"]),
+            {name: Process(**one) for name, one in content["processes"].items()},
+            tuple(content["lanes"]),
+            content["urls"],
+            content["control"],
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
     return state if state.holder.runs or any(one.runs for one in state.processes.values()) else None
 
 
-def _started(pid: int) -> int:
+def _start_time_of(pid: int) -> int:
     """Return when a process started; what stands after its name in brackets, which may hold anything."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()

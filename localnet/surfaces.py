@@ -37,7 +37,7 @@ TITLES = {
     "zkp_receipt": "the ZK receipt addon",
     "atb_verifier": "the credential verifier",
 }
-_RAISED = "1000000"
+_RAISED_LIMIT = "1000000"
 _GATEWAY_RATES = (
     *("WP_TENANT_RATE", "WP_TENANT_BURST", "WP_IP_RATE", "WP_IP_BURST"),
     *("WP_RECEIPT_VERIFY_RATE", "WP_CHECKOUT_TOKEN_RATE"),
@@ -56,7 +56,7 @@ class Surfaces:
     sockets: Mapping[str, socket.socket]
     session: aiohttp.ClientSession
     children: list[Child] = field(default_factory=list)
-    prepared: Prepared | None = None
+    fork_server: Prepared | None = None
     before: Sequence[str] = ()
 
     async def start(self) -> None:
@@ -81,7 +81,7 @@ class Surfaces:
         if "gateway" in self.plan.surfaces:
             starts.append(self._gateway())
             if self.plan.companions:
-                starts.append(self._limited())
+                starts.append(self._start_limited_gateway())
         await all_of(starts)
 
     async def start_rail(self) -> None:
@@ -97,13 +97,13 @@ class Surfaces:
             "WP_RAIL_LANES": ",".join(facts.rail_networks),
             **{f"WP_RAIL_PAYTO_{lane.upper()}": address for lane, address in facts.payto.items()},
             **{name: value for lane in LANES.values() for name, value in lane.rail_settings(plan.data_dir).items()},
-            "WP_RAIL_RATE": _RAISED,
+            "WP_RAIL_RATE": _RAISED_LIMIT,
             "WP_RAIL_CONFIRM_WAIT": "2",
             # A row takes a node away for some seconds, and the rows after it pay there.
             "WP_RAIL_NODE_LOOK_SECONDS": "20",
-            **self._joining(facts.rail),
+            **self._join_environment(facts.rail),
         }
-        await self._started("rail", "rail", environment, facts.rail)
+        await self._start_service("rail", "rail", environment, facts.rail)
         await self._publish_rail_keys()
 
     async def _publish_rail_keys(self) -> None:
@@ -118,31 +118,31 @@ class Surfaces:
                 self._write_trusted(keys)
 
     def _write_trusted(self, keys: Sequence[object]) -> None:
-        fresh = self._trusted.with_suffix(".new")
+        fresh = self._trust_file.with_suffix(".new")
         fresh.write_text(json.dumps({"keys": list(keys)}), "utf-8")
-        fresh.replace(self._trusted)
+        fresh.replace(self._trust_file)
 
     @property
-    def _trusted(self) -> Path:
+    def _trust_file(self) -> Path:
         """File of the keys, beside their own, whose receipts the gateways of the stack take."""
         return self.plan.data_dir / "trusted_jwks.json"
 
     async def _agent(self) -> None:
-        environment = {"WP_AGENT_PUBLIC_URL": self.facts.agent, "WP_AGENT_RATE": _RAISED}
-        environment |= self._joining(self.facts.agent)
-        await self._started("agent", "agent", environment, self.facts.agent)
+        environment = {"WP_AGENT_PUBLIC_URL": self.facts.agent, "WP_AGENT_RATE": _RAISED_LIMIT}
+        environment |= self._join_environment(self.facts.agent)
+        await self._start_service("agent", "agent", environment, self.facts.agent)
 
     async def _offline(self, apart: Sequence[str]) -> None:
         """A second agent that reaches nobody: it answers on the socket it was given, made outside of its namespace."""
         url = f"http://localhost:{self.sockets['offline'].getsockname()[1]}"
-        environment = {"WP_AGENT_PUBLIC_URL": url, "WP_AGENT_RATE": _RAISED}
-        child = await self._started("offline", "agent", environment, url, apart=apart)
+        environment = {"WP_AGENT_PUBLIC_URL": url, "WP_AGENT_RATE": _RAISED_LIMIT}
+        child = await self._start_service("offline", "agent", environment, url, apart=apart)
         if isolation.is_apart(child.pid):
             self.facts.offline = url
 
     async def _gateway(self) -> None:
         await self.start_gateway()
-        await all_of([self._sold(), *([self._edge()] if self.plan.companions else [])])
+        await all_of([self._seed_gateway(), *([self._edge()] if self.plan.companions else [])])
 
     async def start_gateway(self) -> None:
         """Start the gateway, with what it kept where it ran before.
@@ -151,33 +151,35 @@ class Surfaces:
             ChildFault: It did not become ready.
         """
         facts = self.facts
-        environment = {**self._place("gateway", facts.gateway), **dict.fromkeys(_GATEWAY_RATES, _RAISED)}
-        environment |= self._joining(facts.gateway)
-        await self._started("gateway", "gateway", environment, facts.gateway)
+        environment = {**self._place("gateway", facts.gateway), **dict.fromkeys(_GATEWAY_RATES, _RAISED_LIMIT)}
+        environment |= self._join_environment(facts.gateway)
+        await self._start_service("gateway", "gateway", environment, facts.gateway)
 
     async def _hub(self) -> None:
         facts, folder = self.facts, self.plan.data_dir / "control_plane"
-        environment = {"S2CP_DATA_DIR": str(folder), "S2CP_RATE": _RAISED}
-        await self._started("control_plane", "control_plane", environment, facts.control_plane, fd="S2CP_FD")
+        environment = {"S2CP_DATA_DIR": str(folder), "S2CP_RATE": _RAISED_LIMIT}
+        await self._start_service("control_plane", "control_plane", environment, facts.control_plane, fd="S2CP_FD")
         before = self._words("control_plane")[:-1]
-        facts.hub = HubFacts(facts.control_plane, folder, before, self.plan.addons, self.prepared)
+        facts.hub = HubFacts(facts.control_plane, folder, before, self.plan.addons, self.fork_server)
 
     async def _addon(self, name: str) -> None:
         url = str(getattr(self.facts, name))
-        environment = {"WP_ADDON_DATA_DIR": str(self.plan.data_dir / name), "WP_ADDON_RATE": _RAISED}
-        environment |= self._joining(url)
-        await self._started(name, f"addons.{name}", environment, url, fd="WP_ADDON_FD")
+        environment = {"WP_ADDON_DATA_DIR": str(self.plan.data_dir / name), "WP_ADDON_RATE": _RAISED_LIMIT}
+        environment |= self._join_environment(url)
+        await self._start_service(name, f"addons.{name}", environment, url, fd="WP_ADDON_FD")
 
-    def _joining(self, url: str) -> dict[str, str]:
-        return {} if self.facts.hub is None else self.facts.hub.joining(url)
+    def _join_environment(self, url: str) -> dict[str, str]:
+        return {} if self.facts.hub is None else self.facts.hub.join_environment(url)
 
-    async def _sold(self) -> None:
+    async def _seed_gateway(self) -> None:
         folder = self.plan.data_dir / "gateway"
-        seeding = Seeding(self.session, self.facts.gateway, folder)
-        tenants = await seeding.tenants(self._payout())
-        self.facts.sells = GatewayFacts(folder / "admin_key", tenants, await destinations(seeding, folder, tenants))
+        gateway_admin = Seeding(self.session, self.facts.gateway, folder)
+        tenants = await gateway_admin.tenants(self._payout())
+        self.facts.sells = GatewayFacts(
+            folder / "admin_key", tenants, await destinations(gateway_admin, folder, tenants)
+        )
 
-    async def _limited(self) -> None:
+    async def _start_limited_gateway(self) -> None:
         """A second gateway with the limits that users meet, a database and a clock of its own."""
         url = f"http://localhost:{self.sockets['limited'].getsockname()[1]}"
         folder, clock_file = self.plan.data_dir / "limited", self.plan.data_dir / "clock_offset_limited"
@@ -185,9 +187,9 @@ class Surfaces:
         # Nobody pays here, and links end at a look at the chains.
         own = {"WP_CLOCK_OFFSET_FILE": str(clock_file), "WP_CHAIN_POLL_SECONDS": "1"}
         environment = {**self._place("limited", url), **own}
-        await self._started("limited", "gateway", environment, url)
+        await self._start_service("limited", "gateway", environment, url)
         tenants = await Seeding(self.session, url, folder).tenants(self._payout())
-        self.facts.limited = LimitedFacts(url, clock_file, folder / "admin_key", tenants)
+        self.facts.limited_gateway = LimitedFacts(url, clock_file, folder / "admin_key", tenants)
 
     async def _edge(self) -> None:
         """An edge host over the gateway's own database."""
@@ -197,14 +199,14 @@ class Surfaces:
             "WP_GATEWAY_DATA_DIR": str(self.plan.data_dir / "gateway"),
             "WP_GATEWAY_ROLE": "edge",
         }
-        await self._started("edge", "gateway", environment, url)
+        await self._start_service("edge", "gateway", environment, url)
         self.facts.edge = url
 
     def _place(self, name: str, url: str) -> dict[str, str]:
         return {
             "WP_GATEWAY_PUBLIC_URL": url,
             "WP_GATEWAY_DATA_DIR": str(self.plan.data_dir / name),
-            "WP_GATEWAY_TRUSTED_JWKS": str(self._trusted),
+            "WP_GATEWAY_TRUSTED_JWKS": str(self._trust_file),
             # Blocks come faster here than on any public network.
             "WP_CHAIN_POLL_SECONDS": "0.3",
         }
@@ -229,7 +231,7 @@ class Surfaces:
         with_rail = name == shares and key in self.facts.rail_networks and "rail" in self.plan.surfaces
         return self.facts.payto[lane] if with_rail else self.facts.payees[name][lane]
 
-    async def _started(
+    async def _start_service(
         self,
         name: str,
         surface: str,
@@ -249,7 +251,7 @@ class Surfaces:
             apart: A program that starts it.
             fd: The setting that takes its socket.
         """
-        bound = self.sockets[name]
+        listener = self.sockets[name]
         # What a variant tells of itself, as its operator's profile would: a chameleon's names, a mutant's commands.
         told_of = self.plan.data_dir / f"variant_{name}.json"
         told_of.unlink(missing_ok=True)
@@ -260,17 +262,17 @@ class Surfaces:
             **_nodes(self.facts),
             "WP_MODE": "test",
             "WP_CLOCK_OFFSET_FILE": str(self.facts.clock_file),
-            fd or f"WP_{surface.upper()}_FD": str(bound.fileno()),
+            fd or f"WP_{surface.upper()}_FD": str(listener.fileno()),
             **({"WP_VARIANT_FILE": str(told_of)} if self.plan.chameleon is not None or self.plan.mutant else {}),
             **environment,
             **self.plan.settings,
         }
         if apart:
             anew = [*apart, sys.executable, "-m", *words]
-            child = await Child.run(TITLES[name], anew, log=log, environment=told, sockets=[bound])
+            child = await Child.start_program(TITLES[name], anew, log=log, environment=told, sockets=[listener])
         else:
             child = await Child.start(
-                TITLES[name], words, log=log, environment=told, sockets=[bound], prepared=self.prepared
+                TITLES[name], words, log=log, environment=told, sockets=[listener], fork_server=self.fork_server
             )
         self.children.append(child)
         await self._healthy(f"{url}/health", child)
@@ -287,7 +289,7 @@ class Surfaces:
 
     async def _healthy(self, url: str, child: Child) -> None:
         deadline = asyncio.get_running_loop().time() + READY_SECONDS
-        while asyncio.get_running_loop().time() < deadline and child.running:
+        while asyncio.get_running_loop().time() < deadline and child.is_running:
             with suppress(aiohttp.ClientError, TimeoutError):
                 async with self.session.get(url, timeout=aiohttp.ClientTimeout(total=2)) as response:
                     if response.status == 200:

@@ -53,9 +53,9 @@ class Seeding:
         Raises:
             ChildFault: The gateway refused.
         """
-        known = self._known()
-        made = await asyncio.gather(*(self._tenant(name, known.get(name), payout[name]) for name in NAMES))
-        tenants = dict(zip(NAMES, made, strict=True))
+        saved_ids = self._read_saved()
+        new_tenants = await asyncio.gather(*(self._tenant(name, saved_ids.get(name), payout[name]) for name in NAMES))
+        tenants = dict(zip(NAMES, new_tenants, strict=True))
         (self._folder / _FILE).write_bytes(orjson.dumps({name: one.id for name, one in tenants.items()}))
         return tenants
 
@@ -65,8 +65,8 @@ class Seeding:
         Raises:
             ChildFault: The gateway refused.
         """
-        found = (await self._ask("GET", f"/internal/tenants/{tenant_id}")).get("destinations")
-        return list(found) if isinstance(found, list) else []
+        destinations = (await self._ask("GET", f"/internal/tenants/{tenant_id}")).get("destinations")
+        return list(destinations) if isinstance(destinations, list) else []
 
     async def add_destination(self, tenant_id: str, url: str, events: Sequence[str]) -> dict[str, Any]:
         """Make a webhook destination and return its id and secret.
@@ -76,26 +76,26 @@ class Seeding:
         """
         return await self._ask("POST", f"/internal/tenants/{tenant_id}/webhooks", {"url": url, "events": list(events)})
 
-    async def _tenant(self, name: str, known: str | None, payout: Mapping[str, str]) -> Tenant:
+    async def _tenant(self, name: str, saved_id: str | None, payout: Mapping[str, str]) -> Tenant:
         key_file = self._folder / f"tenant_{name}.key"
-        if known is None or not key_file.exists() or not await self._exists(known):
-            known = await self._made(name, key_file)
+        if saved_id is None or not key_file.exists() or not await self._exists(saved_id):
+            saved_id = await self._create_tenant(name, key_file)
         networks = {network: {"payout_address": address} for network, address in payout.items()}
-        await self._ask("PUT", f"/internal/tenants/{known}/networks", networks)
+        await self._ask("PUT", f"/internal/tenants/{saved_id}/networks", networks)
         reaches_main = name != "second" or any(key.endswith("_mainnet") for key in payout)
-        return Tenant(known, key_file if reaches_main else _test_key_file(key_file), payout)
+        return Tenant(saved_id, key_file if reaches_main else _test_key_file(key_file), payout)
 
-    async def _made(self, name: str, key_file: Path) -> str:
-        made = await self._ask("POST", "/internal/tenants", {"name": name})
-        tenant_id = str(made["tenant_id"])
+    async def _create_tenant(self, name: str, key_file: Path) -> str:
+        answer = await self._ask("POST", "/internal/tenants", {"name": name})
+        tenant_id = str(answer["tenant_id"])
         if name == "second":
-            accounts.write_secret(_test_key_file(key_file), str(made["api_key"]))
+            accounts.write_secret(_test_key_file(key_file), str(answer["api_key"]))
             await self._ask("POST", f"/internal/tenants/{tenant_id}/kyc", {"status": "approved"})
-            made = await self._ask("POST", f"/internal/tenants/{tenant_id}/api-keys", {"mode": "live"})
-        accounts.write_secret(key_file, str(made["api_key"]))
+            answer = await self._ask("POST", f"/internal/tenants/{tenant_id}/api-keys", {"mode": "live"})
+        accounts.write_secret(key_file, str(answer["api_key"]))
         return tenant_id
 
-    def _known(self) -> Mapping[str, str]:
+    def _read_saved(self) -> Mapping[str, str]:
         path = self._folder / _FILE
         return orjson.loads(path.read_bytes()) if path.exists() else {}
 

@@ -28,7 +28,7 @@ class Verbs(Protocol):
             NodeFault: The node did not take it.
         """
 
-    def all(self) -> Mapping[str, Verb]:
+    def by_name(self) -> Mapping[str, Verb]:
         """Return every verb by its name."""
 
 
@@ -82,13 +82,13 @@ def integer(members: Members, name: str, *, low: int, high: int) -> int:
 
 async def carry_out(verbs: Verbs, request: object) -> tuple[int, dict[str, Any]]:
     """Return status and body of one control call: 200, or 400 with the reason."""
-    known = verbs.all()
+    verbs_by_name = verbs.by_name()
     try:
         if not isinstance(request, dict):
             raise Refused("send a JSON object with the member verb")
-        verb = known.get(text(request, "verb"))
+        verb = verbs_by_name.get(text(request, "verb"))
         if verb is None:
-            raise Refused(f"this node has no such verb; it has: {', '.join(known)}")
+            raise Refused(f"this node has no such verb; it has: {', '.join(verbs_by_name)}")
         return 200, {"ok": True, **await verb(request)}
     except (Refused, NodeFault) as fault:
         return 400, {"ok": False, "error": str(fault)}
@@ -98,4 +98,4 @@ async def carry_out(verbs: Verbs, request: object) -> tuple[int, dict[str, Any]]
 
 def describe(verbs: Verbs) -> dict[str, Any]:
     """Return verbs with what each does; no real node can be told to lie, so there is no fault."""
-    return {"verbs": {name: inspect.getdoc(verb) or "" for name, verb in verbs.all().items()}, "faults": []}
+    return {"verbs": {name: inspect.getdoc(verb) or "" for name, verb in verbs.by_name().items()}, "faults": []}

@@ -7,9 +7,9 @@ from localnet.lanes.lane import Found
 from programs import node, npm_packages
 
 
-def from_npm(chain: str, what: str) -> Found:
+def from_npm(chain: str, program: str) -> Found:
     """Return what a chain's node from npm would run on."""
-    if npm.installed():
-        return Found(chain, ready=True, how=f"{what} in {npm_packages.folder()}")
+    if npm.is_installed():
+        return Found(chain, ready=True, how=f"{program} in {npm_packages.folder()}")
     with_node = "" if node.find_installed() else ", with Node.js from PyPI"
-    return Found(chain, ready=True, how=f"{what} from npm{with_node}, installed at the first start")
+    return Found(chain, ready=True, how=f"{program} from npm{with_node}, installed at the first start")

@@ -27,20 +27,20 @@ def main() -> None:
     # This process ends with its starter alone, and nothing is sent in vain to one that still becomes its service.
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     gc.disable()
-    found = Forking(socket.socket(fileno=int(sys.argv[1]))).forked()
-    if found is not None:
-        _become(*found)
-        if found[0].is_variant:
+    fork = Forking(socket.socket(fileno=int(sys.argv[1]))).serve_until_forked()
+    if fork is not None:
+        _become(*fork)
+        if fork[0].is_variant:
             forget_services()
-        runpy.run_module(found[0].words[0], run_name="__main__", alter_sys=True)
+        runpy.run_module(fork[0].words[0], run_name="__main__", alter_sys=True)
 
 
 def _become(request: Request, fds: Sequence[int]) -> None:
     """Set up the forked process as if it had been started without a fork."""
     os.setsid()
-    kept = [fcntl.fcntl(fd, fcntl.F_DUPFD, _FLOOR) for fd in fds]
+    high_fds = [fcntl.fcntl(fd, fcntl.F_DUPFD, _FLOOR) for fd in fds]
     os.closerange(3, _FLOOR)
-    for fd, place in zip(kept, request.places, strict=True):
+    for fd, place in zip(high_fds, request.places, strict=True):
         os.dup2(fd, place)
         os.close(fd)
     os.environ.clear()

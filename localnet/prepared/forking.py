@@ -41,37 +41,39 @@ class _Running:
 class Forking:
     """Forks services for its clients, until the standard input ends."""
 
-    def __init__(self, listening: socket.socket) -> None:
-        self._listening = listening
+    def __init__(self, listener: socket.socket) -> None:
+        self._listening = listener
         self._python = of_python(os.environ)
         self._poll = select.poll()  # without a descriptor of its own, which each process would have to close
         self._asking: dict[int, socket.socket] = {}
         self._doors: dict[int, _Running] = {}
         self._pidfds: dict[int, _Running] = {}
 
-    def forked(self) -> tuple[Request, list[int]] | None:
+    def serve_until_forked(self) -> tuple[Request, list[int]] | None:
         """Return in each process that was forked, with its request and descriptors; None at the end of all."""
         self._poll.register(_STDIN, select.POLLIN)
         self._poll.register(self._listening.fileno(), select.POLLIN)
         while True:
             ready = {fd for fd, _ in self._poll.poll()}
             if _STDIN in ready:
-                for one in list(self._doors.values()):
-                    self._kill(one)
+                for child in list(self._doors.values()):
+                    self._kill(child)
                 return None
             # Ends go before starts: what takes the place of a process finds its port and its files free. A start waits
             # for the next look, since numbers of descriptors that an end has set free are soon another's.
-            ended = [self._pidfds[fd] for fd in ready if fd in self._pidfds]
-            told = [self._doors[fd] for fd in ready if fd in self._doors and self._doors[fd] not in ended]
-            for one in ended:
-                self._tell_end(one)
-            for one in told:
-                self._pass_on(one)
-            if ended or told:
+            ended_children = [self._pidfds[fd] for fd in ready if fd in self._pidfds]
+            signalled_children = [
+                self._doors[fd] for fd in ready if fd in self._doors and self._doors[fd] not in ended_children
+            ]
+            for child in ended_children:
+                self._tell_end(child)
+            for child in signalled_children:
+                self._pass_on(child)
+            if ended_children or signalled_children:
                 continue
-            found = self._begin(ready.pop())
-            if found is not None:
-                return found
+            fork = self._begin(ready.pop())
+            if fork is not None:
+                return fork
 
     def _begin(self, fd: int) -> tuple[Request, list[int]] | None:
         if fd in self._asking:
@@ -85,7 +87,7 @@ class Forking:
         message, fds, _, _ = socket.recv_fds(door, MOST_BYTES, MOST_DESCRIPTORS)
         request = Request.read(message) if message else None
         pid = -1
-        if request is not None and self._may(request, door) and _imported(request.service):
+        if request is not None and self._may(request, door) and _import_main_of(request.service):
             pid = os.fork()
             if pid == 0:
                 self._leave()
@@ -98,9 +100,9 @@ class Forking:
             _say(door, ANEW)
             door.close()
         else:
-            running = _Running(door, pid, os.pidfd_open(pid))
-            self._doors[door.fileno()] = self._pidfds[running.pidfd] = running
-            self._poll.register(running.pidfd, select.POLLIN)
+            child = _Running(door, pid, os.pidfd_open(pid))
+            self._doors[door.fileno()] = self._pidfds[child.pidfd] = child
+            self._poll.register(child.pidfd, select.POLLIN)
             _say(door, str(pid).encode())
         return None
 
@@ -108,32 +110,32 @@ class Forking:
         ours = request.service.startswith(_OURS)
         return ours and of_python(request.environment) == self._python and _same_place(door)
 
-    def _pass_on(self, running: _Running) -> None:
+    def _pass_on(self, child: _Running) -> None:
         try:
-            told = running.door.recv(64)
+            message = child.door.recv(64)
         except OSError:
-            told = b""
-        if not told:
-            self._kill(running)
+            message = b""
+        if not message:
+            self._kill(child)
             return
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(running.pidfd, int(told))
+            signal.pidfd_send_signal(child.pidfd, int(message))
 
-    def _kill(self, running: _Running) -> None:
+    def _kill(self, child: _Running) -> None:
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(running.pidfd, signal.SIGKILL)
-        self._tell_end(running)
+            signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
+        self._tell_end(child)
 
-    def _tell_end(self, running: _Running) -> None:
+    def _tell_end(self, child: _Running) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(running.pid, signal.SIGKILL)  # its number is not reused before `waitpid`
-        status = os.waitstatus_to_exitcode(os.waitpid(running.pid, 0)[1])
-        for fd in (running.door.fileno(), running.pidfd):
+            os.killpg(child.pid, signal.SIGKILL)  # its number is not reused before `waitpid`
+        status = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
+        for fd in (child.door.fileno(), child.pidfd):
             self._poll.unregister(fd)
-        del self._doors[running.door.fileno()], self._pidfds[running.pidfd]
-        os.close(running.pidfd)
-        _say(running.door, str(status).encode())
-        running.door.close()
+        del self._doors[child.door.fileno()], self._pidfds[child.pidfd]
+        os.close(child.pidfd)
+        _say(child.door, str(status).encode())
+        child.door.close()
 
     def _leave(self) -> None:
         """Let go of what is this process's, without closing it: the one that was forked closes all by number."""
@@ -156,7 +158,7 @@ def _same_place(door: socket.socket) -> bool:
         return False
 
 
-def _imported(module: str) -> bool:
+def _import_main_of(module: str) -> bool:
     """Import what a module's `__main__` imports and leave that itself to be run; return whether it may be forked."""
     name = f"{module}.__main__"
     try:

@@ -55,8 +55,8 @@ class Request:
     @classmethod
     def read(cls, message: bytes) -> Request:
         """Return the request of a message."""
-        folder, places, count, *rest = map(os.fsdecode, message.split(b"\0"))
-        words, variables = rest[: int(count)], rest[int(count) :]
+        folder, places, count, *texts = map(os.fsdecode, message.split(b"\0"))
+        words, variables = texts[: int(count)], texts[int(count) :]
         environment = {name: value for name, _, value in (one.partition("=") for one in variables)}
         return cls(tuple(words), environment, Path(folder), tuple(map(int, places.split())))
 

@@ -38,11 +38,11 @@ class PreparedProcess:
     async def _watch(self) -> int:
         with self._door:
             try:
-                told = await asyncio.get_running_loop().sock_recv(self._door, 64)
+                message = await asyncio.get_running_loop().sock_recv(self._door, 64)
             except OSError:
-                told = b""
+                message = b""
         # Without a message the process that forks has ended, and killed this one.
-        self.returncode = int(told or -signal.SIGKILL)
+        self.returncode = int(message or -signal.SIGKILL)
         return self.returncode
 
 
@@ -72,23 +72,23 @@ class Prepared:
             stderr: Takes its standard error.
             sockets: Sockets it inherits, under the same numbers.
         """
-        given = os.environ if environment is None else environment
+        variables = os.environ if environment is None else environment
         places = (0, 1, 2, *(one.fileno() for one in sockets))
-        request = Request(tuple(words), given, Path.cwd(), places)
-        reading, writing = os.pipe()
+        request = Request(tuple(words), variables, Path.cwd(), places)
+        reading, write_fd = os.pipe()
         nothing = os.open(os.devnull, os.O_RDONLY)
         try:
-            asked = await self._asked(request, [nothing, writing, stderr.fileno(), *places[3:]])
+            child = await self._request_fork(request, [nothing, write_fd, stderr.fileno(), *places[3:]])
         finally:
             os.close(nothing)
-            os.close(writing)
-        said = os.fdopen(reading, "rb")
-        if asked is None:
-            said.close()
+            os.close(write_fd)
+        output = os.fdopen(reading, "rb")
+        if child is None:
+            output.close()
             return None
-        return PreparedProcess(*asked, await _reader(said))
+        return PreparedProcess(*child, await _reader(output))
 
-    async def _asked(self, request: Request, fds: Sequence[int]) -> tuple[int, socket.socket] | None:
+    async def _request_fork(self, request: Request, fds: Sequence[int]) -> tuple[int, socket.socket] | None:
         door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with contextlib.ExitStack() as held:
             held.enter_context(door)
@@ -96,23 +96,23 @@ class Prepared:
                 door.connect(str(self._path))
                 socket.send_fds(door, [request.message()], fds)
                 door.setblocking(False)
-                told = await asyncio.get_running_loop().sock_recv(door, 64)
+                reply = await asyncio.get_running_loop().sock_recv(door, 64)
             except OSError:
                 return None
-            if not told.isdigit():
+            if not reply.isdigit():
                 return None
             held.pop_all()
-        return int(told), door
+        return int(reply), door
 
 
-async def _reader(said: IO[bytes]) -> asyncio.StreamReader:
+async def _reader(pipe: IO[bytes]) -> asyncio.StreamReader:
     reader = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), said)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
     return reader
 
 
 @asynccontextmanager
-async def prepared(folder: Path) -> AsyncIterator[Prepared | None]:
+async def start_fork_server(folder: Path) -> AsyncIterator[Prepared | None]:
     """Start the process that forks, and end it, with all that it forked, on leaving.
 
     Yields None where processes cannot be forked like that: then every service is started without a fork.
@@ -129,12 +129,12 @@ async def prepared(folder: Path) -> AsyncIterator[Prepared | None]:
         listening.bind(str(path))
         path.chmod(0o600)
         listening.listen(128)
-        process = await _forking(listening, folder / "logs" / "prepared.log")
+        process = await _start_process(listening, folder / "logs" / "prepared.log")
     try:
         yield Prepared(path)
     finally:
         path.unlink(missing_ok=True)
-        await _ended(process)
+        await _end_process(process)
 
 
 def _possible() -> bool:
@@ -148,20 +148,20 @@ def _possible() -> bool:
     return True
 
 
-async def _forking(listening: socket.socket, log: Path) -> asyncio.subprocess.Process:
+async def _start_process(listener: socket.socket, log: Path) -> asyncio.subprocess.Process:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as said:
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "localnet.prepared", str(listening.fileno())),
+            *(sys.executable, "-m", "localnet.prepared", str(listener.fileno())),
             stdin=asyncio.subprocess.PIPE,  # it ends when this does, and so with its starter, however that ends
             stdout=asyncio.subprocess.DEVNULL,
             stderr=said,
-            pass_fds=[listening.fileno()],
+            pass_fds=[listener.fileno()],
             start_new_session=True,
         )
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
+async def _end_process(process: asyncio.subprocess.Process) -> None:
     assert process.stdin is not None  # noqa: S101 - always piped above
     process.stdin.close()
     try:

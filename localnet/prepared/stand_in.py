@@ -19,7 +19,7 @@ def _request(words: list[str]) -> bytes:
     return b"\0".join([folder, b"0 1 2", str(len(words)).encode(), *map(os.fsencode, words), *variables])
 
 
-def _connected(path: str, words: list[str]) -> socket.socket | None:
+def _connect(path: str, words: list[str]) -> socket.socket | None:
     """Return the connection that reports the service's end, or None if it was not forked."""
     door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
@@ -35,7 +35,7 @@ def _connected(path: str, words: list[str]) -> socket.socket | None:
 
 def _main(path: str, words: list[str]) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
-    door = _connected(path, words)
+    door = _connect(path, words)
     if door is None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
         os.execv(sys.executable, [sys.executable, "-m", *words])  # noqa: S606 - as the profile's reader asked

@@ -58,9 +58,9 @@ def test_processes_at_once_install_once(package: Path, tmp_path: Path) -> None:
 def test_another_lock_file_is_another_folder(package: Path, tmp_path: Path) -> None:
     """What a lock file names is never mixed with what another one does."""
     first = npm.node_modules(package)
-    assert npm.installed(package)
+    assert npm.is_installed(package)
     (package / "package-lock.json").write_text('{"lockfileVersion": 3, "name": "other"}')
-    assert not npm.installed(package)
+    assert not npm.is_installed(package)
     assert npm.node_modules(package) != first
     assert calls(tmp_path) == 2
 

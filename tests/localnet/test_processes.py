@@ -18,19 +18,19 @@ _WITH_A_CHILD = 'sleep 600 & echo "{\\"background\\": $!}"; wait'
 
 async def test_what_a_child_started_ends_with_it(tmp_path: Path) -> None:
     """A program in its background, which no signal to the child itself would reach."""
-    child = await Child.run("it", ["sh", "-c", _WITH_A_CHILD], log=tmp_path / "it.log")
+    child = await Child.start_program("it", ["sh", "-c", _WITH_A_CHILD], log=tmp_path / "it.log")
     ready = await child.ready_line()
     background = Process.of(int(str(ready["background"])))
     assert background.runs
     await child.stop()
-    assert not child.running
+    assert not child.is_running
     assert await asyncio.to_thread(background.gone_within, 60)
 
 
 async def test_a_child_that_is_not_ready_is_told_with_its_last_words(tmp_path: Path) -> None:
     """A child that ends before its ready line, and a child with a malformed ready line."""
     for words, told in (("echo no such thing >&2", "no such thing"), ("echo 7", "7")):
-        child = await Child.run("it", ["sh", "-c", words], log=tmp_path / "it.log")
+        child = await Child.start_program("it", ["sh", "-c", words], log=tmp_path / "it.log")
         with pytest.raises(ChildFault, match=told):
             await child.ready_line()
         await child.stop()
@@ -39,7 +39,7 @@ async def test_a_child_that_is_not_ready_is_told_with_its_last_words(tmp_path: P
 def test_a_later_process_of_the_same_number_is_another_one() -> None:
     """The noted process had another start time, so it is gone; the new process of that number is not killed."""
     here = Process.of(os.getpid())
-    earlier = replace(here, started=here.started - 1)
+    earlier = replace(here, started=here.start_time - 1)
     assert here.runs
     assert not earlier.runs
     assert earlier.gone_within(0)

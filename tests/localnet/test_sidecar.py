@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from localnet.sidecar import serving
+from localnet.sidecar import serve
 from localnet.verbs import Members, Verb, text
 
 HOST = b"Host: localhost\r\n"
@@ -36,7 +36,7 @@ class Node:
 async def served() -> AsyncIterator[int]:
     """Yield the port of a sidecar's front."""
     with socket.create_server(("127.0.0.1", 0)) as bound:
-        async with serving(bound.dup().detach(), Node()):
+        async with serve(bound.dup().detach(), Node()):
             yield bound.getsockname()[1]
 
 

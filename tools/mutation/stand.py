@@ -25,7 +25,7 @@ from localnet.hub import ADDONS
 from localnet.plan import Plan
 from localnet.processes import ChildFault
 from localnet.profile import profile_text
-from localnet.stack import Stack, running
+from localnet.stack import Stack, run_stack
 from localnet.surfaces import TITLES
 
 RUNNER = "tools.mutation.service"
@@ -184,7 +184,7 @@ async def standing(surfaces: Sequence[str], lanes: Sequence[str], *, companions:
     with temporary_folder() as folder:
         addons = ADDONS if "control_plane" in started else ()
         plan = Plan(folder, 0, lanes=tuple(lanes), surfaces=started, companions=companions, addons=addons)
-        async with running(plan, progress=lambda _: None) as stack:
+        async with run_stack(plan, progress=lambda _: None) as stack:
             clock = asyncio.create_task(stack.follow_clock())
             stand = Stand(stack, folder, surfaces)
             try:

@@ -92,14 +92,14 @@ class Algod:
         return f"{self.token()}\n{words}\n{asset}"
 
 
-def _secret(path: Path, what: str, remedy: str) -> str:
+def _secret(path: Path, description: str, remedy: str) -> str:
     try:
         return path.read_text("ascii").strip()
     except (OSError, ValueError) as fault:
-        raise Missing(f"cannot read {what}: {fault}", remedy) from fault
+        raise Missing(f"cannot read {description}: {fault}", remedy) from fault
 
 
-def found(data_dir: Path) -> Algod | Programs:
+def find_node(data_dir: Path) -> Algod | Programs:
     """Return the operator's node, the programs of a private network, or AlgoKit's network, in this order.
 
     ALGOD_URL is the operator's node. ALGOD_TOKEN_FILE or ALGOD_TOKEN is its token, INDEXER_URL its indexer, and
@@ -136,9 +136,9 @@ def is_given() -> bool:
 
 
 def _token_file(data_dir: Path) -> Path:
-    given = os.environ.get("ALGOD_TOKEN_FILE")
-    if given is not None:
-        return Path(given)
+    path_text = os.environ.get("ALGOD_TOKEN_FILE")
+    if path_text is not None:
+        return Path(path_text)
     path = data_dir / "algod_token"
     write_secret(path, os.environ.get("ALGOD_TOKEN", ""))
     return path
@@ -147,38 +147,38 @@ def _token_file(data_dir: Path) -> Path:
 def algokit_lacks(tool: str | None) -> str:
     """Return what AlgoKit's network lacks here, in words; nothing when `tool` is AlgoKit and an engine answers."""
     engine = next(filter(None, map(shutil.which, ("docker", "podman"))), None)
-    lacking = [] if tool else ["algokit is not here"]
+    missing_parts = [] if tool else ["algokit is not here"]
     if engine is None:
-        lacking.append("no container engine is here")
+        missing_parts.append("no container engine is here")
     elif not _answers(engine):
-        lacking.append(f"{engine} does not answer")
-    return ", ".join(lacking)
+        missing_parts.append(f"{engine} does not answer")
+    return ", ".join(missing_parts)
 
 
 def _answers(engine: str) -> bool:
     try:
-        done = subprocess.run([engine, "info"], capture_output=True, timeout=_ASK_SECONDS, check=False)  # noqa: S603 - fixed words
+        process = subprocess.run([engine, "info"], capture_output=True, timeout=_ASK_SECONDS, check=False)  # noqa: S603 - fixed words
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0
+    return process.returncode == 0
 
 
 def _start_algokit() -> None:
     tool = shutil.which("algokit")
-    lacking = algokit_lacks(tool)
-    if tool is None or lacking:
+    missing_parts = algokit_lacks(tool)
+    if tool is None or missing_parts:
         raise Missing(
-            f"Algorand: ALGOD_URL is not set, and {lacking} (no registry ships algod by itself)",
+            f"Algorand: ALGOD_URL is not set, and {missing_parts} (no registry ships algod by itself)",
             f"{ALGOKIT_INSTALLED}; {SIMULATED_INSTEAD}",
         )
     words = [tool, "localnet", "start"]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=_START_SECONDS, check=False)  # noqa: S603 - fixed words
+        process = subprocess.run(words, capture_output=True, text=True, timeout=_START_SECONDS, check=False)  # noqa: S603 - fixed words
     except (OSError, subprocess.TimeoutExpired) as fault:
         raise Missing(f"algokit did not start its network: {fault}", f"algokit doctor; {SIMULATED_INSTEAD}") from fault
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()[-300:]
-        raise Missing(f"algokit did not start its network: {said}", f"algokit doctor; {SIMULATED_INSTEAD}")
+    if process.returncode != 0:
+        output = (process.stderr or process.stdout).strip()[-300:]
+        raise Missing(f"algokit did not start its network: {output}", f"algokit doctor; {SIMULATED_INSTEAD}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +212,10 @@ async def check(session: aiohttp.ClientSession, node: Algod) -> Checked:
         public = _PUBLIC_NETWORKS.get(str(params["genesis-hash"]))
         if public is not None:
             raise Missing(f"algod at {node.url} is of {public}", f"a node of a private network, {SIMULATED_INSTEAD}")
-        _, held = await algod.get(f"/v2/accounts/{funder.address}")
-        if int(held.get("amount", 0)) < LEAST_MICROALGOS:
+        _, account = await algod.get(f"/v2/accounts/{funder.address}")
+        if int(account.get("amount", 0)) < LEAST_MICROALGOS:
             raise Missing(
-                f"the account of ALGOD_FUNDER_FILE, {funder.address}, holds {held.get('amount', 0)} microAlgos there",
+                f"the account of ALGOD_FUNDER_FILE, {funder.address}, holds {account.get('amount', 0)} microAlgos there",
                 f"send it {LEAST_MICROALGOS} microAlgos or more, {SIMULATED_INSTEAD}",
             )
         if node.indexer is not None:

@@ -19,7 +19,7 @@ def examine(lane: str) -> Found:
     try:
         if algod.is_given():
             with tempfile.TemporaryDirectory() as folder:  # for the token, which a start keeps in a file
-                return Found(lane, ready=True, how=asyncio.run(_asked(Path(folder))))
+                return Found(lane, ready=True, how=asyncio.run(_describe_node(Path(folder))))
         own = private_network.programs()
     except Missing as lacking:
         return Found(lane, ready=False, how=lacking.what, remedy=lacking.remedy)
@@ -33,11 +33,11 @@ def examine(lane: str) -> Found:
     return Found(lane, ready=False, how=how, remedy=algod.ALGOKIT_INSTALLED)
 
 
-async def _asked(data_dir: Path) -> str:
-    node = algod.found(data_dir)
+async def _describe_node(data_dir: Path) -> str:
+    node = algod.find_node(data_dir)
     assert isinstance(node, algod.Algod)  # noqa: S101 - ALGOD_URL is set
     async with aiohttp.ClientSession(trust_env=False) as session:
-        checked = await algod.check(session, node)
-    usdc = f"USDC {checked.usdc}" if checked.usdc else "USDC is created at the start"
+        node_facts = await algod.check(session, node)
+    usdc = f"USDC {node_facts.usdc}" if node_facts.usdc else "USDC is created at the start"
     indexer = "no indexer" if node.indexer is None else f"indexer {node.indexer}"
-    return f"algod {node.url}, network {checked.genesis_id}, round {checked.newest_round}, {usdc}, {indexer}"
+    return f"algod {node.url}, network {node_facts.genesis_id}, round {node_facts.newest_round}, {usdc}, {indexer}"

@@ -93,8 +93,8 @@ class Algorand(Lane):
         from localnet.lanes.algorand import algod  # noqa: PLC0415 - as above
 
         local = reach.local.get(self.name)
-        known = str(algod.USDC) if local is None else local.asset_id
-        asset_id = int(asset or known)
+        usdc_id = str(algod.USDC) if local is None else local.asset_id
+        asset_id = int(asset or usdc_id)
         await algod.opt_in(reach.addresses[self.algod], reach.files[self.access_file], key_file, asset_id)
 
     def simulated_clock(self, session: aiohttp.ClientSession, reach: Reach, payee: str, mode: str) -> MayTrail | None:
@@ -137,7 +137,7 @@ class Algorand(Lane):
         """Return the node that the environment names, the programs of a private network, or AlgoKit's node."""
         from localnet.lanes.algorand import algod  # noqa: PLC0415 - as above
 
-        return algod.found(data_dir)
+        return algod.find_node(data_dir)
 
     async def start(self, processes: NodeProcesses, node: object) -> None:
         """Ask the node whether it can be used, after its start if it is one of ours, and make sure of its USDC."""
@@ -150,9 +150,9 @@ class Algorand(Lane):
             processes.found[self.name] = node
         assert isinstance(node, algod.Algod)  # noqa: S101 - `look` found it
         await algod.check(processes.session, node)
-        asked = Rest(processes.session, node.url, node.token())
+        rest = Rest(processes.session, node.url, node.token())
         try:
-            local = await usdc.local_network(self.name, self.local_key, asked, node.funder())
+            local = await usdc.local_network(self.name, self.local_key, rest, node.funder())
         except NotAnswered as fault:
             from localnet.processes import ChildFault  # noqa: PLC0415 - as above
 

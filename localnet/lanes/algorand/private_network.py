@@ -69,7 +69,7 @@ class Started:
     funder_file: Path
 
 
-async def start(processes: NodeProcesses, found: Programs) -> Started:
+async def start(processes: NodeProcesses, programs: Programs) -> Started:
     """Make a network in the data folder and start its node.
 
     Raises:
@@ -78,8 +78,8 @@ async def start(processes: NodeProcesses, found: Programs) -> Started:
     root = processes.data_dir / "algorand_network"
     await asyncio.to_thread(shutil.rmtree, root, ignore_errors=True)
     template = processes.data_dir / "algorand_template.json"
-    template.write_text(json.dumps(_template(dev=found.mode == "dev")), "utf-8")
-    await _create(processes, found.goal, root, template)
+    template.write_text(json.dumps(_template(dev=programs.mode == "dev")), "utf-8")
+    await _create(processes, programs.goal, root, template)
     node = root / "Node"
     port = processes.free("algod")
     settings = json.loads((node / "config.json").read_text("utf-8")) if (node / "config.json").exists() else {}
@@ -88,8 +88,8 @@ async def start(processes: NodeProcesses, found: Programs) -> Started:
     (node / "config.json").write_text(json.dumps({**settings, **own}), "utf-8")
     funder = processes.data_dir / "algorand_funder.mnemonic"
     (wallets,) = node.glob("kmd-*")
-    write_secret(funder, await _words(processes, found.kmd, wallets))
-    child = await Child.run("algod", [found.algod, "-d", str(node)], log=processes.log("algod"))
+    write_secret(funder, await _words(processes, programs.kmd, wallets))
+    child = await Child.start_program("algod", [programs.algod, "-d", str(node)], log=processes.log("algod"))
     processes.children.append(child)
     url = f"http://127.0.0.1:{port}"
     await _ready(processes, child, url, node / "algod.token")
@@ -112,11 +112,11 @@ async def _words(processes: NodeProcesses, kmd: str, folder: Path) -> str:
     """
     address = folder / "kmd.net"
     address.unlink(missing_ok=True)  # of the kmd that goal ran
-    child = await Child.run("kmd", [kmd, "-d", str(folder)], log=processes.log("kmd"))
+    child = await Child.start_program("kmd", [kmd, "-d", str(folder)], log=processes.log("kmd"))
     try:
         async with asyncio.timeout(_READY_SECONDS):
             while not (address.exists() and address.read_text("ascii").strip()):
-                if not child.running:
+                if not child.is_running:
                     raise ChildFault(f"kmd ended: {child.last_words()}")
                 await asyncio.sleep(_PAUSE)
         url = f"http://{address.read_text('ascii').strip()}"
@@ -131,7 +131,7 @@ async def _words(processes: NodeProcesses, kmd: str, folder: Path) -> str:
 async def _ready(processes: NodeProcesses, child: Child, url: str, token_file: Path) -> None:
     loop = asyncio.get_running_loop()
     ends = loop.time() + _READY_SECONDS
-    while loop.time() < ends and child.running:
+    while loop.time() < ends and child.is_running:
         if token_file.exists():
             algod = Rest(processes.session, url, token_file.read_text("ascii").strip())
             try:
@@ -147,10 +147,10 @@ async def _ready(processes: NodeProcesses, child: Child, url: str, token_file: P
 async def _create(processes: NodeProcesses, goal: str, root: Path, template: Path) -> None:
     """Let goal write a network into a folder; its faults go to its log."""
     words = [goal, "network", "create", "-n", "weldproof", "-r", str(root), "-t", str(template)]
-    child = await Child.run("goal", words, log=processes.log("goal"))
+    child = await Child.start_program("goal", words, log=processes.log("goal"))
     try:
         async with asyncio.timeout(_GOAL_SECONDS):
-            status = await child.ended()
+            status = await child.wait_for_end()
     except TimeoutError:
         raise ChildFault(f"goal network create did not end within {_GOAL_SECONDS:g} s") from None
     finally:

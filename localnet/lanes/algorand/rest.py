@@ -71,10 +71,10 @@ class Rest:
         Raises:
             NotAnswered: It gave none.
         """
-        status, answered = await self.get("/v2/transactions/params")
+        status, answer = await self.get("/v2/transactions/params")
         if status != 200:
-            raise NotAnswered(f"algod at {self.url} answered {status}: {answered.get('message', '')}")
-        return answered
+            raise NotAnswered(f"algod at {self.url} answered {status}: {answer.get('message', '')}")
+        return answer
 
     async def send(
         self, make: Callable[[transaction.SuggestedParams], Any], signer: Account, *, wait: bool = True
@@ -93,19 +93,19 @@ class Rest:
             fee, first, first + 1000, answered["genesis-hash"], answered["genesis-id"], flat_fee=True
         )
         unsigned = make(params)
-        (signed,) = AccountTransactionSigner(signer.key).sign_transactions([unsigned], [0])
-        raw = base64.b64decode(encoding.msgpack_encode(signed))
+        (signed_transaction,) = AccountTransactionSigner(signer.key).sign_transactions([unsigned], [0])
+        raw = base64.b64decode(encoding.msgpack_encode(signed_transaction))
         status, answer = await self._ask("POST", "/v2/transactions", raw)
         tx_id = str(unsigned.get_txid())
         if status != 200 and not (QUEUE_FULL in str(answer) and await self._has(tx_id)):
             raise NotAnswered(f"algod at {self.url} refused a transaction: {answer.get('message', status)}"[:300])
-        return await self._confirmed(tx_id) if wait else {"txId": tx_id}
+        return await self._wait_for_confirmation(tx_id) if wait else {"txId": tx_id}
 
     async def _has(self, tx_id: str) -> bool:
         status, _ = await self.get(f"/v2/transactions/pending/{tx_id}")
         return status == 200
 
-    async def _confirmed(self, tx_id: str) -> dict[str, Any]:
+    async def _wait_for_confirmation(self, tx_id: str) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
         ends = loop.time() + _CONFIRM_SECONDS
         while loop.time() < ends:
@@ -127,7 +127,7 @@ class Rest:
         except (aiohttp.ClientError, TimeoutError, ValueError) as fault:
             raise NotAnswered(f"no algod answers at {self.url}: {type(fault).__name__}") from fault
         try:
-            answered = json.loads(text)
+            answer = json.loads(text)
         except ValueError:
-            answered = None
-        return status, answered if isinstance(answered, dict) else {}
+            answer = None
+        return status, answer if isinstance(answer, dict) else {}

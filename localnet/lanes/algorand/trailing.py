@@ -41,21 +41,21 @@ async def catch_up(
     Raises:
         NodeFault: The node could not be asked, or its clock does not get there.
     """
-    passed, behind = 0, clock() - await newest_time()
+    blocks, behind = 0, clock() - await newest_time()
     while behind > CURRENT_SECONDS:
-        wanted = math.ceil((behind - CURRENT_SECONDS) / STEP_SECONDS)
-        if wanted > _MOST_BLOCKS:
+        count = math.ceil((behind - CURRENT_SECONDS) / STEP_SECONDS)
+        if count > _MOST_BLOCKS:
             raise NodeFault(
-                f"the clock of algod is {behind / 86_400:.0f} days behind, which would take {wanted} blocks of nothing "
+                f"the clock of algod is {behind / 86_400:.0f} days behind, which would take {count} blocks of nothing "
                 "to make up: start a new network"
             )
-        for _ in range(wanted):
+        for _ in range(count):
             await pass_block()
-        passed += wanted
+        blocks += count
         before, behind = behind, clock() - await newest_time()
         if behind >= before:
-            raise NodeFault(f"{wanted} blocks of algod did not bring its clock nearer: it is {behind:.0f} s behind")
-    return passed
+            raise NodeFault(f"{count} blocks of algod did not bring its clock nearer: it is {behind:.0f} s behind")
+    return blocks
 
 
 class SimulatedDevMode:

@@ -50,8 +50,8 @@ async def created_usdc(algod: Rest, funder: str) -> int | None:
         NotAnswered: The node did not answer.
     """
     _, holder = await algod.get(f"/v2/accounts/{funder}")
-    created = holder.get("created-assets") or []
-    return next((int(asset["index"]) for asset in created if _is_usdc(asset.get("params", {}), funder)), None)
+    assets = holder.get("created-assets") or []
+    return next((int(asset["index"]) for asset in assets if _is_usdc(asset.get("params", {}), funder)), None)
 
 
 def _is_usdc(params: Mapping[str, Any], funder: str) -> bool:
@@ -61,7 +61,7 @@ def _is_usdc(params: Mapping[str, Any], funder: str) -> bool:
 
 async def _create(algod: Rest, funder: Account) -> int:
     me = funder.address
-    confirmed = await algod.send(
+    confirmation = await algod.send(
         lambda params: transaction.AssetConfigTxn(
             me,
             params,
@@ -77,7 +77,7 @@ async def _create(algod: Rest, funder: Account) -> int:
         ),
         funder,
     )
-    asset = confirmed.get("asset-index")
+    asset = confirmation.get("asset-index")
     if not isinstance(asset, int):
         raise NotAnswered(f"algod at {algod.url} named no id of the asset that it created")
     return asset

@@ -39,10 +39,10 @@ def executable() -> str:
     Raises:
         Missing: There is none, and npm cannot install it.
     """
-    return os.environ.get("ANVIL") or shutil.which("anvil") or str(_packaged())
+    return os.environ.get("ANVIL") or shutil.which("anvil") or str(_npm_path())
 
 
-def _packaged() -> Path:
+def _npm_path() -> Path:
     return npm.node_modules() / "@foundry-rs" / "anvil-linux-amd64" / "bin" / "anvil"
 
 
@@ -115,11 +115,11 @@ class AnvilVerbs:
 
     async def block_time_offset(self, members: Members) -> dict[str, Any]:
         """`seconds`: block times are system time and so much; it never shrinks."""
-        wanted = verbs.integer(members, "seconds", low=0, high=_MOST_SECONDS)
+        seconds = verbs.integer(members, "seconds", low=0, high=_MOST_SECONDS)
         async with self._turn:
-            if wanted < self._offset:
+            if seconds < self._offset:
                 raise Refused(f"member seconds must be at least {self._offset}: block times do not run backwards")
-            await self._later(wanted - self._offset)
+            await self._later(seconds - self._offset)
         return {}
 
     async def reorg(self, members: Members) -> dict[str, Any]:
@@ -144,14 +144,14 @@ class AnvilVerbs:
             if number not in self._snapshots or not await self._rpc.ask("evm_revert", self._snapshots[number]):
                 raise Refused(f"there is no snapshot {number}")
             # Anvil forgets a snapshot that it returned to.
-            kept = {known: name for known, name in self._snapshots.items() if known < number}
-            self._snapshots = {**kept, number: await self._rpc.ask("evm_snapshot")}
+            older_snapshots = {known: name for known, name in self._snapshots.items() if known < number}
+            self._snapshots = {**older_snapshots, number: await self._rpc.ask("evm_snapshot")}
         return {}
 
-    def all(self) -> Mapping[str, Verb]:
+    def by_name(self) -> Mapping[str, Verb]:
         """Return every verb by its name."""
-        known = (self.fund, self.mint, self.advance, self.block_time_offset, self.reorg, self.snapshot, self.restore)
-        return {verb.__name__: verb for verb in known}
+        methods = (self.fund, self.mint, self.advance, self.block_time_offset, self.reorg, self.snapshot, self.restore)
+        return {verb.__name__: verb for verb in methods}
 
     async def _later(self, seconds: int) -> None:
         await self._rpc.ask("evm_increaseTime", seconds)

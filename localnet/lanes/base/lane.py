@@ -111,10 +111,10 @@ class Base(Lane):
         from localnet.lanes.base import anvil  # noqa: PLC0415 - as above
         from localnet.processes import READY_SECONDS, Child, ChildFault  # noqa: PLC0415 - as above
 
-        for left in reversed(range(1 if processes.port(name) else _TRIES)):
+        for tries_left in reversed(range(1 if processes.port(name) else _TRIES)):
             port = processes.free(name)
             words = anvil.command(port, chain_id, processes.block_seconds)
-            child = await Child.run(f"Anvil ({chain_id})", words, log=processes.log(f"anvil-{chain_id}"))
+            child = await Child.start_program(f"Anvil ({chain_id})", words, log=processes.log(f"anvil-{chain_id}"))
             processes.children.append(child)
             url = f"http://127.0.0.1:{port}"
             try:
@@ -122,7 +122,7 @@ class Base(Lane):
                 break
             except ChildFault:
                 # A port that was free a moment ago may be somebody else's now.
-                if not left:
+                if not tries_left:
                     raise
                 processes.children.remove(child)
                 await child.stop()

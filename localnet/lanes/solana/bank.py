@@ -53,14 +53,14 @@ def mint_data(authority: Pubkey) -> bytes:
 def mint_account(mint: str, authority: str) -> dict[str, Any]:
     """Return a mint account in the form that `solana-test-validator --account` reads."""
     data = base64.b64encode(mint_data(Pubkey.from_string(authority))).decode()
-    held = {
+    content = {
         "lamports": _MINT_LAMPORTS,
         "data": [data, "base64"],
         "owner": str(TOKEN_PROGRAM_ID),
         "executable": False,
         "rentEpoch": 0,
     }
-    return {"pubkey": mint, "account": held}
+    return {"pubkey": mint, "account": content}
 
 
 def read_bank(path: Path) -> Keypair:
@@ -79,8 +79,8 @@ class SolanaVerbs:
     async def prepare(self) -> None:
         """Fill the bank from the faucet, and plant the mints where the node does not have them yet."""
         for mint in MINTS:
-            told = await self._rpc.ask("getAccountInfo", mint, {"encoding": "base64", "commitment": "confirmed"})
-            if not isinstance(told, dict) or told.get("value") is None:
+            answer = await self._rpc.ask("getAccountInfo", mint, {"encoding": "base64", "commitment": "confirmed"})
+            if not isinstance(answer, dict) or answer.get("value") is None:
                 account = {
                     "lamports": _MINT_LAMPORTS,
                     "owner": str(TOKEN_PROGRAM_ID),
@@ -88,7 +88,7 @@ class SolanaVerbs:
                     "executable": False,
                 }
                 await self._rpc.ask("surfnet_setAccount", mint, account)
-        await self._settled(await self._rpc.ask("requestAirdrop", str(self._bank.pubkey()), _BANK_LAMPORTS))
+        await self._wait_until_settled(await self._rpc.ask("requestAirdrop", str(self._bank.pubkey()), _BANK_LAMPORTS))
 
     async def fund(self, members: Members) -> dict[str, Any]:
         """`address`, `amount`: lamports from the bank."""
@@ -104,13 +104,13 @@ class SolanaVerbs:
             raise Refused(f"member asset must be one of {', '.join(MINTS)}, the tokens that this node's bank makes")
         bank = self._bank.pubkey()
         place = get_associated_token_address(owner, asset)
-        made = create_idempotent_associated_token_account(bank, owner, asset)
+        creation = create_idempotent_associated_token_account(bank, owner, asset)
         params = MintToCheckedParams(
             program_id=TOKEN_PROGRAM_ID, mint=asset, dest=place, mint_authority=bank, amount=units, decimals=DECIMALS
         )
-        return {"tx_id": await self._carried_out([made, *([mint_to_checked(params)] if units else [])])}
+        return {"tx_id": await self._carried_out([creation, *([mint_to_checked(params)] if units else [])])}
 
-    def all(self) -> Mapping[str, Verb]:
+    def by_name(self) -> Mapping[str, Verb]:
         """Return every verb by its name."""
         return {verb.__name__: verb for verb in (self.fund, self.mint)}
 
@@ -119,26 +119,26 @@ class SolanaVerbs:
         # Two equal transactions on one blockhash would be one: their compute limits tell them apart.
         apart = set_compute_unit_limit(_UNITS + next(self._numbers) % _SPREAD)
         options = {"encoding": "base64", "preflightCommitment": "confirmed"}
-        left = _SIGNATURES
+        tries_left = _SIGNATURES
         while True:
             recent = await self._rpc.ask("getLatestBlockhash", {"commitment": "confirmed"})
             blockhash = Hash.from_string(recent["value"]["blockhash"])
             message = MessageV0.try_compile(self._bank.pubkey(), [apart, *instructions], [], blockhash)
             raw = base64.b64encode(bytes(VersionedTransaction(message, [self._bank]))).decode()
-            left -= 1
+            tries_left -= 1
             try:
-                return await self._settled(await self._rpc.ask("sendTransaction", raw, options))
+                return await self._wait_until_settled(await self._rpc.ask("sendTransaction", raw, options))
             except NodeFault as fault:
                 # The node says so before it forwards a transaction, and no other node has this one: it never lands.
-                if _UNKNOWN_BLOCKHASH not in str(fault) or not left:
+                if _UNKNOWN_BLOCKHASH not in str(fault) or not tries_left:
                     raise
 
-    async def _settled(self, tx_id: object) -> str:
+    async def _wait_until_settled(self, tx_id: object) -> str:
         loop = asyncio.get_running_loop()
         ends = loop.time() + _CONFIRM_SECONDS
         while loop.time() < ends:
-            told = await self._rpc.ask("getSignatureStatuses", [tx_id])
-            status = told["value"][0]
+            answer = await self._rpc.ask("getSignatureStatuses", [tx_id])
+            status = answer["value"][0]
             if status is not None and status.get("err") is not None:
                 raise NodeFault(f"the bank's transaction failed: {status['err']}")
             if status is not None and status.get("confirmationStatus") in {"confirmed", "finalized"}:

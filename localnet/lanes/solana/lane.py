@@ -80,9 +80,9 @@ class Solana(Lane):
 
     def examine(self) -> Found:
         """Look for surfpool from npm, then for a test validator on the PATH."""
-        packaged = from_npm(self.name, "surfpool")
+        finding_ = from_npm(self.name, "surfpool")
         validator = shutil.which("solana-test-validator")
-        return Found(self.name, ready=True, how=validator) if validator and not packaged.ready else packaged
+        return Found(self.name, ready=True, how=validator) if validator and not finding_.ready else finding_
 
     def look(self, data_dir: Path) -> object:
         """Return the words that start a node: surfpool from npm, else a test validator that is on the PATH."""
@@ -107,7 +107,7 @@ class Solana(Lane):
         if len(node) == 1:
             rpc, ws = await self._test_validator(processes, node[0], bank)
         else:
-            child = await Child.run("surfpool", node, log=processes.log("surfpool"), follows=True)
+            child = await Child.start_program("surfpool", node, log=processes.log("surfpool"), follows=True)
             processes.children.append(child)
             ready = await child.ready_line()
             rpc, ws = str(ready.get("rpc")), str(ready.get("ws"))
@@ -131,7 +131,7 @@ class Solana(Lane):
             file = folder.with_name(f"mint-{mint[:4]}.json")
             file.write_text(json.dumps(mint_account(mint, bank)), "ascii")
             words += ["--account", mint, str(file)]
-        child = await Child.run("solana-test-validator", words, log=processes.log("test-validator"))
+        child = await Child.start_program("solana-test-validator", words, log=processes.log("test-validator"))
         processes.children.append(child)
         url = f"http://127.0.0.1:{port}"
         await processes.ready(child, url, "getHealth", _VALIDATOR_SECONDS)

@@ -15,7 +15,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from localnet.prepared.service import Prepared, prepared
+from localnet.prepared.service import Prepared, start_fork_server
 from localnet.processes import Child, ChildFault, listening_socket
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="services are forked on Linux only")
@@ -31,7 +31,7 @@ def tmp_path() -> Iterator[Path]:
 
 @asynccontextmanager
 async def forking(folder: Path) -> AsyncIterator[Prepared]:
-    async with prepared(folder) as found:
+    async with start_fork_server(folder) as found:
         assert found is not None
         yield found
 
@@ -73,7 +73,7 @@ async def gone(url: str) -> None:
 async def test_services_are_processes_with_a_session_and_an_environment_of_their_own(tmp_path: Path) -> None:
     """Two of them have one parent, which is not the stack; each leads its session and logs to its own file."""
     async with forking(tmp_path) as found:
-        children = [await Child.start("it", SERVICE, log=tmp_path / name, prepared=found) for name in ("one", "two")]
+        children = [await Child.start("it", SERVICE, log=tmp_path / name, fork_server=found) for name in ("one", "two")]
         for child in children:
             await child.ready_line()
         parents = {parent_of(child.pid) for child in children}
@@ -81,7 +81,7 @@ async def test_services_are_processes_with_a_session_and_an_environment_of_their
         assert os.getpid() not in parents
         assert [os.getsid(child.pid) for child in children] == [child.pid for child in children]
         await asyncio.gather(*(child.stop() for child in children))
-        assert not any(child.running for child in children)
+        assert not any(child.is_running for child in children)
 
 
 async def test_a_variant_is_forked_and_breaks_nobody_else(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ async def test_a_variant_is_forked_and_breaks_nobody_else(tmp_path: Path) -> Non
                 told = {**os.environ, "WP_MODE": "test", "WP_AGENT_FD": str(bound.fileno())}
                 words = [*before, "reference.agent"]
                 child = await Child.start(
-                    "it", words, log=tmp_path / "said", environment=told, sockets=[bound], prepared=found
+                    "it", words, log=tmp_path / "said", environment=told, sockets=[bound], fork_server=found
                 )
                 parents.add(parent_of(child.pid))
                 url = f"http://127.0.0.1:{bound.getsockname()[1]}/.well-known/agent-card.json"
@@ -110,10 +110,10 @@ async def test_a_variant_is_forked_and_breaks_nobody_else(tmp_path: Path) -> Non
 async def test_a_service_that_cannot_start_says_why_in_its_log(tmp_path: Path) -> None:
     """Its words and its exit status are those of a process without a fork."""
     async with forking(tmp_path) as found:
-        child = await Child.start("it", ["sim.base", "--nonsense"], log=tmp_path / "said", prepared=found)
+        child = await Child.start("it", ["sim.base", "--nonsense"], log=tmp_path / "said", fork_server=found)
         with pytest.raises(ChildFault, match="No such option"):
             await child.ready_line()
-        assert await child.ended() == 2
+        assert await child.wait_for_end() == 2
 
 
 async def test_what_stands_in_for_a_service_ends_as_it_does(tmp_path: Path) -> None:
@@ -159,12 +159,12 @@ async def test_services_that_end_and_start_at_once_are_not_mixed_up(tmp_path: Pa
 async def test_services_end_with_the_process_that_forked_them(tmp_path: Path) -> None:
     """Leaving the stack leaves no service, even one that was started by command."""
     async with forking(tmp_path) as found:
-        own = await Child.start("it", SERVICE, log=tmp_path / "said", prepared=found)
+        own = await Child.start("it", SERVICE, log=tmp_path / "said", fork_server=found)
         await own.ready_line()
         process = await commanded(found, *SERVICE)
         url = await ready(process)
     assert await process.wait() == -signal.SIGKILL
-    assert await own.ended() == -signal.SIGKILL
+    assert await own.wait_for_end() == -signal.SIGKILL
     assert not await answers(url)
 
 
