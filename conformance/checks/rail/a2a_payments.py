@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.attacks.engine import extract_receipts
-from conformance.discovery.accepted_unusual_bodies import unusual_bodies
 from conformance.checks.rail.cross_transport_replays import lacks_a2a
+from conformance.discovery.accepted_unusual_bodies import unusual_bodies
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -28,7 +28,7 @@ from conformance.surfaces.rail.receipts import claims_of, request_hashes
 
 # Calls by each transport in the race. Fewer rarely overlap, and each one over A2A needs a separate task.
 _CALLS_EACH = 12
-_RACE, _STRAY, _UNKNOWN, _BOUND = "RAIL-WELD-12", "RAIL-WELD-05", "RAIL-PAY-06", "RAIL-RCPT-04"
+_RACE_ROW, _STRAY_ROW, _UNKNOWN_ROW, _BINDING_ROW = "RAIL-WELD-12", "RAIL-WELD-05", "RAIL-PAY-06", "RAIL-RCPT-04"
 
 
 async def _order_task(case: Case, operation: Operation) -> Task:
@@ -49,7 +49,7 @@ def _list_new_receipts(unpaid_task: Task, paid_task: Task) -> frozenset[str]:
 
 
 @check(
-    _RACE,
+    _RACE_ROW,
     surface="rail",
     lane="each",
     fix="Redeem payments by REST and over A2A with one atomic statement on one table, so that only the first caller "
@@ -100,7 +100,7 @@ def _judge_race(
         f"{len(a2a_receipts)} over A2A with {len(set(a2a_receipts))}"
     )
     case.expect(
-        _RACE,
+        _RACE_ROW,
         is_one_each and is_common,
         "one receipt by REST and over A2A",
         finding + ("" if is_common else ", none of them the same"),
@@ -120,8 +120,8 @@ def _are_of_one_execution(rest_receipts: frozenset[str], message: frozenset[str]
 
 
 @check(
-    _STRAY,
-    _UNKNOWN,
+    _STRAY_ROW,
+    _UNKNOWN_ROW,
     surface="rail",
     lane="algorand",
     fix="Verify a payment over A2A in the same way as by REST: find the transaction on the chain, and compare its "
@@ -145,18 +145,18 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
         raise Inconclusive(f"the control, an honest payment over A2A, became {paid_task.describe()}: its form is open")
     task, quote = await order_quoted_task(case, operation)
     stray_proof = await pay_welded(payer, quote, note=b"")
-    _judge_unpaid(case, _STRAY, task, await submit_payment(case, task, stray_proof), "a transfer without a note")
+    _judge_unpaid(case, _STRAY_ROW, task, await submit_payment(case, task, stray_proof), "a transfer without a note")
     task, quote = await order_quoted_task(case, operation)
     tx_id = invented_id()
     unknown_proof = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
     name_live_values(case, unknown_proof)
     _judge_unpaid(
-        case, _UNKNOWN, task, await a2a.pay_task(case, task.id or "", unknown_proof), "an id that was never sent"
+        case, _UNKNOWN_ROW, task, await a2a.pay_task(case, task.id or "", unknown_proof), "an id that was never sent"
     )
 
 
 @check(
-    _BOUND,
+    _BINDING_ROW,
     surface="rail",
     lane="each",
     fix="Quote, bind and sell over A2A the request in the order, not the service's example.",
@@ -178,7 +178,9 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     # body that the service accepts, how an order contains it, and how a receipt binds it. With one of them guessed, a
     # mismatch could be the suite's error.
     if operation is None or bindings.request_hash is None or "{body}" not in json.dumps(bindings.a2a_request):
-        case.mark_not_applicable(_BOUND, "what an order holds, and how a receipt binds it, is not bound in the profile")
+        case.mark_not_applicable(
+            _BINDING_ROW, "what an order holds, and how a receipt binds it, is not bound in the profile"
+        )
         return
     changed_operation = replace(operation, body=operation.other_bodies[0])
     task, quote = await order_quoted_task(case, changed_operation)
@@ -202,7 +204,12 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     finding = "the usual request" if wrong_claims else "no other request"
     where = {"operation": operation.path, "door": "A2A"}
     case.expect(
-        _BOUND, wrong_claims is None, "the request that was ordered", finding, exchange=paid_task.answer, where=where
+        _BINDING_ROW,
+        wrong_claims is None,
+        "the request that was ordered",
+        finding,
+        exchange=paid_task.answer,
+        where=where,
     )
     for body in (await unusual_bodies(case.client, operation))[:1]:
         # The interface leaves open which values an order may contain, so a refusal decides nothing.
@@ -230,7 +237,7 @@ async def _judge_encoding(case: Case, operation: Operation, recipe: str) -> None
     if receipt_claims and (encoding is not None or not unbound_claims):
         expectation, where = f"recipe {recipe} over RFC 8785", {"operation": operation.path, "door": "A2A"}
         finding = "so" if encoding is None else f"over JSON that {encoding}"
-        case.expect(_BOUND, encoding is None, expectation, finding, exchange=paid_task.answer, where=where)
+        case.expect(_BINDING_ROW, encoding is None, expectation, finding, exchange=paid_task.answer, where=where)
 
 
 def hash_request(operation: Operation, quote: Challenge, recipe: str, encode: Encoder = jcs_bytes) -> set[str]:

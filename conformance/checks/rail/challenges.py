@@ -183,9 +183,9 @@ def is_goods(answer: Answer, places: Sequence[str], result_at: str | None = None
     receipts = {"receipt", "payable_receipt"}.intersection(places)
     if any(isinstance(body[name], str) and body[name].count(".") == _JWS_DOTS for name in receipts):
         return True
-    examples = [one for _, one in objects(example_of(answer), "") if len(one) >= FEWEST]
+    examples = [call for _, call in objects(example_of(answer), "") if len(call) >= FEWEST]
     return any(
-        _is_like(one, example) for place, one in objects(body, "body") for example in examples if place in places
+        _is_like(call, example) for place, call in objects(body, "body") for example in examples if place in places
     )
 
 

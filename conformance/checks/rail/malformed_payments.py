@@ -116,11 +116,11 @@ def _make_wrong_values(right: Mapping[str, str], base: Mapping[str, Any]) -> Map
         "white space": " ",
     }
     members = {
-        f"{name}: {what}": {**right, name: value}
+        f"{name}: {description}": {**right, name: value}
         for name in ("tx_id", "payment_reference")
-        for what, value in odd_values.items()
+        for description, value in odd_values.items()
     }
-    shapes = {f"the whole proof: {what}": value for what, value in odd_values.items()}
+    shapes = {f"the whole proof: {description}": value for description, value in odd_values.items()}
     return {
         **members,
         **shapes,

@@ -375,10 +375,10 @@ def _judge_binding(
         other_claim = hashing.find_claim(claims, {value for values in recipes.values() for value in values})
         remark = f" in claim {_RECIPES[row]}, although {other_claim} contains one" if other_claim is not None else ""
         reason = f"none of the recipes {', '.join(candidates)} is found among the claims of {path}{remark}"
-        unmatched = _UnmatchedReceipt(
+        unmatched_receipt = _UnmatchedReceipt(
             row, sale, digests, usual_claims or claims, usual_claims.get(_RECIPES[row]), reason
         )
-        survey.unmatched_receipts.append(unmatched)
+        survey.unmatched_receipts.append(unmatched_receipt)
         return None, None
     _judge_unfitting(survey, row, usual_claims or claims, digests, candidates, sale, where)
     return None, None

@@ -174,5 +174,5 @@ def _judge_receipt(case: Case, sale: Purchase, keys: Mapping[str, list[Ed25519Ke
         case.expect(row, fault is None, expectation, fault, exchange=sale.answer, where=where)
 
 
-def _describe(answer: Answer, same: bool) -> str:
-    return brief(answer) if same else f"{brief(answer)} with another receipt"
+def _describe(answer: Answer, is_allowed: bool) -> str:
+    return brief(answer) if is_allowed else f"{brief(answer)} with another receipt"

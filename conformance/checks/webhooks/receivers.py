@@ -144,8 +144,8 @@ async def stale_deliveries_have_no_effect(case: Case) -> None:
     old = f"t {stale_seconds:.0f} s old"
     stale_deliveries = {old: sender_role.genuine(sender_role.event(), away=-stale_seconds)}
     # The attack on a lenient parser: the check of age reads one t, and the check of the signature the other.
-    both = (("a fresh t before an old one", True), ("a fresh t after an old one", False))
-    for description, fresh_first in both if "{t}" in sender_role.signer.signed_string else ():
+    time_orders = (("a fresh t before an old one", True), ("a fresh t after an old one", False))
+    for description, fresh_first in time_orders if "{t}" in sender_role.signer.signed_string else ():
         stale_deliveries[description] = _add_fresh_time(
             sender_role, sender_role.genuine(sender_role.event(), away=-stale_seconds), fresh_first=fresh_first
         )

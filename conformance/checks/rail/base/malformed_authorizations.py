@@ -35,22 +35,28 @@ def make_wrong_proofs(right_proof: Mapping[str, Any]) -> dict[str, Any]:
     nonces = {"31 bytes": "0x" + "11" * 31, "33 bytes": "0x" + "11" * 33, "no hexadecimal": "0x" + "zz" * 32}
     signatures = {"half a byte": "0x1", "no hexadecimal": "0x" + "zz" * 65, "long": "0x" + "11" * 2000, "nothing": "0x"}
     authorization_faults = {
-        **{(name, what): value for name in terms for what, value in odd_values.items()},
-        **{(name, what): value for name in _NUMBERS for what, value in numbers.items()},
-        **{(name, what): value for name in _ADDRESSES for what, value in addresses.items()},
-        **{("nonce", what): value for what, value in nonces.items()},
+        **{(name, description): value for name in terms for description, value in odd_values.items()},
+        **{(name, description): value for name in _NUMBERS for description, value in numbers.items()},
+        **{(name, description): value for name in _ADDRESSES for description, value in addresses.items()},
+        **{("nonce", description): value for description, value in nonces.items()},
     }
     proof_faults = {
-        **{("signature", what): value for what, value in {**odd_values, **signatures, "a number": 1}.items()},
-        **{("authorization", what): value for what, value in {**odd_values, "a number": 1, "a text": "x"}.items()},
-        **{("challenge_token", what): value for what, value in odd_values.items()},
+        **{
+            ("signature", description): value
+            for description, value in {**odd_values, **signatures, "a number": 1}.items()
+        },
+        **{
+            ("authorization", description): value
+            for description, value in {**odd_values, "a number": 1, "a text": "x"}.items()
+        },
+        **{("challenge_token", description): value for description, value in odd_values.items()},
     }
     return {
         **{
-            f"{name}: {what}": {**right_proof, "authorization": {**terms, name: bad}}
-            for (name, what), bad in authorization_faults.items()
+            f"{name}: {description}": {**right_proof, "authorization": {**terms, name: bad}}
+            for (name, description), bad in authorization_faults.items()
         },
-        **{f"{name}: {what}": {**right_proof, name: bad} for (name, what), bad in proof_faults.items()},
+        **{f"{name}: {description}": {**right_proof, name: bad} for (name, description), bad in proof_faults.items()},
         **{f"without {name}": {**right_proof, "authorization": _drop_member(terms, name)} for name in terms},
         **{f"without {name}": _drop_member(right_proof, name) for name in right_proof},
     }
@@ -78,12 +84,13 @@ async def authorization_with_wrong_members(case: Case) -> None:
     stake = await stakes.open_challenge(operation, prices=0)
     # An account without money: even if a wrong proof is read as right, nothing can be settled.
     right_proof = (await stake.sign()).proof()
-    values = {what: encode_json(value) for what, value in make_wrong_proofs(right_proof).items()}
+    values = {description: encode_json(value) for description, value in make_wrong_proofs(right_proof).items()}
     values["value twice"] = encode_base64(json.dumps(right_proof).replace('"value"', '"value":"1","value"').encode())
     values["a value of thousands of digits"] = encode_json(
         {**right_proof, "authorization": {**right_proof["authorization"], "value": "9" * _DIGITS}}
     )
     unpaid = stake.quote.answer
     await run_concurrently(
-        judge_challenged_again(case, "RAIL-402-16", operation, unpaid, what, (value,)) for what, value in values.items()
+        judge_challenged_again(case, "RAIL-402-16", operation, unpaid, description, (value,))
+        for description, value in values.items()
     )

@@ -63,10 +63,15 @@ async def settlement_by_a_third_party(case: Case) -> None:
         pair = [await stakes.open_challenge(operation, prices=2) for _ in range(2)]
         authorizations = [await stake.sign() for stake in pair]
         await payer.batch(
-            [(stake.token.address, stake.token.use_call(one)) for stake, one in zip(pair, authorizations, strict=True)]
+            [
+                (stake.token.address, stake.token.use_call(authorization))
+                for stake, authorization in zip(pair, authorizations, strict=True)
+            ]
         )
-        for stake, one in zip(pair, authorizations, strict=True):
-            await _judge_foreign_settlement(case, stake, one, "two payers' authorizations used in one transaction")
+        for stake, authorization in zip(pair, authorizations, strict=True):
+            await _judge_foreign_settlement(
+                case, stake, authorization, "two payers' authorizations used in one transaction"
+            )
 
     await run_concurrently(
         (

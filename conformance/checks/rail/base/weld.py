@@ -297,7 +297,8 @@ async def _make_refused_proofs(
         "a token that was never issued": {"token": forged_token, "nonce": nonce_of(forged_token)},
     }
     proofs = {
-        what: (await (await stakes.open_challenge(operation)).sign(**one)).proof() for what, one in changes.items()
+        description: (await (await stakes.open_challenge(operation)).sign(**changes_of_one)).proof()
+        for description, changes_of_one in changes.items()
     }
     poor_authorization = await (await stakes.open_challenge(operation, prices=0)).sign()
     noise_authorization = (await (await stakes.open_challenge(operation)).sign()).changed(signature=bytes(64) + b"\x1b")
@@ -345,7 +346,8 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
     for name, (_, honest, empty) in zip(names, prepared_payments, strict=True):
         payments = {"an honest payment": honest, "one of a payer that holds nothing": empty}
         presentations = {
-            what: partial(present, case, operation, authorization.proof()) for what, authorization in payments.items()
+            description: partial(present, case, operation, authorization.proof())
+            for description, authorization in payments.items()
         }
         await judge_under_fault(case, payer, name, presentations)
     await run_concurrently(

@@ -116,15 +116,15 @@ async def solana_payment_as_wallets_make_it(case: Case) -> None:
     sample_shapes = case.sample(shapes)
     quotes = [await Quoted.ask(case, operation) for _ in sample_shapes]
 
-    async def attempt(quoted: Quoted, shape: Shape) -> None:
-        transfer = await quoted.transfer()
-        proof = quoted.proof(await send_in_shape(payer, shape, transfer, quoted.order.payee, b"thank you"))
+    async def attempt(quote: Quoted, shape: Shape) -> None:
+        transfer = await quote.transfer()
+        proof = quote.proof(await send_in_shape(payer, shape, transfer, quote.order.payee, b"thank you"))
         name_live_values(case, proof)
-        answer = await redeem(case, operation, proof, body=quoted.quote.body)
+        answer = await redeem(case, operation, proof, body=quote.quote.body)
         where = {"operation": operation.path, "payment": shape.what}
         case.expect("RAIL-PAY-03", answer.status == 200, "200", brief(answer), exchange=answer, where=where)
 
-    await run_concurrently(attempt(quoted, shape) for quoted, shape in zip(quotes, sample_shapes, strict=True))
+    await run_concurrently(attempt(quote, shape) for quote, shape in zip(quotes, sample_shapes, strict=True))
 
 
 @check(
@@ -143,14 +143,14 @@ async def an_id_of_any_length_is_served(case: Case) -> None:
     payer = await get_solana_payer(case)
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    quoted = await Quoted.ask(case, operation)
-    transfer = await quoted.transfer()
+    quote = await Quoted.ask(case, operation)
+    transfer = await quote.transfer()
     # A draft expires with its blockhash, so the search may have to begin again.
     sign = partial(_draft_with_short_id, payer, transfer.instruction())
     transaction = await payer.deliver(await sign(), sign)
-    proof = quoted.proof(str(transaction.signatures[0]))
+    proof = quote.proof(str(transaction.signatures[0]))
     name_live_values(case, proof)
-    answer = await redeem(case, operation, proof, body=quoted.quote.body)
+    answer = await redeem(case, operation, proof, body=quote.quote.body)
     expectation = "200 for a welded payment with a shorter id"
     case.expect("RAIL-PAY-03", answer.status == 200, expectation, brief(answer), exchange=answer)
 
@@ -178,22 +178,22 @@ def list_other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Ca
             transfer.instruction(),
         ]
 
-    async def pay_by_other_account(quoted: Quoted) -> str:
-        return await quoted.send(how={"sender": await payer.new_account(), "signers": [payer.main]})
+    async def pay_by_other_account(quote: Quoted) -> str:
+        return await quote.send(how={"sender": await payer.new_account(), "signers": [payer.main]})
 
     return {
         # SPL Token has two instructions: Transfer, and TransferChecked, which names mint and decimals. Both move the
         # same money.
-        "a Transfer without a mint": lambda quoted: quoted.send(decimals=None),
+        "a Transfer without a mint": lambda quote: quote.send(decimals=None),
         # A payer may send more by mistake. The payee is not harmed by it.
-        "more than the price": lambda quoted: quoted.send(amount=quoted.order.price + 1),
-        "the reference writable": lambda quoted: quoted.send(writable=True),
+        "more than the price": lambda quote: quote.send(amount=quote.order.price + 1),
+        "the reference writable": lambda quote: quote.send(writable=True),
         # A wallet or another protocol may add accounts of its own, so the reference may be at any place among the
         # extra ones.
-        "accounts around the reference": lambda quoted: quoted.send(
-            references=(stranger, quoted.order.reference, own_key)
+        "accounts around the reference": lambda quote: quote.send(
+            references=(stranger, quote.order.reference, own_key)
         ),
-        "another transfer in the transaction": lambda quoted: quoted.send(add_other_transfer),
+        "another transfer in the transaction": lambda quote: quote.send(add_other_transfer),
         "a fee payer who is not the owner": pay_by_other_account,
     }
 
@@ -229,13 +229,13 @@ async def _present_unknown_ids(case: Case, operation: Operation, random_ids: lis
     }
 
     async def attempt(description: str, tx_id: str) -> None:
-        quoted = await Quoted.ask(case, operation)
-        await quoted.judge_buys_nothing("RAIL-PAY-06", tx_id, description)
+        quote = await Quoted.ask(case, operation)
+        await quote.judge_buys_nothing("RAIL-PAY-06", tx_id, description)
 
     async def present_unsent() -> None:
-        quoted = await Quoted.ask(case, operation)
-        draft = await quoted.payer.draft([(await quoted.transfer()).instruction()])
-        await quoted.judge_buys_nothing("RAIL-PAY-06", str(draft.signatures[0]), "signed and never sent")
+        quote = await Quoted.ask(case, operation)
+        draft = await quote.payer.draft([(await quote.transfer()).instruction()])
+        await quote.judge_buys_nothing("RAIL-PAY-06", str(draft.signatures[0]), "signed and never sent")
 
     await run_concurrently((*(attempt(description, tx_id) for description, tx_id in ids.items()), present_unsent()))
 
@@ -254,16 +254,16 @@ async def proof_of_another_lane_for_solana(case: Case) -> None:
     """
     operation = case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    quoted = await Quoted.ask(case, operation)
-    proof = quoted.proof(await quoted.send())
-    for description, other_proof in _make_foreign_proofs(case, quoted, proof).items():
-        await judge_refused(case, "RAIL-PAY-15", quoted.quote, other_proof, description)
+    quote = await Quoted.ask(case, operation)
+    proof = quote.proof(await quote.send())
+    for description, other_proof in _make_foreign_proofs(case, quote, proof).items():
+        await judge_refused(case, "RAIL-PAY-15", quote.quote, other_proof, description)
 
 
-def _make_foreign_proofs(case: Case, quoted: Quoted, proof: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+def _make_foreign_proofs(case: Case, quote: Quoted, proof: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     """Return proofs of other lanes made from a Solana payment, by description."""
-    token, entry = quoted.order.text, quoted.quote.entry(case.lane)
-    base = unsigned_proof(quoted.payer.address, entry, token, case.rng.randbytes(32))
+    token, entry = quote.order.text, quote.quote.entry(case.lane)
+    base = unsigned_proof(quote.payer.address, entry, token, case.rng.randbytes(32))
     shapes: dict[str, Mapping[str, Any]] = {
         "a Base proof with a Solana token": base,
         "a Base transaction id with a Solana token": {**proof, "tx_id": "0x" + case.rng.randbytes(32).hex()},
@@ -273,6 +273,6 @@ def _make_foreign_proofs(case: Case, quoted: Quoted, proof: Mapping[str, Any]) -
         },
         "the Solana payment under the Base member name": {"tx_id": proof["tx_id"], "challenge_token": token},
     }
-    for lane, reference in quoted.quote.other_references(case.lane).items():
+    for lane, reference in quote.quote.other_references(case.lane).items():
         shapes[f"the Solana payment with a token of the lane {lane}"] = {**proof, "payment_reference": reference}
     return shapes

@@ -63,62 +63,62 @@ async def transfer_without_the_reference(case: Case) -> None:
     await judge_near_misses(case, Quoted, "RAIL-WELD-04", misses)
 
 
-def _transfer_coin_with_reference(quoted: Quoted, transfer: TokenTransfer) -> Instruction:
+def _transfer_coin_with_reference(quote: Quoted, transfer: TokenTransfer) -> Instruction:
     """Return a transfer of native coin to the payer itself that names the reference account."""
     coin_transfer = transfer_coin(TransferParams(from_pubkey=transfer.owner, to_pubkey=transfer.owner, lamports=1))
-    return with_accounts(coin_transfer, [quoted.order.reference])
+    return with_accounts(coin_transfer, [quote.order.reference])
 
 
-async def _load_for_other_instruction(quoted: Quoted) -> str:
+async def _load_for_other_instruction(quote: Quoted) -> str:
     """Pay with the reference loaded from a table, but named only by a transfer of native coin."""
-    transfer = await quoted.transfer(references=())
+    transfer = await quote.transfer(references=())
     # The loaded accounts follow the static ones. A rail that searches the whole list finds the reference there.
-    table = await quoted.payer.address_table([transfer.mint, quoted.order.reference])
-    return await quoted.payer.send(
-        [transfer.instruction(), _transfer_coin_with_reference(quoted, transfer)], tables=[table]
+    table = await quote.payer.address_table([transfer.mint, quote.order.reference])
+    return await quote.payer.send(
+        [transfer.instruction(), _transfer_coin_with_reference(quote, transfer)], tables=[table]
     )
 
 
 def _list_misplaced_references(own_key: Pubkey, stray_key: Pubkey) -> Mapping[str, Send]:
     """Return functions that pay without the reference in the transfer, by the place where it is instead."""
 
-    def one_bit_off(quoted: Quoted) -> Pubkey:
-        raw = bytearray(bytes(quoted.order.reference))
+    def one_bit_off(quote: Quoted) -> Pubkey:
+        raw = bytearray(bytes(quote.order.reference))
         raw[-1] ^= 1
         return Pubkey(bytes(raw))
 
     def add_instruction(extra: Callable[[Quoted, TokenTransfer], Instruction], *, first: bool = False) -> Send:
-        async def send(quoted: Quoted) -> str:
+        async def send(quote: Quoted) -> str:
             def make_instructions(transfer: TokenTransfer) -> list[Instruction]:
-                both = [transfer.instruction(), extra(quoted, transfer)]
-                return both[::-1] if first else both
+                instructions = [transfer.instruction(), extra(quote, transfer)]
+                return instructions[::-1] if first else instructions
 
-            return await quoted.send(make_instructions, references=())
+            return await quote.send(make_instructions, references=())
 
         return send
 
-    def to_self(quoted: Quoted, transfer: TokenTransfer) -> Instruction:
+    def to_self(quote: Quoted, transfer: TokenTransfer) -> Instruction:
         return transfer.changed(
-            amount=1, destination=transfer.source, references=(quoted.order.reference,)
+            amount=1, destination=transfer.source, references=(quote.order.reference,)
         ).instruction()
 
-    def to_payee(quoted: Quoted, transfer: TokenTransfer) -> Instruction:
-        return transfer.changed(amount=1, references=(quoted.order.reference,)).instruction()
+    def to_payee(quote: Quoted, transfer: TokenTransfer) -> Instruction:
+        return transfer.changed(amount=1, references=(quote.order.reference,)).instruction()
 
-    def nothing_to_payee(quoted: Quoted, transfer: TokenTransfer) -> Instruction:
-        return transfer.changed(amount=0, references=(quoted.order.reference,)).instruction()
+    def nothing_to_payee(quote: Quoted, transfer: TokenTransfer) -> Instruction:
+        return transfer.changed(amount=0, references=(quote.order.reference,)).instruction()
 
     return {
-        "no reference": lambda quoted: quoted.send(references=()),
-        "no reference, no mint named": lambda quoted: quoted.send(references=(), decimals=None),
-        "another key": lambda quoted: quoted.send(references=(stray_key,)),
+        "no reference": lambda quote: quote.send(references=()),
+        "no reference, no mint named": lambda quote: quote.send(references=(), decimals=None),
+        "another key": lambda quote: quote.send(references=(stray_key,)),
         # The payer's key is in every transfer as its owner. A rail that checks only that some further account exists
         # accepts it.
-        "the payer's own key": lambda quoted: quoted.send(references=(own_key,)),
-        "one bit off": lambda quoted: quoted.send(references=(one_bit_off(quoted),)),
+        "the payer's own key": lambda quote: quote.send(references=(own_key,)),
+        "one bit off": lambda quote: quote.send(references=(one_bit_off(quote),)),
         # Each place is one where a careless search of the whole transaction finds the reference.
-        "as text in a memo": add_instruction(lambda quoted, _: memo(own_key, str(quoted.order.reference).encode())),
-        "the token in a memo": add_instruction(lambda quoted, _: memo(own_key, quoted.order.text.encode())),
+        "as text in a memo": add_instruction(lambda quote, _: memo(own_key, str(quote.order.reference).encode())),
+        "the token in a memo": add_instruction(lambda quote, _: memo(own_key, quote.order.text.encode())),
         "in a transfer of native coin": add_instruction(_transfer_coin_with_reference),
         "in a transfer of native coin, from an address table": _load_for_other_instruction,
         "in a token transfer of one unit to the payer": add_instruction(to_self),
@@ -306,13 +306,13 @@ async def ordinary_solana_x402_client(case: Case) -> None:
     await judge_ordinary_client(case, quote.quote, payloads, payment="sent")
 
 
-def make_stock_payloads(quoted: Quoted, draft: VersionedTransaction) -> list[dict[str, Any]]:
+def make_stock_payloads(quote: Quoted, draft: VersionedTransaction) -> list[dict[str, Any]]:
     """Return the payloads of ordinary x402 clients, versions 2 and 1: a transaction for the rail to submit."""
-    entry = quoted.quote.entry(quoted.payer.lane)
+    entry = quote.quote.entry(quote.payer.lane)
     accepted_entry = {name: value for name, value in entry.items() if name != "maxAmountRequired"}
     # The stock scheme sends the signed transaction itself. The weld cannot be added to it afterwards.
     payload = {"transaction": base64.b64encode(bytes(draft)).decode()}
-    resource = {"url": quoted.quote.operation.url}
+    resource = {"url": quote.quote.operation.url}
     return [
         {"x402Version": 2, "resource": resource, "accepted": accepted_entry, "payload": payload},
         {"x402Version": 1, "scheme": "exact", "network": "solana", "payload": payload},
@@ -337,9 +337,9 @@ async def solana_refusal_lets_the_client_recover(case: Case) -> None:
     await judge_recovery_from_refusals(case, Quoted, _pay_wrongly)
 
 
-async def _pay_wrongly(quoted: Quoted) -> Mapping[str, str]:
-    own_account = await quoted.payer.token_account(quoted.order.mint, quoted.payer.main.key)
+async def _pay_wrongly(quote: Quoted) -> Mapping[str, str]:
+    own_account = await quote.payer.token_account(quote.order.mint, quote.payer.main.key)
     bare_id, little_id, elsewhere_id = await run_concurrently(
-        (quoted.send(references=()), quoted.send(amount=1), quoted.send(destination=own_account))
+        (quote.send(references=()), quote.send(amount=1), quote.send(destination=own_account))
     )
     return {"no reference": bare_id, "too little": little_id, "another recipient": elsewhere_id}

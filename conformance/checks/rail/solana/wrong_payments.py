@@ -60,38 +60,38 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
 
     attacks: dict[str, Callable[[Quoted], Awaitable[str]]] = {
         # The account exists and has the right mint, so only its owner is wrong.
-        "to another account": lambda quoted: quoted.send(destination=foreign_account),
-        "to the payer itself": lambda quoted: quoted.send(destination=own_account),
-        "emptied and handed to the payee": lambda quoted: quoted.send(empty_and_hand_over, destination=first),
-        "emptied by the welded transfer and handed to the payee": lambda quoted: quoted.send(
+        "to another account": lambda quote: quote.send(destination=foreign_account),
+        "to the payer itself": lambda quote: quote.send(destination=own_account),
+        "emptied and handed to the payee": lambda quote: quote.send(empty_and_hand_over, destination=first),
+        "emptied by the welded transfer and handed to the payee": lambda quote: quote.send(
             send_back_and_hand_over, destination=second
         ),
-        "to the payer itself, the payee's account loaded next to it": lambda quoted: _pay_next_to_payee(quoted, third),
+        "to the payer itself, the payee's account loaded next to it": lambda quote: _pay_next_to_payee(quote, third),
     }
     quotes = {description: await Quoted.ask(case, operation) for description in attacks}
 
-    async def attempt(description: str, quoted: Quoted) -> None:
-        await quoted.judge_buys_nothing("RAIL-PAY-08", await attacks[description](quoted), description)
+    async def attempt(description: str, quote: Quoted) -> None:
+        await quote.judge_buys_nothing("RAIL-PAY-08", await attacks[description](quote), description)
 
     await run_concurrently(
         (
-            *(attempt(description, quoted) for description, quoted in quotes.items()),
+            *(attempt(description, quote) for description, quote in quotes.items()),
             _pay_other_payee_account(case, operation),
         )
     )
 
 
-async def _pay_next_to_payee(quoted: Quoted, own_account: Pubkey) -> str:
+async def _pay_next_to_payee(quote: Quoted, own_account: Pubkey) -> str:
     """Pay an account of the payer from a table that also contains the payee's account, which another call reads."""
     # The loaded accounts are first the writable one, which is paid, then the read-only one. A rail that lists them in
     # the other order takes one for the other.
-    own_key = quoted.payer.main.key
-    transfer, payee = await quoted.transfer(destination=own_account), quoted.order.destination
+    own_key = quote.payer.main.key
+    transfer, payee = await quote.transfer(destination=own_account), quote.order.destination
     reading_instruction = with_accounts(
         transfer_coin(TransferParams(from_pubkey=own_key, to_pubkey=own_key, lamports=1)), [payee]
     )
-    table = await quoted.payer.address_table([payee, own_account])
-    return await quoted.payer.send([transfer.instruction(), reading_instruction], tables=[table])
+    table = await quote.payer.address_table([payee, own_account])
+    return await quote.payer.send([transfer.instruction(), reading_instruction], tables=[table])
 
 
 async def _pay_other_payee_account(case: Case, operation: Operation) -> None:
@@ -120,34 +120,34 @@ async def solana_payment_of_less(case: Case) -> None:
     await require_honest_payment_served(case, operation)
 
     async def pay_once(description: str, send: Callable[[Quoted], Awaitable[str]]) -> None:
-        quoted = await Quoted.ask(case, operation)
-        await quoted.judge_buys_nothing("RAIL-PAY-09", await send(quoted), description)
+        quote = await Quoted.ask(case, operation)
+        await quote.judge_buys_nothing("RAIL-PAY-09", await send(quote), description)
 
     def split_transfer(transfer: TokenTransfer) -> list[Instruction]:
         remainder = transfer.amount - transfer.amount // 2
         return [transfer.changed(amount=part).instruction() for part in (transfer.amount // 2, remainder)]
 
     async def pay_in_two() -> None:
-        quoted = await Quoted.ask(case, operation)
+        quote = await Quoted.ask(case, operation)
         # After the second transfer the payee has the whole price. But each payment must pay by itself, or parts could
         # be shared.
-        half = quoted.order.price // 2
-        for amount in (half, quoted.order.price - half):
-            tx_id = await quoted.send(amount=amount)
-            await quoted.judge_buys_nothing("RAIL-PAY-09", tx_id, "the price in two transactions")
+        half = quote.order.price // 2
+        for amount in (half, quote.order.price - half):
+            tx_id = await quote.send(amount=amount)
+            await quote.judge_buys_nothing("RAIL-PAY-09", tx_id, "the price in two transactions")
 
     await run_concurrently(
         (
-            pay_once("nothing", lambda quoted: quoted.send(amount=0)),
-            pay_once("one unit less", lambda quoted: quoted.send(amount=quoted.order.price - 1)),
-            pay_once("half", lambda quoted: quoted.send(amount=quoted.order.price // 2)),
+            pay_once("nothing", lambda quote: quote.send(amount=0)),
+            pay_once("one unit less", lambda quote: quote.send(amount=quote.order.price - 1)),
+            pay_once("half", lambda quote: quote.send(amount=quote.order.price // 2)),
             pay_once("one unit less, no mint named", lambda q: q.send(amount=q.order.price - 1, decimals=None)),
             # Each half is welded. A rail that sums up the welded transfers would accept payment in parts from many
             # payers.
-            pay_once("the price in two transfers", lambda quoted: quoted.send(split_transfer)),
+            pay_once("the price in two transfers", lambda quote: quote.send(split_transfer)),
             pay_once(
                 "an instruction that reads like a transfer",
-                lambda quoted: quoted.send(lambda transfer: [_imitate_transfer(transfer)]),
+                lambda quote: quote.send(lambda transfer: [_imitate_transfer(transfer)]),
             ),
             pay_in_two(),
         )
@@ -184,10 +184,8 @@ async def solana_payment_in_something_else(case: Case) -> None:
     fake_mint = await payer.create_mint()
 
     async def pay_with_fake(decimals: int | None, description: str) -> None:
-        quoted = await Quoted.ask(case, operation)
-        await quoted.judge_buys_nothing(
-            "RAIL-PAY-10", await quoted.send(mint=fake_mint, decimals=decimals), description
-        )
+        quote = await Quoted.ask(case, operation)
+        await quote.judge_buys_nothing("RAIL-PAY-10", await quote.send(mint=fake_mint, decimals=decimals), description)
 
     async def pay_with_token_2022() -> None:
         try:
@@ -196,15 +194,15 @@ async def solana_payment_in_something_else(case: Case) -> None:
         except Refused as refusal:
             case.note(f"a token of the program Token-2022: this node does not support it: {refusal}")
             return
-        quoted = await Quoted.ask(case, operation)
-        tx_id = await quoted.send(mint=mint, decimals=6, program=TOKEN_2022_PROGRAM_ID)
-        await quoted.judge_buys_nothing("RAIL-PAY-10", tx_id, "a look-alike token of the program Token-2022")
+        quote = await Quoted.ask(case, operation)
+        tx_id = await quote.send(mint=mint, decimals=6, program=TOKEN_2022_PROGRAM_ID)
+        await quote.judge_buys_nothing("RAIL-PAY-10", tx_id, "a look-alike token of the program Token-2022")
 
     async def pay_with_coin() -> None:
-        quoted = await Quoted.ask(case, operation)
-        order = quoted.order
+        quote = await Quoted.ask(case, operation)
+        order = quote.order
         coin_tx_id = await payer.send_native(order.payee, max(order.price, await payer.node.rent(0)), order.reference)
-        await quoted.judge_buys_nothing("RAIL-PAY-10", coin_tx_id, "native coin")
+        await quote.judge_buys_nothing("RAIL-PAY-10", coin_tx_id, "native coin")
 
     tokens = (
         pay_with_fake(6, "a look-alike token"),
@@ -235,9 +233,9 @@ async def failed_solana_transaction(case: Case) -> None:
         return [transfer.instruction(), transfer.changed(amount=2**63, references=()).instruction()]
 
     async def present_undone() -> None:
-        quoted = await Quoted.ask(case, operation)
-        tx_id = await _send_failing(quoted.send(add_failing_transfer, how={"skip_preflight": True}))
-        await quoted.judge_buys_nothing("RAIL-PAY-11", tx_id, "undone by a later instruction")
+        quote = await Quoted.ask(case, operation)
+        tx_id = await _send_failing(quote.send(add_failing_transfer, how={"skip_preflight": True}))
+        await quote.judge_buys_nothing("RAIL-PAY-11", tx_id, "undone by a later instruction")
 
     await run_concurrently((_pay_from_empty_account(case, payer, operation), present_undone()))
 
@@ -270,11 +268,11 @@ async def _pay_from_empty_account(case: Case, payer: SolanaPayer, operation: Ope
     """Pay from an account without the token: once refused by the node, once failed on the chain."""
     empty_account = await payer.new_account()
     for skip, description in ((False, "refused by the node"), (True, "failed on the chain")):
-        quoted = await Quoted.ask(case, operation)
-        source = await payer.associated(empty_account.key, quoted.order.mint)
+        quote = await Quoted.ask(case, operation)
+        source = await payer.associated(empty_account.key, quote.order.mint)
         how = {"sender": empty_account, "skip_preflight": skip}
-        tx_id = await _send_failing(quoted.send(source=source, owner=empty_account.key, how=how))
-        await quoted.judge_buys_nothing("RAIL-PAY-11", tx_id, description)
+        tx_id = await _send_failing(quote.send(source=source, owner=empty_account.key, how=how))
+        await quote.judge_buys_nothing("RAIL-PAY-11", tx_id, description)
 
 
 async def _send_failing(transaction: Awaitable[str]) -> str:
