@@ -25,7 +25,7 @@ class Process:
     """
 
     pid: int
-    start_time: int
+    started: int
 
     @classmethod
     def of(cls, pid: int) -> Process:
@@ -41,7 +41,7 @@ class Process:
             return False
         except PermissionError:
             pass
-        return _start_time_of(self.pid) == self.start_time
+        return _start_time_of(self.pid) == self.started
 
     def gone_within(self, seconds: float) -> bool:
         """Wait for its end and return whether it came."""

@@ -50,13 +50,13 @@ def _become(request: Request, fds: Sequence[int]) -> None:
     sys.path[0] = str(request.folder)
     sys.argv = [*request.words]
     Path("/proc/self/comm").write_text(process_name(request.service), "ascii")
-    gc.set_threshold(*_COLLECTING)
+    gc.set_threshold(*_GC_THRESHOLDS)
     gc.enable()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
 # What an import may have lifted: each process starts as Python does.
-_COLLECTING = gc.get_threshold()
+_GC_THRESHOLDS = gc.get_threshold()
 
 if __name__ == "__main__":
     main()

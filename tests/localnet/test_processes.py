@@ -39,7 +39,7 @@ async def test_a_child_that_is_not_ready_is_told_with_its_last_words(tmp_path: P
 def test_a_later_process_of_the_same_number_is_another_one() -> None:
     """The noted process had another start time, so it is gone; the new process of that number is not killed."""
     here = Process.of(os.getpid())
-    earlier = replace(here, started=here.start_time - 1)
+    earlier = replace(here, started=here.started - 1)
     assert here.runs
     assert not earlier.runs
     assert earlier.gone_within(0)

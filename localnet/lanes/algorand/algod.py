@@ -258,7 +258,7 @@ async def opt_in(url: str, token_file: Path, key_file: Path, asset: int) -> None
             raise ChildFault(f"{me} could not opt in to asset {asset}: {fault}") from fault
 
 
-async def _asked(call: Callable[[], T]) -> T:
+async def _run_on_thread(call: Callable[[], T]) -> T:
     """Run a blocking call of the SDK on a thread."""
     try:
         return await asyncio.to_thread(call)
@@ -292,7 +292,7 @@ class AlgodVerbs:
 
     async def prepare(self) -> None:
         """Ask the node once, so that a wrong token or address shows at the start, and bring its clock up to date."""
-        await _asked(self._client.suggested_params)
+        await _run_on_thread(self._client.suggested_params)
         await self.keep_current()
 
     async def keep_current(self) -> None:
@@ -305,10 +305,10 @@ class AlgodVerbs:
             block: Any = self._client.block_info(status["last-round"], header_only=True)
             return int(block["block"]["ts"])
 
-        return await _asked(newest)
+        return await _run_on_thread(newest)
 
     async def _pass_block(self) -> None:
-        await self._sent(lambda params: transaction.PaymentTxn(self._address, params, self._address, 0))
+        await self._sign_and_send(lambda params: transaction.PaymentTxn(self._address, params, self._address, 0))
 
     async def fund(self, members: Members) -> dict[str, Any]:
         """`address`, `amount`: microAlgos from the funder's account.
@@ -316,14 +316,14 @@ class AlgodVerbs:
         The node takes what the receiver sends with them while they still wait for their block.
         """
         receiver, units = _address(members), verbs.amount(members, most=_MOST)
-        return await self._sent(
+        return await self._sign_and_send(
             lambda params: transaction.PaymentTxn(self._address, params, receiver, units), wait=False
         )
 
     async def mint(self, members: Members) -> dict[str, Any]:
         """`address`, `amount`, `asset`?: USDC from the funder's account to one that has opted in."""
         receiver, units, asset = _address(members), verbs.amount(members, most=_MOST), self._asset(members)
-        return await self._moved(
+        return await self._transfer_asset(
             lambda params: transaction.AssetTransferTxn(self._address, params, receiver, units, asset)
         )
 
@@ -332,7 +332,7 @@ class AlgodVerbs:
         holder, receiver = _address(members), _address(members, "receiver")
         units, asset = verbs.amount(members, most=_MOST), self._asset(members)
         note = str(members.get("note", "")).encode()
-        return await self._moved(
+        return await self._transfer_asset(
             lambda params: transaction.AssetTransferTxn(
                 self._address, params, receiver, units, asset, revocation_target=holder, note=note or None
             )
@@ -344,7 +344,7 @@ class AlgodVerbs:
             await self._pass_block()
         return {}
 
-    def all(self) -> Mapping[str, Verb]:
+    def by_name(self) -> Mapping[str, Verb]:
         """Return every verb by its name."""
         return {verb.__name__: verb for verb in (self.fund, self.mint, self.clawback, self.advance)}
 
@@ -354,41 +354,41 @@ class AlgodVerbs:
             raise Refused("member asset must be the number of an asset")
         return int(asset)
 
-    async def _moved(self, make: Callable[[Any], Any]) -> dict[str, Any]:
+    async def _transfer_asset(self, make: Callable[[Any], Any]) -> dict[str, Any]:
         """Send a transfer of an asset; a refusal for lack of an opt-in says what to do."""
         try:
-            return await self._sent(make)
+            return await self._sign_and_send(make)
         except NodeFault as fault:
-            lacking = _NOT_OPTED_IN.search(str(fault))
-            if lacking is None:
+            not_opted_in = _NOT_OPTED_IN.search(str(fault))
+            if not_opted_in is None:
                 raise
             raise Refused(
-                f"{lacking[2]} has not opted in to asset {lacking[1]}: let its owner send 0 units of asset "
-                f"{lacking[1]} from it to itself, then ask again"
+                f"{not_opted_in[2]} has not opted in to asset {not_opted_in[1]}: let its owner send 0 units of asset "
+                f"{not_opted_in[1]} from it to itself, then ask again"
             ) from fault
 
-    async def _sent(self, make: Callable[[Any], Any], *, wait: bool = True) -> dict[str, Any]:
+    async def _sign_and_send(self, make: Callable[[Any], Any], *, wait: bool = True) -> dict[str, Any]:
         """Send what `make` returns from suggested parameters; return its id, with `wait` once it is in a block."""
         async with self._turn:
-            params = await _asked(self._client.suggested_params)
+            params = await _run_on_thread(self._client.suggested_params)
             # Two equal transactions would be one: their last rounds tell them apart.
             self._count += 1
             params.last = params.first + 1000 - self._count % 500
             (signed,) = AccountTransactionSigner(self._key).sign_transactions([make(params)], [0])
-            tx_id = await self._given(signed)
+            tx_id = await self._submit(signed)
         if wait:
-            await _asked(lambda: transaction.wait_for_confirmation(self._client, tx_id, _WAIT_ROUNDS))
+            await _run_on_thread(lambda: transaction.wait_for_confirmation(self._client, tx_id, _WAIT_ROUNDS))
         return {"tx_id": tx_id}
 
-    async def _given(self, signed: Any) -> str:
+    async def _submit(self, transaction: Any) -> str:
         """Give the node a signed transaction and return its id."""
         try:
-            return str(await _asked(lambda: self._client.send_transaction(signed)))
+            return str(await _run_on_thread(lambda: self._client.send_transaction(transaction)))
         except NodeFault as fault:
             if QUEUE_FULL not in str(fault):
                 raise
-        tx_id = str(signed.transaction.get_txid())
-        await _asked(lambda: self._client.pending_transaction_info(tx_id))
+        tx_id = str(transaction.transaction.get_txid())
+        await _run_on_thread(lambda: self._client.pending_transaction_info(tx_id))
         return tx_id
 
 

@@ -87,16 +87,16 @@ class Rest:
         Raises:
             NotAnswered: The node refused it, or it was not confirmed in time.
         """
-        answered = await self.params()
-        first, fee = answered["last-round"], max(answered["min-fee"], answered["fee"])
+        suggested = await self.params()
+        first, fee = suggested["last-round"], max(suggested["min-fee"], suggested["fee"])
         params = transaction.SuggestedParams(
-            fee, first, first + 1000, answered["genesis-hash"], answered["genesis-id"], flat_fee=True
+            fee, first, first + 1000, suggested["genesis-hash"], suggested["genesis-id"], flat_fee=True
         )
-        unsigned = make(params)
-        (signed_transaction,) = AccountTransactionSigner(signer.key).sign_transactions([unsigned], [0])
+        draft = make(params)
+        (signed_transaction,) = AccountTransactionSigner(signer.key).sign_transactions([draft], [0])
         raw = base64.b64decode(encoding.msgpack_encode(signed_transaction))
         status, answer = await self._ask("POST", "/v2/transactions", raw)
-        tx_id = str(unsigned.get_txid())
+        tx_id = str(draft.get_txid())
         if status != 200 and not (QUEUE_FULL in str(answer) and await self._has(tx_id)):
             raise NotAnswered(f"algod at {self.url} refused a transaction: {answer.get('message', status)}"[:300])
         return await self._wait_for_confirmation(tx_id) if wait else {"txId": tx_id}
