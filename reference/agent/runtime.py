@@ -13,8 +13,8 @@ from reference.agent.settings import AgentSettings
 from reference.web.a2a.methods import A2aServer
 from reference.web.a2a.tasks import MemoryTasks
 from reference.web.clock import WpClock
+from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.detail_faults import render_refusal
-from reference.web.http.envelope import AsgiApp, Envelope
 from reference.web.http.rate import AddressLimit
 from reference.web.http.request_guard import RequestGuard
 

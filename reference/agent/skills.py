@@ -46,7 +46,7 @@ class Skill:
         description: What it does, in a sentence.
         tags: What it is found by.
         model: Its request model.
-        run: From request and moment to the result.
+        execute: From request and moment to the result.
     """
 
     id: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import reference.starting  # noqa: F401 - before all that is imported for it
+import reference.deferred_gc  # noqa: F401 - before all that is imported for it
 
 # isort: split
 
@@ -11,7 +11,7 @@ import sys
 
 import click
 
-from reference.control_plane.registering import RegistrationRights
+from reference.control_plane.registration_rights import RegistrationRights
 from reference.control_plane.runtime import open_control_plane
 from reference.control_plane.settings import ControlPlaneSettings
 from reference.protocol.service_record import checked_base_url, is_name, origin_of

@@ -81,7 +81,7 @@ class AuditLog:
             key: The chain key.
             head_file: Where the end of the log is kept beside the database.
             clock: Tells when a change was made.
-            shared: Whether other hosts, with folders of their own, write to the same database.
+            is_shared: Whether other hosts, with folders of their own, write to the same database.
         """
         self._audit = audit
         self._key = key

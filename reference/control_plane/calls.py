@@ -22,7 +22,7 @@ class Registrant:
 
     Attributes:
         actor: As the log names it.
-        stays: Whether it registers only where the service is recorded already.
+        is_bound_to_address: Whether it registers only where the service is recorded already.
     """
 
     actor: str = ADMIN
@@ -78,9 +78,9 @@ class Operation:
     Attributes:
         method: HTTP method; HEAD goes with GET.
         path: Literal path, or one that ends in `/` for all with exactly one segment more.
-        run: Answers the call.
-        admin: Whether it wants the admin token.
-        reads: Model of the body.
+        answer: Answers the call.
+        is_for_admin: Whether it wants the admin token.
+        body_model: Model of the body.
     """
 
     method: str

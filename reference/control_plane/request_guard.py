@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reference.control_plane.app import Routes, raw_path_of
-from reference.control_plane.registering import RegistrationRights
+from reference.control_plane.registration_rights import RegistrationRights
+from reference.web.http.asgi_envelope import Scope
 from reference.web.http.bearer_token import BearerToken, build_unauthorized, has_token
-from reference.web.http.envelope import Scope
 from reference.web.http.peers import Networks
 from reference.web.http.rate import AddressLimit
 from reference.web.http.request_guard import RequestGuard
@@ -24,7 +24,7 @@ class ControlPlaneGuard:
             token: The admin token, with which nothing is charged.
             limit: Charges each other call to its address.
             proxies: Networks whose `X-Forwarded-For` is believed (P-CV-19).
-            registering: Judges registrations of services, once their bodies are read.
+            rights: Judges registrations of services, once their bodies are read.
         """
         self._routes = routes
         self._token = token

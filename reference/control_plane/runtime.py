@@ -8,15 +8,15 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import cast
 
 from reference.control_plane.app import Routes, build_app, list_operations
-from reference.control_plane.asking import HealthClient
 from reference.control_plane.audit_log import AuditLog
 from reference.control_plane.audit_reading import AuditEndpoint
-from reference.control_plane.documents import Documents
 from reference.control_plane.head_file import HeadFile
+from reference.control_plane.health_and_openapi import Documents
+from reference.control_plane.health_client import HealthClient
 from reference.control_plane.issuers import IssuerRegister, TrustDocuments
-from reference.control_plane.posture import HealthBoard, Posture
-from reference.control_plane.registering import RegistrationRights
+from reference.control_plane.registration_rights import RegistrationRights
 from reference.control_plane.request_guard import ControlPlaneGuard
+from reference.control_plane.service_health import HealthBoard, Posture
 from reference.control_plane.services import ServiceRegister
 from reference.control_plane.settings import ControlPlaneSettings
 from reference.store.audit_log import Audit
@@ -28,9 +28,9 @@ from reference.store.used_key_ids import UsedKeyIds
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
 from reference.web.first_start import open_secret
+from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.bearer_token import BearerToken
 from reference.web.http.detail_faults import render_refusal
-from reference.web.http.envelope import AsgiApp, Envelope
 from reference.web.http.rate import AddressLimit
 from reference.web.keyring import refuse_lost
 from reference.web.settings import Misconfigured, name_setting

@@ -57,7 +57,7 @@ class ServiceRegister:
         Args:
             services: The records.
             log: The audit log.
-            allowed: Networks that are not public in which services may be.
+            allowed_networks: Networks that are not public in which services may be.
         """
         self._services = services
         self._log = log

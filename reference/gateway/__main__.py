@@ -5,7 +5,7 @@ The program is where surfaces meet: it alone knows both the gateway and the disp
 
 from __future__ import annotations
 
-import reference.starting  # noqa: F401 - before all that is imported for it
+import reference.deferred_gc  # noqa: F401 - before all that is imported for it
 
 # isort: split
 

@@ -19,7 +19,7 @@ from reference.gateway.screening import Screening
 from reference.protocol.receipt_verification import ReceiptVerifyRequest
 from reference.protocol.screening import ScreeningRequest
 from reference.web.errors import Refused
-from reference.web.http.envelope import REQUEST_ID, Scope
+from reference.web.http.asgi_envelope import REQUEST_ID, Scope
 from reference.web.http.exchange import read_request
 from reference.web.http.quart_calls import read_current_body, to_response
 

@@ -19,7 +19,7 @@ from reference.gateway.credentials import Caller, Credentials
 from reference.gateway.rate_limits import Limits
 from reference.protocol.canonical_json import JsonValue, NotCanonical, NotJson, canonicalise, parse, whole_numbers
 from reference.web.errors import Refused, Unprocessable
-from reference.web.http.envelope import Scope
+from reference.web.http.asgi_envelope import Scope
 from reference.web.http.exchange import Reply, Request
 
 ModelType = TypeVar("ModelType", bound=BaseModel)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from reference.lanes.lane import ChainUnavailable, Lane
-from reference.lanes.newest import read_newest_time
+from reference.lanes.newest_block import read_newest_time
 from reference.web.logs import get_logger
 
 _log = get_logger()

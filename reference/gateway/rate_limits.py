@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reference.gateway.settings import GatewaySettings
 from reference.web.clock import WpClock
-from reference.web.http.envelope import ANSWER_HEADERS, Scope
+from reference.web.http.asgi_envelope import ANSWER_HEADERS, Scope
 from reference.web.http.peers import client_address, read_hops
 from reference.web.http.rate import AddressLimit, RateLimit, build_too_many
 

@@ -10,7 +10,7 @@ from werkzeug.routing import Map, RequestRedirect
 from reference.gateway import refusals
 from reference.gateway.calls import Access, Operation
 from reference.gateway.rate_limits import Limits
-from reference.web.http.envelope import Scope
+from reference.web.http.asgi_envelope import Scope
 
 _READS = frozenset({"GET", "HEAD"})
 _PUBLIC = ("/checkout/", "/.well-known/", "/health")

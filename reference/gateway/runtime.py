@@ -34,8 +34,8 @@ from reference.gateway.tenant_administration import TenantAdministration
 from reference.gateway.webhooks import Webhooks
 from reference.lanes.descriptor import LaneRules
 from reference.lanes.lane import ChainUnavailable, Lane
-from reference.lanes.newest import build_newest_block_readers
-from reference.lanes.nodes import read_node_settings
+from reference.lanes.newest_block import build_newest_block_readers
+from reference.lanes.node_settings import read_node_settings
 from reference.lanes.registry import open_lane
 from reference.protocol.jws import sign_compact
 from reference.protocol.keys import did_web
@@ -59,14 +59,14 @@ from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
 from reference.web.first_start import open_secret, open_signing_key
-from reference.web.http.envelope import AsgiApp, Envelope
+from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.metrics import add_metrics
 from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
 from reference.web.logs import get_logger
 from reference.web.reloaded_file import ReloadedFile
 from reference.web.sealing import Seal
 from reference.web.settings import Misconfigured, name_setting
-from reference.web.trusted_keys import open_trusted_keys
+from reference.web.trusted_keys_file import open_trusted_keys
 
 _log = get_logger()
 _TEND_SECONDS = 60.0

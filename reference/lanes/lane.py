@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from reference.lanes.finding import Finder
+from reference.lanes.payment_search import Finder
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization, Domain
 from reference.protocol.networks import Network

@@ -15,9 +15,9 @@ from typing import Self
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hmac import HMAC
 
+from reference.fast_records import record
 from reference.protocol.hashes import hash_reference
 from reference.protocol.service_word import ServiceWord
-from reference.records import record
 
 # A rail stores nothing when it answers 402, so that unpaid calls cannot fill its database. Everything that a later
 # proof is checked against is therefore in the token, under a MAC.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reference.records import record
+from reference.fast_records import record
 
 
 # Lanes report facts, and the tables of `weld` and `checkout` judge them. So every lane is judged by the same rules

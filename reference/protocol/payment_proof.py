@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import pybase64
 
+from reference.fast_records import record
 from reference.protocol.canonical_json import JsonValue, NotJson, parse
 from reference.protocol.eip3009 import Authorization
 from reference.protocol.refusals import PaymentRefused
-from reference.records import record
 
 MAX_HEADER_CHARACTERS = 8192
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from reference.fast_records import record
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.observed_transaction import ObservedTransaction, Transfer, TxStatus
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.transfer_purpose import is_for_links
-from reference.records import record
 
 AGE_SKEW_SECONDS = 60
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import reference.starting  # noqa: F401 - before all that is imported for it
+import reference.deferred_gc  # noqa: F401 - before all that is imported for it
 
 # isort: split
 

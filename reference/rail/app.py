@@ -12,7 +12,7 @@ from reference.rail.a2a.endpoint import A2aEndpoint
 from reference.rail.documents.published import Documents, read_page
 from reference.rail.faults import fault_reply, json_reply
 from reference.rail.paid_endpoint import PaidEndpoint
-from reference.web.http.envelope import REQUEST_ID, Scope
+from reference.web.http.asgi_envelope import REQUEST_ID, Scope
 from reference.web.http.exchange import read_request
 from reference.web.http.quart_calls import read_current_body, to_document_response, to_response
 from reference.web.http.single_task_connection import SingleTaskConnection

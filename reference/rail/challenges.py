@@ -14,12 +14,12 @@ from typing import Any
 import orjson
 from pybase64 import b64encode_as_string
 
+from reference.fast_records import record
 from reference.lanes.lane import Lane
 from reference.protocol.canonical_json import canonicalise
 from reference.protocol.challenge import NONCE_BYTES, Mint, Terms
 from reference.protocol.hashes import canonical_request_hash
 from reference.rail.services import Service
-from reference.records import record
 from reference.web.errors import Refused
 
 # The marks stand in the prepared document where a challenge differs. No value of a service contains an `@` mark.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from reference.lanes.lane import ChainUnavailable
-from reference.lanes.newest import refuse_behind
+from reference.lanes.newest_block import refuse_behind
 from reference.protocol.observed_transaction import TxStatus
 from reference.rail.availability.lane_health import LaneHealth
-from reference.rail.claims.presented_proof import Collectors
+from reference.rail.claims.payment_sources import Collectors
 from reference.rail.settings import RailSettings
-from reference.rail.signing import Signer
+from reference.rail.signed_answers import Signer
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.refused_payments import LISTED_SECONDS, RefusedPayments

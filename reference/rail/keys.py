@@ -8,14 +8,14 @@ from typing import Any
 
 from reference.protocol.keys import did_web
 from reference.rail.settings import RailSettings
-from reference.rail.signing import PlatformKeys, Signer
+from reference.rail.signed_answers import PlatformKeys, Signer
 from reference.store.used_key_ids import UsedKeyIds
 from reference.web.clock import WpClock
 from reference.web.first_start import open_signing_key
 from reference.web.keyring import KeyFile
 from reference.web.reloaded_file import ReloadedFile
 from reference.web.settings import name_setting
-from reference.web.trusted_keys import open_trusted_keys
+from reference.web.trusted_keys_file import open_trusted_keys
 
 
 @dataclass(frozen=True, slots=True)

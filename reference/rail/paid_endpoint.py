@@ -18,7 +18,7 @@ from reference.protocol import payment_proof
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call, Challenge, Challenges
 from reference.rail.claims.fulfilment import PaidAnswer
-from reference.rail.claims.presented_proof import in_progress
+from reference.rail.claims.payment_sources import in_progress
 from reference.rail.claims.redemption import Redeemer
 from reference.rail.service_request import QuotedCall, ServiceRequest, choose_quoted_call, read_service_request
 from reference.rail.services import Service

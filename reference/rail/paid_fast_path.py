@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from reference.rail.faults import fault_reply
 from reference.rail.paid_endpoint import PaidEndpoint
-from reference.web.http.envelope import REQUEST_ID, AsgiApp, Receive, Scope, Send
+from reference.web.http.asgi_envelope import REQUEST_ID, AsgiApp, Receive, Scope, Send
 from reference.web.http.exchange import Reply, read_request
 from reference.web.http.single_task_connection import put_back, send_whole
 

@@ -16,7 +16,7 @@ from reference.rail.keys import build_signer, open_signing_keys
 from reference.rail.runtime import locate_ledger
 from reference.rail.settings import RailSettings
 from reference.rail.settlement.unserved_payments import ListedPayment, PaymentOperations
-from reference.rail.signing import Signer
+from reference.rail.signed_answers import Signer
 from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database
 from reference.store.redemptions import Redemptions

@@ -15,23 +15,23 @@ import aiohttp
 
 from reference.lanes.descriptor import LaneRules
 from reference.lanes.lane import ChainUnavailable, Lane, ObservingLane, Settler, SettlingLane
-from reference.lanes.newest import build_newest_block_readers
-from reference.lanes.nodes import read_node_settings
+from reference.lanes.newest_block import build_newest_block_readers
+from reference.lanes.node_settings import read_node_settings
 from reference.lanes.registry import descriptor_of, open_lane
 from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
-from reference.rail import identity
+from reference.rail import shared_token_secret
 from reference.rail.a2a.conversation import Conversation
 from reference.rail.a2a.endpoint import A2aEndpoint, RailTasks
 from reference.rail.app import build_app
-from reference.rail.availability.issuing_permission import IssuingPermission
 from reference.rail.availability.lane_health import LaneHealth
-from reference.rail.availability.uptime import Uptime
+from reference.rail.availability.terms_in_force import IssuingPermission
+from reference.rail.availability.worker_downtime import Uptime
 from reference.rail.challenges import Challenges, Offer
-from reference.rail.claims.presented_proof import Collector, MinedPaymentSource
+from reference.rail.claims.payment_sources import Collector, MinedPaymentSource
 from reference.rail.claims.redemption import Redeemer
-from reference.rail.claims.refusal_notes import RefusalNotes
+from reference.rail.claims.refused_payment_notes import RefusalNotes
 from reference.rail.claims.undecided_claims import UndecidedClaims
 from reference.rail.documents.published import Documents
 from reference.rail.housekeeping import Housekeeping
@@ -58,7 +58,7 @@ from reference.store.used_key_ids import UsedKeyIds
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.first_start import open_secret
-from reference.web.http.envelope import AsgiApp, Envelope
+from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.metrics import add_metrics
 from reference.web.http.rate import AddressLimit
 from reference.web.keyring import secret_bytes
@@ -396,7 +396,7 @@ async def _open_mint(settings: RailSettings, known_keys: UsedKeyIds, shared_fact
         place, name = settings.token_secret_file, "rail token secret"
         # `agree` decides whether it may differ from the one before.
         secret = await open_secret(known_keys, name, place, now=clock.now(), is_kept=False)
-    await identity.agree(shared_facts, secret, settings.word)
+    await shared_token_secret.agree(shared_facts, secret, settings.word)
     return Mint(secret, settings.word)
 
 
@@ -412,7 +412,7 @@ async def adopt_token_secret(settings: RailSettings) -> None:
     database = open_database(locate_ledger(settings))
     try:
         await Redemptions(database).prepare()
-        await identity.adopt(SharedFacts(database, facts), secret, settings.word)
+        await shared_token_secret.adopt(SharedFacts(database, facts), secret, settings.word)
     finally:
         await database.close()
 

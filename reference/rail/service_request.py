@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reference.fast_records import record
 from reference.protocol.canonical_json import JsonValue, NotJson, parse
 from reference.rail.challenges import Call
 from reference.rail.services import Service
-from reference.records import record
 from reference.web.errors import Refused, Unprocessable
 from reference.web.http.exchange import Request
 

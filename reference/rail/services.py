@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from reference.fast_records import record
 from reference.protocol import message_signatures, receipt_verification, screening
 from reference.protocol.canonical_json import JsonValue, NotCanonical, canonical_and_whole
 from reference.protocol.keys import SigningKey
 from reference.protocol.networks import EXAMPLE
 from reference.protocol.service_word import ServiceWord
-from reference.records import record
 from reference.web.errors import Unprocessable
 
 

@@ -1,4 +1,4 @@
-"""What the ledgers ask of a database: rows, and changes that are on the disk when they are reported as done.
+"""The database interface: queries, and changes that are on the disk when they are reported as done.
 
 The statements are built once, with SQLAlchemy Core, and are the same on every database.
 """
@@ -12,23 +12,23 @@ from typing import Any, Protocol, TypeAlias
 from sqlalchemy import MetaData, Select, Update
 from sqlalchemy.sql.base import Executable
 
-from reference.records import record
+from reference.fast_records import record
 
 Row: TypeAlias = Sequence[Any]
 
 
 class DuplicateKey(Exception):
-    """A unique index refused a change: the key exists already. The whole transaction changed nothing."""
+    """A unique index refused a change, because the key exists already. The whole transaction changed nothing."""
 
 
 class RowNotFound(Exception):
-    """A change found no row although it needed one. The whole transaction changed nothing."""
+    """A change that needs a row found none. The whole transaction changed nothing."""
 
 
 class DatabaseUnavailable(Exception):
-    """The database did not do what it was asked; a change that was asked for is not there.
+    """The database did not carry out a query or a change.
 
-    Unless it took too long: then it may be there or come to be, as after a crash.
+    If a change took too long, it may have been carried out, or be carried out later, as after a crash.
     """
 
 
@@ -38,7 +38,7 @@ class Change:
 
     Attributes:
         statement: An insert, update or delete with named parameters.
-        values: Their values.
+        values: The values of these parameters.
         needed: Whether the whole transaction is undone if it changes no row.
     """
 
@@ -48,17 +48,17 @@ class Change:
 
 
 class Write(Protocol):
-    """Carries out several statements in one transaction, maybe with further ones (`Database.change_all`)."""
+    """Carries out several changes in one transaction, like `Database.change_all`. A caller may add changes to it."""
 
     async def __call__(self, *changes: Change) -> object:
-        """Carry them out, or raise as `Database.change_all`."""
+        """Carry out the changes, or raise as `Database.change_all` does."""
 
 
 class Database(Protocol):
     """One database. Every change is atomic, durable, and seen by each later read."""
 
     async def rows(self, statement: Executable, /, **values: Any) -> Sequence[Row]:
-        """Return what a query finds, with plain columns in its own order.
+        """Return the rows of a query, with plain columns in the order of the query.
 
         Raises:
             DatabaseUnavailable: The database does not answer.
@@ -82,7 +82,7 @@ class Database(Protocol):
         """
 
     async def take(self, query: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
-        """Return what a query finds, with a change carried out for each row in the same transaction.
+        """Return the rows of a query, and carry out a change for each row in the same transaction.
 
         The change has the same values, and `query`: the row's first column. No other writer changes a row in
         between; on a database with several writers, the query locks its rows (`with_for_update`).
@@ -93,7 +93,7 @@ class Database(Protocol):
         """
 
     async def create(self, tables: MetaData) -> None:
-        """Create the tables and indexes that are missing; workers that start at once do not get in each other's way."""
+        """Create the missing tables and indexes. Workers that start at the same time do not disturb each other."""
 
     async def close(self) -> None:
-        """Give everything back; what was asked for before is done first."""
+        """Close all connections after carrying out everything that was submitted before."""

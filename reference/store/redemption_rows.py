@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy import exists, select
 from sqlalchemy.sql.elements import ColumnElement
 
+from reference.fast_records import record
 from reference.protocol.redemption import State
-from reference.records import record
 from reference.store.rail_tables import kept_claims, redemptions, refunds, unfetched_answers
 
 

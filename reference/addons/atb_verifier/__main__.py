@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import reference.starting  # noqa: F401 - before all that is imported for it
+import reference.deferred_gc  # noqa: F401 - before all that is imported for it
 
 # isort: split
 
-from reference.addons.atb_verifier.verifying import ADDON
+from reference.addons.atb_verifier.verifier import ADDON
 
 
 def main() -> None:

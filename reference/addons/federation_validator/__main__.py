@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import reference.starting  # noqa: F401 - before all that is imported for it
+import reference.deferred_gc  # noqa: F401 - before all that is imported for it
 
 # isort: split
 
-from reference.addons.federation_validator.validating import ADDON
+from reference.addons.federation_validator.validator import ADDON
 
 
 def main() -> None:

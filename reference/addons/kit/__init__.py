@@ -5,6 +5,6 @@ shows all of it.
 """
 
 from reference.addons.kit.addon import Addon
-from reference.addons.kit.calls import Call, Context, Handler
+from reference.addons.kit.handler_context import Call, Context, Handler
 
 __all__ = ["Addon", "Call", "Context", "Handler"]

@@ -13,14 +13,14 @@ from typing import cast
 import click
 
 from reference.addons.kit.app import build_app, build_document_handler, methods_of
-from reference.addons.kit.calls import Call, Context, Handler
+from reference.addons.kit.handler_context import Call, Context, Handler
 from reference.addons.kit.settings import AddonSettings
 from reference.web.clock import WpClock
 from reference.web.control_plane_link import registration
 from reference.web.control_plane_link.link import ISSUER_KEYS, ControlPlaneLink, KeySource
+from reference.web.http.asgi_envelope import AsgiApp, Envelope
 from reference.web.http.cached_document import Document
 from reference.web.http.detail_faults import json_reply, render_refusal
-from reference.web.http.envelope import AsgiApp, Envelope
 from reference.web.http.exchange import Reply
 from reference.web.http.rate import AddressLimit
 from reference.web.http.request_guard import RequestGuard

@@ -12,8 +12,8 @@ from typing import Any
 from reference.addons.falcon_key import FalconKey, build_unavailable, open_falcon_key
 from reference.addons.falcon_library import find_library
 from reference.addons.kit import Addon, Call, Context, Handler
-from reference.addons.zkp_receipt.measuring import find_score
 from reference.addons.zkp_receipt.requests import IssueRequest, VerifyRequest
+from reference.addons.zkp_receipt.score_source import find_score
 from reference.protocol import falcon
 from reference.protocol.credentials import Question
 from reference.protocol.envelope import signed_bytes, with_signature

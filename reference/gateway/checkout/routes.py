@@ -22,7 +22,7 @@ from reference.gateway.settings import GatewaySettings
 from reference.protocol.checkout import LinkState
 from reference.store.links import Link
 from reference.web.errors import Unprocessable
-from reference.web.http.envelope import Scope
+from reference.web.http.asgi_envelope import Scope
 from reference.web.http.exchange import JSON, read_request
 from reference.web.http.quart_calls import read_current_body
 

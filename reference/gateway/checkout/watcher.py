@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from reference.gateway.checkout.link_settlement import LinkEnded, LinkSettlement, TransferUsed
 from reference.gateway.checkout.misdirected_payments import MisdirectedPayments
 from reference.gateway.settings import GatewaySettings
-from reference.lanes.finding import LEAST_LOOK_BACK, Candidate, Head
 from reference.lanes.lane import ChainUnavailable, Lane
+from reference.lanes.payment_search import LEAST_LOOK_BACK, Candidate, Head
 from reference.protocol import checkout
 from reference.protocol.checkout import LinkEnding, LinkState, NotPaid
 from reference.protocol.observed_transaction import ObservedTransaction, TxStatus

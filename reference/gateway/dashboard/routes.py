@@ -16,7 +16,7 @@ from reference.gateway.dashboard.signed_in_request import Route, SignedInRequest
 from reference.gateway.error_replies import refusal_of
 from reference.gateway.rate_limits import Limits
 from reference.web.errors import Refused
-from reference.web.http.envelope import REQUEST_ID, Scope
+from reference.web.http.asgi_envelope import REQUEST_ID, Scope
 from reference.web.http.exchange import Reply, Request, read_request
 from reference.web.http.quart_calls import read_current_body, to_response
 

@@ -32,7 +32,7 @@ from reference.gateway.webhooks import Webhooks
 from reference.store.sessions import Sessions
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
-from reference.web.http.envelope import Scope
+from reference.web.http.asgi_envelope import Scope
 
 
 class Dashboard:

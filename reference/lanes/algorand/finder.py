@@ -17,9 +17,16 @@ from urllib.parse import urlencode
 from algosdk import encoding
 from algosdk.error import WrongChecksumError, WrongKeyLengthError
 
-from reference.lanes.finding import BLOCK_SKEW_SECONDS, LEAST_LOOK_BACK, Candidate, Head, SearchResult, find_last_before
 from reference.lanes.lane import ChainUnavailable
 from reference.lanes.node import Node
+from reference.lanes.payment_search import (
+    BLOCK_SKEW_SECONDS,
+    LEAST_LOOK_BACK,
+    Candidate,
+    Head,
+    SearchResult,
+    find_last_before,
+)
 from reference.protocol.networks import Network
 
 _NOT_FOUND = 404

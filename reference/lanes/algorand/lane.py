@@ -14,9 +14,9 @@ from typing import Any
 from algosdk import encoding
 
 from reference.lanes.algorand.finder import AlgorandFinder
-from reference.lanes.finding import Finder
 from reference.lanes.lane import ChainUnavailable, LaneFacts
 from reference.lanes.node import Node
+from reference.lanes.payment_search import Finder
 from reference.protocol import weld
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.networks import Network

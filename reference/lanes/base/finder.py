@@ -9,10 +9,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from reference.lanes.finding import BLOCK_SKEW_SECONDS, LEAST_LOOK_BACK, Candidate, Head, SearchResult, find_last_before
 from reference.lanes.json_rpc import JsonRpc, NodeRefused, read_member
 from reference.lanes.lane import ChainUnavailable
 from reference.lanes.node import AnswerTooLong
+from reference.lanes.payment_search import (
+    BLOCK_SKEW_SECONDS,
+    LEAST_LOOK_BACK,
+    Candidate,
+    Head,
+    SearchResult,
+    find_last_before,
+)
 from reference.protocol.networks import Network
 
 _TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"

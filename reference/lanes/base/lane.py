@@ -8,11 +8,11 @@ from typing import Any
 
 from eth_utils.address import is_checksum_formatted_address, to_checksum_address
 
+from reference.lanes.base.block_pace import Pace
 from reference.lanes.base.finder import BaseFinder
-from reference.lanes.base.pace import Pace
-from reference.lanes.finding import Finder
 from reference.lanes.json_rpc import Call, JsonRpc, NodeRefused, read_member, require_result
 from reference.lanes.lane import ChainUnavailable, Fees, LaneFacts, Outlook, Use
+from reference.lanes.payment_search import Finder
 from reference.protocol.eip3009 import TRANSFER_SELECTOR, Authorization, Domain, keccak, nonce_of, selector
 from reference.protocol.networks import Network
 from reference.protocol.observed_transaction import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reference.lanes.finding import BLOCK_SKEW_SECONDS, LEAST_LOOK_BACK, Candidate, Head, SearchResult, find_last_before
 from reference.lanes.json_rpc import JsonRpc, NodeRefused, read_member
 from reference.lanes.lane import ChainUnavailable
+from reference.lanes.payment_search import (
+    BLOCK_SKEW_SECONDS,
+    LEAST_LOOK_BACK,
+    Candidate,
+    Head,
+    SearchResult,
+    find_last_before,
+)
 from reference.lanes.solana.block_times import read_block_time
 from reference.protocol.networks import Network
 from reference.protocol.solana_transfers import TOKEN_PROGRAM, associated_account

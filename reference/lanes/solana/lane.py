@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reference.lanes.finding import Finder
 from reference.lanes.json_rpc import JsonRpc, read_member, require_result
 from reference.lanes.lane import ChainUnavailable, LaneFacts
+from reference.lanes.payment_search import Finder
 from reference.lanes.solana.block_times import find_listed_time, read_block_time
 from reference.lanes.solana.finder import SolanaFinder
 from reference.protocol import solana_transfers, weld

@@ -1,6 +1,6 @@
-"""What a message over A2A means to the rail: a request that is challenged, or a payment for it (P-RA-05 to P-RA-11).
+"""A2A messages to the rail: a request that is challenged, or a payment for it (P-RA-05 to P-RA-12).
 
-A payment goes through `PaidEndpoint.redeem`, as one by REST does: the same checks in the same order, one ledger.
+A payment goes through `PaidEndpoint.redeem` as over REST: the same checks in the same order, and one ledger.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from reference.web.errors import Refused, Unprocessable
 from reference.web.http.exchange import Request
 
 DEFAULT_SERVICE = "receipt-verify"
-# Refusals by another status than 402 that the same payment may outlive (P-RA-08).
+# Refusals with another status than 402 after which the same payment may still be served (P-RA-08).
 _UNDECIDED_CODES = frozenset(
     {"answer_unavailable", "chain_unavailable", "clock_in_doubt", "payment_in_progress", "terms_superseded"}
 )
-# Why the example is quoted and not what was asked; kept with the task, since each challenge of it says so.
+# Member of a task's memo with the faults of a malformed order: each challenge of the task lists them again.
 _FAULTS = "refused_order"
 _NO_TASK = (
     "a payment names, as taskId, the task that it pays for, or brings the order again as a data part; "
@@ -56,7 +56,7 @@ class Conversation:
         self._uri = uri
 
     async def __call__(self, message: Message, task: Task | None, request: Request) -> Outcome:
-        """Return what comes of a message: a challenge, or what its payment led to.
+        """Return the outcome of a message: a challenge, or the result of its payment.
 
         Raises:
             RpcError: -32001 for a payment without its task and without an order; -32602 for an unknown service or
@@ -70,7 +70,7 @@ class Conversation:
         if task is None and (order is None or status != a2a_x402.Status.SUBMITTED):
             raise RpcError(ErrorCode.TASK_NOT_FOUND, _NO_TASK)
         if status == a2a_x402.Status.SUBMITTED:
-            # The task may be gone, and its payer has the order: a proof with it is redeemed as by REST (P-RA-12).
+            # Tasks are bounded, so this one may be gone. A proof with its order is redeemed as over REST (P-RA-12).
             memo = task.memo if task is not None else self._add_opener(self._read_order(order or {}), request)
             return await self._redeem(message.metadata.get(a2a_x402.PAYLOAD), memo, request)
         if status == a2a_x402.Status.REJECTED:
@@ -78,7 +78,7 @@ class Conversation:
         allowed_statuses = f"{a2a_x402.Status.SUBMITTED.value} or {a2a_x402.Status.REJECTED.value}"
         raise build_invalid_params("message", f"{a2a_x402.STATUS} of a client is {allowed_statuses}", "payment_status")
 
-    # What costs something is quoted.
+    # Unpaid messages are challenged.
 
     def _quote(self, message: Message, task: Task | None, request: Request) -> Outcome:
         order = message.data_with("service_id")
@@ -96,11 +96,12 @@ class Conversation:
         )
 
     def _add_opener(self, memo: Mapping[str, Any], request: Request) -> dict[str, Any]:
+        # Only a hash is stored: the bound on tasks needs to distinguish clients, not to know their addresses.
         opener = hashlib.sha256(self._paid_endpoint.address_of(request).encode()).hexdigest()
         return {**memo, OPENER: opener}
 
     def _read_order(self, order: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a data part orders: for an invalid request the example, which is what a payment runs then."""
+        """Return the order in a data part; for an invalid request the example, which a payment would then run."""
         name = order["service_id"]
         challenges = self._challenges.get(name) if isinstance(name, str) else None
         if challenges is None:
@@ -121,7 +122,7 @@ class Conversation:
         challenge: dict[str, Any] = orjson.loads(self._paid_endpoint.issue(challenges, quoted_call, error=error).body)
         return challenge
 
-    # What is paid is redeemed.
+    # Paid messages are redeemed.
 
     async def _redeem(self, payload: JsonValue, memo: Mapping[str, Any], request: Request) -> Outcome:
         challenges = self._challenges_of(memo)
@@ -131,11 +132,14 @@ class Conversation:
                 challenges.service, [_encode_header(payload)], lambda: service_request
             )
         except PaymentRefused as refusal:
+            # P-RA-08: an undecided payment gets no fresh challenge, because a client that saw one would pay twice
+            # (decision 0024).
             if refusal.retry_after is not None:
                 return a2a_x402.keep_undecided(self._uri, memo, code=refusal.code, retry_after=refusal.retry_after)
             try:
                 return self._refuse(memo, refusal.code, refusal.transaction, refusal.network)
-            except Refused as unissued:  # this worker may not challenge anew
+            except Refused as unissued:
+                # This worker may not issue tokens now (P-CH-13).
                 return self._refuse_without_402(memo, unissued)
         except Refused as refusal:
             return self._refuse_without_402(memo, refusal)
@@ -151,12 +155,15 @@ class Conversation:
         if refusal.code in _UNDECIDED_CODES:
             wait = int(refusal.headers["Retry-After"])
             return a2a_x402.keep_undecided(self._uri, memo, code=refusal.code, retry_after=wait)
+        # Over REST a 409 has no challenge. A task that needs input must have one, so a fresh one is quoted (decision
+        # 0024).
         if refusal.status == 409:
             return self._refuse(memo, refusal.code, "", "")
         raise refusal
 
     def _refuse(self, memo: Mapping[str, Any], code: str, transaction: str, network: str) -> Outcome:
-        self._paid_endpoint.refuse_disabled(self._challenges_of(memo).service)  # as a refusal quotes it again
+        # A refusal quotes the service again, which a service that is switched off must not.
+        self._paid_endpoint.refuse_disabled(self._challenges_of(memo).service)
         # `error` of a 402 is of a closed list (P-CH-01); what REST refuses by another status is not on it.
         error = code if code in CODES_402 else "payment_required"
         challenge = self._issue_challenge(self._challenges_of(memo), memo, error)
@@ -174,5 +181,5 @@ def _faults_of(memo: Mapping[str, Any]) -> Faults:
 
 
 def _encode_header(payload: JsonValue) -> str:
-    """Return a payload as the value of `X-PAYMENT`: what it must be, and how large it may be, is said once (5.6)."""
+    """Return a payload as the value of `X-PAYMENT`, so that the rules of its form and size have one place (5.6)."""
     return base64.b64encode(orjson.dumps(payload)).decode()

@@ -1,4 +1,4 @@
-"""The rail's A2A door: limits, the extension's header, and where tasks are kept (P-RA-01 to P-RA-11)."""
+"""The rail's A2A endpoint: limits, the extension's header, and the storage of tasks (P-RA-01 to P-RA-11)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PAYLOAD_MEMBER = PAYLOAD.encode()
 
 
 class A2aEndpoint:
-    """Takes POST /a2a."""
+    """Answers POST /a2a."""
 
     def __init__(
         self, paid_endpoint: PaidEndpoint, conversation: Conversation, tasks: RailTasks, clock: WpClock, *, uri: str
@@ -39,12 +39,13 @@ class A2aEndpoint:
         self._uri = uri
 
     async def call(self, request: Request) -> Reply:
-        """Answer one call: 200 whatever JSON-RPC says (P-RA-04).
+        """Answer one call: 200 also for JSON-RPC errors (P-RA-04).
 
         Raises:
             Refused: 429, or 503 for a service that is switched off.
             DatabaseUnavailable: Ledger or tasks cannot be asked.
         """
+        # The limit is judged before the body is parsed, so the mark of a payment is searched as bytes.
         allowance = self._paid_endpoint.admit(request, has_proof=_PAYLOAD_MEMBER in request.body)
         limits = {} if allowance is None else allowance.headers()
         request.answer_headers.update({"Cache-Control": "no-store", **self._echo_extension(request), **limits})
@@ -54,13 +55,13 @@ class A2aEndpoint:
             raise replace(fault, headers={**fault.headers, **limits}) from fault
 
     def _echo_extension(self, request: Request) -> dict[str, str]:
-        """Return the echo of the extension for a caller who named it (P-RA-02)."""
+        """Return the header that echoes the extension to a client that named it (P-RA-02)."""
         uris = {one.strip() for value in request.headers.get(EXTENSIONS, ()) for one in value.split(",")}
         return {"X-A2A-Extensions": self._uri} if self._uri in uris else {}
 
 
 class RailTasks:
-    """Tasks in the rail's database, common to its workers: 24 hours, so many an address."""
+    """Tasks in the rail's database, common to its workers: for 24 hours, and bounded for each address."""
 
     def __init__(self, tasks: Tasks, clock: WpClock) -> None:
         self._tasks = tasks
@@ -68,6 +69,7 @@ class RailTasks:
 
     async def find(self, task_id: str) -> Task | None:
         """Return a task, or None when it is not known or not kept any longer."""
+        # The rail issues UUIDs alone, so any other id needs no query.
         if _UUID4.fullmatch(task_id) is None:
             return None
         stored_task = await self._tasks.get(task_id, now=self._clock.lapsed_until())
@@ -90,5 +92,5 @@ class RailTasks:
         return await self._tasks.replace(task.id, task.to_bytes(), version=task.version, now=self._clock.lapsed_until())
 
     async def tend(self) -> None:
-        """Forget what is past its time."""
+        """Delete outdated tasks."""
         await self._tasks.forget(now=self._clock.lapsed_until())

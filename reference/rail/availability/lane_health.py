@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from reference.lanes.lane import ChainUnavailable, Lane, SettlingLane
-from reference.lanes.newest import read_newest_time, refuse_age
+from reference.lanes.newest_block import read_newest_time, refuse_age
 from reference.protocol.weld import AGE_SKEW_SECONDS
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable

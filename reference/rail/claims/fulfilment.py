@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+from reference.fast_records import record
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.redemption import State
 from reference.protocol.refusals import AGED, RETRYABLE, PaymentRefused
@@ -24,12 +25,11 @@ from reference.rail.claims.non_402_refusals import (
     chain_unavailable,
     payment_refunded,
 )
+from reference.rail.claims.payment_sources import Collectors, PresentedProof, in_progress
 from reference.rail.claims.prepared_answer import PreparedAnswer
-from reference.rail.claims.presented_proof import Collectors, PresentedProof, in_progress
-from reference.rail.claims.refusal_notes import RefusalNotes, is_second_payment
+from reference.rail.claims.refused_payment_notes import RefusalNotes, is_second_payment
 from reference.rail.settings import RailSettings
-from reference.rail.signing import Signer
-from reference.records import record
+from reference.rail.signed_answers import Signer
 from reference.store.kept_requests import MOST_UNPAID_BYTES
 from reference.store.redemption_rows import Answer, Redemption
 from reference.store.redemptions import Redemptions

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import orjson
 
+from reference.fast_records import record
 from reference.protocol.weld import Payment
-from reference.records import record
 from reference.store.redemption_rows import Answer
 
 

@@ -17,14 +17,14 @@ from reference.protocol.redemption import State
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.challenges import Call
-from reference.rail.claims.claim_finder import ClaimFinder, find_claim
+from reference.rail.claims.claim_acquisition import ClaimFinder, find_claim
 from reference.rail.claims.eligibility import Eligibility
 from reference.rail.claims.fulfilment import Fulfilment, PaidAnswer
 from reference.rail.claims.leases import Lease
-from reference.rail.claims.presented_proof import Collectors, PresentedProof, in_progress
-from reference.rail.claims.refusal_notes import OF_THE_WINDOW, RefusalNotes, is_second_payment
+from reference.rail.claims.payment_sources import Collectors, PresentedProof, in_progress
+from reference.rail.claims.refused_payment_notes import OF_THE_WINDOW, RefusalNotes, is_second_payment
 from reference.rail.settings import RailSettings
-from reference.rail.signing import Signer
+from reference.rail.signed_answers import Signer
 from reference.store.outages import Outages
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions

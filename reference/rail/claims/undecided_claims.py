@@ -15,8 +15,8 @@ from contextlib import suppress
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.refusals import RETRYABLE, PaymentRefused
 from reference.rail.claims.leases import LeaseWatch
-from reference.rail.claims.presented_proof import Collectors, PresentedProof
-from reference.rail.claims.refusal_notes import RefusalNotes, is_second_payment
+from reference.rail.claims.payment_sources import Collectors, PresentedProof
+from reference.rail.claims.refused_payment_notes import RefusalNotes, is_second_payment
 from reference.rail.settings import RailSettings
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions

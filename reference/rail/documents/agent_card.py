@@ -26,6 +26,7 @@ def build_agent_card(settings: RailSettings, lanes: Sequence[str]) -> dict[str, 
     extension = {
         "uri": settings.a2a_x402_uri,
         "description": "Payment by x402, welded to the challenge: send a request, pay what the task asks, send proof.",
+        # Not required: a client without the extension can still read the challenge in the task and pay (P-RA-02).
         "required": False,
         "params": {"lanes": list(lanes)},
     }

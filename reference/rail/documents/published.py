@@ -31,7 +31,7 @@ def _json_document(value: Any, media_type: str = "application/json") -> Document
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What /discovery/resources is asked for."""
+    """The query of /discovery/resources."""
 
     kind: str | None
     limit: int
@@ -42,7 +42,7 @@ def read_page(query: Mapping[str, str]) -> Page:
     """Read the query of /discovery/resources.
 
     Raises:
-        Unprocessable: `limit` is no integer from 1 to 100 or `offset` none from 0.
+        Unprocessable: `limit` is not an integer from 1 to 100, or `offset` is not one from 0.
     """
     limit, offset = query.get("limit", "20"), query.get("offset", "0")
     for name, text, low, high in (("limit", limit, 1, _MAX_PAGE), ("offset", offset, 0, 10**9)):
@@ -54,7 +54,7 @@ def read_page(query: Mapping[str, str]) -> Page:
 
 
 class Documents:
-    """Everything the rail says about itself, free and without a credential."""
+    """The rail's documents, which are free and need no credential."""
 
     def __init__(
         self,
@@ -93,6 +93,8 @@ class Documents:
 
     def build_documents(self) -> Mapping[str, Document]:
         """Return every document that takes no query, by its path."""
+        # The keys may have been rotated since the last call, so the two key documents are made for each request; the
+        # others never change.
         published_keys = self._key_ring().published_keys
         identity = keys.did_document(self._did, published_keys, self._build_did_services())
         return {
@@ -104,9 +106,9 @@ class Documents:
     async def build_health(self) -> bytes:
         """Return the health document.
 
-        Lanes that are not offered are listed in `lanes_away`, and `lanes_away_reasons` says why by network key. What
-        goes on for now, and would not outlive a restart, is in `faults`. Neither makes it another status than 200:
-        those who paid are served, and served again.
+        Lanes that are not offered are listed in `lanes_away`, with a reason by network key in `lanes_away_reasons`.
+        Faults that would prevent a restart are in `faults`. Neither changes the status from 200, because payers are
+        still served.
 
         Raises:
             Refused: The ledger cannot be asked.
@@ -119,6 +121,8 @@ class Documents:
         away, faults = dict(self._unavailable_lanes()), list(self._faults())
         lanes = [lane for lane in self._lanes() if lane not in away]
         health: dict[str, Any] = {"status": "ok", "service": service, "version": version("weldproof"), "lanes": lanes}
+        # A lane that is away is no reason to restart the process: payers on the other lanes are served, so the status
+        # code stays 200 (decision 0044).
         if away or faults:
             health |= {"status": "degraded", "lanes_away": list(away), "lanes_away_reasons": away, "faults": faults}
         return orjson.dumps(health)
@@ -142,7 +146,7 @@ class Documents:
         return [offer.terms.network for offer in self._offers()]
 
     def _build_entries(self, challenges: Challenges) -> list[dict[str, Any]]:
-        """Return the entries of a service without anything live."""
+        """Return the entries of a service without the members of a live challenge."""
         scheme, ttl = self._settings.rail_scheme, self._settings.challenge_ttl
         return [
             build_entry(offer, challenges.service, scheme=scheme, ttl=ttl, place=None) for offer in challenges.offers
@@ -212,12 +216,12 @@ class Documents:
             },
             "single_use": (
                 "One payment buys one execution. The same proof on the same request gets the stored answer again; "
-                "on any other request it buys nothing."
+                "on any other request it is refused."
             ),
         }
 
     def _build_openapi(self) -> dict[str, Any]:
-        """Return the contract as it was written by hand, with this rail's address and prices in it."""
+        """Return the hand-written contract with this rail's address and prices."""
         document: dict[str, Any] = orjson.loads(files("openapi").joinpath("rail.json").read_bytes())
         document["servers"] = [{"url": self._settings.public_url}]
         for challenges in self._challenges:
@@ -240,6 +244,7 @@ class Documents:
 def build_payment_info(offers: Sequence[Offer]) -> dict[str, Any]:
     """Return `x-payment-info`: decimal dollars in `price`, atomic digits in `offers`."""
     named = next((offer for offer in offers if isinstance(offer.lane, SettlingLane)), offers[0])
+    # Decimal, because a float would print prices such as 0.1 with rounding errors.
     dollars = (Decimal(named.terms.amount) / 10**6).normalize()
     price = {"mode": "fixed", "currency": "USD", "amount": f"{dollars:f}"}
     charge = {"intent": "charge", "method": "x402", "amount": named.terms.amount, "currency": named.terms.asset}

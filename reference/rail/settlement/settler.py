@@ -1,8 +1,9 @@
-"""Settling: the rail sends what a payer authorized, from its own account, once (P-LN-03, P-LN-07, P-LN-08).
+"""Settlement: the rail sends what a payer authorized, from its own account, once (P-LN-03, P-LN-07, P-LN-08).
 
-The chain, not this process, knows whether an authorization was used. So each step asks first and acts after, and any
-worker may do any step at any time: after a crash, beside another worker, or from the tending loop. What was signed is
-written down before it is sent; what is mined and final ends it.
+Theory of the states below: the chain, not this process, knows whether an authorization was used. So each step asks the
+chain first and acts afterwards. Any worker may do any step at any time: after a crash, next to another worker, or from
+the background loop. A signed transaction is stored before it is sent, so that a crash in between charges no payer
+twice. A transaction that is mined and final ends the settlement.
 
     nothing sent ── eth_call says it would work ──▶ nonce taken and written ──▶ sent ──▶ mined ──▶ final ──▶ paid
          │                                                  │ stuck: same nonce, higher fee
@@ -26,7 +27,7 @@ from reference.protocol.payment_proof import AuthorizedProof, Proof
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import AGE_SKEW_SECONDS, Payment
 from reference.rail.claims.leases import LeaseWatch
-from reference.rail.claims.presented_proof import PresentedProof, in_progress
+from reference.rail.claims.payment_sources import PresentedProof, in_progress
 from reference.rail.settings import RailSettings
 from reference.store.database import Change
 from reference.store.redemption_rows import Redemption
@@ -39,13 +40,16 @@ from reference.web.process.shutdown import SHUTDOWN
 _log = get_logger()
 FAILURES_REMEMBERED = 3600
 _POLL_SECONDS = 0.1
-_MOST_FEES = 8  # times what the node asks for: nobody pays more to be in a block, however long it takes
-_FOR_EVER = 2**53  # a payer may name any 256-bit time; a database may not keep it
+# A replacement costs at most so many times what the node asks for. A higher fee would not bring it into a block sooner,
+# so the fee is not what keeps it out (docs/money.md).
+_MOST_FEES = 8
+# A payer may name any 256-bit time as validBefore. A database keeps integers of 64 bits, JSON readers those of 53.
+_FOR_EVER = 2**53
 _UNMINED_STATUSES = frozenset({TxStatus.ABSENT, TxStatus.PENDING})
 
 
 class SettlingPaymentSource:
-    """Collects on a lane where the rail sends the transaction."""
+    """Collects on a lane on which the rail sends the transaction."""
 
     def __init__(
         self,
@@ -68,7 +72,7 @@ class SettlingPaymentSource:
         self._watch = LeaseWatch(settings.rail_lease_seconds)
         # Settlements of all payers that were mined as failed within the hour, as of the last round.
         self._failure_count = 0
-        # By token, what calls of this worker wait for.
+        # The settlements that calls of this worker wait for, by token.
         self._awaited: dict[str, Settlement] = {}
 
     # Steps 6 and 12.
@@ -120,7 +124,7 @@ class SettlingPaymentSource:
     # Step 14.
 
     async def collect(self, proof: PresentedProof, claim: Redemption) -> Payment:
-        """Settle, or go on with a settlement that was begun, and wait a while for it to be final (P-ER-05)."""
+        """Settle, or continue a settlement that was begun, and wait a while for it to be final (P-ER-05)."""
         ends = time.monotonic() + self._settings.rail_confirm_wait
         try:
             while (payment := await self._step(proof, claim)) is None:
@@ -134,14 +138,14 @@ class SettlingPaymentSource:
         return payment
 
     def closing_changes(self, proof: PresentedProof, payment: Payment) -> Sequence[Change]:
-        """Close what a call has seen final together with its row; what another call waited for, `tend` closes."""
+        """Close a settlement that this call has seen final together with its row; `tend` closes the others."""
         settlement = self._awaited.pop(proof.token.text, None)
         if settlement is None or payment.tx_id not in settlement.hashes:
             return ()
         return (build_close(settlement, Fate.SETTLED, now=self._clock.now()),)
 
     def _pause(self, proof: PresentedProof) -> float:
-        """Return for how long nobody need look: until the transaction may be final, by the pace of its chain."""
+        """Return how long to wait before the next look: until the transaction may be final, by its chain's pace."""
         settlement = self._awaited.get(proof.token.text)
         due = (None if settlement is None else self.lane.seconds_until_final(settlement.hashes[-1])) or _POLL_SECONDS
         return min(self._settings.chain_poll_seconds, max(_POLL_SECONDS, due))
@@ -155,7 +159,8 @@ class SettlingPaymentSource:
         """Do what is next and return the payment when it is final; None when there is something to wait for."""
         open_settlement = await self._settlements.open_for(proof.token.text)
         if open_settlement is not None and open_settlement.payment_key != proof.payment_key:
-            raise in_progress()  # at most one submission a token (P-ST-08); this payer is not charged
+            # At most one submission for a token is on its way (P-ST-08), so this second payer is not charged.
+            raise in_progress()
         if open_settlement is not None:
             self._awaited[open_settlement.token] = open_settlement
             return await self._follow(open_settlement, proof)
@@ -165,13 +170,15 @@ class SettlingPaymentSource:
             return None
         use = await self._use_of(proof)
         if use.is_cancelled:
+            # The payer has cancelled the authorization on the chain: nothing moved, and nothing will.
             raise self._refusal("authorization_used", proof)
         return None if use.tx_id is None else await self._judge_foreign(use.tx_id, proof)
 
     async def _follow(self, settlement: Settlement, proof: PresentedProof) -> Payment | None:
-        """Go on with a settlement that was sent: look for it, and push it when it does not come.
+        """Continue a settlement that was sent: look it up, and push it if it is not mined.
 
-        One that moved the money stays open: `tend` closes it once the row is paid, so that no crash comes between.
+        A settlement that moved the money stays open. `tend` closes it when the row is marked as paid, so that a crash
+        in between loses nothing.
         """
         tx_id, transaction = await self._find_newest(settlement)
         if transaction.status in _UNMINED_STATUSES:
@@ -184,10 +191,11 @@ class SettlingPaymentSource:
         return await self._after_failure(settlement, proof)
 
     async def _after_failure(self, settlement: Settlement, proof: PresentedProof) -> Payment | None:
-        """Tell why our transaction failed: overtaken by a stranger's that paid, or nothing moved."""
+        """Determine why the rail's transaction failed: a stranger's was first and paid, or nothing moved."""
         use = await self._use_of(proof)
         if use.is_used and not use.is_cancelled:
             return None if use.tx_id is None else await self._judge_foreign(use.tx_id, proof)
+        # Only this fate counts against the payer. A stranger that settles first must not lock the payer out (P-LN-08).
         await self._settlements.close(settlement, Fate.FAILED, now=self._clock.now())
         raise self._refusal("authorization_used" if use.is_cancelled else await self._explain_failure(proof), proof)
 
@@ -199,7 +207,7 @@ class SettlingPaymentSource:
         return "settlement_failed" if revert is None else eip3009.refusal_code(revert)
 
     async def _judge_foreign(self, tx_id: str, proof: PresentedProof) -> Payment | None:
-        """Judge the transaction that used the authorization, whoever sent it."""
+        """Judge the transaction that used the authorization, from any sender."""
         transaction = await self.lane.observe(tx_id)
         if transaction.status is not TxStatus.CONFIRMED or not transaction.final:
             return None
@@ -212,6 +220,8 @@ class SettlingPaymentSource:
             PaymentRefused: `authorization_used`: it was used, and not to pay this challenge.
         """
         authorization = _authorization_of(proof)
+        # Only the Transfer directly after AuthorizationUsed counts, which stops two attacks with batched authorizations
+        # (P-LN-10).
         transfer = eip3009.settling_transfer(transaction, authorization, proof.terms)
         if transfer is None:
             raise PaymentRefused("authorization_used", tx_id, proof.terms.caip2)
@@ -219,8 +229,9 @@ class SettlingPaymentSource:
         return Payment(authorization.payer, tx_id, key, transfer.ordinal, transfer.value)
 
     async def _find_newest(self, settlement: Settlement) -> tuple[str, ObservedTransaction]:
-        """Return whichever transaction with this nonce was mined, else one that waits, else that there is none."""
+        """Return the mined transaction with this nonce, else one that waits in the pool, else ABSENT."""
         fallback = (settlement.hashes[-1], ABSENT)
+        # Each replacement has another hash, and any of them may be mined: whichever is, is the settlement (P-LN-07).
         for tx_id in reversed(settlement.hashes):
             transaction = await self.lane.observe(tx_id)
             if transaction.status not in _UNMINED_STATUSES:
@@ -237,18 +248,22 @@ class SettlingPaymentSource:
         Raises:
             PaymentRefused: It would not, or this payer's settlements, or those of all, failed too often.
         """
-        self.check(proof)  # also of a claim that was made a while ago: what is late now would fail in its block
+        # Again, because the claim may be old: an authorization that has expired meanwhile would fail in its block.
+        self.check(proof)
         await self._refuse_griefer(proof)
         if outlook.refusal is not None:
             if (code := eip3009.refusal_code(outlook.refusal)) == "authorization_used":
-                return  # used since we asked: the next step sees by what
+                # Used since the outlook was read: the next step sees by which transaction.
+                return
             raise self._refusal(code, proof)
         await self._refuse_unproven(proof)
+        # Without gas for the highest fee the nonce would be taken and the transaction stuck, which holds up all later
+        # ones.
         if outlook.wei < self._account.gas_limit * outlook.fees.most:
             raise ChainUnavailable("the settler's account cannot pay for gas")
         settlement = await self._reserve(proof, claim, outlook)
         self._awaited[settlement.token] = settlement
-        # At the node's own count nothing of this account is to be sent before it.
+        # If the nonce is the node's own count, no earlier transaction of this account has to be sent before it.
         await (self.lane.send(settlement.raw) if settlement.nonce == outlook.nonce else self._send(settlement))
 
     async def _refuse_griefer(self, proof: PresentedProof) -> None:
@@ -260,10 +275,10 @@ class SettlingPaymentSource:
             raise self._refusal("settlement_failed", proof)
 
     async def _refuse_unproven(self, proof: PresentedProof) -> None:
-        """Bound what settlements of all payers cost the rail, where each fails by an account of its own (P-LN-08).
+        """Bound the cost of failed settlements over all payers, since each may use a new account (P-LN-08).
 
-        Beyond the bound a payer is settled who has paid before; and up to twice the bound one who held the price in a
-        safe block, which an account that is made for the purpose does not.
+        Beyond the bound only a payer is settled that has paid before. Up to twice the bound also one that held the
+        price in a safe block, which an account that was made for the attack does not.
         """
         most, failures = self._settings.rail_failures, self._failure_count
         authorization = _authorization_of(proof)
@@ -275,7 +290,7 @@ class SettlingPaymentSource:
             raise self._refusal("settlement_failed", proof)
 
     async def _reserve(self, proof: PresentedProof, claim: Redemption, outlook: Outlook) -> Settlement:
-        """Take a nonce, whoever else takes one now, write down what is sent with it, and hold the claim meanwhile.
+        """Take a nonce, store the transaction that is sent with it, and hold the claim, in one database transaction.
 
         Raises:
             Refused: 409: a settlement for this token is on its way.
@@ -305,6 +320,7 @@ class SettlingPaymentSource:
             )
             try:
                 await self._settlements.reserve(new, claim_hold)
+            # Another worker was faster. The unique key (chain, settler, nonce) decides, not this process (P-LN-07).
             except NonceTaken:
                 continue
             except TokenTaken as fault:
@@ -321,9 +337,9 @@ class SettlingPaymentSource:
         )
 
     async def _push(self, settlement: Settlement, status: TxStatus) -> None:
-        """Send again what the node has lost, or replace what is stuck (P-LN-07).
+        """Send a transaction again that the node has lost, or replace one that is stuck (P-LN-07).
 
-        What an earlier account of the operator sent can be sent again, but not signed again.
+        A transaction of an earlier account of the operator can be sent again, but not signed again.
         """
         stuck = self._clock.now() - settlement.sent_at >= self._settings.rail_stuck_seconds
         fees = await self._higher_fees(settlement) if stuck and settlement.settler == self._account.address else None
@@ -335,20 +351,20 @@ class SettlingPaymentSource:
             await self._send_again(settlement)
 
     async def _higher_fees(self, settlement: Settlement) -> Fees | None:
-        """Return what a node takes for a replacement; None when the fee is not what keeps it out of blocks."""
+        """Return fees that a node accepts for a replacement; None if the fee is not what keeps it out of blocks."""
         node_fees = await self.lane.read_fees()
         fees = Fees(max(node_fees.most, _raise_fee(settlement.fee)), max(node_fees.tip, _raise_fee(settlement.tip)))
         return fees if fees.most <= _MOST_FEES * node_fees.most else None
 
     async def _send_again(self, settlement: Settlement) -> None:
-        """Send what is in no block and no pool, unless its nonce went to something else meanwhile."""
+        """Send a transaction that is in no block and no pool, unless its nonce was used by another one meanwhile."""
         if await self.lane.read_nonce(settlement.settler, include_pending=False) <= settlement.nonce:
             await self._send(settlement)
         elif (await self._find_newest(settlement))[1].status is TxStatus.ABSENT:
             await self._settlements.close(settlement, Fate.VOID, now=self._clock.now())
 
     async def _replace(self, settlement: Settlement, fees: Fees) -> Settlement | None:
-        """Write down a replacement with the same nonce and a higher fee; None when another worker did."""
+        """Store a replacement with the same nonce and a higher fee; None if another worker did."""
         authorization = read_authorization(settlement)
         raw, tx_id = self._sign(authorization, settlement.nonce, fees)
         now = self._clock.now()
@@ -360,11 +376,12 @@ class SettlingPaymentSource:
         )
 
     async def _send(self, settlement: Settlement) -> None:
-        """Hand a settlement to the node, and before it whatever a reorganisation has taken from the same account.
+        """Send a settlement to the node, after those of the same account that a reorganisation has removed.
 
-        That is on its way again: should its fee be too low by now, it is replaced like any other.
+        Those are on their way again: if their fee is too low by now, they are replaced like any other.
         """
         count = await self.lane.read_nonce(settlement.settler, include_pending=True)
+        # A node mines nonces in order. A gap would hold up this transaction for ever.
         for earlier in await self._settlements.between(
             settlement.caip2, settlement.settler, count, settlement.nonce - 1
         ):
@@ -373,10 +390,10 @@ class SettlingPaymentSource:
             await self.lane.send(earlier.raw)
         await self.lane.send(settlement.raw)
 
-    # Besides calls.
+    # In the background, without a call.
 
     async def look(self, claim: Redemption) -> Payment | None:
-        """Return what another sender settled.
+        """Return the payment that another sender settled.
 
         Raises:
             PaymentRefused: `tx_not_confirmed`: what the rail sent for the claim is on its way, and `tend` follows it.
@@ -387,13 +404,13 @@ class SettlingPaymentSource:
         return await self.find_received(proof)
 
     async def is_known(self, claim: Redemption) -> bool:
-        """A claim for which something was sent counts as known to the chain (P-ST-08)."""
+        """Return whether a settlement was sent for the claim, which then counts as known to the chain (P-ST-08)."""
         return claim.held_until is not None
 
     async def tend(self) -> None:
-        """Follow what was sent, whether or not its client comes back: money that moved is marked as paid.
+        """Follow open settlements, whether or not their clients return: money that moved is marked as paid.
 
-        One that the node refuses, as of an account that was emptied since, holds up no other.
+        A settlement that the node refuses holds up no other.
 
         Raises:
             ChainUnavailable: The node could not be asked.
@@ -405,7 +422,8 @@ class SettlingPaymentSource:
             try:
                 await self._tend(settlement)
             except ChainUnavailable:
-                await self.lane.read_fees()  # a node that is away ends the round
+                # This raises if the node is away, which ends the round. If it answers, only this settlement failed.
+                await self.lane.read_fees()
 
     def _count_failed(self, count: int) -> None:
         most = self._settings.rail_failures
@@ -474,5 +492,5 @@ def _authorization_of(proof: PresentedProof) -> Authorization:
 
 
 def _raise_fee(fee: int) -> int:
-    """Return a fee that a node takes as a replacement's: an eighth higher."""
+    """Return the fee of a replacement: an eighth higher, since nodes refuse less than a tenth."""
     return fee + fee // 8 + 1

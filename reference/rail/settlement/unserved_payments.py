@@ -1,4 +1,4 @@
-"""Payments that nobody was served for: what an operator sees of them, and what he does about one."""
+"""Unserved payments: the list for operators, and the operations on one of them."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from reference.protocol.networks import NETWORKS
 from reference.protocol.redemption import State
 from reference.protocol.time_text import utc_text
 from reference.rail.claims.leases import Lease, LeaseWatch
-from reference.rail.claims.presented_proof import POLL_SECONDS
+from reference.rail.claims.payment_sources import POLL_SECONDS
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
-from reference.rail.signing import Signer
+from reference.rail.signed_answers import Signer
 from reference.store.redemption_rows import Answer, Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.unserved_payments import Unserved, UnservedPayments, UnservedState
 from reference.web.clock import WpClock
 from reference.web.operator_commands import NotDone
 
-# Beyond a lease, for those who take it first.
+# Added to a lease: another worker may take the row first and hold it for a moment.
 _PATIENCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPayment:
-    """A payment as an operator reads of it.
+    """A payment in the operator's list.
 
     Attributes:
         payment: The payment.
-        why: Why nobody was served for it.
-        next: What will happen, and what may be done.
+        why: Why it was not served.
+        next: What will happen, and what the operator can do.
     """
 
     payment: Unserved
@@ -44,7 +44,7 @@ class ListedPayment:
     next: str
 
     def members(self) -> dict[str, Any]:
-        """Return it as JSON: the number as text, as it goes beyond what every reader of JSON keeps."""
+        """Return the JSON members; the id is text, because it may exceed the integers that JSON readers keep."""
         payment = self.payment
         return {
             "id": payment.name,
@@ -66,7 +66,7 @@ class ListedPayment:
 
 
 class PaymentOperations:
-    """Lists payments, has one served, or marks it as given back, over the ledger that the workers use."""
+    """Lists payments, serves one, or marks one as given back, in the ledger that the workers use."""
 
     def __init__(
         self,
@@ -81,12 +81,12 @@ class PaymentOperations:
         """Take the ledger.
 
         Args:
-            settings: The rail's.
-            clock: Tells when something was done.
-            ledger: Where payments are.
+            settings: The rail's settings.
+            clock: The time of an operation.
+            ledger: The payments.
             unserved_payments: The list.
-            signer: Opens what answers are signed with, once it is needed.
-            worker: Who takes leases.
+            signer: Opens the signer when it is needed.
+            worker: The name that holds leases.
         """
         self._settings = settings
         self._clock = clock
@@ -96,7 +96,7 @@ class PaymentOperations:
         self._worker = worker
 
     async def list_payments(self, *, is_refunded: bool, most: int) -> Sequence[ListedPayment]:
-        """Return what was not served, the oldest first, or what was given back, the newest first."""
+        """Return the unserved payments, oldest first, or those given back, newest first."""
         if is_refunded:
             payments = await self._unserved.list_refunded(most=most)
         else:
@@ -109,19 +109,19 @@ class PaymentOperations:
         return ListedPayment(payment, *_explain(payment, ends))
 
     async def serve(self, row_id: int) -> bytes:
-        """Have a payment served whose payer is not here, and return the answer: the same proof gets it afterwards.
+        """Serve a payment whose payer is away, and return the answer; the same proof gets it afterwards.
 
-        It is the paid call without its caller: under the row's lease, one answer stored by one statement. The answer
-        waits for its payer; the time for which it can be had again begins when the same proof comes.
+        This is the paid call without its caller: under the row's lease, one statement stores one answer. The answer
+        waits for its payer. The time of P-ST-04 begins when the same proof is presented.
 
         Raises:
-            NotDone: It is not paid, served already, given back, at work elsewhere, or its request is not kept.
+            NotDone: It is unpaid, served, given back or held by a worker, or its request is not kept.
         """
         row = await self._get_unserved(row_id)
         request_body = await self._unserved.request_of(row_id)
         if request_body is None:
             raise NotDone(
-                "its request is not kept, so nobody knows what to answer: it is served when its payer sends the same"
+                "its request is not kept, so there is nothing to answer: it is served when its payer sends the same"
                 " proof with the same request, or give it back"
             )
         service = next(payment for payment in SERVICES.values() if payment.id == row.service_id)
@@ -139,15 +139,16 @@ class PaymentOperations:
         return answer.body
 
     async def refund(self, row_id: int, tx_id: str) -> None:
-        """Mark a payment as given back: from then on its proof is refused with 409 `payment_refunded`, at every door.
+        """Mark a payment as given back: from then on its proof is refused with 409 `payment_refunded` everywhere.
 
-        Whether the transaction gave anything back is the operator's word; it must be one that a chain could have.
+        Whether the transaction gave the money back is not checked; only its form is.
 
         Raises:
             NotDone: It is not paid, served, or given back already.
         """
         row = await self._get_unserved(row_id)
         canonical = _canonicalise_tx_id(tx_id)
+        # The likeliest mistake: the id that the list shows is the payment, not the refund.
         if canonical == row.tx_id:
             raise NotDone("that is the transaction that paid it; name the one that gave it back")
         if not await self._unserved.record_refund(row_id, canonical, now=self._clock.now()):
@@ -176,7 +177,7 @@ class PaymentOperations:
         """Return a payment that was not served.
 
         Raises:
-            NotDone: There is none.
+            NotDone: No payment has this number, or it was served, given back or not paid.
         """
         row = await self._ledger.get(row_id)
         if row is None:
@@ -190,7 +191,7 @@ class PaymentOperations:
         return row
 
     async def _take_lease(self, row_id: int) -> Redemption:
-        """Return the payment under a lease of this process, waiting out one of a worker that has died."""
+        """Return the payment under a lease of this process; the lease of a worker that has died is waited for."""
         watch = LeaseWatch(self._settings.rail_lease_seconds)
         ends = time.monotonic() + self._settings.rail_lease_seconds + _PATIENCE_SECONDS
         while True:
@@ -210,11 +211,13 @@ def _make_answer(signer: Signer, row: Redemption, service: Service, request_body
 
 
 def _explain(payment: Unserved, ends: str) -> tuple[str, str]:
-    """Return why nobody was served for a payment, and what will happen."""
+    """Return why a payment was not served, and what will happen."""
     if payment.state is UnservedState.PAID:
         why = "a worker is at it, or was when it ended" if payment.is_held else "its payer did not come again"
         remedy = (
-            "or `payments serve`" if payment.has_order else "its request is not kept, so nobody else can have it served"
+            "or `payments serve`"
+            if payment.has_order
+            else "its request is not kept, so only its payer can have it served"
         )
         return f"paid; {why}", f"served when the same proof comes again, without an end; {remedy}; or give it back"
     if payment.state is UnservedState.SENT and payment.id is None:
@@ -245,11 +248,11 @@ def _explain(payment: Unserved, ends: str) -> tuple[str, str]:
 
 
 def _canonicalise_tx_id(tx_id: str) -> str:
-    """Return a transaction id as one of the chains writes it."""
+    """Return a transaction id in the canonical form of the first chain that has such ids."""
     for lane in LANES:
         try:
             return networks.canonical_tx_id(NETWORKS[lane.main], tx_id)
         except ValueError:
             continue
     *titles, last = (lane.title for lane in LANES)
-    raise NotDone(f"{tx_id!r} is no transaction id of {', '.join(titles)} or {last}")
+    raise NotDone(f"{tx_id!r} is not a transaction id of {', '.join(titles)} or {last}")

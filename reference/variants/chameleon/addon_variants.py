@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reference.addons.kit.calls import Call
+from reference.addons.kit.handler_context import Call
 from reference.variants.chameleon.addon_points import OTHER_PATH
 from reference.variants.chameleon.answer_rewriter import Answer
 from reference.variants.chameleon.hub_answer_variants import put_error

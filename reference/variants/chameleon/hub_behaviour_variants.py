@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from reference.control_plane import app, posture, runtime
-from reference.control_plane.asking import HealthResult
+from reference.control_plane import app, runtime, service_health
 from reference.control_plane.calls import Call, Operation
+from reference.control_plane.health_client import HealthResult
 from reference.control_plane.issuers import IssuerRegister, NewIssuer
-from reference.control_plane.posture import HealthBoard, HealthReading
+from reference.control_plane.service_health import HealthBoard, HealthReading
 from reference.control_plane.services import NewService
 from reference.protocol.falcon import public_key_of
 from reference.protocol.key_documents import ATB_KEYS, PQC_KEYS, TRUST_SET
@@ -35,7 +35,7 @@ _REVOKED_KEYS: list[dict[str, Any]] = []
 def install(shape: Shape) -> None:
     """Install the variant of the control plane's behaviour."""
     hub_audit_variants.install(shape)
-    replace(posture, "_shown", _with_address)
+    replace(service_health, "_describe_service", _with_address)
     if shape.hub_service_request != "base_url":
         replace(app, "read", lambda read: lambda model, body: read(model, _own(model, body, shape)))
     if "409" in {shape.hub_known_issuer, shape.hub_other_key}:

@@ -19,7 +19,7 @@ from reference.rail import paid_endpoint
 from reference.rail.faults import json_reply
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.services import Service
-from reference.rail.signing import Signer
+from reference.rail.signed_answers import Signer
 from reference.store.redemption_rows import Answer as Stored
 from reference.store.redemption_rows import Redemption
 from reference.variants.chameleon import answer_rewriter

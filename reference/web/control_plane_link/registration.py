@@ -16,7 +16,7 @@ from reference.web.control_plane_link.link import (
     Registration,
     keep_linked,
 )
-from reference.web.http.envelope import AsgiApp
+from reference.web.http.asgi_envelope import AsgiApp
 from reference.web.servers import serving
 from reference.web.settings import CommonSettings, Misconfigured, read_settings
 

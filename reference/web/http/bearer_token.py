@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reference.web.errors import Refused
-from reference.web.http.envelope import Scope
+from reference.web.http.asgi_envelope import Scope
 from reference.web.keyring import make_secret, secret_id
 
 _BYTES = 32

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from reference.web.errors import Refused, Unprocessable, internal_error
-from reference.web.http.envelope import Scope
+from reference.web.http.asgi_envelope import Scope
 from reference.web.http.exchange import JSON, Reply
 from reference.web.logs import get_logger
 

@@ -7,8 +7,8 @@ from dataclasses import field
 
 from werkzeug.http import parse_options_header
 
-from reference.records import record
-from reference.web.http.envelope import Scope
+from reference.fast_records import record
+from reference.web.http.asgi_envelope import Scope
 
 JSON = "application/json"
 

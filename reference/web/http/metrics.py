@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reference.web.http.asgi_envelope import RETRY_SECONDS, AsgiApp, Receive, Scope, Send
 from reference.web.http.bearer_token import BearerToken
-from reference.web.http.envelope import RETRY_SECONDS, AsgiApp, Receive, Scope, Send
 from reference.web.http.single_task_connection import send_whole
 from reference.web.process.shutdown import SHUTDOWN, CutShort, Interruptible
 from reference.web.settings import name_setting

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reference.web.errors import Refused
-from reference.web.http.envelope import ANSWER_HEADERS, Scope
+from reference.web.http.asgi_envelope import ANSWER_HEADERS, Scope
 from reference.web.http.peers import Networks, client_address, read_hops
 from reference.web.http.rate import AddressLimit, build_too_many
 

@@ -13,7 +13,7 @@ from quart.utils import encode_headers
 from quart.wrappers import Request, Response
 from quart.wrappers.response import DataBody
 
-from reference.web.http.envelope import Message, Receive, Send
+from reference.web.http.asgi_envelope import Message, Receive, Send
 
 
 class SingleTaskConnection(ASGIHTTPConnection):

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
-from reference.web.http.envelope import AsgiApp
+from reference.web.http.asgi_envelope import AsgiApp
 from reference.web.process.shutdown import SHUTDOWN
-from reference.web.servers import http1
+from reference.web.servers import hypercorn_http1
 from reference.web.servers.framing import HEAD_LIMIT, HEAD_SECONDS
 from reference.web.settings import HYPERCORN, UVICORN
 
@@ -37,7 +37,7 @@ async def serve_on_hypercorn(app: AsgiApp, fd: int) -> None:
     config.accesslog = None
     config.errorlog = logging.getLogger("hypercorn.error")
     config.include_server_header = False
-    http1.install_http1()
+    hypercorn_http1.install_http1()
     stop = asyncio.Event()
     _handle_signals(stop.set)
 
@@ -52,7 +52,7 @@ async def serve_on_uvicorn(app: AsgiApp, fd: int) -> None:
     # Only services on uvicorn need it.
     import uvicorn  # noqa: PLC0415
 
-    from reference.web.servers.fast_http1 import FastHttp1  # noqa: PLC0415
+    from reference.web.servers.uvicorn_http1 import FastHttp1  # noqa: PLC0415
 
     class Server(uvicorn.Server):
         """A server without signal handlers: its own handlers would end the process before the app is closed."""

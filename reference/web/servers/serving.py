@@ -14,12 +14,12 @@ from contextlib import AbstractAsyncContextManager
 import click
 
 from reference.web import logs
-from reference.web.http.envelope import AsgiApp
+from reference.web.http.asgi_envelope import AsgiApp
 from reference.web.process import file_descriptors
 from reference.web.servers.choice import SERVERS
 from reference.web.settings import EXIT_USAGE, HYPERCORN, CommonSettings, Misconfigured, name_setting
 
-# Python's own thresholds, which `reference.starting` lifts.
+# Python's own thresholds, which `reference.deferred_gc` lifts.
 GC_THRESHOLDS = (700, 10, 10)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from reference.addons.atb_verifier.verifying import ADDON as ATB_VERIFIER
-from reference.addons.federation_validator.validating import ADDON as FEDERATION_VALIDATOR
+from reference.addons.atb_verifier.verifier import ADDON as ATB_VERIFIER
+from reference.addons.federation_validator.validator import ADDON as FEDERATION_VALIDATOR
 from reference.addons.kit import Addon
 from reference.addons.kit.settings import AddonSettings
 from reference.addons.zkp_receipt.receipts import ADDON as ZKP_RECEIPT

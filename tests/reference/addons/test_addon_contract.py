@@ -13,10 +13,10 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import BaseModel, ValidationError
 
-from reference.addons.atb_verifier.verifying import ADDON as ATB
-from reference.addons.atb_verifier.verifying import VerifyRequest
-from reference.addons.federation_validator.validating import ADDON as FEDERATION
-from reference.addons.federation_validator.validating import TokenRequest, ValidateRequest
+from reference.addons.atb_verifier.verifier import ADDON as ATB
+from reference.addons.atb_verifier.verifier import VerifyRequest
+from reference.addons.federation_validator.validator import ADDON as FEDERATION
+from reference.addons.federation_validator.validator import TokenRequest, ValidateRequest
 from reference.addons.kit import Addon
 from reference.addons.zkp_receipt.receipts import ADDON as ZKP
 from reference.addons.zkp_receipt.requests import IssueRequest

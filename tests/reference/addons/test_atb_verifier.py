@@ -11,7 +11,7 @@ import httpx
 import pytest
 import rfc8785
 
-from reference.addons.atb_verifier.verifying import ADDON
+from reference.addons.atb_verifier.verifier import ADDON
 from reference.protocol.time_text import utc_text
 from tests.reference.addons.conftest import ISSUER, Opener
 from tests.reference.falcon_issuer import DURING, Issuer

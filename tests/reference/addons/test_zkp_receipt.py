@@ -21,8 +21,8 @@ import structlog
 
 from conformance.oracles.range_proof.making import POINT_FORGERIES, Forgery
 from conformance.oracles.range_proof.verifying import refusal_of
-from reference.addons.zkp_receipt.measuring import to_milliunits
 from reference.addons.zkp_receipt.receipts import ADDON
+from reference.addons.zkp_receipt.score_source import to_milliunits
 from reference.protocol.envelope import open_envelope
 from reference.protocol.range_proof import SYSTEM
 from reference.protocol.zk_receipts import NOTICE

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from reference.control_plane import posture
+from reference.control_plane import service_health
 from tests.reference.control_plane.hub_stack import LONG_SECONDS, Hub, hub
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> float:
     """Let a posture wait for every answer, however busy the machine is; return the real limit in seconds."""
-    whole = posture.WHOLE_SECONDS
-    monkeypatch.setattr(posture, "WHOLE_SECONDS", LONG_SECONDS)
+    whole = service_health.WHOLE_SECONDS
+    monkeypatch.setattr(service_health, "WHOLE_SECONDS", LONG_SECONDS)
     return whole
 
 

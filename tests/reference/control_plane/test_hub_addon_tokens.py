@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reference.control_plane.registering import RegistrationRights
+from reference.control_plane.registration_rights import RegistrationRights
 from reference.web.http.bearer_token import BearerToken
 from tests.reference.control_plane.hub_process import HubProcess
 from tests.reference.control_plane.hub_stack import AUDIT, SERVICES, Hub, falcon_key, hub

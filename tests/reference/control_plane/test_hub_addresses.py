@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reference.control_plane.asking import HealthClient, HealthResult
+from reference.control_plane.health_client import HealthClient, HealthResult
 from reference.protocol.destination_address import LOOPBACK, REFUSED_NETWORKS, Network
 from reference.web.destination_dns import AddressCheck
 from tests.reference.control_plane.hub_stack import Hub, hub

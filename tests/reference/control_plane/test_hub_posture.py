@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reference.control_plane import posture
-from reference.control_plane.asking import HealthResult
+from reference.control_plane import service_health
+from reference.control_plane.health_client import HealthResult
 from reference.web.clock import WpClock
 from tests.reference.control_plane.hub_stack import Hub, hub
 from tests.reference.control_plane.scripted_service import Script, Writer, answers, hangs, says, service
@@ -27,7 +27,7 @@ async def quick(tmp_path: Path) -> AsyncIterator[Hub]:
 
 
 def shared(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    monkeypatch.setattr(posture, "SHARED_SECONDS", seconds)
+    monkeypatch.setattr(service_health, "SHARED_SECONDS", seconds)
 
 
 async def finding(plane: Hub, url: str, **members: Any) -> dict[str, Any]:
@@ -211,7 +211,7 @@ async def test_services_that_hang_take_as_long_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
     """Each of forty has its time, and the posture is returned within its own limit."""
-    monkeypatch.setattr(posture, "WHOLE_SECONDS", patience)
+    monkeypatch.setattr(service_health, "WHOLE_SECONDS", patience)
     async with hub(tmp_path, health_timeout=2) as plane, service(hangs) as stuck:
         for place in range(40):
             await plane.serve(f"stuck-{place}", f"{stuck.url}/{place}")
@@ -224,7 +224,7 @@ async def test_services_that_hang_take_as_long_as_one(
 
 async def test_no_more_than_some_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others wait for their turn, and are asked then."""
-    monkeypatch.setattr(posture, "AT_ONCE", 3)
+    monkeypatch.setattr(service_health, "AT_ONCE", 3)
     now, most, fine = 0, 0, HealthResult(200, 1, None)
 
     async def ask(_: str) -> HealthResult:
@@ -235,7 +235,7 @@ async def test_no_more_than_some_are_asked_at_once(monkeypatch: pytest.MonkeyPat
         now -= 1
         return fine
 
-    seen = await posture.HealthBoard(ask, WpClock()).look([str(place) for place in range(20)])
+    seen = await service_health.HealthBoard(ask, WpClock()).look([str(place) for place in range(20)])
     assert most == 3
     assert [one.finding for one in seen.values()] == [fine] * 20
 
@@ -244,8 +244,8 @@ async def test_a_posture_is_told_in_time_though_not_all_were_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
     """Those whose turn did not come count as late."""
-    monkeypatch.setattr(posture, "AT_ONCE", 1)
-    monkeypatch.setattr(posture, "WHOLE_SECONDS", patience)
+    monkeypatch.setattr(service_health, "AT_ONCE", 1)
+    monkeypatch.setattr(service_health, "WHOLE_SECONDS", patience)
     async with hub(tmp_path, health_timeout=2) as plane, service(hangs) as stuck:
         for place in range(20):
             await plane.serve(f"stuck-{place}", f"{stuck.url}/{place}")
@@ -256,7 +256,7 @@ async def test_a_posture_is_told_in_time_though_not_all_were_asked(
 
 async def test_findings_are_shared_while_they_are_fresh(plane: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty calls at once ask a service once; a service that is registered meanwhile is listed at once."""
-    assert posture.SHARED_SECONDS == 1
+    assert service_health.SHARED_SECONDS == 1
     shared(monkeypatch, 3600)
     async with service(answers(200)) as there:
         await plane.serve("a", there.url)

@@ -22,7 +22,7 @@ from reference.gateway.runtime import open_gateway_with_lanes
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.error_codes import GATEWAY
 from reference.web.errors import Refused, Unprocessable
-from reference.web.http.envelope import Envelope
+from reference.web.http.asgi_envelope import Envelope
 from reference.web.http.exchange import Request
 
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[3] / "openapi" / "gateway.json").read_text("utf-8"))

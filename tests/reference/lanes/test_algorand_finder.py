@@ -10,9 +10,9 @@ from algosdk import transaction
 
 from reference.lanes.algorand import finder as algorand_finder
 from reference.lanes.algorand.finder import AlgorandFinder
-from reference.lanes.finding import Candidate
 from reference.lanes.lane import ChainUnavailable
 from reference.lanes.node import Node
+from reference.lanes.payment_search import Candidate
 from reference.protocol.networks import NETWORKS
 from tests.reference.rail.rail_stack import USDC, Payer, SimulatedChain
 

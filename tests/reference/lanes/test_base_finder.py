@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 
 from reference.lanes.base.finder import LAG_BLOCKS, BaseFinder
-from reference.lanes.finding import Candidate, Head
 from reference.lanes.json_rpc import JsonRpc
 from reference.lanes.lane import ChainUnavailable
 from reference.lanes.node import Node
+from reference.lanes.payment_search import Candidate, Head
 from reference.protocol.networks import NETWORKS
 from tests.reference.lanes.json_rpc_node import SHAPES, UNSOUND, Refusal, RpcNode, serving
 

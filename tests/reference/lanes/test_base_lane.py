@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reference.lanes.base import lane
+from reference.lanes.base.block_pace import Pace
 from reference.lanes.base.lane import BaseLane
-from reference.lanes.base.pace import Pace
 from reference.lanes.descriptor import LaneRules, NodeSettings
 from reference.lanes.json_rpc import JsonRpc
 from reference.lanes.lane import ChainUnavailable, Fees, Outlook, Use

@@ -8,10 +8,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from reference.lanes.finding import Candidate, Head
 from reference.lanes.json_rpc import JsonRpc
 from reference.lanes.lane import ChainUnavailable
 from reference.lanes.node import Node
+from reference.lanes.payment_search import Candidate, Head
 from reference.lanes.solana.finder import LAG_SLOTS, SolanaFinder
 from reference.protocol.networks import NETWORKS
 from reference.protocol.solana_transfers import associated_account

@@ -13,7 +13,7 @@ import pytest
 
 from reference.lanes.algorand.finder import AlgorandFinder
 from reference.lanes.algorand.lane import AlgorandLane
-from reference.lanes.finding import Head
+from reference.lanes.payment_search import Head
 from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import SigningKey
 from reference.protocol.networks import NETWORKS
@@ -23,15 +23,15 @@ from reference.protocol.refusals import PaymentRefused
 from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.challenges import Call
 from reference.rail.claims.fulfilment import PaidAnswer
+from reference.rail.claims.payment_sources import MinedPaymentSource
 from reference.rail.claims.prepared_answer import PreparedAnswer
-from reference.rail.claims.presented_proof import MinedPaymentSource
 from reference.rail.claims.redemption import Redeemer
-from reference.rail.claims.refusal_notes import RefusalNotes
+from reference.rail.claims.refused_payment_notes import RefusalNotes
 from reference.rail.claims.undecided_claims import UndecidedClaims
 from reference.rail.housekeeping import Housekeeping
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
-from reference.rail.signing import Signer
+from reference.rail.signed_answers import Signer
 from reference.store.database import Database
 from reference.store.database_url import open_database
 from reference.store.redemption_rows import Redemption

@@ -12,7 +12,7 @@ from reference.lanes.lane import ChainUnavailable
 from reference.protocol.observed_transaction import TxStatus
 from reference.protocol.redemption import State
 from reference.rail.settlement.unserved_payments import PaymentOperations
-from reference.rail.signing import Signer
+from reference.rail.signed_answers import Signer
 from reference.store.database_url import sqlite_dsn
 from reference.store.unserved_payments import UnservedPayments, UnservedState
 from reference.web.clock import WpClock

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from reference.web.servers.fast_http1 import FastHttp1
+from reference.web.servers.uvicorn_http1 import FastHttp1
 from reference.web.settings import HYPERCORN, UVICORN
 from tests import prepared
 from tests.reference.web.five_services import Answer, asked

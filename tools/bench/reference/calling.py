@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from quart import Quart, Response
 
-from reference.web.http.envelope import AsgiApp, Message, Receive, Scope, Send
+from reference.web.http.asgi_envelope import AsgiApp, Message, Receive, Scope, Send
 
 HELLO = b'{"hello":"world"}'
 Headers = Sequence[tuple[bytes, bytes]]

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from reference.web.http.envelope import AsgiApp
+from reference.web.http.asgi_envelope import AsgiApp
 from tools.bench.reference import material
 from tools.bench.reference.calling import bare, call, quart_hello
 from tools.bench.reference.jobs import Contenders, must, together

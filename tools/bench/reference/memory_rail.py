@@ -25,7 +25,7 @@ from reference.protocol.networks import NETWORKS
 from reference.protocol.observed_transaction import ABSENT, ObservedTransaction, Transfer, TxStatus
 from reference.rail.runtime import open_rail_with_lanes
 from reference.rail.settings import RailSettings
-from reference.web.http.envelope import AsgiApp
+from reference.web.http.asgi_envelope import AsgiApp
 from tools.bench.reference.calling import call
 from tools.bench.reference.material import Receipt
 

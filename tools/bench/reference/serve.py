@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
 
-from reference.web.http.envelope import AsgiApp, Receive, Scope, Send
+from reference.web.http.asgi_envelope import AsgiApp, Receive, Scope, Send
 from reference.web.http.single_task_connection import send_whole
 from reference.web.servers import serving
 from reference.web.settings import HYPERCORN, UVICORN

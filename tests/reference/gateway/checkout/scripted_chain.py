@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from reference.lanes.finding import Candidate, Head, SearchResult
 from reference.lanes.lane import ChainUnavailable, Lane, LaneFacts
+from reference.lanes.payment_search import Candidate, Head, SearchResult
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed_transaction import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reference.gateway.checkout.watcher import UNREADABLE_SECONDS
-from reference.lanes.finding import Head, SearchResult
+from reference.lanes.payment_search import Head, SearchResult
 from reference.protocol.observed_transaction import AuthorizationUsed
 from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
 

@@ -13,8 +13,8 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from reference.gateway.network_recency import NetworkRecency
-from reference.lanes.finding import Head
 from reference.lanes.lane import ChainUnavailable
+from reference.lanes.payment_search import Head
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
 from tests.reference.gateway.gateway_stack import PAYOUTS
 

@@ -20,7 +20,7 @@ from reference.rail.paid_fast_path import PaidFastPath
 from reference.rail.runtime import open_rail_with_lanes
 from reference.rail.settings import RailSettings
 from reference.web.clock import WpClock
-from reference.web.http.envelope import AsgiApp, Envelope, Message, Scope
+from reference.web.http.asgi_envelope import AsgiApp, Envelope, Message, Scope
 from tools.bench.reference.memory_rail import NoNode
 
 NETWORK = NETWORKS["algorand_mainnet"]

@@ -17,7 +17,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from reference.web.errors import Refused
-from reference.web.http.envelope import FRAMING
+from reference.web.http.asgi_envelope import FRAMING
 from reference.web.servers.framing import (
     CODING_UNKNOWN,
     HEAD_LIMIT,

@@ -21,7 +21,7 @@ from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.typing import ConnectionState
 
-from reference.web.http.envelope import FRAMING
+from reference.web.http.asgi_envelope import FRAMING
 from reference.web.servers.framing import CODING_UNKNOWN, HEAD_TOO_LARGE, NOT_FRAMED, Head, judge_head
 
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")

@@ -6,7 +6,7 @@ from dataclasses import field, replace
 
 import pytest
 
-from reference.records import record
+from reference.fast_records import record
 
 
 @record

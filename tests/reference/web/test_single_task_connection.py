@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from quart import Quart, Response, request
 
-from reference.web.http.envelope import Message
+from reference.web.http.asgi_envelope import Message
 from reference.web.http.single_task_connection import SingleTaskConnection
 
 

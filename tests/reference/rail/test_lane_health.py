@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from reference.lanes.base.lane import BaseLane
-from reference.lanes.finding import Head
 from reference.lanes.lane import ChainUnavailable
+from reference.lanes.payment_search import Head
 from reference.protocol.networks import NETWORKS
 from reference.rail.availability.lane_health import LaneHealth
-from reference.rail.availability.uptime import Uptime
+from reference.rail.availability.worker_downtime import Uptime
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database, sqlite_dsn

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reference.control_plane.asking import HealthResult
 from reference.control_plane.calls import Call
+from reference.control_plane.health_client import HealthResult
 from reference.protocol.service_record import health_address
 from reference.protocol.time_text import utc_text
 from reference.store.services import Service, Services

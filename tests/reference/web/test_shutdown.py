@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from reference.web.http.envelope import Envelope
+from reference.web.http.asgi_envelope import Envelope
 from reference.web.process.shutdown import CutShort, Interruptible, Shutdown
 from tests.reference.web.five_services import Answer, five_services
 

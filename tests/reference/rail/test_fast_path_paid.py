@@ -18,13 +18,13 @@ from reference.lanes.algorand.lane import AlgorandLane
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.observed_transaction import ABSENT, ObservedTransaction, Transfer, TxStatus
 from reference.rail.paid_fast_path import PaidFastPath
-from reference.rail.signing import Signer
+from reference.rail.signed_answers import Signer
 from reference.store.database import DatabaseUnavailable
 from reference.store.database_url import open_database, sqlite_dsn
 from reference.store.rail_tables import redemptions
 from reference.store.redemptions import Redemptions
 from reference.store.used_transfers import used_transfers
-from tests.reference.rail.two_doors import (
+from tests.reference.rail.fast_and_slow_path import (
     JSON,
     NETWORK,
     NOW,

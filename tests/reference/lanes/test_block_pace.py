@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference.lanes.base.pace import Pace
+from reference.lanes.base.block_pace import Pace
 
 
 class Watched:

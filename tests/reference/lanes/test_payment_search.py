@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.lanes.finding import find_last_before
+from reference.lanes.payment_search import find_last_before
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=60).map(sorted), st.integers(-5, 50), st.integers(0, 60))

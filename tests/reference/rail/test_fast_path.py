@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from reference.rail.paid_fast_path import PaidFastPath
-from reference.web.http.envelope import Message
-from tests.reference.rail.two_doors import JSON, PATHS, Asked, Doors, Header, answer, doors_of, stand_still
+from reference.web.http.asgi_envelope import Message
+from tests.reference.rail.fast_and_slow_path import JSON, PATHS, Asked, Doors, Header, answer, doors_of, stand_still
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from reference.control_plane.calls import Operation, Registrant
 from reference.protocol.audit_chain import service_actor
 from reference.protocol.service_record import checked_base_url, origin_of
 from reference.web.errors import Refused, Unprocessable
+from reference.web.http.asgi_envelope import Scope
 from reference.web.http.bearer_token import BearerToken, build_unauthorized
-from reference.web.http.envelope import Scope
 from reference.web.http.json_body import read_canonical
 
 PATH = "/v1/services"

@@ -14,7 +14,7 @@ import pytest
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.redemption import State
 from reference.rail.settlement.unserved_payments import PaymentOperations
-from reference.rail.signing import Signer
+from reference.rail.signed_answers import Signer
 from reference.store.database_url import sqlite_dsn
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions

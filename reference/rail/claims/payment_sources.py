@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
+from reference.fast_records import record
 from reference.lanes.lane import Lane, ObservingLane
-from reference.lanes.newest import refuse_behind
+from reference.lanes.newest_block import refuse_behind
 from reference.lanes.registry import LANES
 from reference.protocol import networks, redemption
 from reference.protocol.challenge import Terms, Token
@@ -23,7 +24,6 @@ from reference.protocol.payment_proof import MinedProof, Proof
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.settings import RailSettings
-from reference.records import record
 from reference.store.database import Change
 from reference.store.redemption_rows import Redemption
 from reference.web.errors import Refused, refusal
