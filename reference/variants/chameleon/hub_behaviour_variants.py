@@ -37,11 +37,11 @@ def install(shape: Shape) -> None:
     hub_audit_variants.install(shape)
     replace(service_health, "_describe_service", _with_address)
     if shape.hub_service_request != "base_url":
-        replace(app, "read", lambda read: lambda model, body: read(model, _own(model, body, shape)))
+        replace(app, "read_body", lambda read: lambda model, body: read(model, _own(model, body, shape)))
     if "409" in {shape.hub_known_issuer, shape.hub_other_key}:
         replace(IssuerRegister, "register", lambda register: _wrap_register(register, shape))
     if not shape.hub_service_removal:
-        replace(runtime, "operations", _without_removal)
+        replace(runtime, "list_operations", _without_removal)
     if shape.hub_polls == "in rounds":
         replace(HealthBoard, "look", lambda _: _look_in_rounds)
     if shape.hub_keys == "revoked":
