@@ -17,7 +17,7 @@ def install(shape: Shape) -> None:
         replace(ControlPlaneLink, "_record", lambda record: lambda link: registration(record(link), shape))
     if shape.join_order == "registration first":
         first_attempt = asyncio.Event()
-        replace(ControlPlaneLink, "_may_register", lambda _: _at_once)
+        replace(ControlPlaneLink, "_wait_for_turn", lambda _: _at_once)
         replace(ControlPlaneLink, "_register", lambda register: _wrap_register(register, first_attempt))
         replace(ControlPlaneLink, "_pull", lambda pull: _afterwards(pull, first_attempt))
     if shape.join_scheme != "Bearer":

@@ -16,7 +16,7 @@ from reference.protocol.range_proof.proof import ELEMENTS, SCALARS
 from reference.protocol.zk_receipts import NOTICE
 from tests.reference.addons.conftest import ISSUER
 from tests.reference.addons.receipts import judged, receipt_payload
-from tests.reference.protocol.range_proof.receipts import element_of, placed
+from tests.reference.protocol.range_proof.receipts import element_of, place_element
 
 ORDER_8 = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
 OTHER_ORDER_8 = curve.encode(curve.negate(curve.decode(ORDER_8)))  # as a number it is not below the group's order
@@ -64,9 +64,9 @@ async def test_nothing_else_stands_in_an_elements_place(zkp: httpx.AsyncClient, 
         others = [group.plus(here, group.BASE)]
     stage = "scalar" if name in SCALARS else "point"
     for other in unreadable:
-        assert await refusal(zkp, with_proof(placed(proof, name, other))) == (stage, name), other.hex()
+        assert await refusal(zkp, with_proof(place_element(proof, name, other))) == (stage, name), other.hex()
     for other in others:
-        stage, element = await refusal(zkp, with_proof(placed(proof, name, other)))
+        stage, element = await refusal(zkp, with_proof(place_element(proof, name, other)))
         assert (stage in EQUATIONS, element) == (True, None), other.hex()
 
 
@@ -74,7 +74,7 @@ async def test_nothing_else_stands_in_an_elements_place(zkp: httpx.AsyncClient, 
 async def test_neighbours_are_not_swapped(zkp: httpx.AsyncClient, one: str, other: str) -> None:
     """Each with the next: points with points are refused by an equation, a point for a scalar as what it is not."""
     _, proof = honest()
-    swapped = placed(placed(proof, one, element_of(proof, other)), other, element_of(proof, one))
+    swapped = place_element(place_element(proof, one, element_of(proof, other)), other, element_of(proof, one))
     stage, element = await refusal(zkp, with_proof(swapped))
     if (one in SCALARS) == (other in SCALARS):
         assert (stage in EQUATIONS, element) == (True, None)

@@ -26,17 +26,17 @@ from reference.protocol.a2a import (
 FRESH = ("task", "context", "message", "artifact")
 AT = "2026-01-01T00:00:00Z"
 MESSAGE: dict[str, Any] = {"kind": "message", "messageId": "m", "role": "user", "parts": [text_part("hello")]}
-WAITING = Outcome(TaskState.INPUT_REQUIRED, parts=(text_part("what?"),))
+AWAITING_INPUT = Outcome(TaskState.INPUT_REQUIRED, parts=(text_part("what?"),))
 STATES = st.sampled_from([TaskState.INPUT_REQUIRED, TaskState.COMPLETED, TaskState.FAILED])
 
 
-def opened(outcome: Outcome = WAITING) -> Task:
+def open_task(outcome: Outcome = AWAITING_INPUT) -> Task:
     return advance(None, MESSAGE, outcome, at=AT, fresh=FRESH)
 
 
 def test_a_task_in_full() -> None:
     """What a message and its outcome make: the A2A object, its parts placed in task and context."""
-    done = Outcome(
+    outcome = Outcome(
         TaskState.COMPLETED,
         parts=(text_part("done"),),
         artifacts=((data_part({"a": 1}),),),
@@ -47,16 +47,16 @@ def test_a_task_in_full() -> None:
     )
     place = {"taskId": "task", "contextId": "context"}
     parts = [{"kind": "text", "text": "done"}]
-    told = {"kind": "message", "messageId": "message", "role": "agent", "parts": parts, **place}
+    status_message = {"kind": "message", "messageId": "message", "role": "agent", "parts": parts, **place}
 
-    assert opened(done).wire() == {
+    assert open_task(outcome).wire() == {
         "kind": "task",
         "id": "task",
         "contextId": "context",
         "status": {
             "state": "completed",
             "timestamp": AT,
-            "message": {**told, "metadata": {"k": "v"}, "extensions": ["https://e"]},
+            "message": {**status_message, "metadata": {"k": "v"}, "extensions": ["https://e"]},
         },
         "history": [{**MESSAGE, **place}],
         "artifacts": [{"artifactId": "artifact", "parts": [{"kind": "data", "data": {"a": 1}}]}],
@@ -82,16 +82,16 @@ def test_nothing_follows_an_end(states: list[TaskState]) -> None:
 
 
 def test_only_a_waiting_task_is_canceled() -> None:
-    """The table has one way to `canceled`."""
-    canceled = opened().cancel("later")
+    """The table has one way to `canceled_task`."""
+    canceled_task = open_task().cancel("later")
 
-    assert (canceled.state, canceled.at, canceled.version) == (TaskState.CANCELED, "later", 1)
+    assert (canceled_task.state, canceled_task.at, canceled_task.version) == (TaskState.CANCELED, "later", 1)
     assert [state for state, after in FOLLOWS.items() if TaskState.CANCELED in after] == [TaskState.INPUT_REQUIRED]
 
 
 def test_history_is_what_was_said_before() -> None:
     """Both sides in order, the status message left out until another takes its place; as many as are asked for."""
-    task = advance(opened(), MESSAGE, WAITING, at=AT, fresh=FRESH)
+    task = advance(open_task(), MESSAGE, AWAITING_INPUT, at=AT, fresh=FRESH)
 
     assert [one["role"] for one in task.wire()["history"]] == ["user", "agent", "user"]
     assert [len(task.wire(length)["history"]) for length in (0, 1, 2, 9)] == [0, 1, 2, 3]
@@ -100,12 +100,12 @@ def test_history_is_what_was_said_before() -> None:
 
 def test_history_is_bounded() -> None:
     """By number and by bytes; the newest stay."""
-    task, large = opened(), opened()
+    task, large = open_task(), open_task()
     for _ in range(HISTORY_KEPT):
-        task = advance(task, MESSAGE, WAITING, at=AT, fresh=FRESH)
+        task = advance(task, MESSAGE, AWAITING_INPUT, at=AT, fresh=FRESH)
     for number in range(4):
         message = {**MESSAGE, "messageId": str(number), "parts": [text_part("x" * (HISTORY_BYTES // 3))]}
-        large = advance(large, message, WAITING, at=AT, fresh=FRESH)
+        large = advance(large, message, AWAITING_INPUT, at=AT, fresh=FRESH)
 
     assert len(task.history) == HISTORY_KEPT
     assert [one["messageId"] for one in large.history if one["role"] == "user"] == ["2", "3"]
@@ -124,8 +124,8 @@ def test_what_is_hidden_is_not_kept() -> None:
 
 def test_a_task_is_kept_whole() -> None:
     """What the store gives back is the task, with what is never sent."""
-    done = Outcome(TaskState.COMPLETED, artifacts=((text_part("x"),),), metadata={"a": [1]}, memo={"own": "secret"})
-    task = opened(done)
+    outcome = Outcome(TaskState.COMPLETED, artifacts=((text_part("x"),),), metadata={"a": [1]}, memo={"own": "secret"})
+    task = open_task(outcome)
 
     assert Task.from_bytes(task.to_bytes()) == task
     assert "secret" not in str(task.wire())

@@ -13,8 +13,15 @@ def test_a_card_is_a2a_0_3_and_nothing_else() -> None:
         extensions=[{"uri": "https://e", "required": False}],
     )  # fmt: skip
 
-    required = {"capabilities", "defaultInputModes", "defaultOutputModes", "description", "name", "protocolVersion"}
-    assert required | {"skills", "url", "version", "preferredTransport"} <= set(card)
+    required_members = {
+        "capabilities",
+        "defaultInputModes",
+        "defaultOutputModes",
+        "description",
+        "name",
+        "protocolVersion",
+    }
+    assert required_members | {"skills", "url", "version", "preferredTransport"} <= set(card)
     assert (card["url"], card["preferredTransport"], card["protocolVersion"]) == ("http://a/a2a", "JSONRPC", "0.3.0")
     assert card["capabilities"]["extensions"] == [{"uri": "https://e", "required": False}]
     assert card["skills"] == [{"id": "s", "name": "S", "description": "Does s.", "tags": ["t"], "examples": ["do s"]}]
@@ -23,9 +30,9 @@ def test_a_card_is_a2a_0_3_and_nothing_else() -> None:
 
 def test_the_hint_points_to_post_and_to_the_card() -> None:
     """With whole addresses."""
-    told = hint("http://a")
+    hint_body = hint("http://a")
 
-    assert (told["method"], told["url"], told["card"]) == (
+    assert (hint_body["method"], hint_body["url"], hint_body["card"]) == (
         "POST",
         "http://a/a2a",
         "http://a/.well-known/agent-card.json",

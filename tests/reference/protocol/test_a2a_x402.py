@@ -23,9 +23,9 @@ NAMES = {
 @pytest.mark.parametrize("code", sorted(CODES_402 | {"payment_already_spent", "payment_refunded"}))
 def test_each_code_has_its_name(code: str) -> None:
     """By the table of P-RA-09; all others are SETTLEMENT_FAILED."""
-    wanted = next((name for name, codes in NAMES.items() if code in codes), "SETTLEMENT_FAILED")
+    error_name = next((name for name, codes in NAMES.items() if code in codes), "SETTLEMENT_FAILED")
 
-    assert wanted == a2a_x402.error_of(code)
+    assert error_name == a2a_x402.error_of(code)
 
 
 OUTCOMES = (
@@ -44,8 +44,8 @@ def test_no_outcome_keeps_a_payload(outcome: Outcome) -> None:
     message = {"kind": "message", "role": "user", "parts": [], "messageId": "m", "metadata": metadata}
     task = advance(None, message, outcome, at="t", fresh=("a", "b", "c", "d"))
 
-    [kept] = task.history
-    assert kept["metadata"] == {a2a_x402.STATUS: "payment-submitted"}
+    [kept_message] = task.history
+    assert kept_message["metadata"] == {a2a_x402.STATUS: "payment-submitted"}
     assert b"5ecret" not in task.to_bytes() + json.dumps(task.wire()).encode()
 
 

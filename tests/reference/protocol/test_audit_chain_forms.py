@@ -21,17 +21,17 @@ ODD = ['"', "\\", "\n", "\x00", "é", "😀", '","actor":"', '"},"x":{"', "\u202
 
 
 def entry(subject: str = "did:web:x", **payload: str) -> StoredEntry:
-    made = follow(
+    new_entry = follow(
         Head(), KEY, ts_ms=1, actor="admin", action=Action.ISSUER_REGISTERED, subject=subject, payload=payload
     )
-    return encode_entry(made)
+    return encode_entry(new_entry)
 
 
 def flaw_of(row: StoredEntry) -> Flaw | None:
     check = ChainCheck(KEY)
     check.walk([row])
-    found = check.end()
-    return None if found is None else found.flaw
+    flaw = check.end()
+    return None if flaw is None else flaw.flaw
 
 
 @pytest.mark.parametrize("text", ODD)
@@ -64,24 +64,24 @@ def test_any_text_by_a_second_opinion(subject: str, kid: str, other: str) -> Non
 def test_a_payload_that_is_written_otherwise() -> None:
     """Spaces and another order are the same content; another value is not."""
     row = entry(previous_kid="a", kid="b")
-    spaced = json.dumps({"previous_kid": "a", "kid": "b"}, indent=1)
-    assert flaw_of((*row[:5], spaced, *row[6:])) is None
-    assert flaw_of((*row[:5], spaced.replace("a", "c"), *row[6:])) is Flaw.ALTERED
+    spaced_payload = json.dumps({"previous_kid": "a", "kid": "b"}, indent=1)
+    assert flaw_of((*row[:5], spaced_payload, *row[6:])) is None
+    assert flaw_of((*row[:5], spaced_payload.replace("a", "c"), *row[6:])) is Flaw.ALTERED
 
 
 def test_text_that_moves_from_one_member_to_its_neighbour() -> None:
     """The bytes in a row are the same, and the members are not: that is no sealed entry."""
     row = entry(kid="b")
     seq, ts_ms, actor, action, subject, text, prev_mac, mac = row
-    swallowed = f'{action}","actor":"{actor}'
-    moved: list[StoredEntry] = [
-        (seq, ts_ms, "", swallowed, subject, text, prev_mac, mac),
+    merged_action = f'{action}","actor":"{actor}'
+    moved_rows: list[StoredEntry] = [
+        (seq, ts_ms, "", merged_action, subject, text, prev_mac, mac),
         (seq, ts_ms, actor, action, subject, f'{text},"prev_mac":"{prev_mac}"', "", mac),
         (seq, ts_ms, f'{actor}","payload":{text}', action, subject, "", prev_mac, mac),
         (seq, ts_ms, actor, action, f'{subject}","ts_ms":{ts_ms}', text, prev_mac, mac),
         (seq, ts_ms, actor, action, subject, text, f'{prev_mac}","seq":{seq},"subject":"', mac),
     ]
-    assert [flaw_of(one) for one in moved] == [Flaw.ALTERED] * 5
+    assert [flaw_of(one) for one in moved_rows] == [Flaw.ALTERED] * 5
 
 
 @pytest.mark.parametrize("text", ["", "{", "null,", "\ud800", '{"kid":"b","kid":"b"}', "NaN"])
@@ -91,14 +91,14 @@ def test_a_payload_that_is_no_json(text: str) -> None:
     assert flaw_of((*row[:5], text, *row[6:])) is Flaw.ALTERED
 
 
-def walked(rows: list[StoredEntry], known: Head) -> Break | None:
-    check = ChainCheck(KEY, known_head=known)
+def walk(rows: list[StoredEntry], known_head: Head) -> Break | None:
+    check = ChainCheck(KEY, known_head=known_head)
     check.walk(rows[:2])
     check.walk(rows[2:])
     return check.end()
 
 
-def by_the_rules(rows: list[StoredEntry], known: Head) -> Break | None:
+def by_the_rules(rows: list[StoredEntry], known_head: Head) -> Break | None:
     """Return the first flaw of a chain, each rule in its turn and each form by other libraries."""
     last = Head()
     for seq, row in enumerate(rows, 1):
@@ -109,9 +109,9 @@ def by_the_rules(rows: list[StoredEntry], known: Head) -> Break | None:
         if row[6] != last.mac:
             return Break(seq, Flaw.UNLINKED)
         last = Head(seq, row[7])
-        if seq == known.seq and last != known:
+        if seq == known_head.seq and last != known_head:
             return Break(seq, Flaw.CUT)
-    return Break(last.seq + 1, Flaw.CUT) if last.seq < known.seq else None
+    return Break(last.seq + 1, Flaw.CUT) if last.seq < known_head.seq else None
 
 
 def is_sealed(row: StoredEntry) -> bool:
@@ -129,15 +129,15 @@ def log(rng: random.Random) -> list[StoredEntry]:
     head, rows = Head(), []
     for ts_ms in range(6):
         subject, kid = rng.choice([*ODD, "did:web:x"]), rng.choice([*ODD, "a", "b"])
-        made = follow(
+        new_entry = follow(
             head, KEY, ts_ms=ts_ms, actor="admin", action=Action.ISSUER_REGISTERED, subject=subject, payload={"k": kid}
         )
-        head = made.head
-        rows.append(encode_entry(made))
+        head = new_entry.head
+        rows.append(encode_entry(new_entry))
     return rows
 
 
-def altered(rows: list[StoredEntry], source: StoredEntry, rng: random.Random) -> list[StoredEntry]:
+def alter_log(rows: list[StoredEntry], source: StoredEntry, rng: random.Random) -> list[StoredEntry]:
     """Return a log with one change: cut, an entry left out or another's, a member another's, text added or spaced."""
     place, column = rng.randrange(len(rows)), rng.randrange(8)
     row: list[Any] = [*rows[place]]
@@ -161,8 +161,8 @@ def altered(rows: list[StoredEntry], source: StoredEntry, rng: random.Random) ->
 def test_a_walk_says_what_the_rules_say(seed: int) -> None:
     """Of logs that were changed in up to two ways, or in none, with any end known: the same flaw at the same entry."""
     rng = random.Random(seed)
-    rows, other = log(rng), log(rng)
-    known = rng.choice([Head(), *(Head(row[0], row[7]) for row in (*rows, *other)), Head(7, "1" * 64)])
+    rows, other_rows = log(rng), log(rng)
+    known_head = rng.choice([Head(), *(Head(row[0], row[7]) for row in (*rows, *other_rows)), Head(7, "1" * 64)])
     for _ in range(rng.randrange(3)):
-        rows = altered(rows, rng.choice([*rows, *other]), rng) if rows else rows
-    assert walked(rows, known) == by_the_rules(rows, known)
+        rows = alter_log(rows, rng.choice([*rows, *other_rows]), rng) if rows else rows
+    assert walk(rows, known_head) == by_the_rules(rows, known_head)

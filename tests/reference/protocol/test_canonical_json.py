@@ -53,10 +53,10 @@ def test_names_sort_by_utf_16() -> None:
 @given(VALUES)
 def test_canonical_bytes_are_a_fixed_point(value: Any) -> None:
     """Reading canonical bytes and writing them again changes nothing, where the integers in them are safe ones."""
-    written = canonicalise(value)
-    again = parse(written)
+    canonical = canonicalise(value)
+    again = parse(canonical)
     if all(abs(number) < 2**53 for number in _integers(again)):
-        assert written == canonicalise(again)
+        assert canonical == canonicalise(again)
 
 
 def _integers(value: Any) -> list[int]:
@@ -195,6 +195,6 @@ def test_one_look_refuses_what_has_no_form(data: bytes) -> None:
 @given(SAFE_INTEGERS)
 def test_whole_floats_become_integers(number: int) -> None:
     """However deep they are."""
-    found = whole_numbers([{"a": [float(number)]}])[0]["a"][0]
+    integer = whole_numbers([{"a": [float(number)]}])[0]["a"][0]
 
-    assert (number, int) == (found, type(found))
+    assert (number, int) == (integer, type(integer))

@@ -34,7 +34,7 @@ SOLANA_TOKEN = "1767225600:0011223344556677:a09b8bbc7b366385e78e577f66a953775dce
 MINT = Mint(SECRET, ServiceWord())
 
 
-def parsed(text: str) -> Token:
+def parse_token(text: str) -> Token:
     token = Token.parse(text)
     assert token is not None
     return token
@@ -58,32 +58,32 @@ def test_the_worked_reference_hash() -> None:
 
 def test_half_a_names_the_lane() -> None:
     """A token is known by the terms it was issued for, whatever else is on offer."""
-    assert MINT.issued_for(parsed(BASE_TOKEN), in_force(SOLANA, BASE)) == BASE
-    assert MINT.issued_for(parsed(SOLANA_TOKEN), in_force(BASE, SOLANA)) == SOLANA
+    assert MINT.issued_for(parse_token(BASE_TOKEN), in_force(SOLANA, BASE)) == BASE
+    assert MINT.issued_for(parse_token(SOLANA_TOKEN), in_force(BASE, SOLANA)) == SOLANA
 
 
 @pytest.mark.parametrize("member", ["caip2", "asset", "amount", "pay_to"])
 def test_half_a_covers_each_member_of_the_terms(member: str) -> None:
     """With one member of the terms changed the token is of no known terms."""
-    assert MINT.issued_for(parsed(BASE_TOKEN), in_force(replace(BASE, **{member: "9"}))) is None
+    assert MINT.issued_for(parse_token(BASE_TOKEN), in_force(replace(BASE, **{member: "9"}))) is None
 
 
 @pytest.mark.parametrize("changed", ["1767225601:0011223344556677", "1767225600:0011223344556678"])
 def test_half_a_covers_time_and_nonce(changed: str) -> None:
     """A token with an edited issue time or nonce is of no known terms."""
-    token = parsed(changed + BASE_TOKEN[27:])
+    token = parse_token(changed + BASE_TOKEN[27:])
     assert MINT.issued_for(token, in_force(BASE)) is None
 
 
 def test_half_a_is_keyed() -> None:
     """Another secret, or another service word, does not know the token."""
-    for other in (Mint(bytes(32), ServiceWord()), Mint(SECRET, ServiceWord("Other"))):
-        assert other.issued_for(parsed(BASE_TOKEN), in_force(BASE)) is None
+    for other_mint in (Mint(bytes(32), ServiceWord()), Mint(SECRET, ServiceWord("Other"))):
+        assert other_mint.issued_for(parse_token(BASE_TOKEN), in_force(BASE)) is None
 
 
 def test_half_b_binds_service_and_request() -> None:
     """The token is bound to its own request and service, to no other."""
-    token = parsed(BASE_TOKEN)
+    token = parse_token(BASE_TOKEN)
     assert MINT.binds(token, service_id="receipt-verify", request_hash=REQUEST)
     assert not MINT.binds(token, service_id="rfc9421-verify", request_hash=REQUEST)
     assert not MINT.binds(token, service_id="receipt-verify", request_hash="sha256:" + "0" * 64)
@@ -91,19 +91,19 @@ def test_half_b_binds_service_and_request() -> None:
 
 def test_half_b_is_chained_to_half_a() -> None:
     """The second half of one lane's token does not bind another lane's first half."""
-    mixed = parsed(SOLANA_TOKEN[:60] + BASE_TOKEN[60:])
-    assert MINT.issued_for(mixed, in_force(SOLANA)) == SOLANA
-    assert not MINT.binds(mixed, service_id="receipt-verify", request_hash=REQUEST)
+    mixed_token = parse_token(SOLANA_TOKEN[:60] + BASE_TOKEN[60:])
+    assert MINT.issued_for(mixed_token, in_force(SOLANA)) == SOLANA
+    assert not MINT.binds(mixed_token, service_id="receipt-verify", request_hash=REQUEST)
 
 
 @given(st.integers(0, len(BASE_TOKEN) - 1), st.characters(codec="ascii"))
 def test_no_changed_token_is_ours(place: int, character: str) -> None:
     """Any one changed character leaves a text that is no token, of no known terms, or bound to no request."""
-    changed = BASE_TOKEN[:place] + character + BASE_TOKEN[place + 1 :]
-    token = Token.parse(changed)
-    if changed != BASE_TOKEN and token is not None:
-        known = MINT.issued_for(token, in_force(BASE))
-        assert known is None or not MINT.binds(token, service_id="receipt-verify", request_hash=REQUEST)
+    changed_token = BASE_TOKEN[:place] + character + BASE_TOKEN[place + 1 :]
+    token = Token.parse(changed_token)
+    if changed_token != BASE_TOKEN and token is not None:
+        known_terms = MINT.issued_for(token, in_force(BASE))
+        assert known_terms is None or not MINT.binds(token, service_id="receipt-verify", request_hash=REQUEST)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_another_form_is_no_token(text: str) -> None:
 )
 def test_a_token_lives_for_its_ttl(now: int, expected: bool) -> None:
     """Both ends of the lifetime: at most 60 s from the future, up to and including unix + TTL."""
-    assert expected is is_live(parsed(BASE_TOKEN), now=now, ttl=1800)
+    assert expected is is_live(parse_token(BASE_TOKEN), now=now, ttl=1800)
 
 
 @pytest.mark.parametrize(
@@ -142,5 +142,5 @@ def test_a_token_lives_for_its_ttl(now: int, expected: bool) -> None:
 )
 def test_terms_count_while_in_force(since: int, until: int | None, expected: bool) -> None:
     """A token is checked against the terms that were in force when it was issued (P-CH-13)."""
-    known = MINT.issued_for(parsed(BASE_TOKEN), [Generation(BASE, since, until)])
-    assert expected is (known is not None)
+    known_terms = MINT.issued_for(parse_token(BASE_TOKEN), [Generation(BASE, since, until)])
+    assert expected is (known_terms is not None)

@@ -13,29 +13,29 @@ from reference.protocol.hashes import request_hash
 from reference.protocol.service_word import ServiceWord
 
 # The reference takes proofs on POST alone, so that its hash of a request has no other method.
-ALL = [one for one in of_family("challenges") if one.input.get("request", {}).get("method", "POST") == "POST"]
+POST_VECTORS = [one for one in of_family("challenges") if one.input.get("request", {}).get("method", "POST") == "POST"]
 
 
-def said(given: dict[str, Any]) -> str | None:
+def refusal_code(vector_input: dict[str, Any]) -> str | None:
     """Return the code with which the reference refuses a token, None where it takes it."""
-    token = Token.parse(given["token"])
-    mint = Mint(bytes.fromhex(given["secret_hex"]), ServiceWord(given["service_word"]))
-    lanes = [Generation(Terms("", **lane), since=0) for lane in given["lanes"]]
+    token = Token.parse(vector_input["token"])
+    mint = Mint(bytes.fromhex(vector_input["secret_hex"]), ServiceWord(vector_input["service_word"]))
+    lanes = [Generation(Terms("", **lane), since=0) for lane in vector_input["lanes"]]
     if token is None or mint.issued_for(token, lanes) is None:
         return "unknown_challenge"
-    service, asked = given["service_id"], given.get("request", {})
-    hashed = given.get("request_hash") or request_hash(
-        body=asked.get("body"), path=asked.get("path"), query=asked.get("query"), service_id=service
+    service, request = vector_input["service_id"], vector_input.get("request", {})
+    hash_of_request = vector_input.get("request_hash") or request_hash(
+        body=request.get("body"), path=request.get("path"), query=request.get("query"), service_id=service
     )
-    if not mint.binds(token, service_id=service, request_hash=hashed):
+    if not mint.binds(token, service_id=service, request_hash=hash_of_request):
         return "request_mismatch"
-    return None if is_live(token, now=given["now"], ttl=given["ttl_seconds"]) else "challenge_expired"
+    return None if is_live(token, now=vector_input["now"], ttl=vector_input["ttl_seconds"]) else "challenge_expired"
 
 
-@pytest.mark.parametrize("vector", ALL, ids=lambda one: one.id)
+@pytest.mark.parametrize("vector", POST_VECTORS, ids=lambda one: one.id)
 def test_the_reference_says_what_is_expected(vector: Vector) -> None:
     """By its code, and in what receipts and payments carry."""
-    assert said(dict(vector.input)) == (vector.expected.codes[0] if vector.expected.codes else None)
+    assert refusal_code(dict(vector.input)) == (vector.expected.codes[0] if vector.expected.codes else None)
     values = vector.expected.values
     if vector.expected.valid:
         assert payment_reference_hash(vector.input["token"]) == values["payment_reference_hash"]

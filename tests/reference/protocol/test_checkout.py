@@ -41,34 +41,36 @@ ON_BASE = LinkTerms(NETWORKS["base_sepolia"], PAYEE, AMOUNT, MEMO, EXPIRY)
 ACCOUNT = associated_account(WALLET, NETWORKS["solana_devnet"].asset_id)
 
 
-def seen(*transfers: Transfer, **members: object) -> ObservedTransaction:
+def transaction_with(*transfers: Transfer, **members: object) -> ObservedTransaction:
     """Return a final transaction of the link's last second."""
-    told = ObservedTransaction(TxStatus.CONFIRMED, final=True, block_time=EXPIRY, sender="PAYER", transfers=transfers)
-    return replace(told, **members)  # type: ignore[arg-type]
+    transaction = ObservedTransaction(
+        TxStatus.CONFIRMED, final=True, block_time=EXPIRY, sender="PAYER", transfers=transfers
+    )
+    return replace(transaction, **members)  # type: ignore[arg-type]
 
 
-NOTED = Transfer(0, "10458941", "PAYER", "PAYEE", AMOUNT)
-ALGORAND = seen(NOTED, note=MEMO.encode())
+NOTED_TRANSFER = Transfer(0, "10458941", "PAYER", "PAYEE", AMOUNT)
+ALGORAND = transaction_with(NOTED_TRANSFER, note=MEMO.encode())
 TOKENS = Transfer(1, NETWORKS["solana_devnet"].asset_id, "PAYER", ACCOUNT, AMOUNT)
-SOLANA = seen(TOKENS, memos=(MEMO.encode(),))
-LOGGED = Transfer(4, USDC.lower(), PAYER, PAYEE.lower(), AMOUNT)
+SOLANA = transaction_with(TOKENS, memos=(MEMO.encode(),))
+LOGGED_TRANSFER = Transfer(4, USDC.lower(), PAYER, PAYEE.lower(), AMOUNT)
 USED = AuthorizationUsed(3, USDC.lower(), PAYER, nonce_of(MEMO))
-BASE = seen(LOGGED, sender=PAYER, authorizations_used=(USED,))
+BASE = transaction_with(LOGGED_TRANSFER, sender=PAYER, authorizations_used=(USED,))
 WORDS = bytes.fromhex(PAYEE[2:]).rjust(32, b"\0") + AMOUNT.to_bytes(32, "big")
 CALL = bytes.fromhex("a9059cbb") + WORDS + MEMO.encode()
-PLAIN = seen(LOGGED, sender=PAYER, called_contract=USDC.lower(), calldata=CALL)
+PLAIN = transaction_with(LOGGED_TRANSFER, sender=PAYER, called_contract=USDC.lower(), calldata=CALL)
 SUFFIX = replace(ON_BASE, suffix_binds=True)
 
-PAYING = {
+PAYING_CASES = {
     "algorand": (ON_ALGORAND, ALGORAND),
     "solana": (ON_SOLANA, SOLANA),
-    "solana, unchecked": (ON_SOLANA, seen(replace(TOKENS, asset=""), memos=(b"x", MEMO.encode()))),
+    "solana, unchecked": (ON_SOLANA, transaction_with(replace(TOKENS, asset=""), memos=(b"x", MEMO.encode()))),
     "base by nonce": (ON_BASE, BASE),
     "base by nonce, others beside it": (
         ON_BASE,
-        seen(
-            replace(LOGGED, ordinal=1, value=1),
-            LOGGED,
+        transaction_with(
+            replace(LOGGED_TRANSFER, ordinal=1, value=1),
+            LOGGED_TRANSFER,
             authorizations_used=(replace(USED, ordinal=0, nonce=OTHER_NONCE), USED),
         ),
     ),
@@ -77,60 +79,60 @@ PAYING = {
 }
 
 
-def reason(asked: LinkTerms, told: ObservedTransaction) -> str | None:
+def reason(terms: LinkTerms, transaction: ObservedTransaction) -> str | None:
     try:
-        select_paying(told, asked)
+        select_paying(transaction, terms)
     except NotPaid as fault:
         return fault.reason
     return None
 
 
-@pytest.mark.parametrize("name", PAYING)
+@pytest.mark.parametrize("name", PAYING_CASES)
 def test_a_bound_transfer_pays(name: str) -> None:
     """A transfer of the amount, bound as its chain binds, pays in the very second of the expiry."""
-    asked, told = PAYING[name]
-    assert reason(asked, told) is None
-    assert choose_transfer(select_paying(told, asked), (), asked) is not None
+    terms, transaction = PAYING_CASES[name]
+    assert reason(terms, transaction) is None
+    assert choose_transfer(select_paying(transaction, terms), (), terms) is not None
 
 
-@pytest.mark.parametrize("name", PAYING)
+@pytest.mark.parametrize("name", PAYING_CASES)
 def test_what_a_transaction_must_be(name: str) -> None:
     """It is known, did not fail, is final, and is in a block no later than the expiry."""
-    asked, told = PAYING[name]
-    assert reason(asked, ABSENT) == "tx_not_found"
-    assert reason(asked, replace(told, status=TxStatus.FAILED)) == "tx_failed"
-    assert reason(asked, replace(told, status=TxStatus.PENDING)) == "tx_not_confirmed"
-    assert reason(asked, replace(told, final=False)) == "tx_not_confirmed"
-    assert reason(asked, replace(told, block_time=EXPIRY + 1)) == "late_payment"
+    terms, transaction = PAYING_CASES[name]
+    assert reason(terms, ABSENT) == "tx_not_found"
+    assert reason(terms, replace(transaction, status=TxStatus.FAILED)) == "tx_failed"
+    assert reason(terms, replace(transaction, status=TxStatus.PENDING)) == "tx_not_confirmed"
+    assert reason(terms, replace(transaction, final=False)) == "tx_not_confirmed"
+    assert reason(terms, replace(transaction, block_time=EXPIRY + 1)) == "late_payment"
 
 
-@pytest.mark.parametrize("name", PAYING)
+@pytest.mark.parametrize("name", PAYING_CASES)
 def test_what_a_transfer_must_be(name: str) -> None:
     """It moves the network's asset to the payout address, enough of it, from another account."""
-    asked, told = PAYING[name]
+    terms, transaction = PAYING_CASES[name]
 
-    def changed(**members: object) -> ObservedTransaction:
-        return replace(told, transfers=tuple(replace(one, **members) for one in told.transfers))  # type: ignore[arg-type]
+    def change_transfer(**members: object) -> ObservedTransaction:
+        return replace(transaction, transfers=tuple(replace(one, **members) for one in transaction.transfers))  # type: ignore[arg-type]
 
-    assert reason(asked, replace(told, transfers=())) == "wrong_asset"
-    assert reason(asked, changed(asset="31566704")) == "wrong_asset"
-    assert reason(asked, changed(clawback=True)) == "wrong_asset"
-    assert reason(asked, changed(receiver=PAYER)) == "wrong_recipient"
-    assert reason(asked, changed(value=AMOUNT - 1)) == "wrong_amount"
+    assert reason(terms, replace(transaction, transfers=())) == "wrong_asset"
+    assert reason(terms, change_transfer(asset="31566704")) == "wrong_asset"
+    assert reason(terms, change_transfer(clawback=True)) == "wrong_asset"
+    assert reason(terms, change_transfer(receiver=PAYER)) == "wrong_recipient"
+    assert reason(terms, change_transfer(value=AMOUNT - 1)) == "wrong_amount"
 
 
 @pytest.mark.parametrize("name", ["algorand", "solana", "base by nonce"])
 def test_more_than_the_amount_pays(name: str) -> None:
     """Overpayment counts."""
-    asked, told = PAYING[name]
-    more = tuple(replace(one, value=AMOUNT + 1) for one in told.transfers)
-    assert reason(asked, replace(told, transfers=more)) is None
+    terms, transaction = PAYING_CASES[name]
+    more = tuple(replace(one, value=AMOUNT + 1) for one in transaction.transfers)
+    assert reason(terms, replace(transaction, transfers=more)) is None
 
 
 def test_parts_are_not_added_up() -> None:
     """Two halves under one memo pay nothing."""
     half = replace(TOKENS, value=AMOUNT // 2)
-    assert reason(ON_SOLANA, seen(half, replace(half, ordinal=2), memos=(MEMO.encode(),))) == "wrong_amount"
+    assert reason(ON_SOLANA, transaction_with(half, replace(half, ordinal=2), memos=(MEMO.encode(),))) == "wrong_amount"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +148,10 @@ def test_another_memo_binds_nothing(memo: bytes) -> None:
 
 def test_a_wallet_address_is_no_token_account() -> None:
     """On Solana the derived token account is credited; the wallet itself or another account of its is not meant."""
-    assert reason(ON_SOLANA, seen(replace(TOKENS, receiver=WALLET), memos=(MEMO.encode(),))) == "wrong_recipient"
+    assert (
+        reason(ON_SOLANA, transaction_with(replace(TOKENS, receiver=WALLET), memos=(MEMO.encode(),)))
+        == "wrong_recipient"
+    )
 
 
 UNBOUND_ON_BASE = {
@@ -190,9 +195,11 @@ def test_call_data_binds_nothing_where_it_is_switched_off() -> None:
 
 def test_the_payout_address_does_not_pay_itself() -> None:
     """A payment from the payout address is named as such, whatever the letters of an EVM address."""
-    assert reason(ON_ALGORAND, replace(ALGORAND, transfers=(replace(NOTED, sender="PAYEE"),))) == "self_payment"
+    assert (
+        reason(ON_ALGORAND, replace(ALGORAND, transfers=(replace(NOTED_TRANSFER, sender="PAYEE"),))) == "self_payment"
+    )
     mine = replace(USED, authorizer=PAYEE.lower())
-    own = replace(BASE, transfers=(replace(LOGGED, sender=PAYEE.lower()),), authorizations_used=(mine,))
+    own = replace(BASE, transfers=(replace(LOGGED_TRANSFER, sender=PAYEE.lower()),), authorizations_used=(mine,))
     assert reason(ON_BASE, own) == "self_payment"
     assert reason(ON_SOLANA, replace(SOLANA, transfers=(replace(TOKENS, sender=WALLET),))) == "self_payment"
 
@@ -200,15 +207,15 @@ def test_the_payout_address_does_not_pay_itself() -> None:
 def test_the_reason_tells_what_is_wrong_with_the_closest_transfer() -> None:
     """Of several transfers the one that came furthest names the reason."""
     strange, elsewhere, little = replace(TOKENS, asset="x"), replace(TOKENS, receiver=PAYER), replace(TOKENS, value=1)
-    assert reason(ON_SOLANA, seen(strange, elsewhere, memos=(MEMO.encode(),))) == "wrong_recipient"
-    assert reason(ON_SOLANA, seen(little, strange, elsewhere)) == "wrong_amount"
+    assert reason(ON_SOLANA, transaction_with(strange, elsewhere, memos=(MEMO.encode(),))) == "wrong_recipient"
+    assert reason(ON_SOLANA, transaction_with(little, strange, elsewhere)) == "wrong_amount"
 
 
 def test_a_network_without_a_lane_is_never_bound() -> None:
     """On a chain that is not watched no payment counts as paid."""
-    asked = replace(ON_ALGORAND, network=NETWORKS["voi_mainnet"])
-    told = replace(ALGORAND, transfers=(replace(NOTED, asset=NETWORKS["voi_mainnet"].asset_id),))
-    assert reason(asked, told) == "memo_mismatch"
+    terms = replace(ON_ALGORAND, network=NETWORKS["voi_mainnet"])
+    transaction = replace(ALGORAND, transfers=(replace(NOTED_TRANSFER, asset=NETWORKS["voi_mainnet"].asset_id),))
+    assert reason(terms, transaction) == "memo_mismatch"
 
 
 def test_of_unused_transfers_the_exact_one_is_chosen_else_the_lowest() -> None:
@@ -216,12 +223,12 @@ def test_of_unused_transfers_the_exact_one_is_chosen_else_the_lowest() -> None:
     more, exact, also = (
         replace(TOKENS, ordinal=place, value=AMOUNT + extra) for place, extra in ((1, 5), (2, 0), (3, 0))
     )
-    found = select_paying(seen(more, exact, also, memos=(MEMO.encode(),)), ON_SOLANA)
-    assert found == (more, exact, also)
-    assert choose_transfer(found, (), ON_SOLANA) == exact
-    assert choose_transfer(found, {2}, ON_SOLANA) == also
-    assert choose_transfer(found, {2, 3}, ON_SOLANA) == more
-    assert choose_transfer(found, {1, 2, 3}, ON_SOLANA) is None
+    transfers = select_paying(transaction_with(more, exact, also, memos=(MEMO.encode(),)), ON_SOLANA)
+    assert transfers == (more, exact, also)
+    assert choose_transfer(transfers, (), ON_SOLANA) == exact
+    assert choose_transfer(transfers, {2}, ON_SOLANA) == also
+    assert choose_transfer(transfers, {2, 3}, ON_SOLANA) == more
+    assert choose_transfer(transfers, {1, 2, 3}, ON_SOLANA) is None
 
 
 @given(
@@ -230,25 +237,25 @@ def test_of_unused_transfers_the_exact_one_is_chosen_else_the_lowest() -> None:
 )
 def test_a_choice_is_never_used_and_never_worse(drawn: list[tuple[int, int]], used: set[int]) -> None:
     """Whatever is offered: what is chosen is unused, and exact where anything unused is."""
-    found = tuple(replace(TOKENS, ordinal=place, value=AMOUNT + extra) for place, extra in drawn)
-    choice = choose_transfer(found, used, ON_SOLANA)
-    free = [one for one in found if one.ordinal not in used]
+    transfers = tuple(replace(TOKENS, ordinal=place, value=AMOUNT + extra) for place, extra in drawn)
+    choice = choose_transfer(transfers, used, ON_SOLANA)
+    free = [one for one in transfers if one.ordinal not in used]
     assert (choice is None) == (free == [])
     if choice is not None:
         assert choice in free
         assert choice.value == AMOUNT or all(one.value != AMOUNT for one in free)
 
 
-@pytest.mark.parametrize("name", PAYING)
+@pytest.mark.parametrize("name", PAYING_CASES)
 def test_what_is_on_its_way(name: str) -> None:
     """A right transaction that is not final yet is on its way; one that is late, wrong or failed is not."""
-    asked, told = PAYING[name]
-    assert is_on_its_way(replace(told, final=False), asked)
-    assert is_on_its_way(replace(told, status=TxStatus.PENDING, final=False, block_time=0), asked)
-    assert not is_on_its_way(replace(told, status=TxStatus.FAILED), asked)
-    assert not is_on_its_way(replace(told, final=False, block_time=EXPIRY + 1), asked)
-    assert not is_on_its_way(replace(told, final=False, transfers=()), asked)
-    assert match_transfers(replace(told, final=False, block_time=EXPIRY + 1), asked)
+    terms, transaction = PAYING_CASES[name]
+    assert is_on_its_way(replace(transaction, final=False), terms)
+    assert is_on_its_way(replace(transaction, status=TxStatus.PENDING, final=False, block_time=0), terms)
+    assert not is_on_its_way(replace(transaction, status=TxStatus.FAILED), terms)
+    assert not is_on_its_way(replace(transaction, final=False, block_time=EXPIRY + 1), terms)
+    assert not is_on_its_way(replace(transaction, final=False, transfers=()), terms)
+    assert match_transfers(replace(transaction, final=False, block_time=EXPIRY + 1), terms)
 
 
 def test_a_link_ends_once() -> None:
@@ -266,9 +273,9 @@ def test_the_memo_and_what_derives_from_it() -> None:
 
 def test_what_is_for_a_call_pays_no_link() -> None:
     """On Solana a transfer that names another account than the link's is a call's, where another is for the link."""
-    welded, small = replace(TOKENS, accounts=("a reference",)), replace(TOKENS, ordinal=2, value=1)
-    alone, beside = replace(SOLANA, transfers=(welded,)), replace(SOLANA, transfers=(welded, small))
+    welded_transfer, small = replace(TOKENS, accounts=("a reference",)), replace(TOKENS, ordinal=2, value=1)
+    alone, beside = replace(SOLANA, transfers=(welded_transfer,)), replace(SOLANA, transfers=(welded_transfer, small))
     assert reason(ON_SOLANA, alone) is None
     assert reason(ON_SOLANA, beside) == "memo_mismatch"
-    both = replace(SOLANA, transfers=(welded, replace(TOKENS, ordinal=2)))
-    assert [one.ordinal for one in select_paying(both, ON_SOLANA)] == [2]
+    two_transfers = replace(SOLANA, transfers=(welded_transfer, replace(TOKENS, ordinal=2)))
+    assert [one.ordinal for one in select_paying(two_transfers, ON_SOLANA)] == [2]

@@ -14,12 +14,12 @@ from reference.protocol.credentials import REASONS, Judgement, Question, judge
 from reference.protocol.time_text import unix_of
 from tests.reference.falcon_issuer import DURING, EXPIRES, FALCON, Issuer, sealed
 
-ISSUER, OTHER = Issuer(), Issuer("did:web:other.example", 2)
+ISSUER, OTHER_ISSUER = Issuer(), Issuer("did:web:other.example", 2)
 KEYS = {ISSUER.did: ISSUER.public}
 NOW = unix_of(DURING)
 
 
-def asked(text: str, *, now: int = NOW, skew: int = 60, **question: Any) -> Judgement:
+def judge_text(text: str, *, now: int = NOW, skew: int = 60, **question: Any) -> Judgement:
     return judge(text, Question(now, skew, **question), KEYS, FALCON)
 
 
@@ -38,17 +38,23 @@ class Failing:
 )
 def test_an_active_credential(payload: dict[str, Any], kind: str) -> None:
     """Its payload, its hash and its issuer are returned."""
-    told = asked(ISSUER.issue(payload), expected_issuer=ISSUER.did)
-    assert (told.valid, told.status, told.reason, told.kind, told.issuer) == (True, "active", None, kind, ISSUER.did)
-    assert told.verified_payload == payload
-    assert told.content_hash == hashlib.sha256(rfc8785.dumps(payload)).hexdigest()
+    judgement = judge_text(ISSUER.issue(payload), expected_issuer=ISSUER.did)
+    assert (judgement.valid, judgement.status, judgement.reason, judgement.kind, judgement.issuer) == (
+        True,
+        "active",
+        None,
+        kind,
+        ISSUER.did,
+    )
+    assert judgement.verified_payload == payload
+    assert judgement.content_hash == hashlib.sha256(rfc8785.dumps(payload)).hexdigest()
 
 
 def test_the_signature_is_over_jcs() -> None:
     """A credential that spells its payload in another way is the same credential."""
     payload = ISSUER.certificate()
-    turned = dict(reversed(list(payload.items())))
-    assert asked(sealed({**ISSUER.envelope(payload), "payload": turned})).valid
+    reversed_payload = dict(reversed(list(payload.items())))
+    assert judge_text(sealed({**ISSUER.envelope(payload), "payload": reversed_payload})).valid
 
 
 CERTIFICATE, PASSPORT = ISSUER.certificate(), ISSUER.passport()
@@ -57,9 +63,9 @@ FAULTS: list[tuple[str, Callable[[], str], dict[str, Any]]] = [
     ("envelope_shape", lambda: sealed([]), {}),
     ("unsupported_alg", lambda: ISSUER.issue(CERTIFICATE, alg="ML-DSA-65"), {}),
     ("unsupported_alg", lambda: ISSUER.issue(CERTIFICATE, alg="falcon-1024"), {}),
-    ("wrong_issuer", lambda: ISSUER.issue(CERTIFICATE), {"expected_issuer": OTHER.did}),
+    ("wrong_issuer", lambda: ISSUER.issue(CERTIFICATE), {"expected_issuer": OTHER_ISSUER.did}),
     ("wrong_issuer", lambda: ISSUER.issue(PASSPORT), {"expected_issuer": ""}),
-    ("no_public_key", lambda: OTHER.issue(OTHER.certificate()), {}),
+    ("no_public_key", lambda: OTHER_ISSUER.issue(OTHER_ISSUER.certificate()), {}),
     ("kid_mismatch", lambda: ISSUER.issue(CERTIFICATE, kid="0" * 16), {}),
     ("kid_mismatch", lambda: ISSUER.issue(ISSUER.certificate(bench_kid="0" * 16)), {}),
     ("kid_mismatch", lambda: ISSUER.issue(PASSPORT, kid=ISSUER.kid.upper()), {}),
@@ -68,7 +74,7 @@ FAULTS: list[tuple[str, Callable[[], str], dict[str, Any]]] = [
     ("timestamp_parse", lambda: ISSUER.issue(ISSUER.certificate(expires_at="2026-13-01T00:00:00Z")), {}),
     ("sig_invalid", lambda: sealed({**ISSUER.envelope(CERTIFICATE), "payload": {**CERTIFICATE, "score": 0.92}}), {}),
     ("sig_invalid", lambda: ISSUER.issue(CERTIFICATE, sig=""), {}),
-    ("sig_invalid", lambda: ISSUER.issue(CERTIFICATE, sig=OTHER.envelope(CERTIFICATE)["sig"]), {}),
+    ("sig_invalid", lambda: ISSUER.issue(CERTIFICATE, sig=OTHER_ISSUER.envelope(CERTIFICATE)["sig"]), {}),
     ("expired", lambda: ISSUER.issue(CERTIFICATE), {"now": unix_of(EXPIRES) + 61}),
     ("score_too_low", lambda: ISSUER.issue(CERTIFICATE), {"min_score": 0.911}),
     ("score_too_low", lambda: ISSUER.issue(PASSPORT), {"min_score": 0.0}),
@@ -79,16 +85,16 @@ FAULTS: list[tuple[str, Callable[[], str], dict[str, Any]]] = [
 @pytest.mark.parametrize(("reason", "text", "question"), FAULTS, ids=[f"{n}-{one[0]}" for n, one in enumerate(FAULTS)])
 def test_each_reason(reason: str, text: Callable[[], str], question: dict[str, Any]) -> None:
     """One fault, one reason; an unsigned payload is not returned as a signed one."""
-    told = asked(text(), **question)
+    judgement = judge_text(text(), **question)
     status = {"no_public_key": "unverifiable", "expired": "expired"}.get(reason, "invalid")
-    assert (told.valid, told.reason, told.status) == (False, reason, status)
-    assert (told.verified_payload is not None) == (reason in {"expired", "score_too_low", "not_passed"})
+    assert (judgement.valid, judgement.reason, judgement.status) == (False, reason, status)
+    assert (judgement.verified_payload is not None) == (reason in {"expired", "score_too_low", "not_passed"})
 
 
 def test_a_library_that_fails() -> None:
     """Nothing was verified, so it must not count as valid."""
-    told = judge(ISSUER.issue(CERTIFICATE), Question(NOW, 60), KEYS, Failing())
-    assert (told.reason, told.status, told.verified_payload) == ("sig_verify_error", "invalid", None)
+    judgement = judge(ISSUER.issue(CERTIFICATE), Question(NOW, 60), KEYS, Failing())
+    assert (judgement.reason, judgement.status, judgement.verified_payload) == ("sig_verify_error", "invalid", None)
 
 
 @pytest.mark.parametrize("text", [lambda: ISSUER.issue(CERTIFICATE), lambda: "*"], ids=["active", "none"])
@@ -99,8 +105,13 @@ def test_without_a_library_or_a_trust_set_nothing_is_verified(text: Callable[[],
         (None, FALCON, "no_trust_set"),
         (None, None, "no_backend"),
     ):
-        told = judge(text(), Question(NOW, 60), keys, library)
-        assert (told.valid, told.status, told.reason, told.verified_payload) == (False, "unverifiable", reason, None)
+        judgement = judge(text(), Question(NOW, 60), keys, library)
+        assert (judgement.valid, judgement.status, judgement.reason, judgement.verified_payload) == (
+            False,
+            "unverifiable",
+            reason,
+            None,
+        )
 
 
 OF_TOKENS_AND_RECEIPTS = ("wrong_audience", "unknown_proof_system", "proof_invalid")
@@ -110,28 +121,30 @@ def test_reasons_are_looked_for_in_the_pinned_order() -> None:
     """For a credential with every fault from one on, that first one is reported."""
     late = {"score": 0.1, "passed": False, "expires_at": "2026-01-02T00:00:00Z"}
     hopeless: dict[str, Any] = {"min_score": 0.5, "expected_issuer": ISSUER.did}
-    unsigned = {"sig": "AAEC"}
+    bad_signature = {"sig": "AAEC"}
     apart = {**late, "issued_at": "x"}
     steps = [
         ("envelope_decode", "*" + ISSUER.issue(CERTIFICATE)),
         (
             "envelope_shape",
-            ISSUER.issue(OTHER.certificate(**apart, type="x"), alg="x", kid="0", **unsigned),
+            ISSUER.issue(OTHER_ISSUER.certificate(**apart, type="x"), alg="x", kid="0", **bad_signature),
         ),
         (
             "unsupported_alg",
-            ISSUER.issue(OTHER.certificate(**apart), alg="x", kid="0", **unsigned),
+            ISSUER.issue(OTHER_ISSUER.certificate(**apart), alg="x", kid="0", **bad_signature),
         ),
-        ("wrong_issuer", ISSUER.issue(OTHER.certificate(**apart), kid="0", **unsigned)),
-        ("kid_mismatch", ISSUER.issue(ISSUER.certificate(**apart), kid="0", **unsigned)),
-        ("timestamp_parse", ISSUER.issue(ISSUER.certificate(**apart), **unsigned)),
-        ("sig_invalid", ISSUER.issue(ISSUER.certificate(**late), **unsigned)),
+        ("wrong_issuer", ISSUER.issue(OTHER_ISSUER.certificate(**apart), kid="0", **bad_signature)),
+        ("kid_mismatch", ISSUER.issue(ISSUER.certificate(**apart), kid="0", **bad_signature)),
+        ("timestamp_parse", ISSUER.issue(ISSUER.certificate(**apart), **bad_signature)),
+        ("sig_invalid", ISSUER.issue(ISSUER.certificate(**late), **bad_signature)),
         ("expired", ISSUER.issue(ISSUER.certificate(**late))),
         ("score_too_low", ISSUER.issue(ISSUER.certificate(score=0.1, passed=False))),
         ("not_passed", ISSUER.issue(ISSUER.certificate(passed=False))),
     ]
-    assert [asked(text, **hopeless).reason for _, text in steps] == [reason for reason, _ in steps]
-    assert asked(ISSUER.issue(OTHER.certificate(**apart), kid="0", **unsigned)).reason == "no_public_key"
+    assert [judge_text(text, **hopeless).reason for _, text in steps] == [reason for reason, _ in steps]
+    assert (
+        judge_text(ISSUER.issue(OTHER_ISSUER.certificate(**apart), kid="0", **bad_signature)).reason == "no_public_key"
+    )
     order = [
         name for name in REASONS if name not in {"no_backend", "no_trust_set", "no_public_key", "sig_verify_error"}
     ]
@@ -167,19 +180,19 @@ TEXTS = ("atb_cert_version", "bench_issuer", "bench_kid", "issued_at", "expires_
 )
 def test_what_is_no_credential(payload: dict[str, Any]) -> None:
     """A member missing, of another type or out of bounds; a payload with a type, or of two kinds (P-AD-08)."""
-    told = asked(ISSUER.issue(payload))
-    assert (told.reason, told.status, told.verified_payload) == ("envelope_shape", "invalid", None)
+    judgement = judge_text(ISSUER.issue(payload))
+    assert (judgement.reason, judgement.status, judgement.verified_payload) == ("envelope_shape", "invalid", None)
 
 
 def test_bounds_are_inclusive() -> None:
     """A score as high as asked for is enough, and 0 and 1 are scores; skew counts for the holder."""
-    assert asked(ISSUER.issue(ISSUER.certificate(score=0.91)), min_score=0.91).valid
-    assert asked(ISSUER.issue(ISSUER.certificate(score=1)), min_score=1.0).valid
-    assert asked(ISSUER.issue(ISSUER.certificate(score=0)), min_score=0.0).valid
-    assert asked(ISSUER.issue(ISSUER.certificate(passed=False))).valid
-    assert asked(ISSUER.issue(CERTIFICATE), now=unix_of(EXPIRES) + 60).valid
-    assert asked(ISSUER.issue(CERTIFICATE), now=unix_of(EXPIRES), skew=0).valid
-    assert asked(ISSUER.issue(CERTIFICATE), now=unix_of(EXPIRES) + 1, skew=0).reason == "expired"
+    assert judge_text(ISSUER.issue(ISSUER.certificate(score=0.91)), min_score=0.91).valid
+    assert judge_text(ISSUER.issue(ISSUER.certificate(score=1)), min_score=1.0).valid
+    assert judge_text(ISSUER.issue(ISSUER.certificate(score=0)), min_score=0.0).valid
+    assert judge_text(ISSUER.issue(ISSUER.certificate(passed=False))).valid
+    assert judge_text(ISSUER.issue(CERTIFICATE), now=unix_of(EXPIRES) + 60).valid
+    assert judge_text(ISSUER.issue(CERTIFICATE), now=unix_of(EXPIRES), skew=0).valid
+    assert judge_text(ISSUER.issue(CERTIFICATE), now=unix_of(EXPIRES) + 1, skew=0).reason == "expired"
 
 
 @pytest.mark.parametrize("text", ["2026-06-01T00:00:00Z", "2026-06-01T02:00:00+02:00", "2026-06-01T00:00:00.999Z"])
@@ -206,18 +219,18 @@ def test_no_altered_credential_is_valid() -> None:
     draws, payload = random.Random(5), ISSUER.certificate()
     text, members = ISSUER.issue(payload), ISSUER.envelope(payload)
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/. "
-    altered = [
+    altered_texts = [
         text[:place] + draws.choice(alphabet) + text[place + 1 :] for place in draws.sample(range(len(text)), 200)
     ]
-    altered += [text[: draws.randrange(len(text))] for _ in range(50)]
+    altered_texts += [text[: draws.randrange(len(text))] for _ in range(50)]
     values: list[Any] = [None, 0, 1, 0.5, True, False, "", "x", [], {}, ISSUER.did, EXPIRES, {"a": 2**53}]
     for _ in range(200):
-        changed = {draws.choice(list(payload)): draws.choice(values)}
-        altered.append(sealed({**members, "payload": {**payload, **changed}}))
-    assert asked(text).valid
-    for one in altered:
-        told = asked(one)
-        assert not told.valid or (told.verified_payload == payload and type(told.verified_payload["score"]) is float), (
-            one
-        )
-        assert told.reason is None or told.reason in REASONS
+        changed_members = {draws.choice(list(payload)): draws.choice(values)}
+        altered_texts.append(sealed({**members, "payload": {**payload, **changed_members}}))
+    assert judge_text(text).valid
+    for altered_text in altered_texts:
+        judgement = judge_text(altered_text)
+        assert not judgement.valid or (
+            judgement.verified_payload == payload and type(judgement.verified_payload["score"]) is float
+        ), altered_text
+        assert judgement.reason is None or judgement.reason in REASONS

@@ -39,37 +39,37 @@ TYPES = {
 }
 
 
-def signed(key: bytes = KEY, domain: Domain = DOMAIN, **changes: Any) -> Authorization:
+def sign_authorization(key: bytes = KEY, domain: Domain = DOMAIN, **changes: Any) -> Authorization:
     """Return an authorization as eth-account signs it."""
     payer = Account.from_key(key).address.lower()
-    made = Authorization(payer, PAYEE, 10_000, 0, NOW + 600, eip3009.nonce_of(TOKEN), "")
-    made = replace(made, **changes)
-    told = {
+    authorization = Authorization(payer, PAYEE, 10_000, 0, NOW + 600, eip3009.nonce_of(TOKEN), "")
+    authorization = replace(authorization, **changes)
+    typed_message = {
         "name": domain.name,
         "version": domain.version,
         "chainId": domain.chain_id,
         "verifyingContract": domain.contract,
     }
     message = {
-        "from": to_checksum_address(made.payer),
-        "to": to_checksum_address(made.to),
-        "value": made.value,
-        "validAfter": made.valid_after,
-        "validBefore": made.valid_before,
-        "nonce": bytes.fromhex(made.nonce[2:]),
+        "from": to_checksum_address(authorization.payer),
+        "to": to_checksum_address(authorization.to),
+        "value": authorization.value,
+        "validAfter": authorization.valid_after,
+        "validBefore": authorization.valid_before,
+        "nonce": bytes.fromhex(authorization.nonce[2:]),
     }
-    signature = Account.sign_typed_data(key, told, TYPES, message).signature
-    return replace(made, signature="0x" + bytes(signature).hex())
+    signature = Account.sign_typed_data(key, typed_message, TYPES, message).signature
+    return replace(authorization, signature="0x" + bytes(signature).hex())
 
 
-def offered(authorization: Authorization, **changes: Any) -> AuthorizationOffer:
+def build_offer(authorization: Authorization, **changes: Any) -> AuthorizationOffer:
     return replace(AuthorizationOffer(authorization, TERMS, TOKEN, DOMAIN, NOW), **changes)
 
 
 def refusal_of(authorization: Authorization, **changes: Any) -> str:
-    with pytest.raises(PaymentRefused) as caught:
-        eip3009.judge_offline(offered(authorization, **changes))
-    return caught.value.code
+    with pytest.raises(PaymentRefused) as error_info:
+        eip3009.judge_offline(build_offer(authorization, **changes))
+    return error_info.value.code
 
 
 # Hashes.
@@ -105,9 +105,9 @@ def test_a_nonce_is_the_keccak_hash_of_the_token() -> None:
 def test_the_signer_is_whoever_signed(key: bytes, value: int, nonce: bytes) -> None:
     """For any key, as eth-account signs; another amount is another message, so another signer or none."""
     number = int.from_bytes(key, "big") % (ORDER - 1) + 1
-    made = signed(number.to_bytes(32, "big"), value=value, nonce="0x" + nonce.hex())
-    assert eip3009.signer(DOMAIN, made) == made.payer
-    assert eip3009.signer(DOMAIN, replace(made, value=value ^ 1)) != made.payer
+    authorization = sign_authorization(number.to_bytes(32, "big"), value=value, nonce="0x" + nonce.hex())
+    assert eip3009.signer(DOMAIN, authorization) == authorization.payer
+    assert eip3009.signer(DOMAIN, replace(authorization, value=value ^ 1)) != authorization.payer
 
 
 @pytest.mark.parametrize(
@@ -121,58 +121,58 @@ def test_the_signer_is_whoever_signed(key: bytes, value: int, nonce: bytes) -> N
 )
 def test_a_signature_for_another_domain_is_another_s(domain: Domain) -> None:
     """Each member of the domain is signed."""
-    made = signed(domain=domain)
-    assert eip3009.signer(domain, made) == made.payer
-    assert refusal_of(made) == "invalid_signature"
+    authorization = sign_authorization(domain=domain)
+    assert eip3009.signer(domain, authorization) == authorization.payer
+    assert refusal_of(authorization) == "invalid_signature"
 
 
-def altered(change: Callable[[int, int, int], bytes]) -> str:
+def alter_signature(change: Callable[[int, int, int], bytes]) -> str:
     """Return a good signature's text with (r, s, v) changed."""
-    raw = bytes.fromhex(signed().signature[2:])
+    raw = bytes.fromhex(sign_authorization().signature[2:])
     return "0x" + change(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:64], "big"), raw[64]).hex()
 
 
-def packed(r: int, s: int, *end: int) -> bytes:
+def pack_signature(r: int, s: int, *end: int) -> bytes:
     return r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes(end)
 
 
 @pytest.mark.parametrize(
     "signature",
     [
-        altered(packed),
-        altered(lambda r, s, v: packed(r, s, v - 27)),
-        altered(packed)[2:],
-        "0x" + altered(packed)[2:].upper(),
+        alter_signature(pack_signature),
+        alter_signature(lambda r, s, v: pack_signature(r, s, v - 27)),
+        alter_signature(pack_signature)[2:],
+        "0x" + alter_signature(pack_signature)[2:].upper(),
     ],
     ids=["v 27 or 28", "v 0 or 1", "without 0x", "in capitals"],
 )
 def test_a_signature_may_be_written_in_these_ways(signature: str) -> None:
     """V counts from 0 or from 27; the contract gets 27 or 28."""
-    made = replace(signed(), signature=signature)
-    eip3009.judge_offline(offered(made))
-    assert made.vrs is not None
-    assert made.vrs[0] in {27, 28}
+    authorization = replace(sign_authorization(), signature=signature)
+    eip3009.judge_offline(build_offer(authorization))
+    assert authorization.vrs is not None
+    assert authorization.vrs[0] in {27, 28}
 
 
 BAD_SIGNATURES = {
-    "the other recovery": altered(lambda r, s, v: packed(r, s, 55 - v)),
-    "a high s": altered(lambda r, s, v: packed(r, ORDER - s, 55 - v)),
-    "v 2": altered(lambda r, s, _: packed(r, s, 2)),
-    "v 26": altered(lambda r, s, _: packed(r, s, 26)),
-    "v 29": altered(lambda r, s, _: packed(r, s, 29)),
-    "v 255": altered(lambda r, s, _: packed(r, s, 255)),
-    "r 0": altered(lambda _, s, v: packed(0, s, v)),
-    "r the order": altered(lambda _, s, v: packed(ORDER, s, v)),
-    "r 2**256 - 1": altered(lambda _, s, v: packed(2**256 - 1, s, v)),
-    "s 0": altered(lambda r, _, v: packed(r, 0, v)),
+    "the other recovery": alter_signature(lambda r, s, v: pack_signature(r, s, 55 - v)),
+    "a high s": alter_signature(lambda r, s, v: pack_signature(r, ORDER - s, 55 - v)),
+    "v 2": alter_signature(lambda r, s, _: pack_signature(r, s, 2)),
+    "v 26": alter_signature(lambda r, s, _: pack_signature(r, s, 26)),
+    "v 29": alter_signature(lambda r, s, _: pack_signature(r, s, 29)),
+    "v 255": alter_signature(lambda r, s, _: pack_signature(r, s, 255)),
+    "r 0": alter_signature(lambda _, s, v: pack_signature(0, s, v)),
+    "r the order": alter_signature(lambda _, s, v: pack_signature(ORDER, s, v)),
+    "r 2**256 - 1": alter_signature(lambda _, s, v: pack_signature(2**256 - 1, s, v)),
+    "s 0": alter_signature(lambda r, _, v: pack_signature(r, 0, v)),
     "zeros": "0x" + "00" * 65,
-    "64 bytes": altered(lambda r, s, _: packed(r, s)),
-    "66 bytes": altered(lambda r, s, v: packed(r, s, v, 0)),
+    "64 bytes": alter_signature(lambda r, s, _: pack_signature(r, s)),
+    "66 bytes": alter_signature(lambda r, s, v: pack_signature(r, s, v, 0)),
     "0x alone": "0x",
-    "0x twice": "0x" + altered(packed),
+    "0x twice": "0x" + alter_signature(pack_signature),
     "no hex": "0x" + "zz" * 65,
-    "half a byte more": altered(packed) + "0",
-    "a line end": altered(packed) + "\n",
+    "half a byte more": alter_signature(pack_signature) + "0",
+    "a line end": alter_signature(pack_signature) + "\n",
     "fullwidth digits": "0x" + "\uff11" * 130,
 }
 
@@ -180,7 +180,7 @@ BAD_SIGNATURES = {
 @pytest.mark.parametrize("signature", BAD_SIGNATURES.values(), ids=BAD_SIGNATURES.keys())
 def test_a_signature_that_is_none_is_refused(signature: str) -> None:
     """By its code, and never by a fault of the library beneath."""
-    assert refusal_of(replace(signed(), signature=signature)) == "invalid_signature"
+    assert refusal_of(replace(sign_authorization(), signature=signature)) == "invalid_signature"
 
 
 # The offline rules, each alone.
@@ -188,7 +188,7 @@ def test_a_signature_that_is_none_is_refused(signature: str) -> None:
 
 def test_an_authorization_as_it_was_asked_for_holds() -> None:
     """Nothing is refused."""
-    eip3009.judge_offline(offered(signed()))
+    eip3009.judge_offline(build_offer(sign_authorization()))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_an_authorization_as_it_was_asked_for_holds() -> None:
 )
 def test_one_thing_that_is_wrong_is_named(changes: dict[str, Any], code: str) -> None:
     """Signed as it stands, so that nothing else is wrong with it."""
-    assert refusal_of(signed(**changes)) == code
+    assert refusal_of(sign_authorization(**changes)) == code
     assert code in CODES_402
 
 
@@ -215,7 +215,7 @@ def test_one_thing_that_is_wrong_is_named(changes: dict[str, Any], code: str) ->
 )
 def test_the_window_s_ends_hold(changes: dict[str, Any]) -> None:
     """The window began a second ago; it lasts 30 more seconds, or for ever."""
-    eip3009.judge_offline(offered(signed(**changes)))
+    eip3009.judge_offline(build_offer(sign_authorization(**changes)))
 
 
 def test_the_first_thing_that_is_wrong_is_named() -> None:
@@ -227,12 +227,12 @@ def test_the_first_thing_that_is_wrong_is_named() -> None:
         "valid_after": NOW,
         "valid_before": NOW,
     }
-    found = []
+    codes = []
     while wrong:
-        found.append(refusal_of(replace(signed(**wrong), signature="0x")))
+        codes.append(refusal_of(replace(sign_authorization(**wrong), signature="0x")))
         wrong.pop(next(iter(wrong)))
-    found.append(refusal_of(replace(signed(), signature="0x")))
-    assert found == [code for _, code in eip3009.OFFLINE]
+    codes.append(refusal_of(replace(sign_authorization(), signature="0x")))
+    assert codes == [code for _, code in eip3009.OFFLINE]
 
 
 # Reading.
@@ -241,7 +241,7 @@ def test_the_first_thing_that_is_wrong_is_named() -> None:
 @pytest.mark.parametrize("number", [7, "7"])
 def test_numbers_are_integers_or_decimal_strings(number: int | str) -> None:
     """Both forms of the profile; addresses and nonce are compared in lower case."""
-    members = {**signed().as_members(), "value": number, "to": to_checksum_address(PAYEE)}
+    members = {**sign_authorization().as_members(), "value": number, "to": to_checksum_address(PAYEE)}
     read = Authorization.from_members(members, "0x")
     assert (read.value, read.to) == (7, PAYEE)
     assert Authorization.from_members(read.as_members(), "0x") == read
@@ -255,48 +255,54 @@ def test_numbers_are_integers_or_decimal_strings(number: int | str) -> None:
 def test_a_member_of_another_kind_is_no_authorization(name: str, value: Any) -> None:
     """One member at a time; a missing one counts as null."""
     with pytest.raises(ValueError, match="not"):
-        Authorization.from_members({**signed().as_members(), name: value}, "0x")
+        Authorization.from_members({**sign_authorization().as_members(), name: value}, "0x")
 
 
 # What settled it.
 
 NONCE = eip3009.nonce_of(TOKEN)
-PAID = Transfer(1, USDC.lower(), signed().payer, PAYEE, 10_000)
-USED = AuthorizationUsed(0, USDC.lower(), signed().payer, NONCE)
+PAID_TRANSFER = Transfer(1, USDC.lower(), sign_authorization().payer, PAYEE, 10_000)
+USED = AuthorizationUsed(0, USDC.lower(), sign_authorization().payer, NONCE)
 
 
-def settled(*events: Transfer | AuthorizationUsed) -> Transfer | None:
+def find_settlement(*events: Transfer | AuthorizationUsed) -> Transfer | None:
     """Return what counts as the settlement in a transaction with these events, each at its own place."""
-    seen = ObservedTransaction(
+    transaction = ObservedTransaction(
         TxStatus.CONFIRMED,
         final=True,
         transfers=tuple(one for one in events if isinstance(one, Transfer)),
         authorizations_used=tuple(one for one in events if isinstance(one, AuthorizationUsed)),
     )
-    return eip3009.settling_transfer(seen, signed(), TERMS)
+    return eip3009.settling_transfer(transaction, sign_authorization(), TERMS)
 
 
 def test_the_transfer_directly_after_its_use_settles() -> None:
     """Whatever stands around the two."""
-    assert settled(USED, PAID) == PAID
-    moved = replace(PAID, ordinal=8)
-    assert settled(PAID, replace(USED, ordinal=7), moved, replace(PAID, ordinal=9)) == moved
+    assert find_settlement(USED, PAID_TRANSFER) == PAID_TRANSFER
+    moved_transfer = replace(PAID_TRANSFER, ordinal=8)
+    assert (
+        find_settlement(PAID_TRANSFER, replace(USED, ordinal=7), moved_transfer, replace(PAID_TRANSFER, ordinal=9))
+        == moved_transfer
+    )
 
 
 def test_one_s_own_authorization_beside_an_unrelated_transfer_settles_nothing() -> None:
     """P-LN-10, base-self-authorization: the same nonce to himself; the price went to the payee for something else."""
-    to_himself = replace(PAID, receiver=signed().payer)
-    unrelated = replace(PAID, ordinal=2)
-    assert settled(USED, to_himself, unrelated) is None
-    assert settled(replace(PAID, ordinal=0), replace(USED, ordinal=1), replace(to_himself, ordinal=2)) is None
+    to_himself = replace(PAID_TRANSFER, receiver=sign_authorization().payer)
+    unrelated_transfer = replace(PAID_TRANSFER, ordinal=2)
+    assert find_settlement(USED, to_himself, unrelated_transfer) is None
+    assert (
+        find_settlement(replace(PAID_TRANSFER, ordinal=0), replace(USED, ordinal=1), replace(to_himself, ordinal=2))
+        is None
+    )
 
 
 def test_of_many_uses_before_one_transfer_only_the_last_is_settled() -> None:
     """P-LN-10, base-batched-authorizations: k nonces, one transfer: it belongs to the use right before it."""
-    others = [replace(USED, ordinal=at, nonce=eip3009.nonce_of(str(at))) for at in (1, 2)]
-    assert settled(USED, *others, replace(PAID, ordinal=3)) is None
-    last = replace(PAID, ordinal=4)
-    assert settled(*others, replace(USED, ordinal=3), last) == last
+    other_uses = [replace(USED, ordinal=at, nonce=eip3009.nonce_of(str(at))) for at in (1, 2)]
+    assert find_settlement(USED, *other_uses, replace(PAID_TRANSFER, ordinal=3)) is None
+    last = replace(PAID_TRANSFER, ordinal=4)
+    assert find_settlement(*other_uses, replace(USED, ordinal=3), last) == last
 
 
 @pytest.mark.parametrize(
@@ -304,19 +310,19 @@ def test_of_many_uses_before_one_transfer_only_the_last_is_settled() -> None:
     [
         (),
         (USED,),
-        (PAID,),
-        (PAID, replace(USED, ordinal=2)),
-        (USED, replace(PAID, ordinal=2)),
-        (replace(USED, asset="0x" + "11" * 20), PAID),
-        (replace(USED, authorizer="0x" + "11" * 20), PAID),
-        (replace(USED, nonce="0x" + "11" * 32), PAID),
-        (USED, replace(PAID, asset="0x" + "11" * 20)),
-        (USED, replace(PAID, sender="0x" + "11" * 20)),
-        (USED, replace(PAID, receiver="0x" + "11" * 20)),
-        (USED, replace(PAID, value=9_999)),
-        (USED, replace(PAID, value=10_001)),
+        (PAID_TRANSFER,),
+        (PAID_TRANSFER, replace(USED, ordinal=2)),
+        (USED, replace(PAID_TRANSFER, ordinal=2)),
+        (replace(USED, asset="0x" + "11" * 20), PAID_TRANSFER),
+        (replace(USED, authorizer="0x" + "11" * 20), PAID_TRANSFER),
+        (replace(USED, nonce="0x" + "11" * 32), PAID_TRANSFER),
+        (USED, replace(PAID_TRANSFER, asset="0x" + "11" * 20)),
+        (USED, replace(PAID_TRANSFER, sender="0x" + "11" * 20)),
+        (USED, replace(PAID_TRANSFER, receiver="0x" + "11" * 20)),
+        (USED, replace(PAID_TRANSFER, value=9_999)),
+        (USED, replace(PAID_TRANSFER, value=10_001)),
     ],
 )
 def test_what_does_not_settle(events: tuple[Transfer | AuthorizationUsed, ...]) -> None:
     """One event missing, elsewhere, or with one member of another's."""
-    assert settled(*events) is None
+    assert find_settlement(*events) is None

@@ -15,16 +15,16 @@ MEMBERS: dict[str, Any] = {"payload": {"b": 1, "a": "é"}, "alg": "Falcon-1024",
 
 def test_it_opens_and_closes() -> None:
     """The signature is over JCS of the payload, whatever the envelope's own spelling."""
-    opened = open_envelope(sealed(MEMBERS))
-    assert (opened.payload, opened.alg, opened.kid, opened.signature) == (
+    opened_envelope = open_envelope(sealed(MEMBERS))
+    assert (opened_envelope.payload, opened_envelope.alg, opened_envelope.kid, opened_envelope.signature) == (
         {"b": 1, "a": "é"},
         "Falcon-1024",
         "k",
         b"\0\1\2",
     )
-    assert opened.signed_bytes == '{"a":"é","b":1}'.encode() == signed_bytes(MEMBERS["payload"])
-    assert open_envelope(with_signature(opened.payload, "k", b"\0\1\2")) == opened
-    assert open_envelope(sealed({**MEMBERS, "more": 1})) == opened
+    assert opened_envelope.signed_bytes == '{"a":"é","b":1}'.encode() == signed_bytes(MEMBERS["payload"])
+    assert open_envelope(with_signature(opened_envelope.payload, "k", b"\0\1\2")) == opened_envelope
+    assert open_envelope(sealed({**MEMBERS, "more": 1})) == opened_envelope
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def test_it_opens_and_closes() -> None:
 )
 def test_what_cannot_be_decoded(text: str) -> None:
     """Not canonical base64url, or not JSON by P-CV-02."""
-    with pytest.raises(EnvelopeFault) as told:
+    with pytest.raises(EnvelopeFault) as error_info:
         open_envelope(text)
-    assert told.value.reason == "envelope_decode"
+    assert error_info.value.reason == "envelope_decode"
 
 
 NO_PAYLOADS: list[Any] = [None, [], "x", {"a": 2**53}, {"a": 1e400}, {"a": "\ud800"}]
@@ -69,6 +69,6 @@ def test_what_has_another_shape(members: Any) -> None:
         if members != {**MEMBERS, "payload": {"a": 1e400}}
         else sealed(b'{"payload":{"a":1e400},"alg":"x","kid":"k","sig":""}')
     )
-    with pytest.raises(EnvelopeFault) as told:
+    with pytest.raises(EnvelopeFault) as error_info:
         open_envelope(text)
-    assert told.value.reason == "envelope_shape"
+    assert error_info.value.reason == "envelope_shape"

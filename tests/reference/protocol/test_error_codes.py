@@ -36,35 +36,39 @@ def _rows(text: str) -> Iterator[list[str]]:
 
 def test_the_rails_402_codes_are_those_of_the_specification() -> None:
     """P-ER-00 lists the codes of a 402, in the order of the table."""
-    listed = CODE.findall(_clause("5-rail-redemption.md", "#### P-ER-00", "#### P-ER-01"))
-    assert listed == [row.code for row in RAIL.values() if row.status == 402]
-    assert f"are the {len(listed)} of this list" in _clause("5-rail-redemption.md", "#### P-ER-00", "#### P-ER-01")
+    codes_in_spec = CODE.findall(_clause("5-rail-redemption.md", "#### P-ER-00", "#### P-ER-01"))
+    assert codes_in_spec == [row.code for row in RAIL.values() if row.status == 402]
+    assert f"are the {len(codes_in_spec)} of this list" in _clause(
+        "5-rail-redemption.md", "#### P-ER-00", "#### P-ER-01"
+    )
 
 
 def test_the_rails_other_codes_are_those_of_the_specification() -> None:
     """P-ER-04 lists every other code with its status and its Retry-After."""
-    listed: dict[str, tuple[int, str]] = {}
+    codes_in_spec: dict[str, tuple[int, str]] = {}
     for status, codes, retry, _ in _rows(_clause("5-rail-redemption.md", "#### P-ER-04", "#### P-ER-05")):
-        listed |= {code: (int(status), retry) for code in CODE.findall(codes)}
-    others = {code: row for code, row in RAIL.items() if row.status != 402}
-    assert {code: status for code, (status, _) in listed.items()} == {code: row.status for code, row in others.items()}
-    for code, (_, retry) in listed.items():
+        codes_in_spec |= {code: (int(status), retry) for code in CODE.findall(codes)}
+    other_rows = {code: row for code, row in RAIL.items() if row.status != 402}
+    assert {code: status for code, (status, _) in codes_in_spec.items()} == {
+        code: row.status for code, row in other_rows.items()
+    }
+    for code, (_, retry) in codes_in_spec.items():
         if retry != "seconds":
-            assert (int(retry) if retry.isdigit() else None) == others[code].retry, code
+            assert (int(retry) if retry.isdigit() else None) == other_rows[code].retry, code
 
 
 def test_the_gateways_codes_are_those_of_the_specification() -> None:
     """The table of 3.2 and the sentence after it list every code with its status."""
     section = _clause("3-gateway.md", "The codes are these:", "## 3.3")
-    listed: dict[str, int] = {}
+    codes_in_spec: dict[str, int] = {}
     retries: dict[str, int] = {}
     for code, status, when, *_ in _rows(section):
         name = CODE.findall(code)[0]
-        listed[name] = int(status)
+        codes_in_spec[name] = int(status)
         if (retry := re.search(r"`Retry-After: (\d+)`", when)) is not None:
             retries[name] = int(retry[1])
-    listed |= {code: int(status) for status, code in re.findall(r"(\d{3})\s+`([a-z_]+)`", section)}
-    assert listed == {code: row.status for code, row in GATEWAY.items()}
+    codes_in_spec |= {code: int(status) for status, code in re.findall(r"(\d{3})\s+`([a-z_]+)`", section)}
+    assert codes_in_spec == {code: row.status for code, row in GATEWAY.items()}
     assert retries == {code: GATEWAY[code].retry for code in retries}
 
 
@@ -73,13 +77,13 @@ def test_openapi_declares_the_statuses_of_the_codes(surface: str) -> None:
     """Each status of a code is declared at an operation, and each declared refusal has a code."""
     document: Mapping[str, Any] = json.loads((ROOT / "openapi" / f"{surface}.json").read_bytes())
     operations = [one for path in document["paths"].values() for one in path.values() if isinstance(one, dict)]
-    declared = {int(status) for one in operations for status in one.get("responses", {}) if status >= "400"}
+    declared_statuses = {int(status) for one in operations for status in one.get("responses", {}) if status >= "400"}
     statuses = {row.status for row in SURFACES[surface].values()}
-    assert statuses - declared <= OF_HTTP[surface]
-    assert declared - statuses <= OF_HTTP[surface]
+    assert statuses - declared_statuses <= OF_HTTP[surface]
+    assert declared_statuses - statuses <= OF_HTTP[surface]
 
 
-def _raised(package: str) -> Iterator[tuple[str, int, str]]:
+def _list_raised_codes(package: str) -> Iterator[tuple[str, int, str]]:
     """Yield place, status and code of each refusal that a package raises without a row of a table."""
     for path in sorted((ROOT / "reference" / package).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -92,14 +96,18 @@ def _raised(package: str) -> Iterator[tuple[str, int, str]]:
 @pytest.mark.parametrize("surface", SURFACES)
 def test_each_code_that_a_surface_raises_is_in_its_table(surface: str) -> None:
     """Places with a separate text use the code and the status of the table. The dashboard's pages are not the API."""
-    found = [one for one in _raised(surface) if "/dashboard/" not in one[0] and one[2] not in OF_PAGES]
-    wrong = [one for one in found if one[2] not in SURFACES[surface] or SURFACES[surface][one[2]].status != one[1]]
+    raised_codes = [
+        one for one in _list_raised_codes(surface) if "/dashboard/" not in one[0] and one[2] not in OF_PAGES
+    ]
+    wrong = [
+        one for one in raised_codes if one[2] not in SURFACES[surface] or SURFACES[surface][one[2]].status != one[1]
+    ]
     assert wrong == []
 
 
 def test_a_refusal_is_made_of_its_row() -> None:
     """The row gives status, code, Retry-After and the message with its values."""
     row = ErrorCode("not_here", 503, 7, "P-ER-04", "no {thing} here")
-    refused = refusal(row, {"Allow": "GET"}, {"thing": "lane"}, thing="lane")
-    assert (refused.status, refused.code, refused.message) == (503, "not_here", "no lane here")
-    assert (refused.headers, refused.context) == ({"Retry-After": "7", "Allow": "GET"}, {"thing": "lane"})
+    error = refusal(row, {"Allow": "GET"}, {"thing": "lane"}, thing="lane")
+    assert (error.status, error.code, error.message) == (503, "not_here", "no lane here")
+    assert (error.headers, error.context) == ({"Retry-After": "7", "Allow": "GET"}, {"thing": "lane"})

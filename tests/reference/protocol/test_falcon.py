@@ -12,7 +12,7 @@ from reference.protocol import falcon
 from tests.reference.falcon_issuer import FALCON, key_pair
 
 MESSAGE = b"a message"
-_PADDED = 1280
+_PADDED_BYTES = 1280
 _ENCODING = re.compile(r"(?:[01]{8}0*1){1024}(0{0,7})")
 
 
@@ -42,15 +42,15 @@ def signature() -> bytes:
 
 def test_a_signature_verifies_and_no_altered_one(signature: bytes) -> None:
     """One bit anywhere, another message, another key: no."""
-    public, other = key_pair(1)[0], key_pair(2)[0]
+    public, other_key = key_pair(1)[0], key_pair(2)[0]
     draws = random.Random(7)
     assert falcon.verify(FALCON, public, MESSAGE, signature)
     assert not falcon.verify(FALCON, public, MESSAGE + b" ", signature)
-    assert not falcon.verify(FALCON, other, MESSAGE, signature)
+    assert not falcon.verify(FALCON, other_key, MESSAGE, signature)
     for place in [0, 1, 40, 41, len(signature) - 1, *draws.sample(range(len(signature)), 100)]:
-        altered = bytearray(signature)
-        altered[place] ^= 1 << draws.randrange(8)
-        assert not falcon.verify(FALCON, public, MESSAGE, bytes(altered)), place
+        altered_signature = bytearray(signature)
+        altered_signature[place] ^= 1 << draws.randrange(8)
+        assert not falcon.verify(FALCON, public, MESSAGE, bytes(altered_signature)), place
 
 
 def test_the_library_takes_zeros_after_a_signature_and_we_do_not() -> None:
@@ -59,11 +59,11 @@ def test_the_library_takes_zeros_after_a_signature_and_we_do_not() -> None:
     It takes zeros up to 1280 bytes. One signature in some hundred is as long by itself.
     """
     public, secret = key_pair(1)
-    made = (bytes(FALCON.sign(secret, MESSAGE)) for _ in range(20))
-    padded = next(one for one in made if len(one) < _PADDED).ljust(_PADDED, b"\0")
-    assert FALCON.verify(public, MESSAGE, padded)
-    assert not falcon.verify(FALCON, public, MESSAGE, padded)
-    assert not falcon.verify(Accepting(), public, MESSAGE, padded)
+    signatures = (bytes(FALCON.sign(secret, MESSAGE)) for _ in range(20))
+    padded_signature = next(one for one in signatures if len(one) < _PADDED_BYTES).ljust(_PADDED_BYTES, b"\0")
+    assert FALCON.verify(public, MESSAGE, padded_signature)
+    assert not falcon.verify(FALCON, public, MESSAGE, padded_signature)
+    assert not falcon.verify(Accepting(), public, MESSAGE, padded_signature)
 
 
 @pytest.mark.parametrize("tail", [b"\x00", b"\x01", b"\x80", b"\x00" * 5, b"\x00\x01", b"\xff" * 40, b"\x00" * 180])
@@ -74,15 +74,17 @@ def test_nothing_may_follow(signature: bytes, tail: bytes) -> None:
 
 def test_padding_bits_are_zero() -> None:
     """The bits after the last coefficient's one."""
-    tried = 0
+    trials = 0
     for number in range(20):
         message = b"%d" % number
-        made = bytes(FALCON.sign(key_pair(1)[1], message))
-        ones = made[-1] & -made[-1]
-        if ones > 1:
-            tried += 1
-            assert not falcon.verify(FALCON, key_pair(1)[0], message, made[:-1] + bytes([made[-1] | 1]))
-    assert tried
+        padding_signature = bytes(FALCON.sign(key_pair(1)[1], message))
+        lowest_bit = padding_signature[-1] & -padding_signature[-1]
+        if lowest_bit > 1:
+            trials += 1
+            assert not falcon.verify(
+                FALCON, key_pair(1)[0], message, padding_signature[:-1] + bytes([padding_signature[-1] | 1])
+            )
+    assert trials
 
 
 def test_what_is_accepted_is_one_whole_encoding(signature: bytes) -> None:
@@ -91,14 +93,18 @@ def test_what_is_accepted_is_one_whole_encoding(signature: bytes) -> None:
     assert is_whole(signature)
     assert falcon.ends_where_it_should(signature)
     for _ in range(300):
-        made = bytearray(signature)
+        signature_bytes = bytearray(signature)
         for _ in range(draws.randrange(3)):
-            made[draws.randrange(len(made))] ^= 1 << draws.randrange(8)
-        changed = bytes(made)[: draws.choice([len(made), len(made), draws.randrange(len(made))])]
-        changed += bytes(draws.choice([0, 0, 1, 3, 1280 - len(changed) if len(changed) < 1280 else 0]))
-        if falcon.verify(FALCON, public, MESSAGE, changed):
-            assert changed == signature
-            assert is_whole(changed)
+            signature_bytes[draws.randrange(len(signature_bytes))] ^= 1 << draws.randrange(8)
+        changed_signature = bytes(signature_bytes)[
+            : draws.choice([len(signature_bytes), len(signature_bytes), draws.randrange(len(signature_bytes))])
+        ]
+        changed_signature += bytes(
+            draws.choice([0, 0, 1, 3, 1280 - len(changed_signature) if len(changed_signature) < 1280 else 0])
+        )
+        if falcon.verify(FALCON, public, MESSAGE, changed_signature):
+            assert changed_signature == signature
+            assert is_whole(changed_signature)
 
 
 @pytest.mark.parametrize("made", [b"", b"\x3a", b"\x3a" + bytes(1461), b"\x3a" * 1192, b"\x3a" * 1463, b"\xba" * 1280])

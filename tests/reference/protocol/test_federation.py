@@ -21,35 +21,35 @@ NOW = unix_of(DURING)
 JTI = "0b1e2a4c-8f6d-4a57-9f0e-1c2d3e4f5a6b"
 
 
-def payload(audience: str | None = "did:web:shop.example", **changed: Any) -> dict[str, Any]:
+def payload(audience: str | None = "did:web:shop.example", **changes: Any) -> dict[str, Any]:
     credentials = [open_envelope(BENCH.issue(BENCH.passport())), open_envelope(BENCH.issue(BENCH.certificate()))]
-    return {**token_payload(credentials, issuer=DID, audience=audience, now=NOW, jti=JTI), **changed}
+    return {**token_payload(credentials, issuer=DID, audience=audience, now=NOW, jti=JTI), **changes}
 
 
-def asked(
+def judge_text(
     text: str,
     *,
     audience: str | None = None,
     now: int = NOW,
-    trusted: dict[str, bytes] | None = None,
+    trusted_keys: dict[str, bytes] | None = None,
     own: tuple[bytes, ...] = (VALIDATOR.public,),
 ) -> Judgement:
-    keys = {BENCH.did: BENCH.public} if trusted is None else trusted
+    keys = {BENCH.did: BENCH.public} if trusted_keys is None else trusted_keys
     return judge_token(text, Question(now, 60), keys, FALCON, issuer=DID, own_keys=own, audience=audience)
 
 
 def test_what_a_token_says() -> None:
     """The agents that the credentials name, each once, and hashes of the payloads; five minutes."""
-    made = payload()
-    assert made == {
+    token_payload = payload()
+    assert token_payload == {
         "type": "federation_token",
         "version": "1",
         "issuer_did": "did:acme:federation-validator",
         "subject_dids": ["did:web:agent.example"],
         "audience": "did:web:shop.example",
         "credential_hashes": [
-            hash_reference(open_envelope(BENCH.issue(one)).signed_bytes)
-            for one in (BENCH.passport(), BENCH.certificate())
+            hash_reference(open_envelope(BENCH.issue(credential)).signed_bytes)
+            for credential in (BENCH.passport(), BENCH.certificate())
         ],
         "issued_at": "2026-06-01T00:00:00Z",
         "expires_at": "2026-06-01T00:05:00Z",
@@ -60,11 +60,11 @@ def test_what_a_token_says() -> None:
 def test_a_token_holds() -> None:
     """For a question without an audience, or with its audience; by this validator's key, or one of the trust set."""
     token = VALIDATOR.issue(payload())
-    assert asked(token).verified_payload == payload()
-    assert asked(token, audience="did:web:shop.example").valid
-    assert asked(VALIDATOR.issue(payload(None))).valid
-    assert asked(SIBLING.issue(payload()), trusted={DID: SIBLING.public}).valid
-    assert asked(SIBLING.issue(payload()), trusted={DID: SIBLING.public}, own=()).valid
+    assert judge_text(token).verified_payload == payload()
+    assert judge_text(token, audience="did:web:shop.example").valid
+    assert judge_text(VALIDATOR.issue(payload(None))).valid
+    assert judge_text(SIBLING.issue(payload()), trusted_keys={DID: SIBLING.public}).valid
+    assert judge_text(SIBLING.issue(payload()), trusted_keys={DID: SIBLING.public}, own=()).valid
 
 
 @pytest.mark.parametrize(
@@ -96,14 +96,14 @@ def test_a_token_holds() -> None:
 )
 def test_each_reason(reason: str, text: Callable[[], str], question: dict[str, Any]) -> None:
     """One fault, one reason; no credential passes for a token (P-AD-08)."""
-    told = asked(text(), **question)
-    assert (told.valid, told.reason) == (False, reason)
-    assert (told.verified_payload is not None) == (reason in {"expired", "wrong_audience"})
+    judgement = judge_text(text(), **question)
+    assert (judgement.valid, judgement.reason) == (False, reason)
+    assert (judgement.verified_payload is not None) == (reason in {"expired", "wrong_audience"})
 
 
 def test_without_a_library_or_a_trust_set() -> None:
     """P-AD-04, P-AD-05."""
     token, question = VALIDATOR.issue(payload()), Question(NOW, 60)
-    rest: dict[str, Any] = {"issuer": DID, "own_keys": [VALIDATOR.public], "audience": None}
-    assert judge_token(token, question, {}, None, **rest).reason == "no_backend"
-    assert judge_token(token, question, None, FALCON, **rest).reason == "no_trust_set"
+    arguments: dict[str, Any] = {"issuer": DID, "own_keys": [VALIDATOR.public], "audience": None}
+    assert judge_token(token, question, {}, None, **arguments).reason == "no_backend"
+    assert judge_token(token, question, None, FALCON, **arguments).reason == "no_trust_set"

@@ -14,8 +14,10 @@ from reference.protocol.service_word import ServiceWord
 def test_the_worked_request_hash() -> None:
     """P-RH-01's example comes out as written."""
     expected = "sha256:21385cbf54ac22efc2a87002cdd4ee775d387ff38cbdd13f0bfa3381db5265ca"
-    found = request_hash(body={"jws": "a.b.c"}, path="/pay/v1/verify/receipt", query="", service_id="receipt-verify")
-    assert expected == found
+    reference = request_hash(
+        body={"jws": "a.b.c"}, path="/pay/v1/verify/receipt", query="", service_id="receipt-verify"
+    )
+    assert expected == reference
 
 
 def test_the_worked_response_hash() -> None:
@@ -41,8 +43,8 @@ def test_each_input_of_a_request_hash_counts() -> None:
 
 def test_the_word_separates_deployments() -> None:
     """Another service word gives another reference to the same payment."""
-    one = settled_payment_ref(ServiceWord(), "0x" + "1" * 64, "base_mainnet")
-    assert one != settled_payment_ref(ServiceWord("Other"), "0x" + "1" * 64, "base_mainnet")
+    first_reference = settled_payment_ref(ServiceWord(), "0x" + "1" * 64, "base_mainnet")
+    assert first_reference != settled_payment_ref(ServiceWord("Other"), "0x" + "1" * 64, "base_mainnet")
 
 
 def test_the_form_of_a_hash_reference() -> None:

@@ -23,7 +23,7 @@ def header(text: str) -> str:
     return base64url(text.encode())
 
 
-def swapped(token: str) -> str:
+def swap_character(token: str) -> str:
     """Return the token with one character of its payload changed."""
     head, payload, signature = token.split(".")
     return f"{head}.{'f' if payload[0] != 'f' else 'g'}{payload[1:]}.{signature}"
@@ -43,7 +43,7 @@ def test_pyjwt_verifies_ours() -> None:
     token = sign_compact({"a": 1}, KEY)
     assert jwt.decode(token, key, algorithms=["EdDSA"]) == {"a": 1}
     with pytest.raises(jwt.InvalidTokenError):
-        jwt.decode(swapped(token), key, algorithms=["EdDSA"])
+        jwt.decode(swap_character(token), key, algorithms=["EdDSA"])
 
 
 @pytest.mark.filterwarnings("ignore:EdDSA is deprecated")
@@ -52,9 +52,9 @@ def test_joserfc_verifies_ours() -> None:
     token = sign_compact({"a": 1}, KEY)
     key = OKPKey.import_key({**KEY.public.jwk()})
     assert json.loads(jose.deserialize_compact(token, key, algorithms=["EdDSA"]).payload) == {"a": 1}
-    other = OKPKey.import_key({**SigningKey.from_seed(b"\x07" * 32).public.jwk()})
+    other_key = OKPKey.import_key({**SigningKey.from_seed(b"\x07" * 32).public.jwk()})
     with pytest.raises(BadSignatureError):
-        jose.deserialize_compact(token, other, algorithms=["EdDSA"])
+        jose.deserialize_compact(token, other_key, algorithms=["EdDSA"])
 
 
 def test_a_payload_without_canonical_form_is_not_signed() -> None:

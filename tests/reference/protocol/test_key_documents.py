@@ -9,34 +9,34 @@ import pytest
 from reference.protocol.key_documents import keys_of_key_document, keys_of_trust_set
 from tests.reference.falcon_issuer import Issuer
 
-ONE, TWO = Issuer(), Issuer("did:web:other.example", 2)
+FIRST_ISSUER, TWO = Issuer(), Issuer("did:web:other.example", 2)
 
 
 def test_a_trust_set() -> None:
     """What is no key makes its issuer unknown and leaves the others."""
-    document = {ONE.did: ONE.public_key_b64, TWO.did: "AAAA", "did:web:x": 5}
-    assert keys_of_trust_set(document) == {ONE.did: ONE.public}
+    document = {FIRST_ISSUER.did: FIRST_ISSUER.public_key_b64, TWO.did: "AAAA", "did:web:x": 5}
+    assert keys_of_trust_set(document) == {FIRST_ISSUER.did: FIRST_ISSUER.public}
     assert keys_of_trust_set({}) == {}
 
 
 def test_a_key_document() -> None:
     """Each active entry."""
-    document = {"issuer": "did:web:hub", "updated_at": "x", "keys": [ONE.key_entry(), TWO.key_entry()]}
-    assert keys_of_key_document(document) == {ONE.did: ONE.public, TWO.did: TWO.public}
+    document = {"issuer": "did:web:hub", "updated_at": "x", "keys": [FIRST_ISSUER.key_entry(), TWO.key_entry()]}
+    assert keys_of_key_document(document) == {FIRST_ISSUER.did: FIRST_ISSUER.public, TWO.did: TWO.public}
 
 
 @pytest.mark.parametrize(
     "entry",
     [
         *(None, "x", [], {}),
-        *(ONE.key_entry(**{name: None}) for name in ("did", "kid", "alg", "status", "public_key_b64")),
-        ONE.key_entry(status="retired"),
-        ONE.key_entry(alg="ML-DSA-65"),
-        ONE.key_entry(kid="0" * 16),
-        ONE.key_entry(kid=["a"]),
-        ONE.key_entry(did=["a"]),
-        ONE.key_entry(public_key_b64="AAAA"),
-        ONE.key_entry(public_key_b64={"a": 1}),
+        *(FIRST_ISSUER.key_entry(**{name: None}) for name in ("did", "kid", "alg", "status", "public_key_b64")),
+        FIRST_ISSUER.key_entry(status="retired"),
+        FIRST_ISSUER.key_entry(alg="ML-DSA-65"),
+        FIRST_ISSUER.key_entry(kid="0" * 16),
+        FIRST_ISSUER.key_entry(kid=["a"]),
+        FIRST_ISSUER.key_entry(did=["a"]),
+        FIRST_ISSUER.key_entry(public_key_b64="AAAA"),
+        FIRST_ISSUER.key_entry(public_key_b64={"a": 1}),
     ],
 )
 def test_an_entry_that_does_not_count(entry: Any) -> None:
@@ -46,9 +46,11 @@ def test_an_entry_that_does_not_count(entry: Any) -> None:
 
 def test_a_did_with_two_keys_has_none() -> None:
     """There is no guess between two keys; the same key twice is one key."""
-    other = Issuer(ONE.did, 2)
-    assert keys_of_key_document({"keys": [ONE.key_entry(), other.key_entry()]}) == {}
-    assert keys_of_key_document({"keys": [ONE.key_entry(), ONE.key_entry()]}) == {ONE.did: ONE.public}
+    other_issuer = Issuer(FIRST_ISSUER.did, 2)
+    assert keys_of_key_document({"keys": [FIRST_ISSUER.key_entry(), other_issuer.key_entry()]}) == {}
+    assert keys_of_key_document({"keys": [FIRST_ISSUER.key_entry(), FIRST_ISSUER.key_entry()]}) == {
+        FIRST_ISSUER.did: FIRST_ISSUER.public
+    }
 
 
 @pytest.mark.parametrize("document", [None, [], "x", 1])

@@ -41,9 +41,9 @@ D = -121665 * pow(121666, -1, P) % P
 Point = tuple[int, int]
 
 
-def add(one: Point, other: Point) -> Point:
+def add(first: Point, second: Point) -> Point:
     """Add two points of edwards25519 by the book."""
-    (x1, y1), (x2, y2) = one, other
+    (x1, y1), (x2, y2) = first, second
     t = D * x1 * x2 * y1 * y2 % P
     return (
         (x1 * y2 + x2 * y1) * pow(1 + t, -1, P) % P,
@@ -53,8 +53,8 @@ def add(one: Point, other: Point) -> Point:
 
 def decode(raw: bytes) -> Point:
     """Return the point of a canonical encoding."""
-    encoded = int.from_bytes(raw, "little")
-    y, sign = encoded & (2**255 - 1), encoded >> 255
+    number = int.from_bytes(raw, "little")
+    y, sign = number & (2**255 - 1), number >> 255
     square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
     x = pow(square, (P + 3) // 8, P)
     if (x * x - square) % P:
@@ -116,8 +116,8 @@ def test_the_jwk_has_five_members_and_no_secret() -> None:
     """A JWK is kty, crv, x, kid and use: no alg, never d (P-KY-03); a set keeps the order given."""
     expected = {"kty": "OKP", "crv": "Ed25519", "x": KEY.public.x, "kid": KEY.public.kid, "use": "sig"}
     assert expected == KEY.public.jwk()
-    other = SigningKey.from_seed(b"\x07" * 32).public
-    assert jwks([other, KEY.public]) == {"keys": [other.jwk(), expected]}
+    other_key = SigningKey.from_seed(b"\x07" * 32).public
+    assert jwks([other_key, KEY.public]) == {"keys": [other_key.jwk(), expected]}
 
 
 def test_signatures_are_those_of_another_library() -> None:
@@ -171,8 +171,8 @@ def test_a_key_of_small_order_is_refused(raw: bytes) -> None:
 
 def test_another_library_takes_a_key_of_small_order() -> None:
     """The refusal matters: under the identity, one signature fits every message in a library that does not check."""
-    forged = EIGHT[0] + bytes(32)
-    Ed25519PublicKey.from_public_bytes(EIGHT[0]).verify(forged, b"any message at all")
+    forged_signature = EIGHT[0] + bytes(32)
+    Ed25519PublicKey.from_public_bytes(EIGHT[0]).verify(forged_signature, b"any message at all")
 
 
 @pytest.mark.parametrize("y", [P, P + 1, P + 3, 2**255 - 1])
@@ -198,8 +198,8 @@ def test_a_key_of_another_length_is_refused(length: int) -> None:
 
 def test_a_key_of_mixed_order_is_a_key() -> None:
     """Only small order is refused; a sound key plus a torsion point is judged by the equation alone."""
-    mixed = PublicKey(encode(add(decode(KEY.public.raw), torsion_point())))
-    assert not mixed.verify(b"m", KEY.sign(b"m"))
+    mixed_key = PublicKey(encode(add(decode(KEY.public.raw), torsion_point())))
+    assert not mixed_key.verify(b"m", KEY.sign(b"m"))
 
 
 def signed_by_hand(torsion_of_key: int, torsion_of_r: int, message: bytes) -> tuple[bytes, bytes]:
@@ -264,15 +264,15 @@ def test_pem_is_pkcs8_and_reads_back() -> None:
 def test_what_is_no_ed25519_pem_is_refused() -> None:
     """Rubbish, an encrypted key and a key of another curve are each a ValueError."""
     private = Ed25519PrivateKey.from_private_bytes(SEED)
-    encrypted = private.private_bytes(
+    encrypted_pem = private.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.BestAvailableEncryption(b"x"),
     )
-    other = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+    other_pem = ec.generate_private_key(ec.SECP256R1()).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    for pem in (b"", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", encrypted, other):
+    for pem in (b"", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", encrypted_pem, other_pem):
         with pytest.raises(ValueError, match="PEM"):
             SigningKey.from_pem(pem)
     with pytest.raises(ValueError, match="32 bytes"):
@@ -281,9 +281,9 @@ def test_what_is_no_ed25519_pem_is_refused() -> None:
 
 def test_a_private_key_shows_nothing_of_itself() -> None:
     """Neither repr nor str of a signing key holds its seed (P-CV-12)."""
-    shown = f"{KEY!r} {KEY}"
-    assert SEED.hex() not in shown
-    assert repr(SEED) not in shown
+    representation = f"{KEY!r} {KEY}"
+    assert SEED.hex() not in representation
+    assert repr(SEED) not in representation
 
 
 @given(st.binary(min_size=32, max_size=32))
@@ -333,22 +333,22 @@ def test_an_address_without_a_name_has_no_did_web(url: str) -> None:
 
 def test_the_did_document() -> None:
     """All published keys are methods; only the active one authenticates and asserts (P-KY-07)."""
-    did, retired = "did:web:localhost%3A8402", SigningKey.from_seed(b"\x07" * 32).public
+    did, retired_key = "did:web:localhost%3A8402", SigningKey.from_seed(b"\x07" * 32).public
     services = [{"id": f"{did}#x402", "type": "AgentPaymentService", "serviceEndpoint": "http://localhost:8402/x"}]
-    active_id, retired_id = f"{did}#{KEY.public.kid}", f"{did}#{retired.kid}"
+    active_id, retired_id = f"{did}#{KEY.public.kid}", f"{did}#{retired_key.kid}"
     expected = {
         "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
         "id": did,
         "alsoKnownAs": [KEY.public.did_key],
         "verificationMethod": [
             {"id": active_id, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": KEY.public.jwk()},
-            {"id": retired_id, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": retired.jwk()},
+            {"id": retired_id, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": retired_key.jwk()},
         ],
         "authentication": [active_id],
         "assertionMethod": [active_id],
     }
-    assert expected == did_document(did, [KEY.public, retired], [])
-    assert expected | {"service": services} == did_document(did, [KEY.public, retired], services)
+    assert expected == did_document(did, [KEY.public, retired_key], [])
+    assert expected | {"service": services} == did_document(did, [KEY.public, retired_key], services)
 
 
 @given(st.binary(min_size=1, max_size=40))
@@ -380,9 +380,9 @@ def test_a_jwk_is_read_by_type_curve_and_x() -> None:
         {"crv": "ED25519"},
     ]
     assert raw_key_of_jwk(jwk) == KEY.public.raw
-    for other in types:
+    for other_jwk in types:
         with pytest.raises(KeyTypeUnsupported):
-            raw_key_of_jwk(jwk | other)
+            raw_key_of_jwk(jwk | other_jwk)
     for x in (None, 5, "", KEY.public.x + "=", KEY.public.x[:-1] + "h", KEY.public.x[:-4], [KEY.public.x]):
         with pytest.raises(ValueError, match=r"32 bytes|canonical"):
             raw_key_of_jwk(jwk | {"x": x})

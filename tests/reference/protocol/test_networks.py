@@ -101,9 +101,9 @@ def test_a_solana_id_has_one_spelling() -> None:
     for raw in (bytes(range(64)), bytes(64), b"\xff" * 64):
         text = base58.b58encode(raw).decode()
         assert text == canonical_tx_id(SOLANA, text)
-        for other in (text + " ", "1" + text, text[:-2], "", "0" * 88, "é" * 88, text * 1000):
+        for other_text in (text + " ", "1" + text, text[:-2], "", "0" * 88, "é" * 88, text * 1000):
             with pytest.raises(ValueError, match=r"Solana|base58"):
-                canonical_tx_id(SOLANA, other)
+                canonical_tx_id(SOLANA, other_text)
 
 
 def test_ids_of_other_chains_stay_as_given() -> None:
@@ -140,9 +140,9 @@ def rows(tmp_path: Path) -> Iterator[Path]:
     assert "algorand_localnet" not in NETWORKS
 
 
-def write(path: Path, *changed: dict[str, Any]) -> Path:
+def write(path: Path, *changes: dict[str, Any]) -> Path:
     """Write one row for each set of changes to `LOCAL`."""
-    path.write_text(json.dumps([{**LOCAL, **one} for one in changed]))
+    path.write_text(json.dumps([{**LOCAL, **one} for one in changes]))
     return path
 
 

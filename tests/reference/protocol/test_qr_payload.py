@@ -18,12 +18,12 @@ WORD = ServiceWord()
 PAGE = f"http://localhost:8090/checkout/{TOKEN}"
 
 
-def shown(network: str, pay_to: str, amount: int = 8_410_000, label: str = "Order 7") -> ShownLink:
-    asked = LinkTerms(NETWORKS[network], pay_to, amount, WORD.memo(TOKEN), 2_000)
-    return ShownLink(asked, TOKEN, label, PAGE, WORD)
+def show_link(network: str, pay_to: str, amount: int = 8_410_000, label: str = "Order 7") -> ShownLink:
+    terms = LinkTerms(NETWORKS[network], pay_to, amount, WORD.memo(TOKEN), 2_000)
+    return ShownLink(terms, TOKEN, label, PAGE, WORD)
 
 
-EXPECTED = {
+EXPECTED_PAYLOADS = {
     "algorand_testnet": "algorand://ADDR?amount=8410000&asset=10458941&xnote=weldproof%3AAAECAwQFBgcICQoLDA0ODw",
     "solana_devnet": (
         "solana:ADDR?amount=8.41&spl-token=4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"
@@ -47,24 +47,24 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("network", EXPECTED)
+@pytest.mark.parametrize("network", EXPECTED_PAYLOADS)
 def test_each_chain_has_its_own_payload(network: str) -> None:
     """A code says what wallets of its chain read, and for Base the page's address first."""
-    assert qr_payload(shown(network, "ADDR")) == EXPECTED[network]
+    assert qr_payload(show_link(network, "ADDR")) == EXPECTED_PAYLOADS[network]
 
 
 def test_every_network_of_the_table_has_a_payload() -> None:
     """No network is without a code, and each names where the money goes."""
     for network in NETWORKS:
-        assert "ADDR" in qr_payload(shown(network, "ADDR"))
+        assert "ADDR" in qr_payload(show_link(network, "ADDR"))
 
 
 @pytest.mark.parametrize("network", ["algorand_testnet", "solana_devnet", "base_sepolia"])
 def test_a_further_chain_of_a_family_has_its_familys_payload(network: str) -> None:
     """What wallets of a family read does not hang on what its chain is called."""
-    told = shown(network, "ADDR")
-    further = replace(told.terms.network, key="further_testnet")
-    assert qr_payload(replace(told, terms=replace(told.terms, network=further))) == EXPECTED[network]
+    link = show_link(network, "ADDR")
+    further = replace(link.terms.network, key="further_testnet")
+    assert qr_payload(replace(link, terms=replace(link.terms, network=further))) == EXPECTED_PAYLOADS[network]
 
 
 def test_the_solana_reference_is_derived_from_word_and_token() -> None:
@@ -79,24 +79,24 @@ def test_the_solana_reference_is_derived_from_word_and_token() -> None:
 )
 def test_amounts_are_plain_decimals(microunits: int, text: str) -> None:
     """A decimal amount has no exponent and no idle zeros."""
-    assert f"?amount={text}&" in qr_payload(shown("solana_mainnet", "ADDR", microunits))
+    assert f"?amount={text}&" in qr_payload(show_link("solana_mainnet", "ADDR", microunits))
 
 
 def test_a_stellar_amount_keeps_its_value_with_seven_decimals() -> None:
     """Stellar's seventh decimal changes nothing of a decimal amount, and multiplies atomic units by ten."""
-    told = shown("stellar_mainnet", "ADDR", 1)
-    assert "&amount=0.000001&" in qr_payload(told)
-    assert told.terms.atomic == 10
+    link = show_link("stellar_mainnet", "ADDR", 1)
+    assert "&amount=0.000001&" in qr_payload(link)
+    assert link.terms.atomic == 10
 
 
 @pytest.mark.parametrize("label", ["a&b=c?#/%", "Bestellung Nr. 7 für Zoë", "x" * 255])
 def test_labels_are_percent_encoded_whole(label: str) -> None:
     """Whatever a label says, it stays one value."""
-    assert f"&label={quote(label, safe='')}&memo=" in qr_payload(shown("solana_devnet", "ADDR", label=label))
+    assert f"&label={quote(label, safe='')}&memo=" in qr_payload(show_link("solana_devnet", "ADDR", label=label))
 
 
 def test_a_label_too_long_for_a_code_is_cut_between_characters() -> None:
     """A code stays readable, whatever the label."""
-    payload = qr_payload(shown("solana_devnet", "ADDR", label="🧾" * 255))
+    payload = qr_payload(show_link("solana_devnet", "ADDR", label="🧾" * 255))
     assert len(payload) < 900
     assert f"&label={quote('🧾' * 50, safe='')}&memo=" in payload

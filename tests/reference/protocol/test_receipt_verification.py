@@ -25,7 +25,7 @@ from reference.protocol.receipt_verification import (
 
 SEED = bytes(range(32))
 KEY = SigningKey.from_seed(SEED)
-OTHER = SigningKey.from_seed(b"\x07" * 32)
+OTHER_KEY = SigningKey.from_seed(b"\x07" * 32)
 CODES = [
     "MISSING_ENVELOPE",
     "INVALID_JWS_FORMAT",
@@ -93,17 +93,17 @@ def without(payload: dict[str, Any], member: str) -> dict[str, Any]:
     return {name: value for name, value in payload.items() if name != member}
 
 
-def assert_fails(found: dict[str, Any], step: int, *, code: str | None = None, member: str | None = None) -> None:
+def assert_fails(answer: dict[str, Any], step: int, *, code: str | None = None, member: str | None = None) -> None:
     """Assert that a report fails at one step (counted from 1) and has the shape of a failing report."""
-    assert set(found) == REPORT_MEMBERS
+    assert set(answer) == REPORT_MEMBERS
     if CODES[step - 1] == "UNSUPPORTED_CANON_VERSION":
         member = "canon_version"
     elif CODES[step - 1] == "PAYMENT_HASH_MISMATCH":
-        member = "payment_hash" if found["receipt_kind"] == "compliance" else "settled_payment_ref"
-    assert (False, code or CODES[step - 1], member) == (found["verified"], found["error_code"], found["error_field"])
-    assert isinstance(found["error_message"], str)
+        member = "payment_hash" if answer["receipt_kind"] == "compliance" else "settled_payment_ref"
+    assert (False, code or CODES[step - 1], member) == (answer["verified"], answer["error_code"], answer["error_field"])
+    assert isinstance(answer["error_message"], str)
     results = ["pass"] * (step - 1) + ["fail"] + ["skipped"] * (9 - step)
-    assert found["checks"] == [{"code": CODES[n], "result": results[n]} for n in range(9)]
+    assert answer["checks"] == [{"code": CODES[n], "result": results[n]} for n in range(9)]
 
 
 def test_the_steps_are_nine_codes_in_order() -> None:
@@ -122,18 +122,18 @@ def test_the_steps_are_nine_codes_in_order() -> None:
 )
 def test_a_sound_receipt_of_each_kind_passes(payload: dict[str, Any], kind: str, told: dict[str, str]) -> None:
     """All nine steps pass, no error is reported, and the members of the payload are repeated."""
-    found = report(sign_compact(payload, KEY), expected=HASHES[2])
-    assert set(found) == REPORT_MEMBERS
-    assert tuple(found[f] for f in ("verified", "error_code", "error_message", "error_field")) == (
+    answer = report(sign_compact(payload, KEY), expected=HASHES[2])
+    assert set(answer) == REPORT_MEMBERS
+    assert tuple(answer[f] for f in ("verified", "error_code", "error_message", "error_field")) == (
         True,
         None,
         None,
         None,
     )
-    assert found["checks"] == [{"code": code, "result": "pass"} for code in CODES]
+    assert answer["checks"] == [{"code": code, "result": "pass"} for code in CODES]
     header = {"alg": "EdDSA", "kid": KEY.public.kid, "canon_version": "jcs-rfc8785-v1", "key_source": "platform"}
     expected = {"receipt_kind": kind} | told | header
-    assert expected == {name: found[name] for name in expected}
+    assert expected == {name: answer[name] for name in expected}
 
 
 def test_the_content_hash_is_over_the_payload() -> None:
@@ -217,9 +217,9 @@ def test_step_2_reads_up_to_its_bound() -> None:
 )
 def test_step_2_a_key_set_of_wrong_shape(jwks: object) -> None:
     """A supplied set is an object with a non-empty array of objects, the selected one with a 32-byte x."""
-    found = report(token(), jwks=jwks)
-    assert_fails(found, 2)
-    assert found["key_source"] == "supplied"
+    answer = report(token(), jwks=jwks)
+    assert_fails(answer, 2)
+    assert answer["key_source"] == "supplied"
 
 
 def test_only_the_selected_key_is_read() -> None:
@@ -230,9 +230,9 @@ def test_only_the_selected_key_is_read() -> None:
 @pytest.mark.parametrize("alg", ["none", "HS256", "RS256", "ES256", "ES256K", "eddsa", "Ed448", "", "EdDSA "])
 def test_step_3_another_algorithm(alg: str) -> None:
     """Only EdDSA and Ed25519 are algorithms, whatever the signature."""
-    found = report(token(json.dumps({"alg": alg})))
-    assert_fails(found, 3)
-    assert alg == found["alg"]
+    answer = report(token(json.dumps({"alg": alg})))
+    assert_fails(answer, 3)
+    assert alg == answer["alg"]
 
 
 def test_step_3_no_algorithm() -> None:
@@ -284,17 +284,17 @@ def test_step_4_s_above_the_group_order() -> None:
 def test_step_4_a_key_that_is_none(raw: bytes) -> None:
     """Under a small-order, non-canonical or off-curve key nothing verifies, a forgery that fits any message least."""
     head, payload, _ = token().split(".")
-    forged = f"{head}.{payload}.{base64url((1).to_bytes(32, 'little') + bytes(32))}"
-    assert_fails(report(forged, jwks={"keys": [KEY.public.jwk() | {"x": base64url(raw)}]}), 4)
+    forged_token = f"{head}.{payload}.{base64url((1).to_bytes(32, 'little') + bytes(32))}"
+    assert_fails(report(forged_token, jwks={"keys": [KEY.public.jwk() | {"x": base64url(raw)}]}), 4)
 
 
 def test_step_4_another_signer() -> None:
     """A signature of another key is TAMPERED_SIGNATURE, and nothing of the payload is returned."""
-    found = report(token(key=b"\x07" * 32))
-    assert_fails(found, 4)
+    answer = report(token(key=b"\x07" * 32))
+    assert_fails(answer, 4)
     untold = REPORT_MEMBERS - {"verified", "error_code", "error_message", "alg", "kid", "key_source", "checks"}
-    assert {found[name] for name in untold} == {None}
-    assert ("EdDSA", KEY.public.kid) == (found["alg"], found["kid"])
+    assert {answer[name] for name in untold} == {None}
+    assert ("EdDSA", KEY.public.kid) == (answer["alg"], answer["kid"])
 
 
 @given(st.data())
@@ -320,9 +320,9 @@ def test_one_changed_byte_of_the_payload_never_verifies(place: int, change: int)
 @given(st.text(max_size=60) | st.binary(max_size=60).map(base64url).map(lambda part: f"{part}.{part}.{part}"))
 def test_rubbish_gets_a_report(text: str) -> None:
     """Any text at all gets a report that can be written as JSON, never an exception."""
-    found = report(text)
-    assert not found["verified"]
-    canonicalise(found)
+    answer = report(text)
+    assert not answer["verified"]
+    canonicalise(answer)
 
 
 @pytest.mark.parametrize(
@@ -357,18 +357,18 @@ def test_step_6_another_canon_version(version: object) -> None:
 )
 def test_step_7_other_bytes_than_the_canonical_ones(payload: bytes) -> None:
     """White space, escapes, number forms, order and values without a canonical form are NON_CANONICAL_PAYLOAD."""
-    found = report(token(payload=payload))
-    assert_fails(found, 7)
-    assert (found["receipt_kind"], found["payer_ref"]) == ("compliance", HASHES[0])
+    answer = report(token(payload=payload))
+    assert_fails(answer, 7)
+    assert (answer["receipt_kind"], answer["payer_ref"]) == ("compliance", HASHES[0])
 
 
 @pytest.mark.parametrize("inner", [b'"payer_ref":"x",', b'"a":{"b":1,"b":1},'])
 def test_step_7_a_member_named_twice(inner: bytes) -> None:
     """Duplicates at any depth are NON_CANONICAL_PAYLOAD, and no value of such a payload is returned."""
-    found = report(token(payload=b"{" + inner + GOOD_PAYLOAD[1:]))
-    assert_fails(found, 7)
-    assert "twice" in found["error_message"]
-    assert (found["payer_ref"], found["receipt_kind"], found["content_hash"]) == (None, None, None)
+    answer = report(token(payload=b"{" + inner + GOOD_PAYLOAD[1:]))
+    assert_fails(answer, 7)
+    assert "twice" in answer["error_message"]
+    assert (answer["payer_ref"], answer["receipt_kind"], answer["content_hash"]) == (None, None, None)
 
 
 def test_step_6_comes_before_step_7() -> None:
@@ -419,8 +419,8 @@ def test_step_8b_a_value_outside_its_set(payload: dict[str, Any], member: str, v
 def test_types_of_other_members_are_not_checked() -> None:
     """A float time, flags as text and any further member pass (P-RV-02, P-RV-03)."""
     odd = {"screen_timestamp_ms": 5.5, "jurisdiction_flags": "UK", "payer_ref": 7, "more": {"x": [1]}}
-    found = report(sign_compact(COMPLIANCE | odd, KEY))
-    assert (found["verified"], found["payer_ref"]) == (True, None)
+    answer = report(sign_compact(COMPLIANCE | odd, KEY))
+    assert (answer["verified"], answer["payer_ref"]) == (True, None)
     assert report(sign_compact(PAYABLE | {"iss": 5}, KEY))["verified"]
 
 
@@ -449,26 +449,26 @@ def test_step_9_a_receipt_without_payment() -> None:
 
 def test_a_supplied_set_is_the_only_one() -> None:
     """With jwks the platform's keys are not tried, without it only they are."""
-    ours, theirs = token(), sign_compact(COMPLIANCE, OTHER)
-    assert_fails(report(ours, jwks={"keys": [OTHER.public.jwk()]}), 4)
+    ours, theirs = token(), sign_compact(COMPLIANCE, OTHER_KEY)
+    assert_fails(report(ours, jwks={"keys": [OTHER_KEY.public.jwk()]}), 4)
     assert_fails(report(theirs), 4)
-    found = report(theirs, jwks={"keys": [OTHER.public.jwk()]})
-    assert (found["verified"], found["key_source"]) == (True, "supplied")
+    answer = report(theirs, jwks={"keys": [OTHER_KEY.public.jwk()]})
+    assert (answer["verified"], answer["key_source"]) == (True, "supplied")
 
 
 def test_the_kid_selects_the_key() -> None:
     """The key of the header's kid is taken wherever it stands; without a match the first one is (P-RV-01)."""
-    first_other = {"keys": [OTHER.public.jwk(), KEY.public.jwk()]}
+    first_other = {"keys": [OTHER_KEY.public.jwk(), KEY.public.jwk()]}
     assert report(token(), jwks=first_other)["verified"]
     for header in ('{"alg":"EdDSA","kid":"unknown"}', '{"alg":"EdDSA"}'):
         assert_fails(report(token(header), jwks=first_other), 4)
-        assert report(token(header), jwks={"keys": [KEY.public.jwk(), OTHER.public.jwk()]})["verified"]
+        assert report(token(header), jwks={"keys": [KEY.public.jwk(), OTHER_KEY.public.jwk()]})["verified"]
         assert report(token(header), jwks={"keys": [without(KEY.public.jwk(), "kid")]})["verified"]
 
 
 def test_a_matching_kid_never_falls_back() -> None:
     """The first key of that kid decides, though a later one of the same kid, or the first of all, would verify."""
-    impostor = OTHER.public.jwk() | {"kid": KEY.public.kid}
+    impostor = OTHER_KEY.public.jwk() | {"kid": KEY.public.kid}
     assert_fails(report(token(), jwks={"keys": [impostor, KEY.public.jwk()]}), 4)
     assert_fails(report(token(), jwks={"keys": [KEY.public.jwk() | {"kid": "k"}, impostor]}), 4)
 
@@ -478,19 +478,19 @@ def test_a_matching_kid_never_falls_back() -> None:
 )
 def test_of_keys_of_one_kid_the_ed25519_key_is_taken(other: dict[str, str]) -> None:
     """Keys of different types may share a kid (RFC 7517, 4.5); where none of them fits, the first is judged."""
-    shared = {**other, "kid": KEY.public.kid}
+    key_of_same_kid = {**other, "kid": KEY.public.kid}
     for keys in (
-        [shared, KEY.public.jwk()],
-        [KEY.public.jwk(), shared],
-        [OTHER.public.jwk(), shared, KEY.public.jwk()],
+        [key_of_same_kid, KEY.public.jwk()],
+        [KEY.public.jwk(), key_of_same_kid],
+        [OTHER_KEY.public.jwk(), key_of_same_kid, KEY.public.jwk()],
     ):
         assert report(token(), jwks={"keys": keys})["verified"]
-    assert_fails(report(token(), jwks={"keys": [shared, KEY.public.jwk() | {"kid": "k"}]}), 3)
+    assert_fails(report(token(), jwks={"keys": [key_of_same_kid, KEY.public.jwk() | {"kid": "k"}]}), 3)
 
 
 def test_keys_in_the_header_are_ignored() -> None:
     """jwk, jku, x5c and x5u change nothing, whether the signature is true or not (P-RV-03)."""
-    extra = {"jwk": OTHER.public.jwk(), "jku": "http://127.0.0.1:9/", "x5c": ["AA"], "x5u": 5, "typ": ["odd"]}
+    extra = {"jwk": OTHER_KEY.public.jwk(), "jku": "http://127.0.0.1:9/", "x5c": ["AA"], "x5u": 5, "typ": ["odd"]}
     header = json.dumps({"alg": "EdDSA", "kid": KEY.public.kid} | extra)
     assert report(token(header))["verified"]
     assert_fails(report(token(header, key=b"\x07" * 32)), 4)
@@ -509,8 +509,8 @@ def test_the_first_fault_decides() -> None:
 
 def test_header_members_are_told_as_soon_as_the_header_parses() -> None:
     """Alg and kid stand in the report of any later fault, a format fault too."""
-    told = report(token('{"alg":"EdDSA","kid":"k","crit":["x"]}'))
-    assert (told["alg"], told["kid"]) == ("EdDSA", "k")
+    answer = report(token('{"alg":"EdDSA","kid":"k","crit":["x"]}'))
+    assert (answer["alg"], answer["kid"]) == ("EdDSA", "k")
     assert report(token("[]"))["kid"] is None
 
 
@@ -530,23 +530,23 @@ def test_messages_repeat_nothing_of_what_was_sent() -> None:
         report(sign_compact(COMPLIANCE | {"screen_result": secret}, KEY)),
         report(sign_compact(COMPLIANCE | {"payment_hash": secret}, KEY), expected=secret + "x"),
     ]
-    assert all(not found["verified"] and secret not in found["error_message"] for found in reports)
+    assert all(not answer["verified"] and secret not in answer["error_message"] for answer in reports)
 
 
 @pytest.mark.parametrize("header", ['{"alg":"\\ud800"}', '{"alg":"EdDSA","kid":"\\udfff"}'])
 def test_a_report_can_always_be_written(header: str) -> None:
     """A lone surrogate in header or payload is left out of the report, so that the answer stays JSON."""
-    found = report(token(header, GOOD_PAYLOAD.replace(b"sha256:1", b"\\ud800")))
-    canonicalise(found)
-    assert not found["verified"]
+    answer = report(token(header, GOOD_PAYLOAD.replace(b"sha256:1", b"\\ud800")))
+    canonicalise(answer)
+    assert not answer["verified"]
 
 
 def test_an_empty_platform_set_is_a_fault_of_the_caller() -> None:
     """A service without any key cannot verify; a supplied set does without."""
     with pytest.raises(ValueError, match="platform"):
         verify_receipt(jws=token(), jwks=None, expected_payment_hash=None, platform_keys=[])
-    supplied = {"keys": [KEY.public.jwk()]}
-    assert verify_receipt(jws=token(), jwks=supplied, expected_payment_hash=None, platform_keys=[])["verified"]
+    supplied_set = {"keys": [KEY.public.jwk()]}
+    assert verify_receipt(jws=token(), jwks=supplied_set, expected_payment_hash=None, platform_keys=[])["verified"]
 
 
 @pytest.mark.parametrize("model", [ReceiptVerifyRequest, ClosedReceiptVerifyRequest])
@@ -565,9 +565,9 @@ def test_a_request_lets_the_steps_judge_receipt_and_key_set(model: type[ReceiptV
 )  # fmt: skip
 def test_a_request_with_a_wrong_type_is_refused_without_repeating_it(body: dict[str, Any]) -> None:
     """Types are strict, and what was sent does not stand in the error's text."""
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValidationError) as error_info:
         ReceiptVerifyRequest.model_validate(body)
-    assert "input_value" not in str(caught.value)
+    assert "input_value" not in str(error_info.value)
 
 
 def test_unknown_members_are_refused_by_the_closed_form_only() -> None:

@@ -24,7 +24,7 @@ from reference.protocol.keys import SigningKey, base64url, from_base64url
 from reference.protocol.receipt_verification import judge_receipt, verify_receipt
 
 KEY = SigningKey.from_seed(bytes(range(32)))
-OTHER = SigningKey.from_seed(b"\x07" * 32)
+OTHER_KEY = SigningKey.from_seed(b"\x07" * 32)
 URL_ALPHABET = string.ascii_letters + string.digits + "-_"
 HASH = "sha256:" + "1" * 64
 BASES: list[dict[str, Any]] = [
@@ -95,7 +95,7 @@ def plainly_decoded(text: str) -> bytes | None:
     return data if base64.urlsafe_b64encode(data).decode().rstrip("=") == text else None
 
 
-def decoded(text: str) -> bytes | None:
+def decode_text(text: str) -> bytes | None:
     """Return what our reader takes a text for."""
     try:
         return from_base64url(text)
@@ -133,15 +133,15 @@ def nearly_base64url(draw: st.DrawFn) -> str:
 @example("YQ==YQ==")
 def test_base64url_is_read_by_its_definition(text: str) -> None:
     """A text has bytes when it is the very text that those bytes are written as, and else none."""
-    assert plainly_decoded(text) == decoded(text)
+    assert plainly_decoded(text) == decode_text(text)
 
 
 @pytest.mark.parametrize("start", ["", "Y", "YW", "YWJ"])
 def test_the_last_letter_is_judged_by_its_spare_bits(start: str) -> None:
     """Of the 64 last letters those are taken whose spare bits are zero: none, 4, 16 or all."""
     texts = [start + letter for letter in URL_ALPHABET]
-    assert [plainly_decoded(text) for text in texts] == [decoded(text) for text in texts]
-    assert {"": 0, "Y": 4, "YW": 16, "YWJ": 64}[start] == sum(decoded(text) is not None for text in texts)
+    assert [plainly_decoded(text) for text in texts] == [decode_text(text) for text in texts]
+    assert {"": 0, "Y": 4, "YW": 16, "YWJ": 64}[start] == sum(decode_text(text) is not None for text in texts)
 
 
 @given(st.text("aé.=", max_size=12) | st.lists(st.sampled_from(["", "a", "."]), max_size=6).map(".".join))
@@ -170,7 +170,7 @@ def has_float(value: object) -> bool:
     return isinstance(value, float) or any(has_float(child) for child in children)
 
 
-def written(value: JsonValue, write: Any) -> bytes:
+def write_value(value: JsonValue, write: Any) -> bytes:
     """Return a value as a text, or an empty one when it cannot be written in that way."""
     try:
         data: bytes = write(value)
@@ -189,14 +189,14 @@ def written(value: JsonValue, write: Any) -> bytes:
 @example({"\ufb33": 1, "\U0001f600": 2}, sorted_plainly)
 def test_a_canonical_text_is_known_by_its_definition(value: JsonValue, write: Any) -> None:
     """What is taken for canonical is so by another library, with the same value; ASCII without floats always is."""
-    data = written(value, write)
-    is_canonical, meant = plainly_canonical(data)
+    data = write_value(value, write)
+    is_canonical, intended_value = plainly_canonical(data)
     found = parse_canonical(data)
     if found is not None:
         assert is_canonical
-        assert (meant, type(meant)) == (found, type(found))
-    elif is_canonical and meant is not None:
-        assert has_float(meant) or not data.isascii()
+        assert (intended_value, type(intended_value)) == (found, type(found))
+    elif is_canonical and intended_value is not None:
+        assert has_float(intended_value) or not data.isascii()
 
 
 @given(
@@ -214,7 +214,7 @@ def test_a_canonical_text_nests_no_deeper_than_any(depth: int, brackets: tuple[b
 HEADER = json.dumps({"alg": "EdDSA", "kid": KEY.public.kid})
 odd_headers = st.sampled_from(
     [
-        json.dumps({"alg": "Ed25519", "kid": OTHER.public.kid, "typ": 5}),
+        json.dumps({"alg": "Ed25519", "kid": OTHER_KEY.public.kid, "typ": 5}),
         '{"alg":"EdDSA"}',
         '{"alg":"EdDSA","kid":"unknown","b64":true}',
         '{"alg":"none"}',
@@ -231,8 +231,8 @@ odd_headers = st.sampled_from(
 KEYS = {"keys": [KEY.public.jwk()]}
 odd_keys = st.sampled_from(
     [
-        {"keys": [OTHER.public.jwk(), KEY.public.jwk()]},
-        {"keys": [KEY.public.jwk() | {"kid": "unknown"}, OTHER.public.jwk()]},
+        {"keys": [OTHER_KEY.public.jwk(), KEY.public.jwk()]},
+        {"keys": [KEY.public.jwk() | {"kid": "unknown"}, OTHER_KEY.public.jwk()]},
         {"keys": [KEY.public.jwk() | {"crv": "X25519"}]},
         {"keys": [KEY.public.jwk() | {"x": "AA"}]},
         {"keys": [KEY.public.jwk() | {"x": base64url(bytes(32))}]},
@@ -279,11 +279,11 @@ def tokens(draw: st.DrawFn) -> str:
     """Draw a token: truly signed, or with a foreign, shortened or shifted signature, or altered as a text."""
     signing_input = f"{base64url(draw(mostly(HEADER, odd_headers)).encode())}.{base64url(draw(payloads()))}"
     signature = KEY.sign(signing_input.encode())
-    faulty = [signature[:-1], signature[32:] * 2, signature[:32] + b"\xff" * 32, OTHER.sign(signing_input.encode())]
+    faulty = [signature[:-1], signature[32:] * 2, signature[:32] + b"\xff" * 32, OTHER_KEY.sign(signing_input.encode())]
     token = f"{signing_input}.{base64url(draw(mostly(signature, st.sampled_from(faulty))))}"
     place = draw(st.integers(0, len(token)))
-    altered = [token[:place] + letter + token[place + 1 :] for letter in ("", "=", "+", ".", " ", "A", "é")]
-    return draw(mostly(token, st.sampled_from(altered)))  # type: ignore[no-any-return]
+    altered_tokens = [token[:place] + letter + token[place + 1 :] for letter in ("", "=", "+", ".", " ", "A", "é")]
+    return draw(mostly(token, st.sampled_from(altered_tokens)))  # type: ignore[no-any-return]
 
 
 def suite_code(token: str, jwks: Any, expected: str | None) -> str | None:
@@ -299,16 +299,16 @@ def suite_code(token: str, jwks: Any, expected: str | None) -> str | None:
 @given(tokens(), mostly(KEYS, odd_keys), mostly(None, st.sampled_from([HASH, HASH.upper(), ""])))
 def test_the_suite_verifies_alike(token: str, jwks: Any, expected: str | None) -> None:
     """The suite's own verifier, on other libraries and without short ways, refuses the same receipts by one code."""
-    asked: dict[str, Any] = {"jws": token, "jwks": jwks, "expected_payment_hash": expected, "platform_keys": ()}
+    arguments: dict[str, Any] = {"jws": token, "jwks": jwks, "expected_payment_hash": expected, "platform_keys": ()}
     code = suite_code(token, jwks, expected)
-    report: dict[str, Any] = verify_receipt(**asked)
+    report: dict[str, Any] = verify_receipt(**arguments)
     assert code == report["error_code"]
-    judged = judge_receipt(**asked)
-    assert (code, code is None) == (judged.code, judged.is_verified)
-    assert report["verified"] == judged.is_verified
-    assert judged.passed_steps == [check["result"] for check in report["checks"]].count("pass")
+    case = judge_receipt(**arguments)
+    assert (code, code is None) == (case.code, case.is_verified)
+    assert report["verified"] == case.is_verified
+    assert case.passed_steps == [check["result"] for check in report["checks"]].count("pass")
     with patch.object(receipt_verification, "count_sure_steps", return_value=0) as skipped:
-        assert report == verify_receipt(**asked)
+        assert report == verify_receipt(**arguments)
     assert skipped.call_count == 1
 
 

@@ -14,14 +14,14 @@ from reference.protocol.receipts import (
 )
 from reference.protocol.service_word import ServiceWord
 
-BLOCKED = "0x000000000000000000000000000000000000b10c"
+BLOCKED_ADDRESS = "0x000000000000000000000000000000000000b10c"
 BLOCKED_REF = "sha256:a2f76a7619eca18971e66c7317a9a326ca1be7a023ece47709a865848ffd44ae"
 HASHES = [f"sha256:{digit * 64}" for digit in "1234"]
 
 
 def test_the_worked_payer_reference() -> None:
     """The example of specification 2.3 comes out as written, in whatever case the EVM address was sent."""
-    for address in (BLOCKED, BLOCKED.upper().replace("0X", "0x")):
+    for address in (BLOCKED_ADDRESS, BLOCKED_ADDRESS.upper().replace("0X", "0x")):
         assert payer_ref(NETWORKS["base_mainnet"], address) == BLOCKED_REF
 
 
@@ -95,7 +95,7 @@ def test_a_compliance_receipt_names_the_payment_only_when_there_is_one(payment_h
     """At the gateway payment_hash is absent, on the rail it is the settled payment; flags keep their order."""
     receipt = compliance_receipt(
         network=NETWORKS["base_mainnet"],
-        address=BLOCKED,
+        address=BLOCKED_ADDRESS,
         screen_result="DENY",
         provider_did="did:web:localhost",
         timestamp_ms=5,

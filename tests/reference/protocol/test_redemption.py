@@ -29,8 +29,8 @@ def test_what_is_over_stays_so() -> None:
 
 def test_only_an_unpaid_claim_can_be_dropped() -> None:
     """What deletes rows starts from an unpaid claim."""
-    dropping = (RedemptionEvent.BAD_PAYMENT, RedemptionEvent.EVICTED, RedemptionEvent.WINDOW_OVER)
-    assert {REDEMPTION.starts(happening) for happening in dropping} == {(State.UNPAID,)}
+    dropping_events = (RedemptionEvent.BAD_PAYMENT, RedemptionEvent.EVICTED, RedemptionEvent.WINDOW_OVER)
+    assert {REDEMPTION.starts(happening) for happening in dropping_events} == {(State.UNPAID,)}
 
 
 def test_the_payment_key_is_network_and_transaction() -> None:

@@ -63,7 +63,7 @@ MEMBERS: dict[str, dict[str, Any]] = {
 RESULTS = {"allow": "ALLOW", "flag": "REFER", "block": "DENY"}
 
 
-def screened(address: str, network: str = "algorand_mainnet", payment_hash: str | None = None) -> dict[str, Any]:
+def screen_address(address: str, network: str = "algorand_mainnet", payment_hash: str | None = None) -> dict[str, Any]:
     """Screen one address at a fixed time."""
     return screen(
         ScreeningRequest(recipient_address=address, network=network),
@@ -81,7 +81,7 @@ def screened(address: str, network: str = "algorand_mainnet", payment_hash: str 
 def test_each_fixture_has_its_verdict_on_every_network(network: str, verdict: str) -> None:
     """The rows of specification 3.7 hold on every network, with all their members."""
     for address in FIXTURES[verdict]:
-        answer = screened(address, network)
+        answer = screen_address(address, network)
         expected = MEMBERS[verdict] | {"verdict": verdict, "network_normalised": network}
         assert expected == {name: answer[name] for name in expected}
         assert RESULTS[verdict] == answer["compliance_receipt"]["screen_result"]
@@ -90,9 +90,9 @@ def test_each_fixture_has_its_verdict_on_every_network(network: str, verdict: st
 def test_any_other_address_is_allowed_as_unknown() -> None:
     """What the table does not list is allowed, its business status unknown (P-SC-04)."""
     for address in ("somebody", "screen-blocked", "SCREEN-BLOCK", "screen-bloc", "0x" + "0" * 40):
-        answer = screened(address)
-        found = (answer["verdict"], answer["recipient_kyb_status"], answer["risk_tier"], answer["reasons"])
-        assert found == ("allow", "unknown", "low", [])
+        answer = screen_address(address)
+        finding_members = (answer["verdict"], answer["recipient_kyb_status"], answer["risk_tier"], answer["reasons"])
+        assert finding_members == ("allow", "unknown", "low", [])
 
 
 def test_case_matters_except_on_evm() -> None:
@@ -115,7 +115,7 @@ def test_nobody_holds_the_keys_of_the_fixtures(verdict: str) -> None:
 @pytest.mark.parametrize("spelling", ["base_mainnet", "base-mainnet", "eip155:8453"])
 def test_any_spelling_of_a_network_is_normalised(spelling: str) -> None:
     """The answer names the network by its key, whichever of its spellings was sent, and the receipt hashes that."""
-    answer = screened("0x000000000000000000000000000000000000b10c", spelling)
+    answer = screen_address("0x000000000000000000000000000000000000b10c", spelling)
     assert answer["network_normalised"] == "base_mainnet"
     expected = "sha256:a2f76a7619eca18971e66c7317a9a326ca1be7a023ece47709a865848ffd44ae"
     assert expected == answer["compliance_receipt"]["payer_ref"]
@@ -127,15 +127,15 @@ def test_the_answer_has_all_its_members_and_the_notice_only_when_not_allowed() -
         "verdict", "sanctions_clear", "recipient_kyb_status", "risk_tier", "reasons", "screened_at", "verdict_id",
         "network_normalised", "compliance_receipt", "compliance_receipt_jws",
     }  # fmt: skip
-    assert set(screened("screen-allow")) == members
-    notices = {screened(address)["tipping_off_notice"] for address in ("screen-flag", "screen-block")}
+    assert set(screen_address("screen-allow")) == members
+    notices = {screen_address(address)["tipping_off_notice"] for address in ("screen-flag", "screen-block")}
     assert len(notices) == 1
-    assert set(screened("screen-flag")) == members | {"tipping_off_notice"}
+    assert set(screen_address("screen-flag")) == members | {"tipping_off_notice"}
 
 
 def test_time_and_id_are_those_given() -> None:
     """screened_at is the given instant in whole seconds, the receipt's time the same in milliseconds."""
-    answer = screened("screen-allow")
+    answer = screen_address("screen-allow")
     assert answer["screened_at"] == "2023-11-14T22:13:20Z"
     assert answer["compliance_receipt"]["screen_timestamp_ms"] == 1_700_000_000_999
     assert answer["verdict_id"] == "00000000-0000-4000-8000-000000000000"
@@ -144,7 +144,7 @@ def test_time_and_id_are_those_given() -> None:
 @pytest.mark.parametrize("payment_hash", [None, "sha256:" + "1" * 64])
 def test_the_signed_receipt_verifies_and_is_the_one_shown(payment_hash: str | None) -> None:
     """The JWS passes all nine steps, for its payment when it has one, and holds the object beside it."""
-    answer = screened("screen-flag", payment_hash=payment_hash)
+    answer = screen_address("screen-flag", payment_hash=payment_hash)
     report = verify_receipt(
         jws=answer["compliance_receipt_jws"],
         jwks=None,
@@ -159,7 +159,7 @@ def test_the_signed_receipt_verifies_and_is_the_one_shown(payment_hash: str | No
 def test_an_unknown_network_is_told_apart() -> None:
     """The open form leaves the network to the screening, the closed form refuses it as a fault of the body."""
     with pytest.raises(UnsupportedNetwork):
-        screened("screen-allow", "dogecoin_mainnet")
+        screen_address("screen-allow", "dogecoin_mainnet")
     with pytest.raises(ValidationError, match="network is not supported"):
         ClosedScreeningRequest(recipient_address="screen-allow", network="dogecoin_mainnet")
 

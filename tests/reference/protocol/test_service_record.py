@@ -32,8 +32,8 @@ def test_the_host_that_is_asked_is_the_registered_one(rest: str, path: str) -> N
         base_url, health_path = checked_base_url("http://" + rest), checked_health_path("/" + path)
     except ValueError:
         return
-    asked, meant = urlsplit(health_address(base_url, health_path)), urlsplit(base_url)
-    assert (asked.scheme, asked.netloc) == (meant.scheme, meant.netloc)
-    assert "@" not in asked.netloc
-    assert asked.hostname
-    assert asked.path.startswith("/")
+    address_parts, base_parts = urlsplit(health_address(base_url, health_path)), urlsplit(base_url)
+    assert (address_parts.scheme, address_parts.netloc) == (base_parts.scheme, base_parts.netloc)
+    assert "@" not in address_parts.netloc
+    assert address_parts.hostname
+    assert address_parts.path.startswith("/")

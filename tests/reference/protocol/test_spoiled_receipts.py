@@ -23,7 +23,7 @@ from tests.reference.edited_modules import import_mutated
 
 LIBRARY = find_library()
 # What each is refused for, and the mutant that takes it.
-SPOILED = {
+SPOILED_RECEIPTS = {
     "the proof of another payment": ("proof_invalid", "remembered-proofs"),
     "a scalar with the group's order added": ("proof_invalid", "reduced-scalars"),
     "a byte after the proof": ("proof_invalid", "any-length"),
@@ -36,8 +36,8 @@ def receipts() -> dict[str, IssuedCredential]:
     """The honest receipt, under no name, and what it was turned into."""
     names, numbers = SimpleNamespace(secret=lambda *_: None), itertools.count()
     session = SimpleNamespace(nonce="n", count=lambda: next(numbers))
-    made = SimpleNamespace(rng=random.Random(1), session=session, client=SimpleNamespace(names=names))
-    case = cast("Case", made)
+    context = SimpleNamespace(rng=random.Random(1), session=session, client=SimpleNamespace(names=names))
+    case = cast("Case", context)
 
     async def made_of_it() -> dict[str, IssuedCredential]:
         honest = await issue_receipt(case, "honest")
@@ -46,18 +46,18 @@ def receipts() -> dict[str, IssuedCredential]:
     return asyncio.run(made_of_it())
 
 
-def reasons(receipts: dict[str, IssuedCredential], judging: Any = zk_receipts) -> dict[str, str | None]:
+def reasons(receipts: dict[str, IssuedCredential], judge_module: Any = zk_receipts) -> dict[str, str | None]:
     """Return what is wrong with each, the honest one first, all of their issuers being trusted, by one module."""
     question = Question(int(time.time()), 60)
-    keys = keys_of_trust_set({one.did: one.key for one in receipts.values()})
+    keys = keys_of_trust_set({credential.did: credential.key for credential in receipts.values()})
     return {
-        words: judging.judge_receipt(one.text, question, keys, LIBRARY, own_keys=[]).judgement.reason
-        for words, one in receipts.items()
+        words: judge_module.judge_receipt(credential.text, question, keys, LIBRARY, own_keys=[]).judgement.reason
+        for words, credential in receipts.items()
     }
 
 
-def taken(found: dict[str, str | None]) -> set[str]:
-    return {words for words, reason in found.items() if reason is None}
+def list_accepted(reason_by_words: dict[str, str | None]) -> set[str]:
+    return {words for words, reason in reason_by_words.items() if reason is None}
 
 
 def judging_of(mutant: str) -> Any:
@@ -67,28 +67,28 @@ def judging_of(mutant: str) -> Any:
 
 def test_only_the_honest_one_holds(receipts: dict[str, IssuedCredential]) -> None:
     """Each of the others for what is wrong with it."""
-    assert reasons(receipts) == {"": None} | {words: reason for words, (reason, _) in SPOILED.items()}
+    assert reasons(receipts) == {"": None} | {words: reason for words, (reason, _) in SPOILED_RECEIPTS.items()}
 
 
-@pytest.mark.parametrize("words", SPOILED)
+@pytest.mark.parametrize("words", SPOILED_RECEIPTS)
 def test_a_spoiled_receipt_has_a_mutant_that_takes_it_alone(words: str, receipts: dict[str, IssuedCredential]) -> None:
     """And the honest one, which is asked about first."""
-    assert taken(reasons(receipts, judging_of(SPOILED[words][1]))) == {"", words}
+    assert list_accepted(reasons(receipts, judging_of(SPOILED_RECEIPTS[words][1]))) == {"", words}
 
 
 def test_a_transcript_without_the_payload_takes_nothing(receipts: dict[str, IssuedCredential]) -> None:
     """It refuses a proof that every other verifier accepts."""
-    assert taken(reasons(receipts, judging_of("no-payload"))) == set()
+    assert list_accepted(reasons(receipts, judging_of("no-payload"))) == set()
 
 
 def test_receipts_differ_in_one_thing(receipts: dict[str, IssuedCredential]) -> None:
     """What was changed, and no other member; every issuer has a key of its own."""
     honest = receipts[""].payload
 
-    def changed(one: IssuedCredential) -> Iterable[str]:
+    def list_changes(one: IssuedCredential) -> Iterable[str]:
         return (name for name in honest if honest[name] != one.payload[name])
 
-    found = {words: list(changed(one)) for words, one in receipts.items() if words}
-    assert list(found.values()) == [["payment_id"], ["proof_b64"], ["proof_b64"], []]
+    changed_names = {words: list(list_changes(one)) for words, one in receipts.items() if words}
+    assert list(changed_names.values()) == [["payment_id"], ["proof_b64"], ["proof_b64"], []]
     assert len({one.key for one in receipts.values()}) == len({one.did for one in receipts.values()}) == 5
     assert {len(base64.b64decode(one.payload["proof_b64"])) for one in receipts.values()} == {672, 673}

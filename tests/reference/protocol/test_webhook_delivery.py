@@ -33,22 +33,24 @@ def test_no_other_status_delivers(status: int) -> None:
 @pytest.mark.parametrize("outcome", FAILURES)
 def test_six_attempts_and_then_a_dead_letter(outcome: Outcome) -> None:
     """+30 s, +2 min, +10 min, +1 h, +6 h, then nothing more."""
-    told = [decide_next(outcome, failures=n, delivered_before=False, schedule=DEFAULT_SCHEDULE) for n in range(7)]
+    consequence = [
+        decide_next(outcome, failures=n, delivered_before=False, schedule=DEFAULT_SCHEDULE) for n in range(7)
+    ]
     waits = [30, 120, 600, 3600, 21600]
-    assert told[:5] == [AttemptConsequence(DeliveryMove.FAILED, n + 1, wait) for n, wait in enumerate(waits)]
-    assert told[5:] == [AttemptConsequence(DeliveryMove.GIVEN_UP, n, None) for n in (6, 7)]
+    assert consequence[:5] == [AttemptConsequence(DeliveryMove.FAILED, n + 1, wait) for n, wait in enumerate(waits)]
+    assert consequence[5:] == [AttemptConsequence(DeliveryMove.GIVEN_UP, n, None) for n in (6, 7)]
 
 
 def test_what_was_delivered_stays_so_when_a_resend_fails() -> None:
     """It is not tried again by itself."""
-    told = decide_next(Outcome.TIMEOUT, failures=0, delivered_before=True, schedule=DEFAULT_SCHEDULE)
-    assert told == AttemptConsequence(DeliveryMove.ARRIVED, 1, None)
+    consequence = decide_next(Outcome.TIMEOUT, failures=0, delivered_before=True, schedule=DEFAULT_SCHEDULE)
+    assert consequence == AttemptConsequence(DeliveryMove.ARRIVED, 1, None)
 
 
 def test_an_interrupted_attempt_uses_up_nothing() -> None:
     """It may have succeeded: the next one is due at once, and the schedule is where it was."""
-    told = decide_next(Outcome.INTERRUPTED, failures=3, delivered_before=False, schedule=DEFAULT_SCHEDULE)
-    assert told == AttemptConsequence(DeliveryMove.FAILED, 3, 0)
+    consequence = decide_next(Outcome.INTERRUPTED, failures=3, delivered_before=False, schedule=DEFAULT_SCHEDULE)
+    assert consequence == AttemptConsequence(DeliveryMove.FAILED, 3, 0)
 
 
 def test_whatever_follows_ends_an_attempt() -> None:

@@ -12,12 +12,12 @@ from reference.protocol.webhook_event import EventLink, LinkPayment, event_body
 ID = "evt_6a4b1c2e-0000-4000-8000-000000000000"
 
 
-def body(network: str, amount: int, paid: LinkPayment | None, label: str = "Order 7") -> dict[str, Any]:
+def body(network: str, amount: int, payment: LinkPayment | None, label: str = "Order 7") -> dict[str, Any]:
     """Return the parsed body of an event."""
-    type_ = EventType.PAYMENT_CANCELLED if paid is None else EventType.PAYMENT_CONFIRMED
+    type_ = EventType.PAYMENT_CANCELLED if payment is None else EventType.PAYMENT_CONFIRMED
     sale = EventLink(NETWORKS[network], "tok", label, amount)
-    parsed: dict[str, Any] = json.loads(event_body(ID, type_, sale, paid, created=1767225600))
-    return parsed
+    event: dict[str, Any] = json.loads(event_body(ID, type_, sale, payment, created=1767225600))
+    return event
 
 
 def test_a_confirmed_payment_has_the_members_of_the_interface() -> None:
@@ -34,10 +34,10 @@ def test_a_confirmed_payment_has_the_members_of_the_interface() -> None:
         "payment_link_token": "tok",
         "payment_link_label": "Order 7",
     }
-    wanted = {"id": ID, "type": "payment.confirmed", "created": 1767225600, "api_version": "1", "data": data}
-    got = body("algorand_testnet", 8_410_000, LinkPayment("TX", "PAYER", 8_410_000))
-    assert wanted == got
-    assert list(data) == list(got["data"])
+    expected_event = {"id": ID, "type": "payment.confirmed", "created": 1767225600, "api_version": "1", "data": data}
+    actual_event = body("algorand_testnet", 8_410_000, LinkPayment("TX", "PAYER", 8_410_000))
+    assert expected_event == actual_event
+    assert list(data) == list(actual_event["data"])
 
 
 def test_what_was_paid_too_much_is_told_in_micro_units() -> None:
@@ -50,10 +50,10 @@ def test_what_was_paid_too_much_is_told_in_micro_units() -> None:
 
 def test_a_cancellation_has_the_same_shape_and_no_payment() -> None:
     """Transaction and payer are null, everything else stands."""
-    told = body("solana_devnet", 1_000_000, None)
-    assert told["type"] == "payment.cancelled"
-    assert (told["data"]["tx_id"], told["data"]["payer_address"]) == (None, None)
-    assert told["data"]["chain"] == NETWORKS["solana_devnet"].event
+    event = body("solana_devnet", 1_000_000, None)
+    assert event["type"] == "payment.cancelled"
+    assert (event["data"]["tx_id"], event["data"]["payer_address"]) == (None, None)
+    assert event["data"]["chain"] == NETWORKS["solana_devnet"].event
 
 
 def test_labels_go_unchanged() -> None:

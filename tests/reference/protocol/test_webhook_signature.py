@@ -31,8 +31,8 @@ def test_the_vector_of_the_profile() -> None:
 def test_the_derived_key_is_another_librarys_too() -> None:
     """HKDF-SHA256 of the secret with the word's own salt, for another word."""
     salt = b"acme-webhook-v2-pqc"
-    wanted = HKDF(SHA256(), 48, salt, b"hmac-sha384-outbound").derive(SECRET.encode())
-    assert v2_key(SECRET, ServiceWord("Acme")) == wanted
+    derived_key = HKDF(SHA256(), 48, salt, b"hmac-sha384-outbound").derive(SECRET.encode())
+    assert v2_key(SECRET, ServiceWord("Acme")) == derived_key
 
 
 def test_the_header_has_the_stated_form() -> None:

@@ -23,7 +23,7 @@ from reference.protocol.observed_transaction import ObservedTransaction, TxStatu
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.service_word import ServiceWord
 
-ALL = [one for one in of_family("welds") if one.expected.stage != "transaction"]
+JUDGED_VECTORS = [one for one in of_family("welds") if one.expected.stage != "transaction"]
 ADDRESSES = {"snd", "rcv", "close", "arcv", "asnd", "aclose", "rekey"}
 
 
@@ -37,11 +37,11 @@ def token_of(challenge: Mapping[str, Any]) -> Token:
     return token
 
 
-def on_algorand(given: Mapping[str, Any]) -> str:
+def on_algorand(evidence: Mapping[str, Any]) -> str:
     """Return the payer, from the members that a node would tell."""
-    challenge, block = given["challenge"], given["block"]
-    members = msgpack.unpackb(base64.b64decode(given["signed_transaction_b64"]), raw=False)["txn"]
-    told = {
+    challenge, block = evidence["challenge"], evidence["block"]
+    members = msgpack.unpackb(base64.b64decode(evidence["signed_transaction_b64"]), raw=False)["txn"]
+    json_members = {
         name: encode_address(value)
         if name in ADDRESSES
         else base64.b64encode(value).decode()
@@ -49,24 +49,26 @@ def on_algorand(given: Mapping[str, Any]) -> str:
         else value
         for name, value in members.items()
     }
-    seen = algorand._read_short_form(TxStatus(given["outcome"]), block["time"] if block else 0, told)
-    claim = weld.Claim(seen, terms_of(challenge), token_of(challenge), challenge["ttl_seconds"], challenge["pay_to"])
+    transaction = algorand._read_short_form(TxStatus(evidence["outcome"]), block["time"] if block else 0, json_members)
+    claim = weld.Claim(
+        transaction, terms_of(challenge), token_of(challenge), challenge["ttl_seconds"], challenge["pay_to"]
+    )
     return weld.judge(weld.NOTE_BINDING, claim, "").payer
 
 
-def on_solana(given: Mapping[str, Any]) -> str:
+def on_solana(evidence: Mapping[str, Any]) -> str:
     """Return the payer, from the transaction's bytes and what a node tells beside."""
-    challenge, loaded = given["challenge"], given["loaded_addresses"]
+    challenge, loaded_accounts = evidence["challenge"], evidence["loaded_addresses"]
     transfers = solana_transfers.transfers(
-        base64.b64decode(given["transaction_b64"]), [*loaded["writable"], *loaded["readonly"]]
+        base64.b64decode(evidence["transaction_b64"]), [*loaded_accounts["writable"], *loaded_accounts["readonly"]]
     )
-    status = TxStatus.CONFIRMED if given["err"] is None else TxStatus.FAILED
-    final = given["confirmation"] == "finalized"
-    seen = ObservedTransaction(status, final, given["block_time"], transfers=transfers)
+    status = TxStatus.CONFIRMED if evidence["err"] is None else TxStatus.FAILED
+    final = evidence["confirmation"] == "finalized"
+    transaction = ObservedTransaction(status, final, evidence["block_time"], transfers=transfers)
     word = ServiceWord(challenge["service_word"])
     reference = hashlib.sha256(f"{word.payable_core}:solana-ref:{challenge['token']}".encode())
     claim = weld.Claim(
-        seen,
+        transaction,
         terms_of(challenge),
         token_of(challenge),
         challenge["ttl_seconds"],
@@ -76,39 +78,39 @@ def on_solana(given: Mapping[str, Any]) -> str:
     return weld.judge(weld.REFERENCE_BINDING, claim, "").payer
 
 
-def on_base(given: Mapping[str, Any]) -> str:
+def on_base(evidence: Mapping[str, Any]) -> str:
     """Return the payer of an authorization, and of its settlement if that is given."""
-    challenge, terms = given["challenge"], terms_of(given["challenge"])
-    authorization = eip3009.Authorization.from_members(given["authorization"], given["signature"])
+    challenge, terms = evidence["challenge"], terms_of(evidence["challenge"])
+    authorization = eip3009.Authorization.from_members(evidence["authorization"], evidence["signature"])
     domain = eip3009.Domain(
         challenge["name"], challenge["version"], int(terms.caip2.partition(":")[2]), challenge["asset"]
     )
-    eip3009.judge_offline(eip3009.AuthorizationOffer(authorization, terms, challenge["token"], domain, given["now"]))
-    if "settlement" in given:
-        _settled(given["settlement"], authorization, terms)
+    eip3009.judge_offline(eip3009.AuthorizationOffer(authorization, terms, challenge["token"], domain, evidence["now"]))
+    if "settlement" in evidence:
+        _require_settlement(evidence["settlement"], authorization, terms)
     return authorization.payer
 
 
-def _settled(settlement: Mapping[str, Any], authorization: eip3009.Authorization, terms: Terms) -> None:
+def _require_settlement(settlement: Mapping[str, Any], authorization: eip3009.Authorization, terms: Terms) -> None:
     receipt = settlement["receipt"]
     if receipt["status"] != "0x1":
         raise PaymentRefused("settlement_failed")
     if settlement["head_block"] - int(receipt["blockNumber"], 16) + 1 < settlement["confirmations"]:
         raise PaymentRefused("tx_not_confirmed")
     transfers, uses = base._read_events(receipt["logs"])
-    seen = ObservedTransaction(TxStatus.CONFIRMED, transfers=transfers, authorizations_used=uses)
-    if eip3009.settling_transfer(seen, authorization, terms) is None:
+    transaction = ObservedTransaction(TxStatus.CONFIRMED, transfers=transfers, authorizations_used=uses)
+    if eip3009.settling_transfer(transaction, authorization, terms) is None:
         raise PaymentRefused("authorization_used")
 
 
-@pytest.mark.parametrize("vector", ALL, ids=lambda one: one.id)
+@pytest.mark.parametrize("vector", JUDGED_VECTORS, ids=lambda one: one.id)
 def test_the_reference_says_what_is_expected(vector: Vector) -> None:
     """By its code; of a payment that pays, by who paid."""
     lanes = {"algorand": on_algorand, "base": on_base, "solana": on_solana}
-    judged = lanes[vector.input["lane"]]
+    judge_lane = lanes[vector.input["lane"]]
     if vector.expected.valid:
-        assert judged(vector.input) == vector.expected.values["payer"]
+        assert judge_lane(vector.input) == vector.expected.values["payer"]
         return
-    with pytest.raises(PaymentRefused) as caught:
-        judged(vector.input)
-    assert (caught.value.code,) == vector.expected.codes
+    with pytest.raises(PaymentRefused) as error_info:
+        judge_lane(vector.input)
+    assert (error_info.value.code,) == vector.expected.codes

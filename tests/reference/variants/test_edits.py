@@ -100,5 +100,5 @@ def test_an_edited_module_uses_no_unknown_name(tmp_path: Path) -> None:
         for module, source in edit_modules(mutant.edits, ROOT).items():
             (tmp_path / f"{mutant.id}.{module}.py").write_text(source, "utf-8")
     words = [sys.executable, "-m", "ruff", "check", "--isolated", "--target-version", "py311", "--select", "F821", "."]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    process = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout

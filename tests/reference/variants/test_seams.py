@@ -53,10 +53,10 @@ def _is_whole(*_: object) -> bool:
 def test_a_rule_keeps_its_place_and_what_it_means(module: ModuleType, rule: Rule, table: str) -> None:
     """Only the function is another; the module is as it was."""
     before = getattr(module, table)
-    name, made = table_with(module, rule, _never)
+    name, new_table = table_with(module, rule, _never)
     assert name == table
-    assert [means for _, means in made] == [means for _, means in before]
-    assert [one for one, _ in made] == [_never if one is rule else one for one, _ in before]
+    assert [means for _, means in new_table] == [means for _, means in before]
+    assert [one for one, _ in new_table] == [_never if one is rule else one for one, _ in before]
     assert getattr(module, table) is before
 
 
@@ -94,8 +94,8 @@ def _replaced_attributes() -> Iterator[tuple[str, str, str]]:
 @pytest.mark.parametrize(("module", "owner", "name"), list(_replaced_attributes()))
 def test_a_replaced_attribute_exists(module: str, owner: str, name: str) -> None:
     """A variant names attributes as texts, which neither mypy nor a rename follows."""
-    first, *others = owner.split(".")
-    replaced = getattr(importlib.import_module(module), first)
-    for part in others:
-        replaced = getattr(replaced, part)
-    assert hasattr(replaced, name)
+    first, *inner_names = owner.split(".")
+    owner_object = getattr(importlib.import_module(module), first)
+    for part in inner_names:
+        owner_object = getattr(owner_object, part)
+    assert hasattr(owner_object, name)

@@ -48,14 +48,14 @@ def test_an_algorand_transfer_has_its_faults(changes: dict[str, Any], faults: se
     payee = account.generate_account()[1]
     params = transaction.SuggestedParams(1000, 1, 1000, base64.b64encode(bytes(32)).decode(), flat_fee=True)
     terms = {"amt": 50_000, "index": 31_566_704, "note": TOKEN.encode(), **changes}
-    made = transaction.AssetTransferTxn(sender, params, payee, **terms)
-    wire = base64.b64decode(encoding.msgpack_encode(signed_by(key, made)))
+    transfer = transaction.AssetTransferTxn(sender, params, payee, **terms)
+    wire = base64.b64decode(encoding.msgpack_encode(signed_by(key, transfer)))
     ((identity, read),) = algorand.read(wire).items()
-    assert identity == made.get_txid()
-    asked = entry("algorand:x", "31566704", payee)
-    assert algorand.deviations(read, asked, {TOKEN: None, "another": None}) == faults
-    (broken,) = algorand.read(wire.replace(b"axfer", b"axfes")).values()
-    assert "the transaction's signature" in algorand.deviations(broken, asked, {})
+    assert identity == transfer.get_txid()
+    terms_of_entry = entry("algorand:x", "31566704", payee)
+    assert algorand.deviations(read, terms_of_entry, {TOKEN: None, "another": None}) == faults
+    (broken_transfer,) = algorand.read(wire.replace(b"axfer", b"axfes")).values()
+    assert "the transaction's signature" in algorand.deviations(broken_transfer, terms_of_entry, {})
 
 
 def _authorization(**changes: Any) -> dict[str, Any]:
@@ -64,11 +64,11 @@ def _authorization(**changes: Any) -> dict[str, Any]:
     terms = {"from": payer.address, "to": "0x" + "22" * 20, "value": 50_000, "validAfter": 0, "validBefore": 2**40}
     terms |= {"nonce": nonce, **changes}
     kinds = {"from": "address", "to": "address", "nonce": "bytes32"}
-    typed = [{"name": name, "type": kinds.get(name, "uint256")} for name in terms]
+    type_list = [{"name": name, "type": kinds.get(name, "uint256")} for name in terms]
     domain = {"name": "USD Coin", "version": "2", "chainId": 8453, "verifyingContract": "0x" + "33" * 20}
-    signed = Account.sign_typed_data(b"\x11" * 32, domain, {"TransferWithAuthorization": typed}, terms)
-    told = {name: str(value) for name, value in terms.items()}
-    return {"authorization": told, "signature": "0x" + signed.signature.hex(), "challenge_token": TOKEN}
+    signed_message = Account.sign_typed_data(b"\x11" * 32, domain, {"TransferWithAuthorization": type_list}, terms)
+    text_members = {name: str(value) for name, value in terms.items()}
+    return {"authorization": text_members, "signature": "0x" + signed_message.signature.hex(), "challenge_token": TOKEN}
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def _authorization(**changes: Any) -> dict[str, Any]:
 )
 def test_an_authorization_has_its_faults(changes: dict[str, Any], faults: set[str]) -> None:
     """What eth-account signed recovers to its signer, and one wrong member is one fault."""
-    asked = entry("eip155:8453", "0x" + "33" * 20, "0x" + "22" * 20, name="USD Coin", version="2")
+    challenge_entry = entry("eip155:8453", "0x" + "33" * 20, "0x" + "22" * 20, name="USD Coin", version="2")
     proof = _authorization(**changes)
-    assert base.deviations(proof, asked, {}, NOW) == faults
+    assert base.deviations(proof, challenge_entry, {}, NOW) == faults
     proof["authorization"]["validBefore"] = str(2**41)
     stale = {"signature: of somebody else or over something else"}
-    assert base.deviations(proof, asked, {}, NOW) == stale | faults - {"window: closed or about to"}
+    assert base.deviations(proof, challenge_entry, {}, NOW) == stale | faults - {"window: closed or about to"}
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,16 @@ def test_a_solana_transfer_has_its_faults(amount: int, reference: bool, faults: 
         amount=amount,
         decimals=6,
     )
-    made = transfer_checked(terms)
+    instruction = transfer_checked(terms)
     if reference:
-        made = type(made)(made.program_id, bytes(made.data), [*made.accounts, _read_only(named)])
-    signed = Transaction([payer], Message([made], payer.pubkey()), Hash.default())
-    identity, read = solana.read(bytes(signed))
-    assert identity == str(signed.signatures[0])
-    asked = entry("solana:x", str(mint), str(payee), svm_reference_pubkey=str(named))
-    assert solana.deviations(read, asked, {}) == faults
+        instruction = type(instruction)(
+            instruction.program_id, bytes(instruction.data), [*instruction.accounts, _read_only(named)]
+        )
+    signed_transaction = Transaction([payer], Message([instruction], payer.pubkey()), Hash.default())
+    identity, read = solana.read(bytes(signed_transaction))
+    assert identity == str(signed_transaction.signatures[0])
+    challenge_entry = entry("solana:x", str(mint), str(payee), svm_reference_pubkey=str(named))
+    assert solana.deviations(read, challenge_entry, {}) == faults
 
 
 def _read_only(key: Pubkey) -> Any:
@@ -207,10 +209,12 @@ def test_a_signed_message_has_its_faults(changes: dict[str, Any], faults: set[st
 def test_faults_of_a_payment_do_not_hide_each_other() -> None:
     """The content of malformed base64 is also examined."""
     text = base64.b64encode(json.dumps({"tx_id": "A" * 52, "payment_reference": TOKEN}).encode()).decode().rstrip("=")
-    sent = f"POST /a HTTP/1.1\r\nHost: a\r\nX-PAYMENT: {text} \r\n\r\n".replace(text, text[:9] + " " + text[9:])
-    request = http1.read(sent.encode())
+    request_text = f"POST /a HTTP/1.1\r\nHost: a\r\nX-PAYMENT: {text} \r\n\r\n".replace(text, text[:9] + " " + text[9:])
+    request = http1.read(request_text.encode())
     assert request is not None
     world = payments.World()
-    world.challenges[TOKEN] = payments.Challenge("algorand", entry("algorand:x", "1", "A"), payments.binding_of(request))
-    found, _ = payments.deviations(request, world, NOW)
-    assert found == {"X-PAYMENT: not base64", "transaction: unknown"}
+    world.challenges[TOKEN] = payments.Challenge(
+        "algorand", entry("algorand:x", "1", "A"), payments.binding_of(request)
+    )
+    fault_set, _ = payments.deviations(request, world, NOW)
+    assert fault_set == {"X-PAYMENT: not base64", "transaction: unknown"}

@@ -16,32 +16,32 @@ from tools.requests_parsed.judged import Parsed, lines, parse_capture
 ROWS = ["RAIL-WELD-01", "RAIL-WELD-03", "RAIL-PAY-08", "RAIL-PAY-12", "RAIL-402-15", "RAIL-402-16", "AGENT-VERIFY-02"]
 
 
-def _sent(check: str, *faults: str) -> Parsed:
+def _build_exchange(check: str, *faults: str) -> Parsed:
     return Parsed(1, check, None, 402, frozenset(faults), frozenset(), frozenset())
 
 
 def test_several_faults_have_a_reason() -> None:
     """Each request with two faults has a reason why it decides something."""
     assert table.faults_of(table.read()) == []
-    undecided = {"reasons": {}, "checks": {"a": {"sends": {"x + y": ""}}}}
-    assert table.faults_of(undecided) == ["a: x + y: no reason"]
+    undecided_table = {"reasons": {}, "checks": {"a": {"sends": {"x + y": ""}}}}
+    assert table.faults_of(undecided_table) == ["a: x + y: no reason"]
 
 
 def test_every_check_of_the_table_exists() -> None:
     """A check that has gone leaves nothing behind; beside checks stands what is asked before them."""
-    known = {"discovery", *(check.id for check in load_catalogue())}
-    assert [check for check in table.read()["checks"] if check not in known] == []
+    known_ids = {"discovery", *(check.id for check in load_catalogue())}
+    assert [check for check in table.read()["checks"] if check not in known_ids] == []
 
 
 def test_another_fault_than_the_tables_is_a_finding() -> None:
     """A second fault, a fault of another kind, and a fault of a check that names no fault are all reported."""
-    sent = [
-        _sent("note_without_the_token", "weld: missing or altered"),
-        _sent("note_without_the_token", "weld: missing or altered", "amount: less"),
-        _sent("note_without_the_token", "receiver"),
-        _sent("welded_base_payment_is_served[base]", "receiver"),
+    exchanges = [
+        _build_exchange("note_without_the_token", "weld: missing or altered"),
+        _build_exchange("note_without_the_token", "weld: missing or altered", "amount: less"),
+        _build_exchange("note_without_the_token", "receiver"),
+        _build_exchange("welded_base_payment_is_served[base]", "receiver"),
     ]
-    assert list(table.findings(sent, table.read())) == [
+    assert list(table.findings(exchanges, table.read())) == [
         "note_without_the_token: amount: less + weld: missing or altered",
         "note_without_the_token: receiver",
         "welded_base_payment_is_served: receiver",
@@ -55,8 +55,8 @@ def test_requests_hold_what_the_table_says(tmp_path: Path) -> None:
     run = ["run", "--reference", "--seed", "11", "--report", "json", "--report-dir", str(tmp_path), *ROWS]
     command = [sys.executable, "-m", "tools.requests_parsed.capture", str(file), *run]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
-    found = parse_capture(lines(file))
-    assert table.findings(found, table.read()) == {}
-    assert sum(len(one.faults) == 1 for one in found) > 100
-    named = {fault for one in found for fault in one.faults}
-    assert {"weld: missing or altered", "receiver", "signature", "X-PAYMENT: not JSON"} <= named
+    exchanges = parse_capture(lines(file))
+    assert table.findings(exchanges, table.read()) == {}
+    assert sum(len(one.faults) == 1 for one in exchanges) > 100
+    fault_names = {fault for one in exchanges for fault in one.faults}
+    assert {"weld: missing or altered", "receiver", "signature", "X-PAYMENT: not JSON"} <= fault_names

@@ -31,16 +31,16 @@ def test_files_are_what_the_builder_writes() -> None:
 @pytest.mark.parametrize("name", sorted(DIFFERENCES))
 def test_exactly_the_libraries_that_are_named_differ(name: str) -> None:
     """A reason begins with names; no other library hides behind it."""
-    named = DIFFERENCES[name].partition(":")[0].split(", ")
-    assert set(named) <= LIBRARIES
-    assert [one.partition(":")[0] for one in second_opinion.complaints(DRAFTS[name])] == named
+    libraries = DIFFERENCES[name].partition(":")[0].split(", ")
+    assert set(libraries) <= LIBRARIES
+    assert [one.partition(":")[0] for one in second_opinion.complaints(DRAFTS[name])] == libraries
 
 
-def forged(draft: Draft, change: Callable[[str], str]) -> Draft:
+def forge_draft(draft: Draft, change: Callable[[str], str]) -> Draft:
     return replace(draft, input={**draft.input, "jws": change(draft.input["jws"])})
 
 
-def flipped(token: str) -> str:
+def flip_signature(token: str) -> str:
     signature = bytearray(forging.without_its_signature(token)[1])
     signature[5] ^= 1
     return forging.with_signature(token, bytes(signature))
@@ -50,7 +50,7 @@ def flipped(token: str) -> str:
 def test_a_changed_signature_stops_the_build(name: str) -> None:
     """The suite's judge says so before any other."""
     with pytest.raises(BuildFault, match="TAMPERED_SIGNATURE"):
-        FAMILY.vector(forged(DRAFTS[name], flipped), set())
+        FAMILY.vector(forge_draft(DRAFTS[name], flip_signature), set())
 
 
 def test_another_expectation_stops_the_build() -> None:
@@ -80,7 +80,7 @@ def test_a_difference_without_a_reason_stops_the_build() -> None:
 MISTAKEN: dict[str, tuple[str, Callable[[Draft], Draft], set[str]]] = {
     "a signature that does not hold": (
         "valid/compliance/allow",
-        lambda draft: forged(draft, flipped),
+        lambda draft: forge_draft(draft, flip_signature),
         {"PyCryptodome", "libsodium", "PyJWT", "joserfc"},
     ),
     "a signature that holds": (
@@ -90,17 +90,29 @@ MISTAKEN: dict[str, tuple[str, Callable[[Draft], Draft], set[str]]] = {
     ),
     "a fault of form beside a wrong signature": (
         "format/crit_unknown/urn",
-        lambda draft: forged(draft, flipped),
+        lambda draft: forge_draft(draft, flip_signature),
         {"PyCryptodome", "libsodium"},
     ),
     "an algorithm beside a wrong signature": (
         "algorithm/spelling/upper_case",
-        lambda draft: forged(draft, flipped),
+        lambda draft: forge_draft(draft, flip_signature),
         {"PyCryptodome"},
     ),
-    "a wrong MAC": ("algorithm/mac_with_key_text/pem", lambda draft: forged(draft, flipped), {"PyCryptodome"}),
-    "a wrong RSA signature": ("algorithm/another/ps256", lambda draft: forged(draft, flipped), {"PyCryptodome"}),
-    "a wrong ECDSA signature": ("algorithm/another/es256", lambda draft: forged(draft, flipped), {"PyCryptodome"}),
+    "a wrong MAC": (
+        "algorithm/mac_with_key_text/pem",
+        lambda draft: forge_draft(draft, flip_signature),
+        {"PyCryptodome"},
+    ),
+    "a wrong RSA signature": (
+        "algorithm/another/ps256",
+        lambda draft: forge_draft(draft, flip_signature),
+        {"PyCryptodome"},
+    ),
+    "a wrong ECDSA signature": (
+        "algorithm/another/es256",
+        lambda draft: forge_draft(draft, flip_signature),
+        {"PyCryptodome"},
+    ),
     "an object for none": (
         "valid/compliance/allow",
         lambda draft: replace(draft, stage="payload", fault_name="x"),
@@ -145,8 +157,8 @@ def test_each_library_can_say_no(name: str) -> None:
     """A draft that is mistaken in one thing, and exactly the libraries that can know complain."""
     of, change, libraries = MISTAKEN[name]
     assert list(second_opinion.complaints(DRAFTS[of])) == []
-    found = {one.partition(":")[0] for one in second_opinion.complaints(change(DRAFTS[of]))}
-    assert found == libraries
+    complaining_libraries = {one.partition(":")[0] for one in second_opinion.complaints(change(DRAFTS[of]))}
+    assert complaining_libraries == libraries
 
 
 # Recorded tokens.
@@ -154,22 +166,25 @@ def test_each_library_can_say_no(name: str) -> None:
 
 def test_recording_again_gives_the_same_tokens() -> None:
     """Keys and nonces are drawn from seeds; the elliptic ones are quick enough to try."""
-    kept = json.loads(record.RECORDED_FILE.read_text("ascii"))
-    assert set(kept) == set(record.TOKENS)
+    recorded_tokens = json.loads(record.RECORDED_FILE.read_text("ascii"))
+    assert set(recorded_tokens) == set(record.TOKENS)
     sign, jwk = record.elliptic()
-    for name, (_, signed) in record.TOKENS.items():
-        if signed == "ES256":
-            text, signature = forging.without_its_signature(kept[name]["token"])
-            assert (kept[name]["jwk"], signature) == (jwk, sign(text.encode()))
+    for name, (_, sign_token) in record.TOKENS.items():
+        if sign_token == "ES256":
+            text, signature = forging.without_its_signature(recorded_tokens[name]["token"])
+            assert (recorded_tokens[name]["jwk"], signature) == (jwk, sign(text.encode()))
 
 
 @pytest.mark.parametrize("name", sorted(record.TOKENS))
 def test_a_recorded_signature_is_verified(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One bit changed, or another header, and the build stops."""
-    kept: dict[str, Any] = json.loads(record.RECORDED_FILE.read_text("ascii"))
-    right = kept[name]["token"]
-    for wrong, told in ((flipped(right), "does not hold"), ("e30" + right[right.index(".") :], "says something else")):
-        tampered = {**kept, name: {**kept[name], "token": wrong}}
-        monkeypatch.setattr(bad_algorithms, "_tokens", lambda tampered=tampered: tampered)
-        with pytest.raises(BuildFault, match=told):
+    recorded_tokens: dict[str, Any] = json.loads(record.RECORDED_FILE.read_text("ascii"))
+    right = recorded_tokens[name]["token"]
+    for wrong, complaint in (
+        (flip_signature(right), "does not hold"),
+        ("e30" + right[right.index(".") :], "says something else"),
+    ):
+        tampered_tokens = {**recorded_tokens, name: {**recorded_tokens[name], "token": wrong}}
+        monkeypatch.setattr(bad_algorithms, "_tokens", lambda tampered_tokens=tampered_tokens: tampered_tokens)
+        with pytest.raises(BuildFault, match=complaint):
             list(bad_algorithms.drafts())

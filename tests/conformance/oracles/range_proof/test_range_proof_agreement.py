@@ -19,7 +19,7 @@ from conformance.oracles.range_proof.system import LAYOUT, POINTS, generator, ve
 from conformance.oracles.range_proof.verifying import Refusal, refusal_of
 from reference.protocol.range_proof import NONCE_BYTES, Nonces, Opening, Statement, commit, group, prove
 from reference.protocol.range_proof.generators import generators
-from tests.reference.protocol.range_proof.receipts import PAYMENT, element_of, placed, proven, refused
+from tests.reference.protocol.range_proof.receipts import PAYMENT, element_of, find_refusal, place_element, proven
 
 SMALL = [curve.decode(bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"))]
 Alteration = Callable[[random.Random, bytes], bytes]
@@ -39,7 +39,7 @@ def _bit(rng: random.Random, proof: bytes) -> bytes:
 
 def _swap(rng: random.Random, proof: bytes) -> bytes:
     one, other = rng.sample(sorted(POINTS) if rng.random() < 0.7 else LAYOUT, 2)
-    return placed(placed(proof, one, element_of(proof, other)), other, element_of(proof, one))
+    return place_element(place_element(proof, one, element_of(proof, other)), other, element_of(proof, one))
 
 
 def _another(rng: random.Random, point: bytes) -> bytes:
@@ -57,14 +57,14 @@ def _another(rng: random.Random, point: bytes) -> bytes:
 
 def _point(rng: random.Random, proof: bytes) -> bytes:
     name = rng.choice(sorted(POINTS))
-    return placed(proof, name, _another(rng, element_of(proof, name)))
+    return place_element(proof, name, _another(rng, element_of(proof, name)))
 
 
 def _scalar(rng: random.Random, proof: bytes) -> bytes:
     name = rng.choice([one for one in LAYOUT if one not in POINTS])
     here = int.from_bytes(element_of(proof, name), "little")
     others = [here + curve.L, (here + 1) % curve.L, -here % curve.L, 0, curve.L, rng.randrange(2**256)]
-    return placed(proof, name, rng.choice(others).to_bytes(32, "little"))
+    return place_element(proof, name, rng.choice(others).to_bytes(32, "little"))
 
 
 def _length(rng: random.Random, proof: bytes) -> bytes:
@@ -107,11 +107,11 @@ def compare(rng: random.Random, proofs: int, alterations: int) -> Counter[str]:
         score = rng.randint(0, 1000)
         threshold = rng.choice([0, score, rng.randint(0, score)])
         payload, proof = by_the_suite(score, threshold, rng) if number % 4 == 0 else proven(score, threshold, rng)
-        assert (refusal_of(payload, proof), refused(payload, proof)) == (None, None), (score, threshold)
+        assert (refusal_of(payload, proof), find_refusal(payload, proof)) == (None, None), (score, threshold)
         share = alterations * (number + 1) // proofs - alterations * number // proofs
         for _ in range(share):
             statement, changed = altered(rng, payload, proof)
-            mine, theirs = refusal_of(statement, changed), refused(statement, changed)
+            mine, theirs = refusal_of(statement, changed), find_refusal(statement, changed)
             said = None if theirs is None else theirs.partition(" ")[0]
             assert (None if mine is None else mine.value) == said, (statement, changed.hex())
             assert (said is None) == ((statement, changed) == (payload, proof))
@@ -161,7 +161,7 @@ def test_forgeries_are_refused_alike(forgery: Forgery) -> None:
     proof = proof_of(payload, held, rng, forgery)
     mine = refusal_of(payload, proof)
     assert mine is not None
-    assert str(refused(payload, proof)).partition(" ")[0] == mine.value
+    assert str(find_refusal(payload, proof)).partition(" ")[0] == mine.value
 
 
 VOID: dict[str, dict[str, Any]] = {
@@ -179,10 +179,10 @@ def test_an_identity_is_all_that_is_wrong(what: str, monkeypatch: pytest.MonkeyP
     payload = {**PAYMENT, "commitment_b64": commitment, "threshold_milliunits": 0}
     proof = prove(Statement.of(payload), 0, nonces)
     mine = refusal_of(payload, proof)
-    assert (None if mine is None else mine.value, refused(payload, proof)) == (what.partition(" ")[0], what)
+    assert (None if mine is None else mine.value, find_refusal(payload, proof)) == (what.partition(" ")[0], what)
     is_element = group.is_element
     monkeypatch.setattr(group, "is_element", lambda point: point == group.IDENTITY or is_element(point))
-    assert refused(payload, proof) is None
+    assert find_refusal(payload, proof) is None
 
 
 def test_a_reference_that_takes_too_much_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,6 +205,6 @@ def test_a_payload_without_a_commitment_is_no_statement(change: dict[str, Any]) 
 def test_a_scalar_of_the_group_s_order_is_refused_as_one(name: str) -> None:
     """The order itself is the lowest number that is not reduced; one less is judged by the equations."""
     payload, proof = proven(5, 5, random.Random(4))
-    order, below = (placed(proof, name, number.to_bytes(32, "little")) for number in (curve.L, curve.L - 1))
+    order, below = (place_element(proof, name, number.to_bytes(32, "little")) for number in (curve.L, curve.L - 1))
     assert refusal_of(payload, order) is Refusal.SCALAR
     assert refusal_of(payload, below) in {Refusal.POLYNOMIAL, Refusal.INNER_PRODUCT}

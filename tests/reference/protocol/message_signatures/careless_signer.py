@@ -14,7 +14,7 @@ SEED = bytes(range(32))
 KEY = Ed25519PrivateKey.from_private_bytes(SEED)
 PUBLIC = KEY.public_key().public_bytes_raw()
 DID = "did:key:z" + base58.b58encode(b"\xed\x01" + PUBLIC).decode()
-OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw()
+OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw()
 PARAMS = ";created=1000"
 METHOD = '"@method": GET'
 BODY = b'{"a": 1, "b": "x"}'
@@ -24,13 +24,13 @@ def message(
     *lines: str,
     params: str = PARAMS,
     base: str | bytes | None = None,
-    covered: str | None = None,
-    wrapped: str = "sig=:{}:",
+    components: str | None = None,
+    signature_form: str = "sig=:{}:",
     headers: dict[str, Any] | None = None,
     **members: Any,
 ) -> dict[str, Any]:
     """Return GET https://example.com/a whose signer signed these lines, or another base, and sent this."""
-    names = " ".join(line.split(": ")[0] for line in lines) if covered is None else covered
+    names = " ".join(line.split(": ")[0] for line in lines) if components is None else components
     text = "\n".join([*lines, f'"@signature-params": ({names}){params}']) if base is None else base
     signature = KEY.sign(text.encode() if isinstance(text, str) else text)
     return {
@@ -42,22 +42,22 @@ def message(
         "headers": {
             **(headers or {}),
             "Signature-Input": f"sig=({names}){params}",
-            "Signature": wrapped.format(base64.b64encode(signature).decode()),
+            "Signature": signature_form.format(base64.b64encode(signature).decode()),
         },
     }
 
 
-def notes_of(given: dict[str, Any], *, now: int = 1000) -> list[str]:
+def notes_of(message_members: dict[str, Any], *, now: int = 1000) -> list[str]:
     """Return the notes on a message that is not valid."""
-    result = explain(MessageRequest.model_validate(given), now=now)
+    result = explain(MessageRequest.model_validate(message_members), now=now)
     assert result["valid"] is not True
     assert result["verdict"] != "pass"
     return list(result["fix_notes"])
 
 
-def proof_of(given: dict[str, Any], *, now: int = 1000) -> str:
+def proof_of(message_members: dict[str, Any], *, now: int = 1000) -> str:
     """Return the one note that says with what the signature holds."""
-    (proof,) = [note for note in notes_of(given, now=now) if "The signature holds" in note]
+    (proof,) = [note for note in notes_of(message_members, now=now) if "The signature holds" in note]
     return proof
 
 

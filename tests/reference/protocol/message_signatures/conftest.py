@@ -23,14 +23,14 @@ def signed_by_hand() -> HandSigner:
         lines: tuple[str, ...] = ('"@method": GET',),
         parameters: str = ";created=1000",
         *,
-        covered: str | None = None,
+        components: str | None = None,
         headers: dict[str, Any] | None = None,
         body: bytes = b"",
         **members: Any,
     ) -> dict[str, Any]:
-        if covered is None:
-            covered = " ".join(line.split(": ")[0] for line in lines)
-        base = "\n".join([*lines, f'"@signature-params": ({covered}){parameters}'])
+        if components is None:
+            components = " ".join(line.split(": ")[0] for line in lines)
+        base = "\n".join([*lines, f'"@signature-params": ({components}){parameters}'])
         signature = base64.b64encode(_KEY.sign(base.encode())).decode()
         return {
             "method": "GET",
@@ -38,7 +38,7 @@ def signed_by_hand() -> HandSigner:
             "path": "/a",
             "headers": {
                 **(headers or {}),
-                "Signature-Input": f"sig=({covered}){parameters}",
+                "Signature-Input": f"sig=({components}){parameters}",
                 "Signature": f"sig=:{signature}:",
             },
             "body_b64": base64.b64encode(body).decode(),

@@ -86,13 +86,13 @@ class Response:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def signed(algorithm: str, message: Any, covered: list[str]) -> Any:
+def sign_message(algorithm: str, message: Any, components: list[str]) -> Any:
     signer = HTTPMessageSigner(signature_algorithm=KINDS[algorithm], key_resolver=Keys())
-    signer.sign(message, key_id=algorithm, covered_component_ids=covered)
+    signer.sign(message, key_id=algorithm, covered_component_ids=components)
     return message
 
 
-def judged(algorithm: str, message: Message) -> MessageVerdict:
+def judge_by(algorithm: str, message: Message) -> MessageVerdict:
     policy = Policy([algorithm], require_content_digest=False)
     return judge_message(message, policy, expected_key(algorithm), now=4_000_000_000)
 
@@ -102,8 +102,8 @@ def with_other_signature(message: Message, place: int) -> Message:
     label, _, value = fields["signature"][0].partition("=")
     octets = bytearray(base64.b64decode(value.strip(":")))
     octets[place % len(octets)] ^= 1
-    told = f"{label}=:{base64.b64encode(octets).decode()}:"
-    return replace(message, fields=Fields({**fields, "signature": told}))
+    signature_field = f"{label}=:{base64.b64encode(octets).decode()}:"
+    return replace(message, fields=Fields({**fields, "signature": signature_field}))
 
 
 def test_every_algorithm_is_here() -> None:
@@ -116,14 +116,16 @@ def test_every_algorithm_is_here() -> None:
 @given(st.sampled_from(["GET", "POST"]), VALUES, st.integers(0, 600))
 def test_requests(algorithm: str, method: str, value: str, place: int) -> None:
     """Valid as signed; another octet of the signature, method or field is found, and so is another key's algorithm."""
-    told = signed(algorithm, Request(method, "https://example.com/a?b=c", {"X-A": value}), ["@method", "@path", "x-a"])
-    message = Message(Fields(told.headers), b"", method, "example.com", "/a", "b=c", "https")
+    signed_request = sign_message(
+        algorithm, Request(method, "https://example.com/a?b=c", {"X-A": value}), ["@method", "@path", "x-a"]
+    )
+    message = Message(Fields(signed_request.headers), b"", method, "example.com", "/a", "b=c", "https")
 
-    assert judged(algorithm, message).codes == []
-    assert judged(algorithm, with_other_signature(message, place)).codes == ["signature_mismatch"]
-    assert judged(algorithm, replace(message, method="PUT")).codes == ["signature_mismatch"]
-    other = "ecdsa-p384-sha384" if algorithm != "ecdsa-p384-sha384" else "ecdsa-p256-sha256"
-    assert judged(other, message).codes == ["alg_not_allowed", "signature_mismatch"]
+    assert judge_by(algorithm, message).codes == []
+    assert judge_by(algorithm, with_other_signature(message, place)).codes == ["signature_mismatch"]
+    assert judge_by(algorithm, replace(message, method="PUT")).codes == ["signature_mismatch"]
+    other_algorithm = "ecdsa-p384-sha384" if algorithm != "ecdsa-p384-sha384" else "ecdsa-p256-sha256"
+    assert judge_by(other_algorithm, message).codes == ["alg_not_allowed", "signature_mismatch"]
 
 
 @pytest.mark.parametrize("algorithm", KINDS)
@@ -131,18 +133,18 @@ def test_requests(algorithm: str, method: str, value: str, place: int) -> None:
 @given(st.integers(100, 599), VALUES)
 def test_responses_with_their_requests(algorithm: str, status: int, value: str) -> None:
     """A response that covers parts of its request by `req` is bound to it."""
-    asked = Request("POST", "https://example.com/a?b=c", {"X-A": value})
-    covered = ["@status", '"@method";req', '"@path";req', '"x-a";req', "x-b"]
-    told = signed(algorithm, Response(status, asked, {"X-B": value}), covered)
-    related = Message(Fields({"X-A": value}), b"", "POST", "example.com", "/a", "b=c", "https")
-    message = Message(Fields(told.headers), status=status, related_request=related)
+    request = Request("POST", "https://example.com/a?b=c", {"X-A": value})
+    components = ["@status", '"@method";req', '"@path";req', '"x-a";req', "x-b"]
+    signed_response = sign_message(algorithm, Response(status, request, {"X-B": value}), components)
+    related_message = Message(Fields({"X-A": value}), b"", "POST", "example.com", "/a", "b=c", "https")
+    message = Message(Fields(signed_response.headers), status=status, related_request=related_message)
 
-    assert judged(algorithm, message).codes == []
-    assert judged(algorithm, replace(message, status=status + 1)).codes == ["signature_mismatch"]
-    assert judged(algorithm, replace(message, related_request=replace(related, method="GET"))).codes == [
+    assert judge_by(algorithm, message).codes == []
+    assert judge_by(algorithm, replace(message, status=status + 1)).codes == ["signature_mismatch"]
+    assert judge_by(algorithm, replace(message, related_request=replace(related_message, method="GET"))).codes == [
         "signature_mismatch"
     ]
-    assert set(judged(algorithm, replace(message, related_request=None)).codes) == {"unsupported_component"}
+    assert set(judge_by(algorithm, replace(message, related_request=None)).codes) == {"unsupported_component"}
 
 
 def test_trailers() -> None:
@@ -153,10 +155,10 @@ def test_trailers() -> None:
     fields = Fields({"X-Sum": "0", "Signature-Input": 's=("x-sum";tr)', "Signature": f"s=:{signature}:"})
     message = Message(fields, status=200, trailers=Fields({"X-Sum": "7"}))
 
-    assert judged("ed25519", message).codes == []
-    assert judged("ed25519", replace(message, trailers=Fields({"X-Sum": "8"}))).codes == ["signature_mismatch"]
-    assert judged("ed25519", replace(message, trailers=Fields({}))).codes == ["missing_component"]
-    assert judged("ed25519", replace(message, trailers=None)).codes == ["unsupported_component"]
+    assert judge_by("ed25519", message).codes == []
+    assert judge_by("ed25519", replace(message, trailers=Fields({"X-Sum": "8"}))).codes == ["signature_mismatch"]
+    assert judge_by("ed25519", replace(message, trailers=Fields({}))).codes == ["missing_component"]
+    assert judge_by("ed25519", replace(message, trailers=None)).codes == ["unsupported_component"]
 
 
 @pytest.mark.parametrize("algorithm", ["rsa-pss-sha512", "rsa-v1_5-sha256"])

@@ -106,9 +106,9 @@ def key_of(label: str) -> ExpectedKey:
 
 def signed_fields(label: str, fields: dict[str, Any]) -> Fields:
     names, parameters = EXAMPLES[label]
-    covered = " ".join(name if name.startswith('"') else f'"{name}"' for name in names)
+    components = " ".join(name if name.startswith('"') else f'"{name}"' for name in names)
     told = {
-        "Signature-Input": f"{label}=({covered});created=1618884473;{parameters}",
+        "Signature-Input": f"{label}=({components});created=1618884473;{parameters}",
         "Signature": f"{label}=:{SIGNATURES[label]}:",
     }
     return Fields(fields | told)
@@ -141,7 +141,7 @@ def demo(accept: str | list[str], further: dict[str, str] | None = None, **chang
     return replace(message, **changes)
 
 
-def judged(label: str, message: Message, key: ExpectedKey | None = None) -> MessageVerdict:
+def judge_label(label: str, message: Message, key: ExpectedKey | None = None) -> MessageVerdict:
     expected = key or key_of(label)
     policy = Policy([expected.algorithm], require_content_digest=False)
     return judge_message(message, policy, expected, now=NOW)
@@ -149,7 +149,7 @@ def judged(label: str, message: Message, key: ExpectedKey | None = None) -> Mess
 
 def test_b_2_1_holds_and_covers_nothing() -> None:
     """The signature of the minimal example is right, and it protects nothing, which is its one fault here."""
-    result = judged("sig-b21", request("sig-b21"))
+    result = judge_label("sig-b21", request("sig-b21"))
 
     assert result.codes == ["empty_components"]
     assert result.base is not None
@@ -159,12 +159,12 @@ def test_b_2_1_holds_and_covers_nothing() -> None:
 @pytest.mark.parametrize("label", ["sig-b22", "sig-b23", "sig-b25", "sig-b26"])
 def test_b_2_requests_are_valid(label: str) -> None:
     """RSA-PSS over a few and over many components, HMAC, Ed25519."""
-    assert judged(label, request(label)).codes == []
+    assert judge_label(label, request(label)).codes == []
 
 
 def test_b_2_4_the_response_is_valid() -> None:
     """ECDSA over P-256, on a response."""
-    assert judged("sig-b24", response()).codes == []
+    assert judge_label("sig-b24", response()).codes == []
 
 
 def test_b_3_the_proxy_s_signature_is_valid_behind_it() -> None:
@@ -172,8 +172,8 @@ def test_b_3_the_proxy_s_signature_is_valid_behind_it() -> None:
     fields = REQUEST_FIELDS | {"Client-Cert": f":{CLIENT_CERTIFICATE}:"}
     behind = request("ttrp", fields, authority="service.internal.example")
 
-    assert judged("ttrp", behind).codes == []
-    assert judged("ttrp", request("ttrp", fields)).codes == ["signature_mismatch"]
+    assert judge_label("ttrp", behind).codes == []
+    assert judge_label("ttrp", request("ttrp", fields)).codes == ["signature_mismatch"]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_b_3_the_proxy_s_signature_is_valid_behind_it() -> None:
 )
 def test_b_4_transformations(message: Message, codes: list[str]) -> None:
     """What is not covered may change, values may be joined; another method, authority or order is found."""
-    assert judged("transform", message).codes == codes
+    assert judge_label("transform", message).codes == codes
 
 
 @pytest.mark.parametrize("label", ["sig-b22", "sig-b23", "sig-b24", "sig-b25", "sig-b26"])
@@ -204,11 +204,11 @@ def test_one_changed_octet_of_a_signature_is_found(label: str) -> None:
     message = response() if label == "sig-b24" else request(label)
     signature = base64.b64decode(SIGNATURES[label])
     for place in (0, len(signature) // 2, len(signature) - 1):
-        forged = signature[:place] + bytes([signature[place] ^ 1]) + signature[place + 1 :]
+        forged_signature = signature[:place] + bytes([signature[place] ^ 1]) + signature[place + 1 :]
         fields = {name: list(message.fields.values(name)) for name in message.fields.names()}
-        text = f"{label}=:{base64.b64encode(forged).decode()}:"
-        changed = replace(message, fields=Fields({**fields, "signature": text}))
-        assert judged(label, changed).codes == ["signature_mismatch"]
+        text = f"{label}=:{base64.b64encode(forged_signature).decode()}:"
+        changed_message = replace(message, fields=Fields({**fields, "signature": text}))
+        assert judge_label(label, changed_message).codes == ["signature_mismatch"]
 
 
 @pytest.mark.parametrize("label", ["sig-b22", "sig-b24", "sig-b25", "sig-b26"])
@@ -225,10 +225,10 @@ def test_another_algorithm_of_the_message_is_refused(label: str) -> None:
     """The expected key names the algorithm, whatever the message says (P-AG-04)."""
     message = response() if label == "sig-b24" else request(label)
     fields = {name: list(message.fields.values(name)) for name in message.fields.names()}
-    told = fields["signature-input"][0] + ';alg="rsa-v1_5-sha256"'
-    changed = replace(message, fields=Fields({**fields, "signature-input": told}))
+    input_field = fields["signature-input"][0] + ';alg="rsa-v1_5-sha256"'
+    changed_message = replace(message, fields=Fields({**fields, "signature-input": input_field}))
 
-    assert "alg_not_allowed" in judged(label, changed).codes
+    assert "alg_not_allowed" in judge_label(label, changed_message).codes
 
 
 @pytest.mark.parametrize(
@@ -246,4 +246,4 @@ def test_another_algorithm_of_the_message_is_refused(label: str) -> None:
 )
 def test_keys_that_do_not_fit_are_rejected(algorithm: str, material: bytes) -> None:
     """Of another type, on another curve, off the curve, or nothing at all: key_rejected, and no exception."""
-    assert judged("sig-b26", request("sig-b26"), ExpectedKey(algorithm, material)).codes == ["key_rejected"]
+    assert judge_label("sig-b26", request("sig-b26"), ExpectedKey(algorithm, material)).codes == ["key_rejected"]

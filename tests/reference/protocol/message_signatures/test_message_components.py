@@ -106,12 +106,12 @@ def test_a_field_under_two_spellings_is_one_field() -> None:
 
 def test_parameters_are_covered_in_the_order_received() -> None:
     """The last line repeats names, types and order of the parameters (P-AG-03)."""
-    given = '("@method" "x-a";key="b";sf);keyid="k\\"\\\\";x=:YQ==:;created=1000;y=1.5;z;w=tok*en;alg="ed25519"'
-    headers = {"Signature-Input": f"sig={given}", "Signature": "sig=:AA==:", "X-A": "b=1"}
+    input_text = '("@method" "x-a";key="b";sf);keyid="k\\"\\\\";x=:YQ==:;created=1000;y=1.5;z;w=tok*en;alg="ed25519"'
+    headers = {"Signature-Input": f"sig={input_text}", "Signature": "sig=:AA==:", "X-A": "b=1"}
 
     result = explain(MessageRequest.model_validate(MESSAGE | {"headers": headers}), now=1000)
 
-    assert result["signature_base"].endswith(f'\n"@signature-params": {given}')
+    assert result["signature_base"].endswith(f'\n"@signature-params": {input_text}')
     assert result["parameters"] == {
         "keyid": 'k"\\',
         "x": ":YQ==:",

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from tests.reference.protocol.message_signatures.careless_signer import (
     DID,
     METHOD,
-    OTHER,
+    OTHER_KEY,
     PARAMS,
     PUBLIC,
     SEED,
@@ -25,7 +25,7 @@ from tests.reference.protocol.message_signatures.careless_signer import (
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("message_members", "words"),
     [
         (message('"@path": /a?b=c', path="/a?b=c"), "query inside @path"),
         (message('"@method": get'), "lower case"),
@@ -88,9 +88,9 @@ from tests.reference.protocol.message_signatures.careless_signer import (
         (message('"x-a";bs: b', headers={"X-A": "b"}), "with no parameter"),
     ],
 )
-def test_what_happened_to_a_component(given: dict[str, Any], words: str) -> None:
+def test_what_happened_to_a_component(message_members: dict[str, Any], words: str) -> None:
     """The component is named, with what was signed and what is there."""
-    assert words in proof_of(given)
+    assert words in proof_of(message_members)
 
 
 PARAMS_LINE = f'"@signature-params": ("@method"){PARAMS}'
@@ -129,7 +129,7 @@ def test_field_names_as_they_were_sent() -> None:
     """Names in the base are in lower case, whatever the message has."""
     base = f'"X-A": b\n"@signature-params": ("x-a"){PARAMS}'
 
-    assert "Lower their case" in proof_of(message(base=base, covered='"x-a"', headers={"X-A": "b"}))
+    assert "Lower their case" in proof_of(message(base=base, components='"x-a"', headers={"X-A": "b"}))
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_field_names_as_they_were_sent() -> None:
     [
         ({"public_key_hex": PUBLIC[::-1].hex()}, "reverse order"),
         ({"public_key_hex": SEED.hex()}, "disclosed"),
-        ({"public_key_hex": OTHER.hex(), "params": f';created=1000;keyid="{DID}"'}, f"keyid names, {DID}"),
-        ({"public_key_hex": OTHER.hex(), "params": f';created=1000;keyid="{PUBLIC.hex()}"'}, "keyid names"),
+        ({"public_key_hex": OTHER_KEY.hex(), "params": f';created=1000;keyid="{DID}"'}, f"keyid names, {DID}"),
+        ({"public_key_hex": OTHER_KEY.hex(), "params": f';created=1000;keyid="{PUBLIC.hex()}"'}, "keyid names"),
         (
-            {"public_key_hex": OTHER.hex(), "params": f';keyid="x:{base64.urlsafe_b64encode(PUBLIC).decode()}"'},
+            {"public_key_hex": OTHER_KEY.hex(), "params": f';keyid="x:{base64.urlsafe_b64encode(PUBLIC).decode()}"'},
             "keyid names",
         ),
     ],
@@ -179,13 +179,15 @@ def test_how_the_signature_was_encoded(write: Any, words: str) -> None:
 
 def test_labels_that_are_mixed_up() -> None:
     """Two signatures under each other's labels: each is found under the other."""
-    one, two = message(METHOD), message('"@path": /a')
-    told = one["headers"]["Signature-Input"] + ", " + two["headers"]["Signature-Input"].replace("sig=", "two=")
-    sent = one["headers"]["Signature"].replace("sig=", "two=") + ", " + two["headers"]["Signature"]
-    mixed = one | {"headers": {"Signature-Input": told, "Signature": sent}}
+    first_message, two = message(METHOD), message('"@path": /a')
+    input_field = (
+        first_message["headers"]["Signature-Input"] + ", " + two["headers"]["Signature-Input"].replace("sig=", "two=")
+    )
+    signature_field = first_message["headers"]["Signature"].replace("sig=", "two=") + ", " + two["headers"]["Signature"]
+    mixed_message = first_message | {"headers": {"Signature-Input": input_field, "Signature": signature_field}}
 
-    assert "sent under label two" in proof_of(mixed | {"label": "sig"})
-    assert "sent under label sig" in proof_of(mixed | {"label": "two"})
+    assert "sent under label two" in proof_of(mixed_message | {"label": "sig"})
+    assert "sent under label sig" in proof_of(mixed_message | {"label": "two"})
 
 
 def test_a_proof_stands_beside_other_faults() -> None:
@@ -209,9 +211,9 @@ LARGE: dict[str, dict[str, Any]] = {
         path="/" + "%2f/" * 300 + "?" + "&".join(f"p{n}=+" for n in range(500)),
     ),
     "small fields": message(*[f'"{n}": ' for n in range(12000)], headers={str(n): "x" for n in range(12000)}),
-    "absent": message(METHOD, covered=" ".join(f'"xy-{n}"' for n in MANY), headers={f"xy-z{n}": "" for n in MANY}),
-    "one absent": message(METHOD, covered='"host"', headers={f"xy-z{n}": "" for n in MANY}),
-    "long names": message(METHOD, covered=f'"{"ab" * 40000}"', headers={"ba" * 40000: "1"}),
+    "absent": message(METHOD, components=" ".join(f'"xy-{n}"' for n in MANY), headers={f"xy-z{n}": "" for n in MANY}),
+    "one absent": message(METHOD, components='"host"', headers={f"xy-z{n}": "" for n in MANY}),
+    "long names": message(METHOD, components=f'"{"ab" * 40000}"', headers={"ba" * 40000: "1"}),
     "query": message('"@query": ?', path="/a?" + "&".join(f"{n}=%7e" for n in MANY)),
     "parameters": message(
         *[f'"@query-param";name="{n}": x' for n in MANY], path="/a?" + "&".join(f"{n}=%7e" for n in MANY)
@@ -221,7 +223,7 @@ LARGE: dict[str, dict[str, Any]] = {
         headers={"Content-Digest": "sha-256=:AAAA:"},
         body_b64=base64.b64encode(b"[" + b",".join(b'{"a":"\xc3\xa9"}' for _ in range(10000)) + b"]").decode(),
     ),
-    "keys": message(METHOD, params=f';created=1000;keyid="{"a" * 100000}"', public_key_hex=OTHER.hex()),
+    "keys": message(METHOD, params=f';created=1000;keyid="{"a" * 100000}"', public_key_hex=OTHER_KEY.hex()),
     "labels": message(METHOD)
     | {"headers": {"Signature-Input": ",".join(f"l{n}=()" for n in MANY), "Signature": "l=:AA==:"}},
     "a header that cannot be read": message(METHOD)
@@ -229,11 +231,11 @@ LARGE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("given", LARGE.values(), ids=LARGE)
-def test_a_large_message_is_diagnosed_in_bounded_time(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("message_members", LARGE.values(), ids=LARGE)
+def test_a_large_message_is_diagnosed_in_bounded_time(message_members: dict[str, Any]) -> None:
     """A hundred kilobytes, made to be looked at in many ways, cost a few seconds of a processor at most."""
-    started = time.process_time()
+    start_time = time.process_time()
 
-    notes_of(given)
+    notes_of(message_members)
 
-    assert time.process_time() - started < 20
+    assert time.process_time() - start_time < 20

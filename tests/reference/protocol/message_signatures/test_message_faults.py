@@ -96,9 +96,9 @@ def test_labels_that_differ_between_the_headers(signed_by_hand: HandSigner) -> N
     """Labels of the two headers must be the same."""
     message = signed_by_hand()
 
-    renamed = with_header(message, "Signature", message["headers"]["Signature"].replace("sig=", "other="))
+    renamed_message = with_header(message, "Signature", message["headers"]["Signature"].replace("sig=", "other="))
 
-    assert codes_of(renamed) == ["label_mismatch"]
+    assert codes_of(renamed_message) == ["label_mismatch"]
 
 
 def test_a_label_that_nobody_used(signed_by_hand: HandSigner) -> None:
@@ -120,7 +120,7 @@ def test_several_signatures_need_a_label(signed_by_hand: HandSigner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("covered", "code"),
+    ("components", "code"),
     [
         ('"@method" "@method"', "duplicate_component"),
         ('"x-a";sf;key="a" "x-a";key="a";sf', "duplicate_component"),
@@ -155,12 +155,12 @@ def test_several_signatures_need_a_label(signed_by_hand: HandSigner) -> None:
         ('""', "missing_component"),
     ],
 )
-def test_coverage(signed_by_hand: HandSigner, covered: str, code: str) -> None:
+def test_coverage(signed_by_hand: HandSigner, components: str, code: str) -> None:
     """What cannot be covered, or is not there, is named by its kind."""
     fields = {"x-a": "a=1", "x-text": "a b", "x-latin": "é", "x-wide": "✓", "x-lines": 'a\n"@path": /b'}
     message = signed_by_hand(headers=fields, path="/a?p=1&q=1&q=2")
 
-    assert [code] == codes_of(with_header(message, "Signature-Input", f"sig=({covered});created=1000"))
+    assert [code] == codes_of(with_header(message, "Signature-Input", f"sig=({components});created=1000"))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_coverage(signed_by_hand: HandSigner, covered: str, code: str) -> None:
 )
 def test_a_response_has_no_part_of_a_request(signed_by_hand: HandSigner, name: str) -> None:
     """With a status the message is a response: a request's signature cannot be shown as a response's."""
-    message = signed_by_hand(covered=f'"@status" "{name}"', status=200)
+    message = signed_by_hand(components=f'"@status" "{name}"', status=200)
 
     assert codes_of(message) == ["unsupported_component"]
     assert codes_of(signed_by_hand(('"@status": 200',), status=200)) == []
@@ -176,17 +176,20 @@ def test_a_response_has_no_part_of_a_request(signed_by_hand: HandSigner, name: s
 
 def test_a_signature_that_covers_nothing_may_hold(signed_by_hand: HandSigner) -> None:
     """Its equation is checked like any other's; whatever the result, it protects nothing."""
-    holding, forged = signed_by_hand(()), with_header(signed_by_hand(), "Signature-Input", "sig=();created=1000")
+    sound_message, forged_message = (
+        signed_by_hand(()),
+        with_header(signed_by_hand(), "Signature-Input", "sig=();created=1000"),
+    )
 
-    result = verify(MessageVerifyRequest.model_validate(holding), now=1000)
+    result = verify(MessageVerifyRequest.model_validate(sound_message), now=1000)
 
     assert (result["error_codes"], result["signature_valid"]) == (["empty_components"], True)
-    assert codes_of(forged) == ["empty_components", "signature_mismatch"]
+    assert codes_of(forged_message) == ["empty_components", "signature_mismatch"]
 
 
 def test_a_signature_over_what_could_be_found_is_not_valid(signed_by_hand: HandSigner) -> None:
     """A base that leaves out what is not there is no base, though the signature holds over it."""
-    message = signed_by_hand(covered='"@method" "x-none"')
+    message = signed_by_hand(components='"@method" "x-none"')
 
     result = verify(MessageVerifyRequest.model_validate(message), now=1000)
 
@@ -280,9 +283,9 @@ def test_digest_not_covered(signed_by_hand: HandSigner, digest_of: DigestOf) -> 
 
 def test_covering_an_unknown_digest_alone_covers_no_body(signed_by_hand: HandSigner, digest_of: DigestOf) -> None:
     """Covering one member of Content-Digest counts when it is one that is compared."""
-    known = digest_of(b"x")
-    lines = '"content-digest";key="md5": :AAAA:', f'"content-digest";key="sha-256": {known.partition("=")[2]}'
-    headers = {"Content-Digest": f"{known}, md5=:AAAA:"}
+    known_digest = digest_of(b"x")
+    lines = '"content-digest";key="md5": :AAAA:', f'"content-digest";key="sha-256": {known_digest.partition("=")[2]}'
+    headers = {"Content-Digest": f"{known_digest}, md5=:AAAA:"}
 
     assert codes_of(signed_by_hand(lines[:1], body=b"x", headers=headers)) == ["content_digest_not_covered"]
     assert codes_of(signed_by_hand(lines[1:], body=b"x", headers=headers)) == []

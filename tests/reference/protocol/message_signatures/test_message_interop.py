@@ -57,12 +57,12 @@ class Message:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def accepted_elsewhere(signed: dict[str, Any]) -> bool:
+def accepted_elsewhere(answer: dict[str, Any]) -> bool:
     verifier = HTTPMessageVerifier(signature_algorithm=algorithms.ED25519, key_resolver=Key())
     message = Message(
-        signed["method"], f"{signed['scheme']}://{signed['authority']}{signed['path']}", dict(signed["headers"])
+        answer["method"], f"{answer['scheme']}://{answer['authority']}{answer['path']}", dict(answer["headers"])
     )
-    body = base64.b64decode(signed["body_b64"])
+    body = base64.b64decode(answer["body_b64"])
     try:
         results = verifier.verify(message, max_age=None, body=body or None)
     except InvalidSignature:
@@ -78,30 +78,30 @@ def signed_here(members: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("members", MESSAGES)
 def test_the_other_library_accepts_what_we_sign(members: dict[str, Any]) -> None:
     """A request signed here verifies there; with one character of the signature changed it does not."""
-    signed = signed_here(members)
-    forged = signed["headers"]["Signature"]
-    forged = forged[:-10] + ("A" if forged[-10] != "A" else "B") + forged[-9:]
+    answer = signed_here(members)
+    forged_signature = answer["headers"]["Signature"]
+    forged_signature = forged_signature[:-10] + ("A" if forged_signature[-10] != "A" else "B") + forged_signature[-9:]
 
-    assert accepted_elsewhere(signed)
-    assert not accepted_elsewhere(signed | {"headers": signed["headers"] | {"Signature": forged}})
+    assert accepted_elsewhere(answer)
+    assert not accepted_elsewhere(answer | {"headers": answer["headers"] | {"Signature": forged_signature}})
 
 
 def test_the_other_library_refuses_a_changed_body() -> None:
     """The digest that we add is the one that the other library compares."""
-    signed = signed_here(MESSAGES[3])
+    answer = signed_here(MESSAGES[3])
 
-    assert not accepted_elsewhere(signed | {"body_b64": base64.b64encode(b'{"hello": "worle"}').decode()})
+    assert not accepted_elsewhere(answer | {"body_b64": base64.b64encode(b'{"hello": "worle"}').decode()})
 
 
 @pytest.mark.parametrize(
-    "covered",
+    "components",
     [
         ("@method", "@authority", "@path", "@query"),
         ("@target-uri", '"@query-param";name="p"', "x-a"),
         ("content-type", "content-digest", '"x-a";key="k"', '"x-a";bs'),
     ],
 )
-def test_we_accept_what_the_other_library_signs(covered: tuple[str, ...]) -> None:
+def test_we_accept_what_the_other_library_signs(components: tuple[str, ...]) -> None:
     """A request signed there verifies here; a change to any covered part is found."""
     headers = {
         "Content-Type": "application/json",
@@ -113,7 +113,7 @@ def test_we_accept_what_the_other_library_signs(covered: tuple[str, ...]) -> Non
     signer.sign(
         message,
         key_id="k",
-        covered_component_ids=covered,
+        covered_component_ids=components,
         use_existing_digest=True,
         created=dt.datetime.fromtimestamp(NOW, dt.UTC),
     )
@@ -124,9 +124,11 @@ def test_we_accept_what_the_other_library_signs(covered: tuple[str, ...]) -> Non
         "headers": message.headers,
         "body_b64": "eyJoZWxsbyI6ICJ3b3JsZCJ9",
         "public_key_hex": Key().resolve_public_key("").public_bytes_raw().hex(),
-        "require_content_digest": "content-digest" in covered,
+        "require_content_digest": "content-digest" in components,
     }
-    moved = {"authority": "example.com", "path": "/b?p=3", "headers": message.headers | {"X-A": "k=2"}}
+    moved_target = {"authority": "example.com", "path": "/b?p=3", "headers": message.headers | {"X-A": "k=2"}}
 
     assert verify(MessageVerifyRequest.model_validate(ours), now=NOW)["error_codes"] == []
-    assert verify(MessageVerifyRequest.model_validate(ours | moved), now=NOW)["error_codes"] == ["signature_mismatch"]
+    assert verify(MessageVerifyRequest.model_validate(ours | moved_target), now=NOW)["error_codes"] == [
+        "signature_mismatch"
+    ]

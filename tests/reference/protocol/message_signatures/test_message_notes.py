@@ -54,11 +54,11 @@ def test_how_the_signature_field_was_written(write: Any, words: str) -> None:
 )
 def test_how_signature_input_was_written(text: str, words: str) -> None:
     """Written as it should be, the signature holds; without a key it can at least be read."""
-    given = message(METHOD)
-    given["headers"]["Signature-Input"] = text
-    keyless = {name: value for name, value in given.items() if name != "public_key_hex"}
+    message_members = message(METHOD)
+    message_members["headers"]["Signature-Input"] = text
+    keyless = {name: value for name, value in message_members.items() if name != "public_key_hex"}
 
-    (proven,) = [note for note in notes_of(given) if "then the signature holds" in note]
+    (proven,) = [note for note in notes_of(message_members) if "then the signature holds" in note]
     readable = [note for note in notes_of(keyless) if "can be read" in note]
 
     assert words in proven
@@ -67,21 +67,24 @@ def test_how_signature_input_was_written(text: str, words: str) -> None:
 
 def test_headers_that_changed_places() -> None:
     """The value of one field under the name of the other."""
-    given = message(METHOD)
-    told, signed = given["headers"]["Signature-Input"], given["headers"]["Signature"]
-    given["headers"] |= {"Signature-Input": signed, "Signature": told}
+    message_members = message(METHOD)
+    input_field, signature_field = (
+        message_members["headers"]["Signature-Input"],
+        message_members["headers"]["Signature"],
+    )
+    message_members["headers"] |= {"Signature-Input": signature_field, "Signature": input_field}
 
-    assert [note for note in notes_of(given) if "changed places" in note]
+    assert [note for note in notes_of(message_members) if "changed places" in note]
 
 
 def test_labels_are_listed_with_the_one_that_holds() -> None:
     """Several signatures: which there are, and which one is the expected key's."""
-    given = message(METHOD)
-    given["headers"]["Signature-Input"] += ', proxy=("@path")'
-    given["headers"]["Signature"] += ", proxy=:AA==:"
+    message_members = message(METHOD)
+    message_members["headers"]["Signature-Input"] += ', proxy=("@path")'
+    message_members["headers"]["Signature"] += ", proxy=:AA==:"
 
-    notes = notes_of(given)
-    wrong = notes_of(given | {"label": "other"})
+    notes = notes_of(message_members)
+    wrong = notes_of(message_members | {"label": "other"})
 
     assert [note for note in notes if "sig, proxy" in note]
     assert [note for note in notes if "label sig holds" in note]
@@ -89,7 +92,7 @@ def test_labels_are_listed_with_the_one_that_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "now", "words"),
+    ("message_members", "now", "words"),
     [
         (message(METHOD, params=";created=1100"), 1000, ("100 s", "1 min 40 s ahead", "1970-01-01T00:18:20Z")),
         (message(METHOD, params=";created=1618884473000"), 1618884473, ("milliseconds", "1618884473 ")),
@@ -106,9 +109,9 @@ def test_labels_are_listed_with_the_one_that_holds() -> None:
         (message(METHOD, allowed_algorithms=["rsa-pss-sha512"]), 1000, ("allowed_algorithms does not hold",)),
     ],
 )
-def test_what_the_parameters_say(given: dict[str, Any], now: int, words: tuple[str, ...]) -> None:
+def test_what_the_parameters_say(message_members: dict[str, Any], now: int, words: tuple[str, ...]) -> None:
     """Times by how much, names by where they come from."""
-    notes = " ".join(notes_of(given, now=now))
+    notes = " ".join(notes_of(message_members, now=now))
 
     assert [word for word in words if word not in notes] == []
 
@@ -117,9 +120,9 @@ def test_a_digest_of_content_before_its_coding() -> None:
     """The digest is over the content as it is sent, compressed."""
     field = digest(BODY)
     body = base64.b64encode(gzip.compress(BODY)).decode()
-    given = message(f'"content-digest": {field}', headers={"Content-Digest": field}, body_b64=body)
+    message_members = message(f'"content-digest": {field}', headers={"Content-Digest": field}, body_b64=body)
 
-    assert [note for note in notes_of(given) if "content coding" in note and "digest is that of" in note]
+    assert [note for note in notes_of(message_members) if "content coding" in note and "digest is that of" in note]
 
 
 def digest(body: bytes, name: str = "sha-256", encode: Any = base64.b64encode) -> str:
@@ -148,34 +151,34 @@ def digest(body: bytes, name: str = "sha-256", encode: Any = base64.b64encode) -
 )
 def test_of_which_body_a_digest_is(field: str, words: str) -> None:
     """Another body, or the right digest written in another way."""
-    given = message(
+    message_members = message(
         f'"content-digest": {field}', headers={"Content-Digest": field}, body_b64=base64.b64encode(BODY).decode()
     )
 
-    assert [note for note in notes_of(given) if words in note]
+    assert [note for note in notes_of(message_members) if words in note]
 
 
 @pytest.mark.parametrize("name", ["Digest", "Content-MD5", "Repr-Digest"])
 def test_a_digest_in_another_field(name: str) -> None:
     """It is named, with the field to send."""
-    given = message(METHOD, headers={name: "SHA-256=x"}, body_b64=base64.b64encode(BODY).decode())
+    message_members = message(METHOD, headers={name: "SHA-256=x"}, body_b64=base64.b64encode(BODY).decode())
 
-    assert [note for note in notes_of(given) if f"Content-Digest: {digest(BODY)}" in note]
+    assert [note for note in notes_of(message_members) if f"Content-Digest: {digest(BODY)}" in note]
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("message_members", "words"),
     [
         (message('"host": example.com'), "which is not in the message"),
         (message('"content-length": 0'), "which is not in the message"),
-        (message(METHOD, covered='"x-reqest-id"', headers={"X-Request-Id": "1"}), "but it has x-request-id"),
-        (message(METHOD, covered='"authority"'), "did you mean @authority"),
-        (message(METHOD, covered='"@metod"'), "did you mean @method"),
-        (message(METHOD, covered='"(request-target)"'), "older drafts"),
-        (message(METHOD, covered='"@host"'), "@authority"),
-        (message(METHOD, covered='"Host"', headers={"Host": "a"}), "lower case"),
+        (message(METHOD, components='"x-reqest-id"', headers={"X-Request-Id": "1"}), "but it has x-request-id"),
+        (message(METHOD, components='"authority"'), "did you mean @authority"),
+        (message(METHOD, components='"@metod"'), "did you mean @method"),
+        (message(METHOD, components='"(request-target)"'), "older drafts"),
+        (message(METHOD, components='"@host"'), "@authority"),
+        (message(METHOD, components='"Host"', headers={"Host": "a"}), "lower case"),
     ],
 )
-def test_components_without_a_value(given: dict[str, Any], words: str) -> None:
+def test_components_without_a_value(message_members: dict[str, Any], words: str) -> None:
     """What was covered, what may have been meant, and what it must have held."""
-    assert [note for note in notes_of(given) if words in note]
+    assert [note for note in notes_of(message_members) if words in note]

@@ -81,66 +81,66 @@ def signed_with_every_field(members: dict[str, Any]) -> dict[str, Any]:
 @given(SIGNABLE)
 def test_what_is_signed_verifies(members: dict[str, Any]) -> None:
     """Every request that can be signed verifies as the answer stands, and by the answer's base."""
-    signed = signed_with_every_field(members)
+    answer = signed_with_every_field(members)
 
-    result = verify(MessageVerifyRequest.model_validate(signed), now=signed["created"])
+    result = verify(MessageVerifyRequest.model_validate(answer), now=answer["created"])
 
     assert result["error_codes"] == []
     assert result["valid"] is True
-    assert result["signature_base"] == signed["signature_base"]
+    assert result["signature_base"] == answer["signature_base"]
 
 
 @settings(max_examples=150)
 @given(SIGNABLE, st.data())
 def test_one_changed_byte_is_found(members: dict[str, Any], data: st.DataObject) -> None:
     """One other byte in anything that is covered, in the signature, the key or the body makes the message invalid."""
-    signed = signed_with_every_field(members)
+    answer = signed_with_every_field(members)
     place = data.draw(
         st.sampled_from(["method", "path", "body_b64", "Signature", "public_key_hex", "created", "field"])
     )
-    changed = changed_at(signed, place, data)
+    changed_message = changed_at(answer, place, data)
 
-    result = verify(MessageVerifyRequest.model_validate(changed | {"did_key": None}), now=signed["created"])
+    result = verify(MessageVerifyRequest.model_validate(changed_message | {"did_key": None}), now=answer["created"])
 
-    assert result["valid"] is (changed == signed)
+    assert result["valid"] is (changed_message == answer)
 
 
-def changed_at(signed: dict[str, Any], place: str, data: st.DataObject) -> dict[str, Any]:
-    headers = signed["headers"]
+def changed_at(answer: dict[str, Any], place: str, data: st.DataObject) -> dict[str, Any]:
+    headers = answer["headers"]
     if place == "body_b64":
-        return signed | {place: base64.b64encode(other_byte(base64.b64decode(signed[place]), data)).decode()}
+        return answer | {place: base64.b64encode(other_byte(base64.b64decode(answer[place]), data)).decode()}
     if place == "public_key_hex":
-        return signed | {place: other_byte(bytes.fromhex(signed[place]), data).hex()}
+        return answer | {place: other_byte(bytes.fromhex(answer[place]), data).hex()}
     if place == "Signature":
         value = other_byte(base64.b64decode(headers[place][5:-1]), data)
-        return signed | {"headers": headers | {place: f"sig=:{base64.b64encode(value).decode()}:"}}
+        return answer | {"headers": headers | {place: f"sig=:{base64.b64encode(value).decode()}:"}}
     if place == "created":
-        text = headers["Signature-Input"].replace(f"created={signed['created']}", f"created={signed['created'] + 1}")
-        return signed | {"headers": headers | {"Signature-Input": text}}
+        text = headers["Signature-Input"].replace(f"created={answer['created']}", f"created={answer['created'] + 1}")
+        return answer | {"headers": headers | {"Signature-Input": text}}
     if place == "field":
         names = [name for name in headers if name.startswith("x-")]
-        return signed | {"headers": headers | dict.fromkeys(names[:1], "another value")}
-    text = signed[place]
+        return answer | {"headers": headers | dict.fromkeys(names[:1], "another value")}
+    text = answer[place]
     position = data.draw(st.integers(1 if place == "path" else 0, len(text) - 1))
     letter = "a" if text[position] != "a" else "b"
-    return signed | {place: text[:position] + letter + text[position + 1 :]}
+    return answer | {place: text[:position] + letter + text[position + 1 :]}
 
 
 def other_byte(given_bytes: bytes, data: st.DataObject) -> bytes:
     if not given_bytes:
         return given_bytes
     position = data.draw(st.integers(0, len(given_bytes) - 1))
-    flipped = given_bytes[position] ^ data.draw(st.integers(1, 255))
-    return given_bytes[:position] + bytes([flipped]) + given_bytes[position + 1 :]
+    flipped_byte = given_bytes[position] ^ data.draw(st.integers(1, 255))
+    return given_bytes[:position] + bytes([flipped_byte]) + given_bytes[position + 1 :]
 
 
 @settings(max_examples=300)
 @given(ANY_MESSAGE, st.lists(st.sampled_from(KNOWN_COMPONENTS) | HEADER_TEXT, max_size=4), st.booleans())
-@example(message={"method": "", "authority": "", "path": "", "headers": {"x-a": []}}, covered=[""], plausible=True)
-def test_no_message_ends_in_an_exception(message: dict[str, Any], covered: list[str], plausible: bool) -> None:
+@example(message={"method": "", "authority": "", "path": "", "headers": {"x-a": []}}, components=[""], plausible=True)
+def test_no_message_ends_in_an_exception(message: dict[str, Any], components: list[str], plausible: bool) -> None:
     """Whatever stands in the message: a result in JSON, with known codes, none when and only when it is not refused."""
     if plausible:
-        headers = {"Signature-Input": f"a=({' '.join(covered)});created=1", "Signature": "a=:AA==:"}
+        headers = {"Signature-Input": f"a=({' '.join(components)});created=1", "Signature": "a=:AA==:"}
         message = message | {"headers": message["headers"] | headers, "label": None}
 
     result = explain(MessageRequest.model_validate(message), now=1000)
@@ -191,14 +191,14 @@ def test_everyday_parameters_are_of_their_kinds(parameter: str) -> None:
     fields = Fields({"Signature-Input": f'sig=("a");{parameter}', "Signature": "sig=:AA==:"})
 
     assert structured.read_parameters(f";{parameter}") is None
-    with pytest.raises(faults.Fault) as refused:
+    with pytest.raises(faults.Fault) as error_info:
         signature_input.select_signature(fields, None)
 
-    assert refused.value.code == "malformed_signature_input"
+    assert error_info.value.code == "malformed_signature_input"
 
 
 @pytest.mark.parametrize(
-    ("covered", "members"),
+    ("components", "members"),
     [
         (" ".join(f'"x-a";key="k{n}"' for n in range(9000)), {"headers": {"x-a": ", ".join(["a"] * 40000)}}),
         (" ".join(f'"x-a";key="k{n}"' for n in range(9000)), {"headers": {"x-a": "(" * 100000}}),
@@ -208,23 +208,23 @@ def test_everyday_parameters_are_of_their_kinds(parameter: str) -> None:
         ('"x-a";bs', {"headers": {"x-a": ["x"] * 50000}}),
     ],
 )
-def test_a_large_message_costs_no_more_than_its_length(covered: str, members: dict[str, Any]) -> None:
+def test_a_large_message_costs_no_more_than_its_length(components: str, members: dict[str, Any]) -> None:
     """A quarter of a megabyte, arranged to be read again and again, is judged within seconds of CPU, not minutes."""
-    headers = {"Signature-Input": f"sig=({covered})", "Signature": "sig=:AA==:", **members.pop("headers", {})}
+    headers = {"Signature-Input": f"sig=({components})", "Signature": "sig=:AA==:", **members.pop("headers", {})}
     message = {"method": "GET", "authority": "a", "path": "/", "headers": headers, **members}
-    started = time.process_time()
+    start_time = time.process_time()
 
     explain(MessageRequest.model_validate(message), now=1000)
 
-    assert time.process_time() - started < 20
+    assert time.process_time() - start_time < 20
 
 
 def test_open_and_closed_requests_are_judged_alike() -> None:
     """The agent and the paid rail give the same result for the same message and key (P-AG-08)."""
-    signed = sign(
+    answer = sign(
         SignRequest.model_validate({"method": "GET", "authority": "a", "path": "/"}), seed=bytes(32), now=1000
     )
-    message = {name: signed[name] for name in ("method", "authority", "path", "headers", "did_key")}
+    message = {name: answer[name] for name in ("method", "authority", "path", "headers", "did_key")}
 
     of_the_agent = verify(MessageVerifyRequest.model_validate(json.loads(json.dumps(message))), now=1000)
     of_the_rail = verify(ClosedMessageVerifyRequest.model_validate(message), now=1000)

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from reference.protocol.message_signatures import ClosedMessageVerifyRequest, MessageRequest, MessageVerifyRequest
 
 KEY = "26b40b8f93fff3d897112f7ebc582b232dbd72517d082fe83cfb30ddce43d1bb"
-OTHER = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
+OTHER_KEY_HEX = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
 DID = "did:key:z6MkehRgf7yJbgaGfYsdoAsKdBPE3dj2CYhowQdcjqSJgvVd"
 KEYLESS: dict[str, Any] = {"method": "GET", "authority": "a", "path": "/", "headers": {}}
-MESSAGE: dict[str, Any] = KEYLESS | {"public_key_hex": OTHER}
+MESSAGE: dict[str, Any] = KEYLESS | {"public_key_hex": OTHER_KEY_HEX}
 
 
 def did_key_of(raw: bytes) -> str:
@@ -69,9 +69,9 @@ def test_what_is_no_message_is_refused(model: type[MessageRequest], change: dict
 def test_the_mode_may_be_named(model: type[MessageRequest]) -> None:
     """Clients in the field send it; another one than there is is refused at its member, by its name."""
     assert model.model_validate(MESSAGE | {"mode": "rfc9421"}) == model.model_validate(MESSAGE)
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValidationError) as error_info:
         model.model_validate(MESSAGE | {"mode": "cavage"})
-    [fault] = caught.value.errors()
+    [fault] = error_info.value.errors()
     assert (fault["loc"], "rfc9421" in fault["msg"]) == (("mode",), True)
 
 
@@ -80,10 +80,10 @@ def test_required_members(name: str) -> None:
     """Four members are required, each by its name."""
     message = {key: value for key, value in MESSAGE.items() if key != name}
 
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValidationError) as error_info:
         MessageRequest.model_validate(message)
 
-    assert [((name,), "missing")] == [(item["loc"], item["type"]) for item in caught.value.errors()]
+    assert [((name,), "missing")] == [(item["loc"], item["type"]) for item in error_info.value.errors()]
 
 
 def test_verify_needs_a_key_and_explain_does_not() -> None:
@@ -108,10 +108,10 @@ def test_verify_needs_a_key_and_explain_does_not() -> None:
 )
 def test_a_did_key_is_one_of_ed25519(did: str) -> None:
     """A did:key is refused by itself when it is not one, or not of 32 bytes."""
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValidationError) as error_info:
         MessageVerifyRequest.model_validate(KEYLESS | {"did_key": did})
 
-    assert [item["loc"] for item in caught.value.errors()] == [("did_key",)]
+    assert [item["loc"] for item in error_info.value.errors()] == [("did_key",)]
 
 
 def test_a_bad_point_is_for_the_verdict() -> None:
@@ -123,9 +123,9 @@ def test_a_bad_point_is_for_the_verdict() -> None:
 
 def test_both_keys_may_be_given_when_they_are_the_same() -> None:
     """The same key in both spellings, hex in any case, is one key."""
-    request = MessageVerifyRequest.model_validate(MESSAGE | {"did_key": DID, "public_key_hex": OTHER.upper()})
+    request = MessageVerifyRequest.model_validate(MESSAGE | {"did_key": DID, "public_key_hex": OTHER_KEY_HEX.upper()})
 
-    assert bytes.fromhex(OTHER) == request.key_bytes()
+    assert bytes.fromhex(OTHER_KEY_HEX) == request.key_bytes()
 
 
 def test_unknown_members_are_tolerated_open_and_refused_closed() -> None:
@@ -133,14 +133,14 @@ def test_unknown_members_are_tolerated_open_and_refused_closed() -> None:
     message = MESSAGE | {"extra": 2**70, "other": "\ud800"}
 
     MessageVerifyRequest.model_validate(message)
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValidationError) as error_info:
         ClosedMessageVerifyRequest.model_validate(message)
-    assert {item["type"] for item in caught.value.errors()} == {"extra_forbidden"}
+    assert {item["type"] for item in error_info.value.errors()} == {"extra_forbidden"}
 
 
 def test_a_refusal_does_not_show_what_was_sent() -> None:
     """The text of a refusal repeats nothing of the request."""
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValidationError) as error_info:
         MessageVerifyRequest.model_validate(MESSAGE | {"public_key_hex": "s3cret"})
 
-    assert "s3cret" not in str(caught.value)
+    assert "s3cret" not in str(error_info.value)

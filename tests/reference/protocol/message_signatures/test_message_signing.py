@@ -24,13 +24,13 @@ PLAIN: dict[str, Any] = {"method": "POST", "authority": "example.com", "path": "
 DIGEST_OF_X = "sha-256=:LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSIE=:"
 
 
-def signed(*, now: int = 1000, **members: Any) -> dict[str, Any]:
+def sign_plain(*, now: int = 1000, **members: Any) -> dict[str, Any]:
     return sign(SignRequest.model_validate(PLAIN | members), seed=SEED, now=now)
 
 
 def test_the_default_signature_in_full() -> None:
     """A plain request is signed by the defaults, and the answer holds what is needed to check it by hand."""
-    result = signed(query="b=c", body="x", headers={"Content-Type": "text/plain"})
+    result = sign_plain(query="b=c", body="x", headers={"Content-Type": "text/plain"})
 
     signature = base64.b64decode(result["headers"]["Signature"].removeprefix("sig=:").removesuffix(":"))
     key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(result["public_key_hex"]))
@@ -93,7 +93,7 @@ def test_the_default_signature_in_full() -> None:
 )
 def test_the_answer_is_valid_as_it_stands(members: dict[str, Any]) -> None:
     """Posted to verify unchanged, after a trip through JSON, every signed request is valid (P-SG-04)."""
-    result = json.loads(json.dumps(signed(**members)))
+    result = json.loads(json.dumps(sign_plain(**members)))
 
     message = MessageVerifyRequest.model_validate(result)
 
@@ -103,7 +103,7 @@ def test_the_answer_is_valid_as_it_stands(members: dict[str, Any]) -> None:
 
 def test_parameters_stand_in_their_order() -> None:
     """created, expires, keyid, alg, nonce, tag (P-SG-03)."""
-    result = signed(tag="t", nonce="n", keyid="k", expires=2000, created=1500)
+    result = sign_plain(tag="t", nonce="n", keyid="k", expires=2000, created=1500)
 
     expected = ';created=1500;expires=2000;keyid="k";alg="ed25519";nonce="n";tag="t"'
     assert result["headers"]["Signature-Input"].endswith(expected)
@@ -111,15 +111,15 @@ def test_parameters_stand_in_their_order() -> None:
 
 def test_a_body_is_always_covered() -> None:
     """A cover chosen by the caller is kept, and the digest of a body joins it."""
-    result = signed(covered_components=["@path", "@method"], body="x")
+    result = sign_plain(covered_components=["@path", "@method"], body="x")
 
     assert result["covered_components"] == ["@path", "@method", "content-digest"]
 
 
 def test_a_signature_already_there_stays() -> None:
     """A second signature stands beside the first, may cover it, and both verify."""
-    first = signed(label="first")
-    second = signed(
+    first = sign_plain(label="first")
+    second = sign_plain(
         label="second",
         headers=first["headers"],
         covered_components=["@method", 'signature;key="first"', 'signature-input;key="first"'],
@@ -152,11 +152,11 @@ def test_a_signature_already_there_stays() -> None:
 )
 def test_what_cannot_be_signed_validly_is_refused(members: dict[str, Any]) -> None:
     """No signature is made that verify would not take; the reason is given as items of a 422."""
-    with pytest.raises(NotSignable) as caught:
-        signed(**members)
+    with pytest.raises(NotSignable) as error_info:
+        sign_plain(**members)
 
-    assert caught.value.detail
-    for item in caught.value.detail:
+    assert error_info.value.detail
+    for item in error_info.value.detail:
         assert {"loc", "msg", "type"} == set(item)
 
 
@@ -166,12 +166,12 @@ def test_what_cannot_be_signed_validly_is_refused(members: dict[str, Any]) -> No
 @pytest.mark.parametrize("value", ["s3cret-s3cret", "", None, {"d": "s3cret"}])
 def test_private_keys_are_refused_and_not_repeated(name: str, value: Any) -> None:
     """A private key in the request is refused, whatever it holds, and its value appears nowhere."""
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValidationError) as error_info:
         SignRequest.model_validate(PLAIN | {name: value})
 
-    (item,) = caught.value.errors(include_input=False)
+    (item,) = error_info.value.errors(include_input=False)
     assert "never accepted" in item["msg"]
-    assert "s3cret" not in str(caught.value)
+    assert "s3cret" not in str(error_info.value)
 
 
 @pytest.mark.parametrize(
@@ -207,20 +207,20 @@ def test_what_is_no_request_is_refused(change: dict[str, Any]) -> None:
 
 def test_another_seed_is_another_key() -> None:
     """The seed alone makes the key."""
-    other = sign(SignRequest.model_validate(PLAIN), seed=bytes(32), now=1000)
+    other_result = sign(SignRequest.model_validate(PLAIN), seed=bytes(32), now=1000)
 
-    assert other["public_key_hex"] != signed()["public_key_hex"]
-    assert signed() == signed()
+    assert other_result["public_key_hex"] != sign_plain()["public_key_hex"]
+    assert sign_plain() == sign_plain()
 
 
 def test_spare_bits_in_a_signature_s_base64_are_ignored() -> None:
     """Structured fields are read so (RFC 9651, 4.2.7): what is verified are the bytes, and any other bytes fail."""
-    result = signed()
+    result = sign_plain()
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    written = result["headers"]["Signature"]
-    assert written.endswith("==:")
+    signature_field = result["headers"]["Signature"]
+    assert signature_field.endswith("==:")
     for spare, code in ((1, None), (15, None), (16, "signature_mismatch")):
-        letter = alphabet[(alphabet.index(written[-4]) + spare) % 64]
-        headers = {**result["headers"], "Signature": f"{written[:-4]}{letter}==:"}
-        judged = verify(MessageVerifyRequest.model_validate(result | {"headers": headers}), now=1000)
-        assert judged["error_codes"] == ([] if code is None else [code])
+        letter = alphabet[(alphabet.index(signature_field[-4]) + spare) % 64]
+        headers = {**result["headers"], "Signature": f"{signature_field[:-4]}{letter}==:"}
+        verify_result = verify(MessageVerifyRequest.model_validate(result | {"headers": headers}), now=1000)
+        assert verify_result["error_codes"] == ([] if code is None else [code])

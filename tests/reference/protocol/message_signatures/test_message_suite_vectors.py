@@ -35,32 +35,38 @@ def now_of(vector: MessageVector) -> int:
 def test_verify_and_explain(vector: MessageVector) -> None:
     """As the agent and the paid rail are asked."""
     request = MessageVerifyRequest.model_validate(vector.request)
-    verified, explained = verify(request, now=now_of(vector)), explain(request, now=now_of(vector))
+    verify_result, explain_result = verify(request, now=now_of(vector)), explain(request, now=now_of(vector))
 
-    assert vector.expected.valid is verified["valid"]
-    assert set(vector.expected.codes) == set(verified["error_codes"])
+    assert vector.expected.valid is verify_result["valid"]
+    assert set(vector.expected.codes) == set(verify_result["error_codes"])
     if vector.signature_base is not None:
-        assert vector.signature_base == verified["signature_base"]
-    assert verified == {name: explained[name] for name in verified}
-    assert bool(explained["fix_notes"]) or vector.expected.valid
+        assert vector.signature_base == verify_result["signature_base"]
+    assert verify_result == {name: explain_result[name] for name in verify_result}
+    assert bool(explain_result["fix_notes"]) or vector.expected.valid
 
 
 def key_of(vector: MessageVector) -> ExpectedKey:
-    given = vector.key
-    if "public_key_hex" in given:
-        return ExpectedKey(given["algorithm"], bytes.fromhex(given["public_key_hex"]))
-    if "secret_b64" in given:
-        return ExpectedKey(given["algorithm"], base64.b64decode(given["secret_b64"]))
-    return ExpectedKey(given["algorithm"], given["public_key_pem"].encode())
+    key_members = vector.key
+    if "public_key_hex" in key_members:
+        return ExpectedKey(key_members["algorithm"], bytes.fromhex(key_members["public_key_hex"]))
+    if "secret_b64" in key_members:
+        return ExpectedKey(key_members["algorithm"], base64.b64decode(key_members["secret_b64"]))
+    return ExpectedKey(key_members["algorithm"], key_members["public_key_pem"].encode())
 
 
 def message_of(members: Any, trailers: Any, *, response: bool) -> Message:
     fields, content = Fields(members["headers"]), base64.b64decode(members.get("body_b64", ""))
-    told = None if trailers is None else Fields(trailers)
+    trailer_fields = None if trailers is None else Fields(trailers)
     if response:
-        related = members.get("related_request")
-        asked = None if related is None else message_of(related, related.get("trailers"), response=False)
-        return Message(fields, content, status=members["status"], trailers=told, related_request=asked)
+        related_members = members.get("related_request")
+        related_message = (
+            None
+            if related_members is None
+            else message_of(related_members, related_members.get("trailers"), response=False)
+        )
+        return Message(
+            fields, content, status=members["status"], trailers=trailer_fields, related_request=related_message
+        )
     path, mark, query = members["path"].partition("?")
     return Message(
         fields,
@@ -70,11 +76,11 @@ def message_of(members: Any, trailers: Any, *, response: bool) -> Message:
         path or "/",
         query if mark else None,
         members.get("scheme", "https"),
-        trailers=told,
+        trailers=trailer_fields,
     )
 
 
-def judged(vector: MessageVector) -> MessageVerdict:
+def judge_vector(vector: MessageVector) -> MessageVerdict:
     members, key = vector.message, key_of(vector)
     message = message_of(members, members.get("trailers"), response="status" in members)
     policy = Policy(
@@ -89,7 +95,7 @@ def judged(vector: MessageVector) -> MessageVerdict:
 @pytest.mark.parametrize("vector", OF_THE_LIBRARY, ids=lambda vector: vector.id)
 def test_the_library(vector: MessageVector) -> None:
     """Responses, related requests, trailers and all algorithms."""
-    result = judged(vector)
+    result = judge_vector(vector)
 
     if vector.id.startswith("rfc9421/rfc/b.2.1/"):
         # The RFC's minimal example holds; that it covers nothing is the one thing held against it here.

@@ -29,7 +29,7 @@ def proven(score: int, threshold: int, rng: random.Random) -> tuple[dict[str, An
     return payload, prove(Statement.of(payload), score, nonces)
 
 
-def refused(payload: dict[str, Any], proof: bytes, verifier: Any = range_proof) -> str | None:
+def find_refusal(payload: dict[str, Any], proof: bytes, verifier: Any = range_proof) -> str | None:
     """Return stage and element of a proof's refusal, None of one that holds; `verifier` is the package that checks."""
     try:
         verifier.check(verifier.Statement.of(payload), proof)
@@ -38,7 +38,7 @@ def refused(payload: dict[str, Any], proof: bytes, verifier: Any = range_proof) 
     return None
 
 
-def placed(proof: bytes, name: str, element: bytes) -> bytes:
+def place_element(proof: bytes, name: str, element: bytes) -> bytes:
     """Return a proof with another element at a name's place."""
     at = ELEMENTS.index(name) * 32
     return proof[:at] + element + proof[at + 32 :]

@@ -11,7 +11,7 @@ import pytest
 from conformance.oracles.range_proof.making import POINT_FORGERIES, Forgery, commitment_text, proof_of, secret
 from reference.variants.mutants.catalog import CATALOG
 from tests.reference.edited_modules import import_mutated
-from tests.reference.protocol.range_proof.receipts import PAYMENT, refused
+from tests.reference.protocol.range_proof.receipts import PAYMENT, find_refusal
 
 FORGERIES = {
     Forgery.W: ("no-w", "inner_product"),
@@ -36,33 +36,33 @@ SPOILT = {"no-payload", "reduced-scalars", "any-length", "remembered-proofs", "u
 
 
 @cache
-def forged(forgery: Forgery) -> tuple[dict[str, Any], bytes]:
+def forge_proof(forgery: Forgery) -> tuple[dict[str, Any], bytes]:
     """Return a payload whose score of 3 is below its threshold of 900, and a proof; of 950 where a point is wrong."""
     rng = random.Random(f"{forgery}")
-    held = secret(950 if forgery in POINT_FORGERIES else 3, rng, forgery)
-    payload = {**PAYMENT, "commitment_b64": commitment_text(held), "threshold_milliunits": 900}
-    return payload, proof_of(payload, held, rng, forgery)
+    secret_numbers = secret(950 if forgery in POINT_FORGERIES else 3, rng, forgery)
+    payload = {**PAYMENT, "commitment_b64": commitment_text(secret_numbers), "threshold_milliunits": 900}
+    return payload, proof_of(payload, secret_numbers, rng, forgery)
 
 
-def passing(mutant: str) -> set[Forgery]:
+def list_passing(mutant: str) -> set[Forgery]:
     """Return the forgeries that a mutant accepts."""
     verifier = import_mutated(f"zk-receipt-{mutant}", "reference.protocol.range_proof")
-    return {forgery for forgery in Forgery if refused(*forged(forgery), verifier) is None}
+    return {forgery for forgery in Forgery if find_refusal(*forge_proof(forgery), verifier) is None}
 
 
 @pytest.mark.parametrize("forgery", Forgery)
 def test_a_forgery_is_refused_by_what_it_lives_on(forgery: Forgery) -> None:
     """At the stage that is about it; and by nothing else, for without that it passes."""
     mutant, stage = FORGERIES[forgery]
-    payload, proof = forged(forgery)
-    assert str(refused(payload, proof)).startswith(stage)
-    assert passing(mutant) == {forgery} | PASSING_TOO.get(forgery, set())
+    payload, proof = forge_proof(forgery)
+    assert str(find_refusal(payload, proof)).startswith(stage)
+    assert list_passing(mutant) == {forgery} | PASSING_TOO.get(forgery, set())
 
 
 @pytest.mark.parametrize("mutant", WIDER)
 def test_a_wider_hole_lets_more_pass(mutant: str) -> None:
     """Without any subgroup check, or without that of a proof's points."""
-    assert passing(mutant) == WIDER[mutant]
+    assert list_passing(mutant) == WIDER[mutant]
 
 
 def test_every_mutant_has_its_forgery() -> None:
@@ -75,6 +75,6 @@ def test_every_mutant_has_its_forgery() -> None:
 def test_an_honest_proof_of_the_suite_holds() -> None:
     """The maker of the forgeries can make a proof: what is refused is what was forged."""
     rng = random.Random(9)
-    held = secret(901, rng)
-    payload = {**PAYMENT, "commitment_b64": commitment_text(held), "threshold_milliunits": 900}
-    assert refused(payload, proof_of(payload, held, rng)) is None
+    secret_numbers = secret(901, rng)
+    payload = {**PAYMENT, "commitment_b64": commitment_text(secret_numbers), "threshold_milliunits": 900}
+    assert find_refusal(payload, proof_of(payload, secret_numbers, rng)) is None

@@ -27,7 +27,7 @@ from reference.protocol.range_proof import (
 )
 from reference.protocol.range_proof.generators import generators
 from reference.protocol.range_proof.proof import ELEMENTS, RangeProof
-from tests.reference.protocol.range_proof.receipts import PAYMENT, placed, proven, refused
+from tests.reference.protocol.range_proof.receipts import PAYMENT, find_refusal, place_element, proven
 
 EDGES = [(0, 0), (1000, 0), (1000, 1000), (1, 1), (1, 0), (999, 999), (500, 499), (2**63, 0), (2**64 - 1, 0)]
 
@@ -43,7 +43,7 @@ def test_a_score_that_reaches_the_threshold_is_proven(score: int, threshold: int
     """Equal to it, at both ends of the scores and of the range."""
     payload, proof = proven(score, threshold, random.Random(score))
     assert len(proof) == PROOF_BYTES == 672
-    assert refused(payload, proof) is None
+    assert find_refusal(payload, proof) is None
     assert RangeProof.from_bytes(proof).to_bytes() == proof
 
 
@@ -52,7 +52,7 @@ def test_random_scores_are_proven() -> None:
     rng = random.Random(2)
     for _ in range(8):
         score = rng.randint(0, 1000)
-        assert refused(*proven(score, rng.randint(0, score), rng)) is None
+        assert find_refusal(*proven(score, rng.randint(0, score), rng)) is None
 
 
 @pytest.mark.parametrize(("score", "threshold"), [(0, 1), (999, 1000), (0, 1000), (2**64, 0)])
@@ -89,9 +89,9 @@ def test_a_proof_is_bound_to_its_payload(made: tuple[dict[str, Any], bytes]) -> 
         {"extra": None},
     ]
     for change in changes:
-        assert refused({**payload, **change}, proof) == "polynomial", change
-    assert refused({name: value for name, value in payload.items() if name != "tx_id"}, proof) == "polynomial"
-    assert refused({**payload, "proof_b64": "whatever"}, proof) is None
+        assert find_refusal({**payload, **change}, proof) == "polynomial", change
+    assert find_refusal({name: value for name, value in payload.items() if name != "tx_id"}, proof) == "polynomial"
+    assert find_refusal({**payload, "proof_b64": "whatever"}, proof) is None
 
 
 @pytest.mark.parametrize("label", ["system", "payload", *ELEMENTS[:-2], "challenge"])
@@ -105,7 +105,7 @@ def test_a_proof_is_bound_to_every_label(
         "add",
         lambda self, one, value: add(self, one + "'" if one == label else one, value),
     )
-    assert refused(*made) in {"polynomial", "inner_product"}
+    assert find_refusal(*made) in {"polynomial", "inner_product"}
 
 
 @pytest.mark.parametrize("name", ["y", "z", "x", "w", *(f"u_{n}" for n in range(1, 7))])
@@ -117,7 +117,7 @@ def test_a_proof_is_bound_to_every_challenges_name(
     monkeypatch.setattr(
         transcript.Transcript, "challenge", lambda self, one: challenge(self, one + "'" if one == name else one)
     )
-    assert refused(*made) in {"polynomial", "inner_product"}
+    assert find_refusal(*made) in {"polynomial", "inner_product"}
 
 
 def test_a_transcript_is_what_its_docstring_says() -> None:
@@ -142,7 +142,7 @@ def test_a_challenge_of_zero_is_refused(
     """Whichever it is."""
     names = iter(["y", "z", "x", "w", *(f"u_{n}" for n in range(1, 7))])
     monkeypatch.setattr(group, "reduce_to_scalar", lambda _: 0 if next(names) == name else 7)
-    assert refused(*made) == f"challenge {name}"
+    assert find_refusal(*made) == f"challenge {name}"
 
 
 def test_generators_are_independent_elements() -> None:
@@ -156,7 +156,7 @@ def test_generators_are_independent_elements() -> None:
 def test_a_proof_of_another_length_is_refused(made: tuple[dict[str, Any], bytes]) -> None:
     """A byte less, a byte more, nothing."""
     payload, proof = made
-    assert {refused(payload, one) for one in (proof[:-1], proof + b"\0", b"", proof * 2)} == {Stage.LENGTH}
+    assert {find_refusal(payload, one) for one in (proof[:-1], proof + b"\0", b"", proof * 2)} == {Stage.LENGTH}
 
 
 def test_a_commitment_that_is_no_element_is_refused(made: tuple[dict[str, Any], bytes]) -> None:
@@ -164,16 +164,16 @@ def test_a_commitment_that_is_no_element_is_refused(made: tuple[dict[str, Any], 
     payload, proof = made
     for point in (group.IDENTITY, bytes(32), b"\xff" * 32):
         other = {**payload, "commitment_b64": base64.b64encode(point).decode()}
-        assert refused(other, proof) == Stage.COMMITMENT
+        assert find_refusal(other, proof) == Stage.COMMITMENT
 
 
 def test_encodings_come_before_equations(made: tuple[dict[str, Any], bytes]) -> None:
     """Points, then scalars, then what they say."""
     payload, proof = made
-    wrong = placed(placed(proof, "t", b"\xff" * 32), "tau_x", bytes(32))
-    assert refused(payload, wrong) == "scalar t"
-    assert refused(payload, placed(wrong, "R_6", bytes(32))) == "point R_6"
-    assert refused({**payload, "threshold_milliunits": 1}, wrong) == "scalar t"
+    wrong = place_element(place_element(proof, "t", b"\xff" * 32), "tau_x", bytes(32))
+    assert find_refusal(payload, wrong) == "scalar t"
+    assert find_refusal(payload, place_element(wrong, "R_6", bytes(32))) == "point R_6"
+    assert find_refusal({**payload, "threshold_milliunits": 1}, wrong) == "scalar t"
 
 
 def test_the_work_does_not_tell_the_score(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from nacl.exceptions import RuntimeError as NaclFault
 from conformance.oracles.range_proof import curve
 from reference.protocol.range_proof import group
 from reference.protocol.range_proof.proof import ELEMENTS, SCALARS
-from tests.reference.protocol.range_proof.receipts import element_of, placed, proven, refused
+from tests.reference.protocol.range_proof.receipts import element_of, find_refusal, place_element, proven
 
 POINTS = [name for name in ELEMENTS if name not in SCALARS]
 ORDER_8 = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
@@ -47,7 +47,7 @@ def test_a_point_is_an_element_of_the_subgroup(made: tuple[dict[str, Any], bytes
     mixed = [curve.encode(curve.add(here, curve.decode(small))) for small in (ORDER_8, ORDER_4, ORDER_2)]
     others = [group.IDENTITY, ORDER_8, ORDER_4, ORDER_2, *UNCANONICAL, NO_POINT, b"\xff" * 32, *mixed]
     for other in others:
-        assert refused(payload, placed(proof, name, other)) == f"point {name}", other.hex()
+        assert find_refusal(payload, place_element(proof, name, other)) == f"point {name}", other.hex()
 
 
 @pytest.mark.parametrize("name", ["S", "T2", "R_6"])
@@ -79,8 +79,8 @@ def test_an_old_libsodium_makes_no_difference(
         assert not group._library_is_sound()
         mixed = bindings.crypto_core_ed25519_add(element_of(proof, name), ORDER_2)
         assert old_check(mixed)
-        assert refused(payload, placed(proof, name, mixed)) == f"point {name}"
-        assert refused(payload, proof) is None
+        assert find_refusal(payload, place_element(proof, name, mixed)) == f"point {name}"
+        assert find_refusal(payload, proof) is None
     finally:
         group._library_is_sound.cache_clear()
 
@@ -91,7 +91,7 @@ def test_a_scalar_is_below_the_order(made: tuple[dict[str, Any], bytes], name: s
     payload, proof = made
     here = int.from_bytes(element_of(proof, name), "little")
     for other in (here + group.ORDER, here + 7 * group.ORDER, group.ORDER, 2**255, 2**256 - 1):
-        assert refused(payload, placed(proof, name, other.to_bytes(32, "little"))) == f"scalar {name}"
+        assert find_refusal(payload, place_element(proof, name, other.to_bytes(32, "little"))) == f"scalar {name}"
 
 
 @pytest.mark.parametrize("name", ELEMENTS)
@@ -105,7 +105,7 @@ def test_an_element_that_was_altered_is_refused(made: tuple[dict[str, Any], byte
     else:
         negative = whole[:31] + bytes([whole[31] ^ 0x80])
         others = [group.plus(whole, group.BASE), negative, group.BASE]
-    stages = {refused(payload, placed(proof, name, other)) for other in others}
+    stages = {find_refusal(payload, place_element(proof, name, other)) for other in others}
     assert stages <= {"polynomial", "inner_product"}
     assert (name in {"mu", "a", "b"} or name[:2] in {"L_", "R_"}) == (stages == {"inner_product"})
 
@@ -114,8 +114,8 @@ def test_no_two_elements_can_be_swapped(made: tuple[dict[str, Any], bytes]) -> N
     """Of all 210 pairs."""
     payload, proof = made
     for one, other in itertools.combinations(ELEMENTS, 2):
-        swapped = placed(placed(proof, one, element_of(proof, other)), other, element_of(proof, one))
-        assert refused(payload, swapped) is not None, (one, other)
+        swapped = place_element(place_element(proof, one, element_of(proof, other)), other, element_of(proof, one))
+        assert find_refusal(payload, swapped) is not None, (one, other)
 
 
 def test_elements_of_two_proofs_do_not_mix(made: tuple[dict[str, Any], bytes]) -> None:
@@ -123,4 +123,4 @@ def test_elements_of_two_proofs_do_not_mix(made: tuple[dict[str, Any], bytes]) -
     payload, proof = made
     _, other = proven(731, 500, random.Random(2))
     for name in ELEMENTS:
-        assert refused(payload, placed(proof, name, element_of(other, name))) is not None, name
+        assert find_refusal(payload, place_element(proof, name, element_of(other, name))) is not None, name

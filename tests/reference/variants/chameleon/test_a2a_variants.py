@@ -86,8 +86,8 @@ def test_what_is_no_order_is_an_error_and_no_fault(form: str, part: Any) -> None
     """Hostile parts order nothing; a request that is no JSON is the service's to judge."""
     shape = dataclasses.replace(Shape(), a2a_order=form)
     if form == "text" and isinstance(part, dict) and "receipt" in str(part.get("text")):
-        ordered = {"service_id": "receipt-verify", "request": None}
-        assert [{"kind": "data", "data": ordered}] == _own_message({"parts": [part]}, shape)["parts"]
+        order = {"service_id": "receipt-verify", "request": None}
+        assert [{"kind": "data", "data": order}] == _own_message({"parts": [part]}, shape)["parts"]
     else:
         with pytest.raises(RpcError):
             _own_message({"parts": [part]}, shape)
@@ -105,8 +105,8 @@ def test_a_task_asks_for_payment_in_every_form(point: str) -> None:
     """The suite reads a task of each variant as one that asks for payment, with its terms, under the returned id."""
     for choice in _BY_ID[point].choices:
         shape = dataclasses.replace(Shape(), **choice.sets)
-        told = _reshape_task(task(), shape)
-        read = Task(None, told.get("task", told))  # type: ignore[arg-type]
+        shown_task = _reshape_task(task(), shape)
+        read = Task(None, shown_task.get("task", shown_task))  # type: ignore[arg-type]
         assert read.asks_for_payment, choice.name
         assert read.payment_terms is not None, choice.name
         assert read.id == reshaped_id(_ID, shape.a2a_ids)

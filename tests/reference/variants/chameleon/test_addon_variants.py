@@ -22,9 +22,9 @@ _BY_ID = {point.id: {choice.name: choice for choice in point.choices} for point 
 _OWN: dict[str, Any] = {"atb_verifier": {"credential": "c"}, "federation_validator": {"credentials": ["c"]}}
 
 
-def shape_of(*given: Choice) -> Shape:
+def shape_of(*chosen_values: Choice) -> Shape:
     """Return the shape that choices make together."""
-    return dataclasses.replace(Shape(), **{name: value for one in given for name, value in one.sets.items()})
+    return dataclasses.replace(Shape(), **{name: value for one in chosen_values for name, value in one.sets.items()})
 
 
 @pytest.mark.parametrize("addon", _OWN)
@@ -64,8 +64,8 @@ def test_the_addons_own_names_are_unknown_elsewhere(addon: str) -> None:
 def test_health_tells_the_issuers_where_it_is_bound(form: str) -> None:
     """If a place is bound, it contains the number of trusted issuers; otherwise the number is nowhere."""
     choice = _BY_ID["addon.health"][form]
-    told = {"status": "ok", "service": "s", "version": "1", "hub": "connected", "issuers": 3}
-    answer = Answer(ReceivedRequest("GET", "/health", ""), 200, [], b"", told)
+    health = {"status": "ok", "service": "s", "version": "1", "hub": "connected", "issuers": 3}
+    answer = Answer(ReceivedRequest("GET", "/health", ""), 200, [], b"", health)
     addon_variants.edit(answer, shape_of(choice), "addons.atb_verifier")
     place = choice.binds.get("addons.atb_verifier.issuers_at")
     assert documents.count(answer.document, "issuers", place) == (3 if place else None)

@@ -54,7 +54,7 @@ def demo() -> dict[str, Any]:
     return SKILLS["sign-demo"].call({**request, "body_b64": base64.b64encode(_CONTENT).decode()}, _MOMENT)
 
 
-def explained(**changes: Any) -> dict[str, Any]:
+def explain_demo(**changes: Any) -> dict[str, Any]:
     """Return what explain itself answers about a demo request with members changed."""
     return SKILLS["explain-rfc9421"].call({**demo(), **changes}, _MOMENT)
 
@@ -64,9 +64,9 @@ def explained(**changes: Any) -> dict[str, Any]:
 def test_the_body_that_a_profile_binds_is_read_as_the_message_it_was_made_of(name: str, operation: str) -> None:
     """Whatever form a look takes, the template that its profile tells makes a body of it."""
     choice = choices("agent.request")[name]
-    told = {**choice.may_bind, **choice.binds}
-    usual = told["agent.verify_body"]
-    template = told.get(f"agent.{operation}_body", usual)
+    bindings = {**choice.may_bind, **choice.binds}
+    usual = bindings["agent.verify_body"]
+    template = bindings.get(f"agent.{operation}_body", usual)
     body = fill_template(template, values_of(_MESSAGE, None if operation == "sign" else _KEY))
     skill = {"verify": "verify-rfc9421", "explain": "explain-rfc9421", "sign": "sign-demo"}[operation]
     own = agent_requests.own(body, skill, shape_of(choice))
@@ -119,44 +119,44 @@ _READ: Mapping[str, Callable[[Any, str | None], Any]] = {
 @pytest.mark.parametrize("changes", [{}, {"path": "/other"}, {"body_b64": ""}], ids=["sound", "path", "content"])
 def test_every_form_of_a_result_says_the_same_at_its_place(what: str, changes: Mapping[str, Any]) -> None:
     """Where a profile binds the place, validity, errors, base and notes are read there, whatever their form."""
-    own = explained(**changes)
+    own = explain_demo(**changes)
     names = {"validity": "valid", "errors": "errors", "base": "signature_base", "notes": "fix_notes"}
     expected = _READ[what](own, names[what])
     for choice in choices(f"agent.{what}").values():
-        told = reshape_verdict(own, shape_of(choice), _CONTENT)
+        result = reshape_verdict(own, shape_of(choice), _CONTENT)
         place = next(value for value in {**choice.may_bind, **choice.binds}.values() if isinstance(value, str))
-        assert expected == _READ[what](told, place), choice.name
+        assert expected == _READ[what](result, place), choice.name
 
 
 @pytest.mark.parametrize("name", choices("agent.digest"))
 def test_every_form_shows_the_digest_of_the_content(name: str) -> None:
     """The recomputed digest stands in each form, of the content and not of the field."""
-    told = reshape_verdict(explained(body_b64="e30="), shape_of(choices("agent.digest")[name]), b"{}")
+    result = reshape_verdict(explain_demo(body_b64="e30="), shape_of(choices("agent.digest")[name]), b"{}")
     expected = "RBNvo1WzZ4oRRq0W9+hknpT7T8If536DEMBg9hyq/4o="
-    assert any(expected in text for _, text in answers.texts(told))
+    assert any(expected in text for _, text in answers.texts(result))
 
 
 @pytest.mark.parametrize("name", choices("agent.components"))
 def test_every_form_lists_the_components_in_their_order(name: str) -> None:
     """The covered components are shown in signed order, in each form."""
-    told = reshape_verdict(explained(), shape_of(choices("agent.components")[name]), _CONTENT)
-    assert shows_components(told, ("@method", "@authority", "@path", "@query", "content-digest"))
+    result = reshape_verdict(explain_demo(), shape_of(choices("agent.components")[name]), _CONTENT)
+    assert shows_components(result, ("@method", "@authority", "@path", "@query", "content-digest"))
 
 
 @pytest.mark.parametrize("name", list(choices("agent.parameters"))[:2])
 def test_forms_of_an_object_show_the_parameters(name: str) -> None:
     """Each parameter stands with its value."""
-    own = explained()
-    told = reshape_verdict(own, shape_of(choices("agent.parameters")[name]), _CONTENT)
-    assert find_lacking_parameters(told, own["parameters"]) == []
+    own = explain_demo()
+    result = reshape_verdict(own, shape_of(choices("agent.parameters")[name]), _CONTENT)
+    assert find_lacking_parameters(result, own["parameters"]) == []
 
 
 def test_few_members_are_those_that_are_stated() -> None:
     """A look without further members says validity and errors, and explains what the interface names."""
     shape = dataclasses.replace(Shape(), agent_members="few")
-    verified = SKILLS["verify-rfc9421"].call(demo(), _MOMENT)
-    assert {"valid", "errors", "error_codes"} == reshape_verdict(verified, shape, _CONTENT).keys()
-    assert "checked" not in reshape_verdict(explained(), shape, _CONTENT)
+    own_result = SKILLS["verify-rfc9421"].call(demo(), _MOMENT)
+    assert {"valid", "errors", "error_codes"} == reshape_verdict(own_result, shape, _CONTENT).keys()
+    assert "checked" not in reshape_verdict(explain_demo(), shape, _CONTENT)
 
 
 @pytest.mark.parametrize("name", choices("agent.sign-request"))
@@ -166,9 +166,9 @@ def test_every_form_of_a_signed_request_has_both_fields(name: str) -> None:
     choice = choices("agent.sign-request")[name]
     fields = answers.signed_fields(reshape_signed(own, shape_of(choice)), choice.binds.get("agent.signed_fields"))
     assert fields is not None
-    found = {line.lower(): value for line, value in fields}
-    for added in ("Signature-Input", "Signature", "Content-Digest"):
-        assert found[added.lower()] == own["headers"][added]
+    field_values = {line.lower(): value for line, value in fields}
+    for field_name in ("Signature-Input", "Signature", "Content-Digest"):
+        assert field_values[field_name.lower()] == own["headers"][field_name]
 
 
 @pytest.mark.parametrize("name", choices("agent.sign-key"))
@@ -187,7 +187,7 @@ def test_every_422_has_the_stated_shape(name: str) -> None:
     answer = Answer(ReceivedRequest("POST", "/verify/rfc9421", ""), 422, [], None, {"detail": [item, dict(item)]})
     edit(answer, shape_of(choices("agent.detail")[name]))
     assert answer.document["detail"]
-    for one in answer.document["detail"]:
-        assert all(isinstance(part, str | int) for part in one["loc"])
-        assert isinstance(one["msg"], str)
-        assert isinstance(one["type"], str)
+    for detail_member in answer.document["detail"]:
+        assert all(isinstance(part, str | int) for part in detail_member["loc"])
+        assert isinstance(detail_member["msg"], str)
+        assert isinstance(detail_member["type"], str)

@@ -48,18 +48,18 @@ def call(
     wire: Wire, method: str = "GET", path: str = "/x", body: bytes = b""
 ) -> tuple[int, Mapping[str, str], list[bytes]]:
     """Send one request and return status, headers and body parts."""
-    sent: list[Message] = []
+    messages: list[Message] = []
 
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        messages.append(message)
 
     scope: Scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": []}
     asyncio.run(wire(scope, receive, send))
-    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    return sent[0]["status"], headers, [one["body"] for one in sent[1:]]
+    headers = {name.decode(): value.decode() for name, value in messages[0]["headers"]}
+    return messages[0]["status"], headers, [one["body"] for one in messages[1:]]
 
 
 def test_json_is_edited_and_written_anew() -> None:
@@ -119,8 +119,8 @@ def test_every_style_says_the_same(style: str) -> None:
 
 def test_whole_numbers_are_written_with_a_point() -> None:
     """Integers that binary64 holds get a fraction of zero; booleans and larger integers stay."""
-    written = encoder("fractions")({"a": [5, -1, True, 0.5], "b": 2**60})
-    assert written == b'{"a":[5.0,-1.0,true,0.5],"b":1152921504606846976}'
+    text = encoder("fractions")({"a": [5, -1, True, 0.5], "b": 2**60})
+    assert text == b'{"a":[5.0,-1.0,true,0.5],"b":1152921504606846976}'
 
 
 @pytest.mark.parametrize(

@@ -39,25 +39,25 @@ def _is_another(shape: Any) -> bool:
 
 
 @contextmanager
-def _served(drawn: Variant, folder: Path) -> Iterator[httpx.Client]:
+def _serve(variant: Variant, folder: Path) -> Iterator[httpx.Client]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_"))}
-    with socket.create_server(("127.0.0.1", 0)) as bound, (folder / "log").open("ab") as output:
-        bound.set_inheritable(True)
+    with socket.create_server(("127.0.0.1", 0)) as listener, (folder / "log").open("ab") as output:
+        listener.set_inheritable(True)
         process = subprocess.Popen(
-            [sys.executable, "-m", "reference.variants.chameleon", str(drawn.shape.seed), "reference.control_plane"],
+            [sys.executable, "-m", "reference.variants.chameleon", str(variant.shape.seed), "reference.control_plane"],
             env=clean
             | {
                 "WP_MODE": "test",
-                "S2CP_FD": str(bound.fileno()),
+                "S2CP_FD": str(listener.fileno()),
                 "S2CP_DATA_DIR": str(folder),
                 "WP_RATE_LIMITS": "off",
             },
-            pass_fds=[bound.fileno()],
+            pass_fds=[listener.fileno()],
             stdout=output,
             stderr=output,
         )
         try:
-            url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
             with httpx.Client(base_url=url, trust_env=False, timeout=100) as http:
                 http.get("/health").raise_for_status()
                 http.headers["Authorization"] = f"Bearer {(folder / 'admin_token').read_text('ascii')}"
@@ -79,29 +79,29 @@ def _issuer(number: int) -> dict[str, str]:
 
 def test_a_log_in_another_look_is_kept_and_checked(tmp_path: Path) -> None:
     """Entries stay over a restart, services leave none, starts do; the oracle follows the chain and finds a change."""
-    drawn = draw_variant(_seed())
-    with _served(drawn, tmp_path) as http:
+    variant = draw_variant(_seed())
+    with _serve(variant, tmp_path) as http:
         for number in range(2):
             assert http.post("/v1/issuers", json=_issuer(number)).is_success
         assert http.post("/v1/services", json={"service": "a", "health_url": "http://127.0.0.1:9/health"}).is_success
         first = _log(http)
-        trusted = http.get("/v1/issuer-pks").json()
+        trust_set = http.get("/v1/issuer-pks").json()
     key = (tmp_path / "audit_key").read_text("ascii").strip()
     form = audit_chain.find_form(first, key)
     assert form is not None
     assert len(first) == 3
-    assert documents.tells_of(first[2], "did:web:issuer-1.example")
-    with _served(drawn, tmp_path) as http:
+    assert documents.mentions(first[2], "did:web:issuer-1.example")
+    with _serve(variant, tmp_path) as http:
         again = _log(http)
-        assert http.get("/v1/issuer-pks").json() == trusted
+        assert http.get("/v1/issuer-pks").json() == trust_set
         with closing(sqlite3.connect(tmp_path / "controlplane.sqlite3", timeout=30)) as file:
             file.execute("UPDATE control_plane_audit SET subject = replace(subject, 'issuer-0', 'issuer-9')")
             file.commit()
-        changed = _log(http)
+        changed_log = _log(http)
     assert first == again[:3]
     assert len(again) == 4
     chain_key = audit_chain.key_bytes(key, form.key)
     assert audit_chain.first_fault(again, chain_key, form) is None
-    found = audit_chain.first_fault(changed, chain_key, form)
-    assert found is not None
-    assert found.place == 1
+    fault = audit_chain.first_fault(changed_log, chain_key, form)
+    assert fault is not None
+    assert fault.place == 1

@@ -25,11 +25,11 @@ _IN_A_ROW = 8
 
 def test_every_open_point_varies_or_has_a_reason() -> None:
     """Each of the 33 open points and 18 contradictions is varied by some point, or says why it is not."""
-    varied = {number for point in POINTS for number in point.open}
-    everything = OPEN.keys() | CONTRADICTIONS.keys()
+    varied_points = {number for point in POINTS for number in point.open}
+    all_points = OPEN.keys() | CONTRADICTIONS.keys()
     assert len(OPEN) == 33
     assert len(CONTRADICTIONS) == 18
-    assert everything - varied == FIXED_POINTS.keys()
+    assert all_points - varied_points == FIXED_POINTS.keys()
     assert all(reason.strip() for reason in FIXED_POINTS.values())
 
 
@@ -51,8 +51,8 @@ def test_the_first_value_is_the_references_own_and_every_other_changes_something
 
 
 def _shape_of(choice: Choice) -> Shape:
-    known = {one.name for one in dataclasses.fields(Shape)}
-    assert choice.sets.keys() <= known
+    member_names = {one.name for one in dataclasses.fields(Shape)}
+    assert choice.sets.keys() <= member_names
     return dataclasses.replace(Shape(), settings=dict(choice.settings), **choice.sets)
 
 
@@ -67,10 +67,12 @@ def test_eight_seeds_in_a_row_show_two_values_of_every_point(first: int) -> None
     looks = {seed: draw_variant(seed).choices for seed in range(first, first + _IN_A_ROW)}
     for point in POINTS:
         lanes = {"algorand": 0, "base": 1, "solana": 2}
-        shown = {
-            drawn[point.id] for seed, drawn in looks.items() if point.lane is None or seed % 3 == lanes[point.lane]
+        shown_values = {
+            choices_of_seed[point.id]
+            for seed, choices_of_seed in looks.items()
+            if point.lane is None or seed % 3 == lanes[point.lane]
         }
-        assert len(shown) >= 2, point.id
+        assert len(shown_values) >= 2, point.id
 
 
 def test_a_seed_always_draws_the_same_look() -> None:
@@ -82,19 +84,22 @@ def test_a_seed_always_draws_the_same_look() -> None:
 def test_values_that_no_honest_server_has_together_are_never_drawn_together() -> None:
     """Each conflict is settled in every look."""
     for seed in range(_SEEDS):
-        drawn = draw_variant(seed).choices
+        choice_of_point = draw_variant(seed).choices
         for conflict in CONFLICTS:
-            (first, names), (second, others) = conflict.first, conflict.second
-            assert not (drawn[first] in names and drawn[second] in others), (seed, conflict.reason)
+            (first, names), (second, second_names) = conflict.first, conflict.second
+            assert not (choice_of_point[first] in names and choice_of_point[second] in second_names), (
+                seed,
+                conflict.reason,
+            )
 
 
 def test_the_drawn_values_are_in_the_shape() -> None:
     """What a look says it drew is what its shape has, also after conflicts were settled."""
     for seed in range(_SEEDS):
-        drawn = draw_variant(seed)
+        variant = draw_variant(seed)
         for point in POINTS:
-            choice = next(one for one in point.choices if one.name == drawn.choices[point.id])
-            assert {name: getattr(drawn.shape, name) for name in choice.sets} == dict(choice.sets)
+            choice = next(one for one in point.choices if one.name == variant.choices[point.id])
+            assert {name: getattr(variant.shape, name) for name in choice.sets} == dict(choice.sets)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -104,8 +109,8 @@ def test_what_a_look_binds_is_a_target_profile(seed: int) -> None:
     for key, value in draw_variant(seed).bindings.items():
         table = document
         *tables, name = key.split(".")
-        for one in tables:
-            table = table.setdefault(one, {})
+        for table_name in tables:
+            table = table.setdefault(table_name, {})
         table[name] = _plain(value)
     profile = Profile.model_validate(document)
     assert profile.target.defaults == "none"
@@ -124,7 +129,9 @@ def test_the_installed_word_tells_the_command_of_every_bundled_service() -> None
     """CP-CONF-08 is decided for each of them, or for none and with a reason."""
     consoles = {f"addons.{name}.console" for name in PORTS}
     words = next(point for point in POINTS if point.id == "http.service-word")
-    bound = {choice.name: consoles & set(choice.binds) for choice in words.choices}
-    undecided = {choice.name for choice in words.choices if "CP-CONF-08" in choice.undecidable_rows}
-    assert {name for name, told in bound.items() if told} == {choice.name for choice in words.choices} - undecided
-    assert all(told == consoles for name, told in bound.items() if name not in undecided)
+    bound_consoles = {choice.name: consoles & set(choice.binds) for choice in words.choices}
+    undecided_words = {choice.name for choice in words.choices if "CP-CONF-08" in choice.undecidable_rows}
+    assert {name for name, told in bound_consoles.items() if told} == {
+        choice.name for choice in words.choices
+    } - undecided_words
+    assert all(told == consoles for name, told in bound_consoles.items() if name not in undecided_words)
