@@ -110,7 +110,7 @@ class Engine:
         )
         return cls(case, first, second, material)
 
-    async def run(self, rng: random.Random) -> Outcome:
+    async def replay_all(self, rng: random.Random) -> Outcome:
         """Send every planned replay and return the outcome, with each breach reduced; `rng` draws the pairs."""
         outcome = Outcome()
         is_full_run = self._case.quick is None
@@ -213,7 +213,8 @@ class Engine:
         self._judge_same(outcome.same_answer, where)
         for row in rows:
             if row not in broken_rows:
-                finding = f"{outcome.sent_count} replays: {outcome.refused_count} refused, {outcome.stored_count} got the stored answer"
+                counts = f"{outcome.refused_count} refused, {outcome.stored_count} got the stored answer"
+                finding = f"{outcome.sent_count} replays: {counts}"
                 self._case.expect(row, True, "no second execution", finding, where=where)
         for replay, reason in outcome.unanswered_replays:
             axis = ", ".join(replay.changes) or "the same bytes again"

@@ -44,7 +44,7 @@ def list_fine_changes(body: Any, usual_body: Any) -> list[FineChange]:
 
     Args:
         body: The body that was paid for.
-        known: The operation's usual body: a member that it lacks is one that can be left out.
+        usual_body: The operation's usual body: a member that it lacks is one that can be left out.
     """
     changes_by_name: dict[str, FineChange] = {}
     changes = (

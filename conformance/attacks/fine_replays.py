@@ -29,10 +29,10 @@ async def present_fine_changes(
 
     Args:
         case: The check's case, of the rows RAIL-WELD-09 and -10.
-        asked: The request that was quoted, with its query in its address.
+        operation: The request that was quoted, with its query in its address.
         proof: The proof that pays it.
-        known: The operation's usual body.
-        bought: The answer to its own request, if it was redeemed already.
+        usual_body: The operation's usual body.
+        original_answer: The answer to its own request, if it was redeemed already.
     """
     state = "unspent" if original_answer is None else "spent"
     for change in list_fine_changes(operation.body, usual_body):

@@ -17,7 +17,7 @@ def plan_replays(
     """Return the replays of a captured success: unchanged, every single change, then distinct pairs up to `least`.
 
     Args:
-        captured: The request that was served.
+        success: The request that was served.
         material: The material for the changes.
         rng: Draws the pairs; the same seed gives the same replays.
         least: The number of replays at least, as far as there are pairs.
@@ -43,7 +43,7 @@ def find_unexplained(change_names: Sequence[tuple[str, ...]]) -> list[int]:
     Every single change is replayed. So a pair with a member that is a breach alone adds no information.
 
     Args:
-        found: The names of the changes of each breach.
+        change_names: The names of the changes of each breach.
     """
     name_sets = [frozenset(names) for names in change_names]
     return [place for place, names in enumerate(name_sets) if not any(other < names for other in name_sets)]

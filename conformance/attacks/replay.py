@@ -75,10 +75,10 @@ class Material:
 
     Attributes:
         operation: The operation that was bought.
-        others: The other paid operations.
+        other_operations: The other paid operations.
         bodies: Other bodies that the operation accepts.
         live_tokens: Tokens of live challenges: of the same request, and of other operations.
-        second: The proof of another purchase of the same operation; its members show the form of the lane's proofs.
+        second_proof: The proof of another purchase of the operation; its members show the form of the lane's proofs.
         spellings: Other spellings of the transaction's id.
         foreign_tokens: Live tokens of the same request on other lanes, by lane.
     """

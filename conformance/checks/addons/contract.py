@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import OWN_PROCESSES
-from conformance.http.client import Answer
+from conformance.http.client import Answer, Recorded
 from conformance.outcome import STAND_IN
 from conformance.processes.launching import Running
 from conformance.surfaces.agent.answers import leaves
@@ -80,8 +80,8 @@ async def an_addon_joins_the_suites_hub(case: Case) -> None:
     address somewhere in its body. Expects 200 from its health.
     """
     for subject in subjects(case):
-        async with _start_addon(case, subject) as met:
-            await _judge_joining(met)
+        async with _start_addon(case, subject) as running_addon:
+            await _judge_joining(running_addon)
     bundled_services = bundled_names(case)
     if not bundled_services:
         case.mark_not_applicable("CP-ADDON-08", "the profile has no bundled services")
@@ -91,11 +91,11 @@ async def an_addon_joins_the_suites_hub(case: Case) -> None:
 
 
 async def _judge_joining(running_addon: _RunningAddon) -> None:
-    def judge(row: str, holds: bool, requirement: str, finding: object, exchange: object = None) -> None:
+    def judge(row: str, holds: bool, requirement: str, finding: object, exchange: Recorded | None = None) -> None:
         for row_id in (row, "CP-ADDON-08") if running_addon.subject.is_bundled else (row,):
             running_addon.case.expect(
                 row_id, holds, requirement, finding, exchange=exchange, where=running_addon.subject.where
-            )  # type: ignore[arg-type]
+            )
 
     hub = running_addon.hub
     seconds = _budget(running_addon.case)
@@ -177,8 +177,8 @@ async def _real_hub(case: Case) -> AsyncIterator[Hub | None]:
     """Yield a control plane that is started for this, else the one that runs, else None."""
     surface, token = case.profile.surfaces.get("control_plane"), token_of(case)
     if case.profile.hub_bindings.command is not None:
-        async with started_hub(case) as started:
-            yield started.hub
+        async with started_hub(case) as instance:
+            yield instance.hub
     elif surface is not None and token is not None:
         yield Hub(case, surface.url.rstrip("/"), case.profile.hub_bindings, token)
     else:
@@ -186,13 +186,15 @@ async def _real_hub(case: Case) -> AsyncIterator[Hub | None]:
 
 
 async def _judge_registration(case: Case, subject: AddonSubject) -> None:
-    async with _start_addon(case, subject) as met:
-        await met.hub.wait_for_call(SERVICES, "POST", seconds=_budget(case))
+    async with _start_addon(case, subject) as running_addon:
+        await running_addon.hub.wait_for_call(SERVICES, "POST", seconds=_budget(case))
         where = {**subject.where, STAND_IN: "the suite's own control plane"}
-        if not any(_contains_address(body, met.addon.url) for _, body in met.hub.registrations):
+        if not any(_contains_address(body, running_addon.addon.url) for _, body in running_addon.hub.registrations):
             case.expect("CP-ADDON-06", False, "a registration that can be listed", "none with its address", where=where)
             return
-        answer = await ask_until(lambda again: met.health(again=again), lambda one: one.status == 200, _HEALTH_SECONDS)
+        answer = await ask_until(
+            lambda again: running_addon.health(again=again), lambda one: one.status == 200, _HEALTH_SECONDS
+        )
         holds = answer.status == 200
         requirement = "a registered address whose health answers 200"
         case.expect("CP-ADDON-06", holds, requirement, answer.status, exchange=answer, where=where)
@@ -279,8 +281,8 @@ async def an_addon_shares_the_trust_set(case: Case) -> None:
     for subject in subjects(case):
         rows = ("CP-ADDON-07", "CP-ISSUER-10") if subject.is_bundled else ("CP-ADDON-07",)
         judged_bundled = judged_bundled or subject.is_bundled
-        async with _start_addon(case, subject) as met:
-            await _judge_following(met, rows)
+        async with _start_addon(case, subject) as running_addon:
+            await _judge_following(running_addon, rows)
     if not judged_bundled:
         if bundled_names(case):
             case.mark_inconclusive("CP-ISSUER-10", "needs a bridged service to start: give [addons.NAME] command")
@@ -313,8 +315,8 @@ async def _judge_following(running_addon: _RunningAddon, rows: tuple[str, ...]) 
         # A service may follow the trust set by atb-keys.json instead of /v1/issuer-pks.
         if not await hub.is_pulled_again((PKS, ATB_KEYS), seconds=_budget(case), after=hub.last):
             reason = (
-                f"unbound: it pulled the trust set once; give [addons.{running_addon.subject.name}] issuers_at, where its health "
-                "reports how many issuers it trusts"
+                f"unbound: it pulled the trust set once; give [addons.{running_addon.subject.name}] issuers_at, where its "
+                "health reports how many issuers it trusts"
             )
             for row in rows:
                 case.mark_inconclusive(row, reason)

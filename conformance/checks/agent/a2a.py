@@ -80,8 +80,8 @@ def _judge(case: Case, method: str, call_id: object, answer: Answer) -> None:
 async def _judge_skills(case: Case, base: str) -> None:
     """Judge that verify gives the same result over A2A and over HTTP."""
     agent = await agent_of(case)
-    one = signed(case)
-    for subject in (one, one.with_changes(target="/elsewhere")):
+    sound_subject = signed(case)
+    for subject in (sound_subject, sound_subject.with_changes(target="/elsewhere")):
         body = agent.verify_body(subject)
         plain = await agent.verify(subject)
         parts = [{"kind": "data", "data": {"skill": "verify-rfc9421", "request": body}}]

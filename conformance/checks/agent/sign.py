@@ -71,7 +71,7 @@ class Demo:
         answer: The answer.
         message: The request with the header fields of the answer; None if the answer has no signed request.
         keys: The public keys that the answer has.
-        labelled: The signature as the suite reads it; None if it cannot be read.
+        labelled_signature: The signature as the suite reads it; None if it cannot be read.
     """
 
     answer: Answer

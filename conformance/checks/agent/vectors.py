@@ -56,8 +56,8 @@ class _VectorAnswers:
 
     Attributes:
         vector: The message that was sent.
-        verified: The answer of verify.
-        explained: The answer of explain.
+        verify_answer: The answer of verify.
+        explain_answer: The answer of explain.
         by_age: Whether the target refuses old signatures, and so may refuse any vector.
     """
 

@@ -111,7 +111,7 @@ def strip_place_and_time(entry: Mapping[str, Any], chain_members: Collection[str
 
     Args:
         entry: The entry.
-        own: Members that belong to the chain.
+        chain_members: Members that belong to the chain.
     """
     members = {name: value for name, value in entry.items() if name not in chain_members and not _is_a_time(value)}
     return {name: value for name, value in members.items() if not _PLACE_OR_TIME.search(name)}

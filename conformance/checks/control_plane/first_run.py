@@ -220,12 +220,12 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
                 if answer.status != 200:
                     case.expect("CP-AUDIT-07", True, "detected", f"GET {AUDIT} answers {answer.status}")
                     return
-                broken = audit_chain.first_fault(await read_log(instance.hub), key, form)
+                log_fault = audit_chain.first_fault(await read_log(instance.hub), key, form)
         except Inconclusive as refusal:
             case.expect("CP-AUDIT-07", True, "detected", f"it refuses to start: {refusal}")
             return
-        finding = "the chain is valid with the changed entry" if broken is None else broken.text
-        case.expect("CP-AUDIT-07", broken is not None, "detected", finding)
+        finding = "the chain is valid with the changed entry" if log_fault is None else log_fault.text
+        case.expect("CP-AUDIT-07", log_fault is not None, "detected", finding)
 
 
 def _replace_everywhere(folder: Path, text: str, replacement: str) -> bool:

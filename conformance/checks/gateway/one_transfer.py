@@ -139,8 +139,8 @@ class _Pair:
     """A call and a link, and the one transfer that was made for both.
 
     Attributes:
-        what: How the transfer was made.
-        first: Which of the two is credited first.
+        way: How the transfer was made.
+        first_credited: Which of the two is credited first.
         quote: The call.
         link: The link.
         tx_id: The transfer.

@@ -107,7 +107,7 @@ class Rounds:
         log = EventLog(self.report_dir / LOG)
         progress = Progress()
         log.listen(progress)
-        log.listen(self.feed.take)
+        log.listen(self.feed.process)
         plan = Plan(plan_now.rows, plan_now.checks, seed=self.seed, lanes=self.lanes, quick=plan_now.quick)
         try:
             code = await Run(plan, self.profile, log).execute()
@@ -140,7 +140,7 @@ class Rounds:
         click.secho(text, fg="red" if failed_ids else "green")
         after = f"Waiting for {_describe_places(self.profile)} to restart. {next_text}"
         click.echo(f"{after} Enter starts at once, Ctrl-C ends.")
-        self.feed.tell({"kind": "said", "text": f"Round {self.number}: {one_line(text, 600)}", "next": after})
+        self.feed.publish({"kind": "said", "text": f"Round {self.number}: {one_line(text, 600)}", "next": after})
 
 
 def watch(ctx: click.Context, options: WatchOptions) -> None:

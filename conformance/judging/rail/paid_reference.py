@@ -42,7 +42,7 @@ class Settlement:
 
     Attributes:
         tx_id: Its id; None if neither the chain nor the answer has it.
-        told: The transaction that the answer names.
+        named_id: The transaction that the answer names.
         by_chain: Whether the id is from the proof or the chain, and not from the answer alone.
     """
 
@@ -115,7 +115,7 @@ def find_wrong_recipe(claims: Mapping[str, Any], wrong_references: Mapping[str, 
 
     Args:
         claims: The receipt's claims.
-        another: The recipes over the transaction that the answer names wrongly.
+        wrong_references: The recipes over the transaction that the answer names wrongly.
     """
     own_claims = {name: value for name, value in claims.items() if name == _UNIQUE_CLAIMS[0]} or claims
     recipes = {name: values for name, values in wrong_references.items() if not name.endswith("-token")}

@@ -18,7 +18,7 @@ SUBMISSION_FAULTS = frozenset({"withhold", "reject_late", "early_finality"})
 def judge_recovery(
     case: Case, answer: Answer, seen_tokens: set[str], allowed_statuses: tuple[int, ...], payment_name: str
 ) -> None:
-    """Judge that a refusal is 402 with accepts whose tokens are new (RAIL-WELD-16), or an `allowed_statuses` status."""
+    """Judge that a refusal is 402 with accepts whose tokens are new (RAIL-WELD-16), or one of `allowed_statuses`."""
     new_tokens = references(answer)
     old_tokens = new_tokens & seen_tokens
     spent_statuses = case.profile.rail_bindings.spent_status

@@ -36,7 +36,7 @@ async def judge_near_misses(
     quotes = [await lane.ask(case, operation) for _ in misses]
 
     async def attempt(challenge: Q, fault_name: str) -> None:
-        await challenge.buys_nothing(row, await misses[fault_name](challenge), fault_name)
+        await challenge.judge_buys_nothing(row, await misses[fault_name](challenge), fault_name)
 
     await run_concurrently(map(attempt, quotes, misses))
 
@@ -48,7 +48,7 @@ async def judge_mixed_pairs(case: Case, lane: type[QuotedPayment], row: str, pay
         case: The case.
         lane: The lane's challenges.
         row: The row of this lane's weld, judged together with RAIL-WELD-15.
-        what: The description of a payment with another challenge's weld.
+        payment_name: The description of a payment with another challenge's weld.
     """
 
     async def for_operation(operation: Operation) -> None:
@@ -99,7 +99,7 @@ async def judge_recovery_from_refusals(
     Args:
         case: The case.
         lane: The lane's challenges.
-        wrong: Sends payments that buy nothing, and returns their transactions by their faults.
+        send_wrong: Sends payments that buy nothing, and returns their transactions by their faults.
 
     Raises:
         Inconclusive: An honest payment is not served.

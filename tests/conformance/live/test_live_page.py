@@ -62,14 +62,14 @@ async def _read(url: str, count: int) -> list[dict[str, Any]]:
 
 async def test_whoever_comes_later_is_told_the_round_so_far() -> None:
     """Two readers see the same; events before the round are not sent."""
-    following = MessageFeed()
-    async with serve_page(following, 0) as url:
-        following.tell({"kind": "said", "text": "of the round before"})
-        following.take(STARTED)
-        following.take(JUDGEMENT)
+    feed = MessageFeed()
+    async with serve_page(feed, 0) as url:
+        feed.publish({"kind": "said", "text": "of the round before"})
+        feed.process(STARTED)
+        feed.process(JUDGEMENT)
         early = asyncio.ensure_future(_read(url, 3))
         assert [one["kind"] for one in await asyncio.wait_for(_read(url, 2), 600)] == ["round", "finding"]
-        following.take(ROW)
+        feed.process(ROW)
         assert [one["kind"] for one in await asyncio.wait_for(early, 600)] == ["round", "finding", "row"]
 
 

@@ -42,7 +42,7 @@ class FundedChallenge:
         quote: The challenge.
         account: The paying account; new, and used for nothing else.
         token: The asset of the challenge.
-        held: The balance that the account must keep if nothing is cashed, in atomic units.
+        expected_balance: The balance that the account must keep if nothing is cashed, in atomic units.
     """
 
     payer: BasePayer

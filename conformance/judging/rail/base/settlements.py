@@ -130,9 +130,10 @@ async def judge_wide_windows(
 
     Args:
         case: The check's case.
-        wide: The payments, by the end of their windows.
+        wide_payments: The payments, by the end of their windows.
         answers: The answer to each while its settlement waited.
-        beside: The answers to ordinary payments meanwhile. If these are all alike, another answer is due to the window.
+        ordinary_answers: The answers to ordinary payments meanwhile. If these are all alike, another answer is due to
+            the window.
     """
     usual_refusals = {_describe_refusal(one) for one in ordinary_answers}
     for (window_name, (stake, _)), answer in zip(wide_payments.items(), answers, strict=True):

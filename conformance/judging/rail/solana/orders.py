@@ -63,8 +63,8 @@ class Quoted(QuotedPayment):
         """Send the requested transfer, with `changes`, and return the transaction's id.
 
         Args:
-            around: Returns the transaction's instructions for the transfer; None for the transfer alone.
-            how: Arguments of `SolanaPayer.send`.
+            arrange: Returns the transaction's instructions for the transfer; None for the transfer alone.
+            send_arguments: Arguments of `SolanaPayer.send`.
             changes: Changes of the transfer.
         """
         transfer = await self.transfer(**changes)

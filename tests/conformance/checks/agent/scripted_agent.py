@@ -149,13 +149,13 @@ class Look:
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Return the answer of verify or explain."""
         labelled = judged.signature
-        parameters = {} if labelled is None else dict(labelled.covered.parameters)
+        parameters = {} if labelled is None else dict(labelled.coverage.parameters)
         found: dict[str, Any] = {
             "valid": judged.is_valid,
             "errors": [fault.text for fault in judged.faults],
             "error_codes": [fault.code.value for fault in judged.faults],
             "signature_base": "" if judged.base is None else judged.base.text or "",
-            "covered_components": [str(one) for one in labelled.covered.components] if labelled else [],
+            "covered_components": [str(one) for one in labelled.coverage.components] if labelled else [],
             "parameters": {name: value for name, value in parameters.items() if isinstance(value, int | str)},
         }
         if explain:

@@ -15,7 +15,7 @@ from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.message import Message
 from conformance.outcome import NOT_TRIED, Verdict
 from conformance.surfaces.agent import VERIFY
-from conformance.surfaces.agent.templates import lost_part
+from conformance.surfaces.agent.templates import find_lost_part
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Call, Foreign, Reply, judged
 from tests.conformance.checks.agent.test_agent_probing import probed
 from tests.conformance.checks.trial import breached, tried
@@ -158,7 +158,7 @@ def test_what_a_body_cannot_carry() -> None:
     """Text carries what is UTF-8, whatever control characters are in it."""
     message = Message(method="POST", authority="a.example", target="/x", headers=(), body=b"\x00\xc3\xa9")
     text, binary = {"message": {"content": "{body}"}}, replace(message, body=b"\xff")
-    assert lost_part(text, message) is None
-    assert lost_part(text, binary) == "content that is no text: give it as {body_b64}"
-    assert lost_part({**text, "raw": ["{body_b64}"]}, binary) is None
-    assert lost_part({"message": {"url": "{url}"}}, binary) is None
+    assert find_lost_part(text, message) is None
+    assert find_lost_part(text, binary) == "content that is no text: give it as {body_b64}"
+    assert find_lost_part({**text, "raw": ["{body_b64}"]}, binary) is None
+    assert find_lost_part({"message": {"url": "{url}"}}, binary) is None

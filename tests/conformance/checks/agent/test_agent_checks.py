@@ -466,7 +466,7 @@ class Modest(Coded):
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Refuse what covers anything else, and show no base of it."""
-        covered = () if judged.signature is None else judged.signature.covered.components
+        covered = () if judged.signature is None else judged.signature.coverage.components
         if all(not one.parameters and (not one.name.startswith("@") or one.name in _KNOWN) for one in covered):
             return super().result(judged, message, explain=explain)
         fault = Fault(Code.UNSUPPORTED_COMPONENT, "unknown component")
@@ -487,7 +487,7 @@ async def test_the_base_of_what_an_agent_takes_is_judged() -> None:
     class Hidden(Foreign):
         def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
             found = super().result(judged, message, explain=explain)
-            covered = () if judged.signature is None else judged.signature.covered.components
+            covered = () if judged.signature is None else judged.signature.coverage.components
             if explain and any(one.parameters for one in covered):
                 found["report"]["canonical"] = []
             return found

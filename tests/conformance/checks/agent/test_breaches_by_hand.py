@@ -49,7 +49,7 @@ class Parameterless(Lines):
 
     def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
         """Say of it that it holds where nothing else is wrong."""
-        named = [] if judged.signature is None else judged.signature.covered.components
+        named = [] if judged.signature is None else judged.signature.coverage.components
         only = any(one.name == "content-digest" and one.parameters for one in named)
         reader = Blind(Code.CONTENT_DIGEST_MISMATCH) if only else Lines()
         return reader.result(judged, message, explain=explain)
