@@ -1,1 +1,1 @@
-"""A folder a lane: each asks its node and answers with what it saw; none gives a verdict."""
+"""Lanes, one folder each: a lane asks its node and reports what it shows; it gives no verdict."""

@@ -1,4 +1,4 @@
-"""What the reference has to know of a lane before it is opened."""
+"""Descriptors of lanes: what the reference must know of a lane before it is opened."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NodeSettings:
     Attributes:
         node: Address of the node.
         indexer: Address of its indexer, where the chain has one.
-        token: What the node asks for, or the empty string; never shown.
+        token: The node's access token, or the empty string; never shown.
     """
 
     node: str
@@ -30,13 +30,13 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True)
 class LaneRules:
-    """What the operator says about all lanes.
+    """The operator's settings for all lanes.
 
     Attributes:
-        word: The service word, which reference accounts are derived from.
-        confirmations: Blocks that make a transaction final where a lane counts them, its own included (1.2).
-        commitment: Commitment that makes a transaction final where a lane's node has several.
-        reads_calldata: Whether a lane that can tells what a transaction calls.
+        word: The service word, from which reference accounts are derived.
+        confirmations: Blocks that make a transaction final on lanes that count them, its own included (1.2).
+        commitment: Commitment that makes a transaction final on lanes whose nodes have several.
+        reads_calldata: Whether lanes that can read it report what a transaction calls.
     """
 
     word: ServiceWord
@@ -50,8 +50,8 @@ class WalletLink:
     """A link that opens a wallet on the phone on which the checkout is open.
 
     Attributes:
-        name: What it says to people.
-        address: Where it goes; a scheme of a wallet's own asks no third party.
+        name: Its text.
+        address: Its target. With the wallet's own scheme no third party learns of the payment.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Descriptor(ABC):
 
     Attributes:
         name: Its name in settings, such as `WP_RAIL_PAYTO_<NAME>`.
-        title: What people call its chain.
+        title: The usual name of its chain.
         family: The family of networks that it serves.
         main: Key of its main network.
         settles: Whether the rail settles what payers sign.
@@ -78,7 +78,7 @@ class Descriptor(ABC):
     undoes: bool = True
 
     def serves(self, network: Network) -> bool:
-        """Return whether a network is of this lane."""
+        """Return whether a network belongs to this lane."""
         return network.family == self.family and network.key.partition("_")[0] == self.name
 
     @abstractmethod
@@ -93,11 +93,11 @@ class Descriptor(ABC):
             ValueError: It holds no key.
             LookupError: Nothing is settled on this lane.
         """
-        raise LookupError(f"nothing is settled on {self.title}, so {key_file} is of no use")
+        raise LookupError(f"nothing is settled on {self.title}, so {key_file} is unused")
 
     def wallet_links(self, payload: str) -> tuple[WalletLink, ...]:
-        """Return the links of a page whose QR code has this text: each says what the code says (3.5).
+        """Return the wallet links of a page whose QR code has this text; each carries the same data (3.5).
 
-        A payload that names address, asset, amount and memo opens a wallet that pays as it should.
+        A payload that names address, asset, amount and memo opens a wallet that pays correctly.
         """
         return (WalletLink("Open in wallet", payload),)

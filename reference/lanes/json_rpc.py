@@ -1,4 +1,4 @@
-"""JSON-RPC to a node: results, the node's own refusals, and everything else as "chain unavailable"."""
+"""JSON-RPC client of nodes: results, the node's refusals, and everything else as "chain unavailable"."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NodeRefused(Exception):
     message: str
 
 
-# Of JSON-RPC itself: what was sent is no request. Any other error to a batch may be of the moment.
+# JSON-RPC's own error for a malformed request: the node takes no batches. Any other error may be temporary.
 _INVALID_REQUEST = -32600
 # A method and its parameters.
 Call: TypeAlias = tuple[Any, ...]
@@ -54,9 +54,9 @@ class JsonRpc:
         return outcome
 
     async def batch(self, *calls: Call) -> list[Any]:
-        """Return what several calls gave, in their order, asked for at once: a result each, or the node's refusal.
+        """Return the outcomes of several calls in one request, in their order: results, or the node's refusals.
 
-        A node that takes no batches is asked one by one.
+        A node that takes no batches gets one request for each call.
 
         Raises:
             ChainUnavailable: It answered something else to one of them, or not at all.
@@ -70,6 +70,7 @@ class JsonRpc:
             return [await self.attempt(*call) for call in calls]
         if not isinstance(answers, list) or len(answers) != len(requests):
             raise ChainUnavailable("the node's answer belongs to another call")
+        # The answers of a batch may come in any order (JSON-RPC 2.0, 6), so they are matched by id.
         by_number = {
             request.get("id"): request
             for request in answers
@@ -111,7 +112,7 @@ def open_rpc(session: aiohttp.ClientSession, url: str, token: str) -> JsonRpc:
 
 
 def require_result(result: Any, method: str) -> Any:
-    """Return what a call of a batch gave.
+    """Return the result of a call of a batch.
 
     Raises:
         ChainUnavailable: The node refused it.
@@ -129,10 +130,11 @@ def _read_outcome(answer: Any, number: int) -> Any:
     """Return the result that an answer holds, or the node's refusal.
 
     Raises:
-        ChainUnavailable: It is no answer, or another call's.
+        ChainUnavailable: It is malformed, or answers another call.
     """
     if not isinstance(answer, dict):
-        raise ChainUnavailable("the node's answer is no object")
+        raise ChainUnavailable("the node's answer is not an object")
+    # An answer with another id belongs to another call: a proxy that mixes them up must not decide a payment.
     if answer.get("jsonrpc") != "2.0" or answer.get("id") != number:
         raise ChainUnavailable("the node's answer belongs to another call")
     if "error" in answer:
@@ -156,6 +158,7 @@ def read_member(value: Any, name: str, kind: type) -> Any:
         ChainUnavailable: It is missing or of another kind.
     """
     member_value = value.get(name) if isinstance(value, dict) else None
+    # In Python a bool is an int, in JSON it is not.
     if not isinstance(member_value, kind) or isinstance(member_value, bool):
         raise ChainUnavailable(f"member {name} is missing or of another kind")
     return member_value

@@ -1,4 +1,4 @@
-"""What a lane is to the rail: facts about its chain, its weld, and how it asks a node."""
+"""Interface of lanes: facts about a chain, its weld, and the questions to its node."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from reference.protocol.weld import Payment
 
 
 class ChainUnavailable(Exception):
-    """The node could not be asked or gave a malformed answer: nobody is served on its word (fail closed)."""
+    """The node could not be asked or its answer is malformed: no payer is served because of it (fail closed)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneFacts:
-    """What documents say of a lane.
+    """The members of documents that describe a lane.
 
     Attributes:
         network: Its network.
@@ -64,7 +64,7 @@ class _AnyLane(Protocol):
 
 @runtime_checkable
 class ObservingLane(_AnyLane, Protocol):
-    """A lane whose payments the payer puts on the chain; the rail only looks."""
+    """A lane on which the payer sends the payment; the rail only observes."""
 
     def judge(self, transaction: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> Payment:
         """Return the payment when the transaction welds.
@@ -74,7 +74,7 @@ class ObservingLane(_AnyLane, Protocol):
         """
 
     def find_received(self, transaction: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> Payment | None:
-        """Return what the transaction moved to the payee for a challenge, at any time and in any amount.
+        """Return the payment that reached the payee for a challenge, at any time and in any amount.
 
         Raises:
             PaymentRefused: `tx_not_confirmed`: it is not final yet.
@@ -83,7 +83,7 @@ class ObservingLane(_AnyLane, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fees:
-    """What a settlement may cost, in wei a unit of gas."""
+    """The fees of a settlement, in wei per unit of gas."""
 
     most: int
     tip: int
@@ -106,7 +106,7 @@ class Settler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What became of an authorization on its chain.
+    """The state of an authorization on its chain.
 
     Attributes:
         is_used: Whether it can never be used again.
@@ -121,12 +121,12 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a settlement would meet now.
+    """The state of the chain for a settlement that would be sent now.
 
     Attributes:
         is_used: Whether its authorization can never be used again.
-        refusal: Why the contract would refuse it, in its own words; None when it would not.
-        fees: What it costs to be mined soon.
+        refusal: The contract's text with which it would refuse; None if it would accept.
+        fees: The fees to be mined soon.
         wei: Native coin of the settler's account.
         nonce: How many transactions of that account are in blocks and in the pool.
     """
@@ -140,29 +140,29 @@ class Outlook:
 
 @runtime_checkable
 class SettlingLane(_AnyLane, Protocol):
-    """A lane whose payments the rail puts on the chain, from an account of its own."""
+    """A lane on which the rail sends the payment, from its own account."""
 
     domain: Domain
 
     async def read_outlook(self, authorization: Authorization, settler: str) -> Outlook:
-        """Return all that is to be known before an authorization is settled.
+        """Return the state of the chain that decides whether to settle an authorization.
 
         Raises:
             ChainUnavailable: The node could not be asked.
         """
 
     def seconds_until_final(self, tx_id: str) -> float | None:
-        """Return in how many seconds a transaction may be final, if the next block takes it; None when nobody knows."""
+        """Return in how many seconds a transaction may be final, if the next block takes it; None if unknown."""
 
     async def find_use(self, authorization: Authorization, since: int) -> Use:
-        """Return what became of an authorization that did not exist before `since`, in unix seconds.
+        """Return the state of an authorization that did not exist before `since`, in unix seconds.
 
         Raises:
             ChainUnavailable: The node could not be asked.
         """
 
     async def try_settlement(self, authorization: Authorization, settler: str) -> str | None:
-        """Return why the contract would refuse a settlement now, in its own words; None when it would not.
+        """Return the contract's text with which it would refuse a settlement now; None if it would accept.
 
         Raises:
             ChainUnavailable: The node could not be asked.
@@ -186,14 +186,14 @@ class SettlingLane(_AnyLane, Protocol):
         """
 
     async def read_fees(self) -> Fees:
-        """Return what a transaction costs that is to be mined soon.
+        """Return the fees of a transaction that is to be mined soon.
 
         Raises:
             ChainUnavailable: The node could not be asked.
         """
 
     async def send(self, raw: bytes) -> None:
-        """Hand a signed transaction to the node; that it is known already is no fault.
+        """Send a signed transaction to the node; a node that knows it already is not a fault.
 
         Raises:
             ChainUnavailable: The node refused it or could not be asked.

@@ -1,4 +1,4 @@
-"""The newest block of each chain: what time it is there, and whether that is too long ago."""
+"""The newest block of each chain: its time, and whether it is too old."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference.lanes.lane import ChainUnavailable, Lane
 def build_newest_block_readers(
     lanes: Mapping[str, Lane],
 ) -> Mapping[str, Callable[[], Awaitable[tuple[int, int] | None]]]:
-    """Return, by network key, what asks for position and unix seconds of a newest block: None while nobody can tell."""
+    """Return, by network key, a function that reads position and unix seconds of the newest block; None if unknown."""
     return {key: _newest_block_reader(lane) for key, lane in lanes.items()}
 
 
@@ -38,7 +38,7 @@ async def read_newest_time(lane: Lane) -> int | None:
 async def refuse_behind(lane: Lane, seconds: int) -> None:
     """Reject a node's report that something does not exist while its chain is far behind; 0 is never.
 
-    Blocks bear the world's time, so they are compared with the machine's clock.
+    Block times are real time, so they are compared with the machine's clock, which tests do not move.
 
     Raises:
         ChainUnavailable: The newest block is older than so many seconds, or cannot be asked for.
@@ -51,7 +51,9 @@ def refuse_age(newest: int | None, seconds: int) -> None:
     """Reject a node whose newest block, of a time in unix seconds, is older than so many seconds; 0 is never.
 
     Raises:
-        ChainUnavailable: It is.
+        ChainUnavailable: The block is older.
     """
+    # Fail closed: a node that lags would report a recent payment as absent, and its payer would be refused (decision
+    # 0044).
     if seconds and newest is not None and time.time() - newest > seconds:
         raise ChainUnavailable(f"its newest block is more than {seconds} s old")

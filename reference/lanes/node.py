@@ -1,4 +1,4 @@
-"""Asking a node over HTTP: one session, no proxy, no redirect, and no word taken that is not JSON."""
+"""HTTP client of a node: one session, no proxy, no redirect, and only JSON answers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import orjson
 
 from reference.lanes.lane import ChainUnavailable
 
+# Below the ten seconds in which a paid call is answered (P-ST-05), so that one slow question can be asked again.
 TIMEOUT_SECONDS = 4.0
 # A full block, or the receipt of a transaction that a stranger filled with events, as JSON.
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 
 
 class AnswerTooLong(ChainUnavailable):
-    """The node answers more than we read at once."""
+    """The answer is longer than is read at once."""
 
 
 class Node:
@@ -51,6 +52,7 @@ class Node:
                 self._url + path,
                 data=body,
                 headers={**media, **self._headers},
+                # A redirect could lead to another network, or with the token to another host.
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS),
             ) as response:
@@ -77,10 +79,11 @@ def _parse_json(body: bytes) -> Any:
 
 
 def _parse_object(status: int, body: bytes, absent: int | None) -> dict[str, Any] | None:
-    """Return the object; a 404 counts as "absent" only in the node's own form, so that a proxy's 404 does not."""
+    """Return the object of an answer, or None for the node's own answer that it is absent."""
     value = _parse_json(body)
     if not isinstance(value, dict):
-        raise ChainUnavailable("the node's answer is no object")
+        raise ChainUnavailable("the node's answer is not an object")
+    # Only a 404 in the node's own form says that a transaction is absent. A proxy's 404 would have payments refused.
     if status == absent and isinstance(value.get("message"), str):
         return None
     if status != 200:

@@ -1,4 +1,4 @@
-"""Where a network's nodes are, from the environment, and whether they are of that network (P-NW-02, P-NW-06)."""
+"""Addresses of a network's nodes, from the environment (P-NW-02)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference.protocol.networks import Network
 
 
 def read_node_settings(network: Network) -> NodeSettings:
-    """Return where a network's nodes are, from `WP_NODE_<KEY>` and its companions; secrets come from a file.
+    """Return the addresses of a network's nodes, from `WP_NODE_<KEY>` and its companions; secrets are in files.
 
     Raises:
         ValueError: An address is malformed, or the file cannot be read; the text names the setting.

@@ -1,7 +1,7 @@
-"""Finding payments: one search a payout address, whatever number of links waits there (3.5, detection).
+"""Payment search: one search for each payout address, for any number of links that wait there (3.5, detection).
 
-A finder lists transactions that may pay a link; what they really do is told by the lane. It never lists less than there
-is: what a search did not reach, or what may still change, stays behind the position it returns, and is searched again.
+A finder lists transactions that may pay a link; the lane then reads what they do. A finder never misses a payment: what
+a search did not reach, or what may still change, lies after the position it returns, and is searched again.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-# By how much the clock of a chain's blocks may differ from ours.
+# By how much the times of a chain's blocks may differ from this machine's clock.
 BLOCK_SKEW_SECONDS = 120
-# Blocks before the head that are searched in any case, whatever their times say.
+# Blocks before the head that are always searched: their times may be equal, or wrong by the skew above.
 LEAST_LOOK_BACK = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a chain stands, in its own count: round, block or slot.
+    """The newest block of a chain, in its own count: round, block or slot.
 
     Attributes:
         position: Its newest block.
@@ -46,12 +46,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What one search found.
+    """The result of one search.
 
     Attributes:
         candidates: Oldest first.
-        searched_to: The next search may begin after this block: nothing up to it will be found that was not found now.
-        is_complete: Whether it reached the head.
+        searched_to: The next search may begin after this block: up to it, every payment was found.
+        is_complete: Whether the search reached the head.
     """
 
     candidates: tuple[Candidate, ...]
@@ -63,22 +63,22 @@ class Finder(Protocol):
     """Searches one network. Every method raises ChainUnavailable when the node could not be asked."""
 
     async def read_head(self) -> Head:
-        """Return where the chain stands."""
+        """Return the chain's newest block."""
 
     async def find_start(self, since: int, head: Head) -> int:
-        """Return a block after which everything that is as young as `since`, in unix seconds, is found."""
+        """Return a block after which all blocks lie that are as young as `since`, in unix seconds."""
 
     async def find(self, address: str, after: int, head: Head) -> SearchResult:
         """Return the transactions that moved the network's USDC to an address, in blocks after `after`."""
 
     async def list_pool(self, address: str) -> tuple[str, ...]:
-        """Return transactions to an address that wait in the node's pool, as far as the node tells."""
+        """Return transactions to an address that wait in the node's pool, as far as the node lists them."""
 
     async def find_strays(self, address: str, after: int, head: Head) -> SearchResult:
         """Return transactions that moved other assets to an address, in blocks after `after`, as far as is cheap.
 
-        They pay nothing and are only listed. A search looks back a bounded way, however long ago `after` is, and asks
-        for a bounded number of pages, because any account can send an asset of its own to any address.
+        They pay no link and are only listed (decision 0071). A search looks back a bounded way, however long ago
+        `after` is, and reads a bounded number of pages, because any account can send its own asset to any address.
         """
 
 
@@ -86,18 +86,19 @@ TimeOf = Callable[[int], Awaitable[int | None]]
 
 
 async def find_last_before(since: int, newest: int, time_of: TimeOf) -> int:
-    """Return a block older than `since`, as new as can be told; 0 when there is none.
+    """Return the newest known block that is older than `since`, or 0.
 
     Args:
         since: Unix seconds.
         newest: The newest block.
-        time_of: Returns a block's time, or None for one that the node has no more, which counts as older.
+        time_of: Returns a block's time, or None for one that the node no longer has, which counts as older.
     """
 
     async def is_older(position: int) -> bool:
         time = await time_of(position)
         return time is None or time < since
 
+    # Steps that double, then a binary search: a few dozen questions to the node, however long ago `since` is.
     low, high, step = newest, newest, 1
     while low > 0 and not await is_older(low):
         high, low, step = low, max(0, low - step), step * 2

@@ -1,4 +1,4 @@
-"""The lanes of the reference: one line each, by which the `DESCRIPTOR` of its folder is found."""
+"""Registry of lanes: one name each, by which the `DESCRIPTOR` of its folder is imported."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from reference.lanes.descriptor import Descriptor, LaneRules, NodeSettings
 from reference.lanes.lane import Lane
 from reference.protocol.networks import Network
 
+# The only place outside the folders of lanes that names one. Their order is the default order of `accepts` (P-CH-03).
 _NAMES = (
     "algorand",
     "base",

@@ -1,4 +1,4 @@
-"""The times of Solana's blocks, as a node tells them (P-LN-06)."""
+"""Times of Solana's blocks, as nodes report them (P-LN-06)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_LISTED = 1000
 
 
 async def read_block_time(rpc: JsonRpc, slot: int) -> int | None:
-    """Return a slot's time in unix seconds, None where the node knows none.
+    """Return a slot's time in unix seconds, or None if the node does not know it.
 
     Raises:
         ChainUnavailable: The node does not answer, or out of form.
@@ -25,6 +25,7 @@ async def find_listed_time(rpc: JsonRpc, tx_id: str, addresses: Iterable[str]) -
     Raises:
         ChainUnavailable: The node does not answer, or out of form.
     """
+    # A node forgets blocks before it forgets its index of signatures, so an old payment still has a time there.
     for address in addresses:
         rows = await _ask_or_none(rpc, "getSignaturesForAddress", address, {"limit": _MOST_LISTED})
         entries = [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
@@ -35,7 +36,7 @@ async def find_listed_time(rpc: JsonRpc, tx_id: str, addresses: Iterable[str]) -
 
 
 async def _ask_or_none(rpc: JsonRpc, method: str, *params: Any) -> Any:
-    """Return what a node tells, None where it refuses."""
+    """Return a method's result, or None if the node refuses it."""
     try:
         return await rpc.call(method, *params)
     except NodeRefused:

@@ -1,4 +1,4 @@
-"""Finding payments on Solana: what names the payout address's token account, newest first (3.5)."""
+"""Payment search on Solana: signatures that name the payout address's token account, newest first (3.5)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reference.protocol.solana_transfers import TOKEN_PROGRAM, associated_accoun
 
 _PAGE = 1_000
 _PAGES = 100
-# A node's index of signatures may lag without saying so: the newest slots, ten minutes, are searched every time.
+# A node's index of signatures may lag without reporting it, so the newest slots (ten minutes) are searched each time.
 LAG_SLOTS = 1_500
 _NEIGHBOURS = 4
 _STRAY_ACCOUNTS = 8
@@ -38,7 +38,7 @@ class SolanaFinder:
         self._commitment = commitment
 
     async def read_head(self) -> Head:
-        """Return the newest confirmed slot; final is what the setting says."""
+        """Return the newest confirmed slot, and the newest one that is final by the setting."""
         newest = await self._slot("confirmed")
         return Head(newest, min(newest, await self._slot(self._commitment)), await read_block_time(self._rpc, newest))
 
@@ -47,9 +47,10 @@ class SolanaFinder:
         first = await self._first()
 
         async def time_of(slot: int) -> int | None:
-            """A slot without a block counts as its neighbour before; one that nobody knows counts as young."""
+            """Return the time of a slot, or of the block before it if it has none; unknown slots count as young."""
             if slot < first:
                 return None
+            # Leaders skip slots, so a slot need not have a block.
             for near in range(slot, max(first, slot - _NEIGHBOURS) - 1, -1):
                 time = await read_block_time(self._rpc, near)
                 if time is not None:
@@ -64,6 +65,7 @@ class SolanaFinder:
         account = associated_account(address, self._mint)
         candidates: list[Candidate] = []
         options: dict[str, Any] = {"limit": _PAGE, "commitment": "confirmed"}
+        # Signatures are listed from the newest. The search ends at the first one that was searched before.
         for _ in range(_PAGES):
             page = await self._rpc.ask("getSignaturesForAddress", account, options)
             if not isinstance(page, list):
@@ -73,13 +75,14 @@ class SolanaFinder:
             if len(page) < _PAGE or entries[-1][0].position <= after:
                 searched_to = max(after, head.final - LAG_SLOTS)
                 return SearchResult(tuple(dict.fromkeys(reversed(candidates))), searched_to, is_complete=True)
+            # The next page begins after the last signature, so payments that arrive meanwhile do not shift the pages.
             options["before"] = entries[-1][0].tx_id
         raise ChainUnavailable("the node has no end of signatures")
 
     async def find_strays(self, address: str, after: int, head: Head) -> SearchResult:
         """List the newest signatures of a few further token accounts of the payout address.
 
-        An associated account for an asset exists once its rent has been paid, so there are few of them.
+        Each further account costs its sender rent, so there are few; still, only the first few are searched.
         """
         accounts_answer = await self._rpc.ask(
             "getTokenAccountsByOwner", address, {"programId": TOKEN_PROGRAM}, _LIST_ACCOUNTS
@@ -97,7 +100,7 @@ class SolanaFinder:
         return SearchResult(tuple(dict.fromkeys(candidates)), max(after, head.final - LAG_SLOTS), is_complete=True)
 
     async def list_pool(self, address: str) -> tuple[str, ...]:
-        """Return nothing: a search sees no earlier than `confirmed`."""
+        """Return nothing: nodes list no transactions before `confirmed`."""
         del address
         return ()
 

@@ -29,7 +29,9 @@ class SolanaLane:
 
     def __init__(self, network: Network, rpc: JsonRpc, word: ServiceWord, commitment: str) -> None:
         unsigned_digest = hashlib.sha256(f"{word.payable_core}:solana-no-fee-payer".encode()).digest()
-        extra = {"feePayer": solana_transfers.reference_account(unsigned_digest)}  # P-CH-07
+        # A hash instead of a public key: no private key exists for it. An ordinary x402 client builds a transaction
+        # that can never be submitted.
+        extra = {"feePayer": solana_transfers.reference_account(unsigned_digest)}
         self.facts = LaneFacts(network, "solana-reference", "solana-reference", "USDC", extra)
         self._rpc = rpc
         self._word = word
@@ -46,8 +48,10 @@ class SolanaLane:
         return solana_transfers.reference_account(hashlib.sha256(preimage.encode()).digest())
 
     def judge(self, transaction: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> weld.Payment:
-        """Judge by the reference binding, and that the transfer is for this call alone."""
+        """Judge by the reference binding, and check that the transfer is for this call alone."""
         claim = self._build_claim(transaction, terms, token, ttl)
+        # A transfer with a further reference or the memo of a link could be counted twice: by two rails, or by a rail
+        # and a gateway (decision 0045).
         return weld.judge((*weld.REFERENCE_BINDING, *weld.REFERENCE_ALONE), claim, tx_id)
 
     def find_received(
@@ -84,6 +88,7 @@ class SolanaLane:
         if status.get("err") is not None:
             return ObservedTransaction(TxStatus.FAILED)
         commitment = status.get("confirmationStatus")
+        # A processed transaction is on a fork that may lose, so it counts as pending.
         if _RANK.get(str(commitment), 0) < _RANK["confirmed"]:
             return ObservedTransaction(TxStatus.PENDING)
         transaction = require_result(transaction_answer, "getTransaction")
@@ -101,10 +106,11 @@ class SolanaLane:
             return ObservedTransaction(TxStatus.FAILED)
         raw = _decode_raw(transaction)
         try:
+            # The id is a signature over the raw bytes, so the node cannot present another transaction under it.
             if solana_transfers.signature_of(raw) != tx_id:
                 raise ChainUnavailable("the node answered about another transaction")
             loaded_accounts = _read_loaded_accounts(meta)
-            # Without them a payment would be refused for good that the payer has made.
+            # Without the looked-up accounts a payment that the payer has made would be refused for good (P-LN-06).
             if len(loaded_accounts) != solana_transfers.count_looked_up_accounts(raw):
                 raise ChainUnavailable("the node's loaded addresses are not as many as the transaction looks up")
             transfers = solana_transfers.transfers(raw, loaded_accounts)
@@ -113,15 +119,17 @@ class SolanaLane:
             sender = solana_transfers.fee_payer(raw)
         except solana_transfers.NotATransaction as fault:
             raise ChainUnavailable("the node's answer holds no transaction") from fault
+        # The transaction is listed under the source accounts of its transfers; under the fee payer if it has none.
         own = dict.fromkeys([account for one in transfers for account in one.accounts[:1]] or [sender])
         time = await self._time_of(read_member(transaction, "slot", int), tx_id, own)
-        # A delegate may have signed for the owner of what is debited.
+        # A delegate may have signed. The payer is the owner of the debited token account.
         owned_transfers = tuple(replace(one, sender=owners.get(one.source, one.sender)) for one in transfers)
         return ObservedTransaction(TxStatus.CONFIRMED, final, time, sender, transfers=owned_transfers, memos=memos)
 
     async def _time_of(self, slot: int, tx_id: str, addresses: Iterable[str]) -> int:
+        # Not `getTransaction.blockTime`: the specification forbids it (P-LN-06).
         time = await read_block_time(self._rpc, slot)
-        if time is None:  # the node may have forgotten the block, and lists what was in it
+        if time is None:
             time = await find_listed_time(self._rpc, tx_id, addresses)
         if time is None:
             raise ChainUnavailable(f"the node knows no time of slot {slot}")
@@ -131,7 +139,7 @@ class SolanaLane:
 def _read_status(answer: Any) -> Mapping[str, Any] | None:
     values = read_member(answer, "value", list)
     if len(values) != 1 or not (values[0] is None or isinstance(values[0], dict)):
-        raise ChainUnavailable("the node told no status")
+        raise ChainUnavailable("the node's answer holds no status")
     return values[0]
 
 

@@ -20,7 +20,7 @@ async def make_room(ledger: Redemptions, collector: Collector, token: Token, *, 
     claims = await ledger.unpaid_claims(token.text)
     if len(claims) < redemption.UNPAID_CLAIMS_PER_TOKEN:
         return
-    # A token is public in an Algorand note, so any client can claim on it. A claim that names a real transaction costs
+    # A token can be public on its chain, so any client can claim on it. A claim that names a real transaction costs
     # money to fake, so it is never evicted for an invented one.
     for claim in claims:
         # A settlement was sent for this claim: the rail itself may have moved the money.
