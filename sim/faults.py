@@ -140,16 +140,13 @@ async def answer_not_found(send: Send, rng: random.Random) -> None:  # noqa: ARG
 
 
 ANSWERS: Mapping[str, Callable[[Send, random.Random], Awaitable[None]]] = {
-    answer.__name__: answer
-    for answer in (
-        unavailable,
-        server_error,
-        answer_unauthorised,
-        hang,
-        cut_off,
-        not_json,
-        empty_body,
-        wrong_shape,
-        answer_not_found,
-    )
+    "unavailable": unavailable,
+    "server_error": server_error,
+    "unauthorised": answer_unauthorised,
+    "hang": hang,
+    "cut_off": cut_off,
+    "not_json": not_json,
+    "empty_body": empty_body,
+    "wrong_shape": wrong_shape,
+    "lost": answer_not_found,
 }

@@ -23,7 +23,7 @@ class Node:
     async def prepare(self) -> None:
         """Nothing is to be prepared."""
 
-    def all(self) -> Mapping[str, Verb]:
+    def by_name(self) -> Mapping[str, Verb]:
         """Return its verb."""
         return {"say": self.say}
 

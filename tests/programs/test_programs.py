@@ -107,9 +107,9 @@ def test_a_variable_forbids_the_machines(machine: Path, monkeypatch: pytest.Monk
         script(machine, name, "v25.1.0")
     script(machine, "go", "go version go1.26.8 linux/amd64")
     modules = (node, postgres, chromium, nginx, go)
-    assert all(module.found() is not None for module in modules)
+    assert all(module.find_installed() is not None for module in modules)
     monkeypatch.setenv("WELDPROOF_PROGRAMS", "own")
-    assert [module.found() for module in modules] == [None] * 5
+    assert [module.find_installed() for module in modules] == [None] * 5
 
 
 @pytest.mark.parametrize(

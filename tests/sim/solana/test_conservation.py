@@ -41,7 +41,7 @@ class Money(RuleBasedStateMachine):
         self.bench.slots(1)
 
     def _seen(self) -> Any:
-        return self.bench.chain.totals(), [one.sent.id for one in self.bench.chain.ledger.all()]
+        return self.bench.chain.totals(), [one.sent.id for one in self.bench.chain.ledger.entries()]
 
     def _recent(self) -> Any:
         return self.bench.chain.head.hash
