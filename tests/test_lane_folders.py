@@ -40,7 +40,7 @@ ALLOWED: dict[str, str] = {
     "conformance/vocabulary/networks.py": "a network that no lane serves, in the namespace of one",
     "conformance/surfaces/agent/answers.py": "a signature base",
     "conformance/surfaces/gateway/*.py": "QR codes name a chain id; a reference in one finds a payment",
-    "conformance/attacks/replay.py": "a member that names another lane",
+    "conformance/attacks/replay_changes.py": "a member that names another lane",
     "conformance/discovery/rail.py": "requests of the compliance service on two chains",
     "conformance/checks/gateway/*.py": "rows on payments whose ways are a lane's own, and near misses of network keys",
     "conformance/checks/rail/a2a_payments.py": "one row of one lane beside those of all",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from conformance.attacks.plan import LEAST_REPLAYS, find_rows, find_unexplained, plan_replays, reduce_breach
-from conformance.attacks.replay import Material, Replay, list_changes
+from conformance.attacks.replay_changes import Material, Replay, list_changes
 from conformance.discovery.rail import Operation, variations
 from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable

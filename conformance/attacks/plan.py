@@ -6,7 +6,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import combinations
 
-from conformance.attacks.replay import Change, Material, Replay, list_changes
+from conformance.attacks.replay_changes import Change, Material, Replay, list_changes
 
 LEAST_REPLAYS = 200
 

@@ -16,7 +16,7 @@ from typing import Final
 import orjson
 from aiohttp import web
 
-from conformance.live.following import MessageFeed
+from conformance.live.page_messages import MessageFeed
 
 _HOST: Final = "127.0.0.1"
 _NAMES: Final = frozenset({"127.0.0.1", "localhost"})

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
-from conformance.http.client import Answer
-from conformance.judging.agent.agreement import compute_digests, is_readable, judge_agreement
-from conformance.judging.agent.verdicts import (
+from conformance.assertions.agent.verdicts import (
     UNUSUAL,
     find_explanation_hint,
     make_sound_subjects,
 )
-from conformance.judging.agent.verdicts import (
+from conformance.assertions.agent.verdicts import (
     describe_verdict as verdict_of,
 )
+from conformance.assertions.agent.verify_explain_agreement import compute_digests, is_readable, judge_agreement
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.structured import BareItem
 from conformance.surfaces import binding_hints

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from conformance.assertions.agent.verdicts import describe_verdict, is_negative, is_positive
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import COMPANION
 from conformance.http.client import Unreachable
-from conformance.judging.agent.verdicts import describe_verdict, is_negative, is_positive
 from conformance.oracles.message_signatures import keys
 from conformance.outcome import ON_WORD, Inconclusive
 from conformance.surfaces.agent import agent_of, signer

@@ -11,11 +11,11 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from conformance.assertions.agent.verdicts import describe_verdict, find_verdict_hint, is_positive
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.http.leaks import comes_back
-from conformance.judging.agent.verdicts import describe_verdict, find_verdict_hint, is_positive
 from conformance.oracles.keys import ed25519_jwk, encode_base64url
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey

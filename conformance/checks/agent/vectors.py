@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from conformance.assertions.agent.verdicts import MAY_DEMAND_MORE, find_verdict_hint
+from conformance.assertions.agent.verify_explain_agreement import compute_digests, is_readable, judge_agreement
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
-from conformance.judging.agent.agreement import compute_digests, is_readable, judge_agreement
-from conformance.judging.agent.verdicts import MAY_DEMAND_MORE, find_verdict_hint
 from conformance.oracles.message_signatures.digests import FIELD
 from conformance.oracles.message_signatures.members import message_of
 from conformance.outcome import Inconclusive

@@ -10,10 +10,7 @@ from dataclasses import replace
 
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
-from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
-from conformance.http.client import Answer
-from conformance.judging.agent.verdicts import (
+from conformance.assertions.agent.verdicts import (
     FIX,
     MAY_DEMAND_MORE,
     UNUSUAL,
@@ -25,6 +22,9 @@ from conformance.judging.agent.verdicts import (
     make_sound_subjects,
     replace_signature,
 )
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
 from conformance.oracles.message_signatures import keys, signing, structured
 from conformance.oracles.message_signatures.algorithms import ED25519, SigningKey
 from conformance.surfaces.agent import VERIFY, Agent, Subject, agent_of, signer

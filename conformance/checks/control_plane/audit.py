@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from conformance.assertions.audit_log import Entries, judge_links, read_form, should_be_present
 from conformance.engine.check import Case, check
-from conformance.judging.audit_log import Entries, judge_links, read_form, should_be_present
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents

@@ -12,9 +12,9 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from conformance.assertions.audit_log import choose_form
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import OWN_PROCESSES
-from conformance.judging.audit_log import choose_form
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import AUDIT, Hub, Issuer, is_success, with_service_body

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
+from conformance.assertions.audit_log import find_broken_link
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import OWN_PROCESSES
-from conformance.judging.audit_log import find_broken_link
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.assertions.trust_set import drop_revoked, is_revoked
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
-from conformance.judging.trust_set import drop_revoked, is_revoked
 from conformance.oracles.falcon import PUBLIC_KEY_BYTES
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_json
 from conformance.surfaces.control_plane import documents

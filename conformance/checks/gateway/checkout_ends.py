@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from conformance.assertions.gateway.status import REPLICA_SECONDS, read_final_status
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.judging.gateway.status import REPLICA_SECONDS, read_final_status
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, Creation, brief, create, link_body, token_of

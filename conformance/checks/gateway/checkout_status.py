@@ -11,8 +11,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.assertions.gateway.status import ATTESTATION_MEMBERS, read_final_status, read_paid_status
 from conformance.engine.check import Case, check
-from conformance.judging.gateway.status import ATTESTATION_MEMBERS, read_final_status, read_paid_status
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from conformance.assertions.gateway.status import judge_abandoned, judge_same_status, read_paid_status
 from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.gateway.status import judge_abandoned, judge_same_status, read_paid_status
 from conformance.lanes.checkout_request import Bill, CheckoutPayer, Way
 from conformance.lanes.node_control import Controlled
 from conformance.outcome import Inconclusive

@@ -11,11 +11,11 @@ import base64
 import time
 from collections.abc import Iterator, Mapping
 
+from conformance.assertions.gateway.nothing_created import REFUSED_AMOUNT, judge_nothing_created
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.judging.gateway.nothing_created import REFUSED_AMOUNT, judge_nothing_created
 from conformance.surfaces.gateway.administration import create_tenant_with_two_keys
 from conformance.surfaces.gateway.calls import (
     LINKS,

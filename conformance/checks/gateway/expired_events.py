@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from conformance.assertions.gateway.status import read_final_status
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.gateway.status import read_final_status
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import CHECKOUT, brief
 from conformance.surfaces.gateway.orders import OpenedLink, network_of, on_first_lane, open_link

@@ -6,11 +6,16 @@ import asyncio
 import hashlib
 from typing import Any
 
+from conformance.assertions.gateway.originals import (
+    find_differences,
+    judge_nothing_second,
+    judge_original,
+    read_identity,
+)
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.judging.gateway.originals import find_differences, judge_nothing_second, judge_original, read_identity
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,

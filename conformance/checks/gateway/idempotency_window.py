@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from conformance.assertions.gateway.originals import find_differences, judge_original, read_identity
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.gateway.originals import find_differences, judge_original, read_identity
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 
+from conformance.assertions.gateway.originals import judge_original
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
-from conformance.judging.gateway.originals import judge_original
 from conformance.oracles.json_encodings import same_value_spellings
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import create_tenant_with_two_keys

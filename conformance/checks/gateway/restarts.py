@@ -14,13 +14,13 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from conformance.assertions.gateway.originals import judge_nothing_second, judge_original
+from conformance.assertions.gateway.status import judge_same_status, read_paid_status
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import OWN_PROCESSES
 from conformance.http.client import Answer
-from conformance.judging.gateway.originals import judge_nothing_second, judge_original
-from conformance.judging.gateway.status import judge_same_status, read_paid_status
 from conformance.oracles import jose
 from conformance.oracles.keys import keys_of_jwks
 from conformance.outcome import Inconclusive

@@ -11,11 +11,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from conformance.assertions.rail.refusals import judge_challenged_again
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import judge_challenged_again
 from conformance.oracles.x402 import faults_of_challenge
 from conformance.surfaces.rail.challenges import cache_control, entries, is_shareable, references
 from conformance.surfaces.rail.proofs import encode_base64, encode_json

@@ -16,13 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conformance.discovery.accepted_unusual_bodies import repeated_body, unusual_bodies
-from conformance.discovery.body_probe import probe_body
-from conformance.discovery.rail import Operation
-from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick_policy import sample
-from conformance.judging.rail.paid_reference import (
+from conformance.assertions.rail.paid_reference import (
     HEADER_TRANSACTION,
     References,
     find_settlement,
@@ -30,6 +24,12 @@ from conformance.judging.rail.paid_reference import (
     judge_claims,
     judge_header,
 )
+from conformance.discovery.accepted_unusual_bodies import repeated_body, unusual_bodies
+from conformance.discovery.body_probe import probe_body
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick_policy import sample
 from conformance.lanes.descriptor import Payer
 from conformance.oracles import hashing
 from conformance.oracles.json_encodings import AS_SENT, OTHER_ENCODINGS, Encoder

@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any
 
 from conformance.attacks.engine import Engine, extract_receipts, send_replay
-from conformance.attacks.fine_replays import present_fine_changes
-from conformance.attacks.full_request import find_full_request
-from conformance.attacks.replay import Material, Replay, list_changes
+from conformance.attacks.largest_request import find_full_request
+from conformance.attacks.proof_on_nearby_requests import present_fine_changes
+from conformance.attacks.replay_changes import Material, Replay, list_changes
 from conformance.discovery.body_probe import probe_body
 from conformance.discovery.rail import Operation, variations
 from conformance.engine import clock

@@ -100,7 +100,7 @@ async def _restart_rail(case: Case, words: Sequence[str]) -> Callable[[], Awaita
         await start_again(case, words, url)
         return None
     # Imported here, because its dependencies are installed only with that lane's extra.
-    from conformance.judging.rail.base.settlements import withhold_settlement  # noqa: PLC0415
+    from conformance.assertions.rail.base.pending_settlements import withhold_settlement  # noqa: PLC0415
 
     async with withhold_settlement(case, settling_lanes[0]) as judge:
         await start_again(case, words, url)

@@ -8,11 +8,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.assertions.rail.refusals import is_challenged
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import sample
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import is_challenged
 from conformance.oracles.x402 import proof_of_another_family
 from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.purchase import header_value

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from conformance.assertions.rail.proof_echo import judge_paid_proofs
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
 from conformance.engine.secret_echo import FIX, ROW
 from conformance.fuzz.hostile_inputs import JSON
 from conformance.http.leaks import comes_back
-from conformance.judging.rail.repeated_proofs import judge_paid_proofs
 from conformance.oracles.keys import encode_base64url
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import read_token

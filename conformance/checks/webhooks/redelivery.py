@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.assertions.webhook_signature_time import judge_time
 from conformance.engine import clock
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.webhook_times import judge_time
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import look_again, on_lane
 from conformance.surfaces.webhooks.over_restart import restart_once

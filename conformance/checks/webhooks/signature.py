@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from conformance.assertions.webhook_signature_time import judge_time
 from conformance.engine.check import Case, check
-from conformance.judging.webhook_times import judge_time
 from conformance.oracles.webhook_signature import HeaderFault, verify
 from conformance.outcome import Inconclusive
 from conformance.surfaces.webhooks.sales import deliveries, paid_links

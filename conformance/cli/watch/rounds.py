@@ -26,7 +26,7 @@ from conformance.engine.quick_policy import FUZZ_SECONDS
 from conformance.engine.quick_selection import QuickSelection, select_quick_checks
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
-from conformance.live.following import MessageFeed
+from conformance.live.page_messages import MessageFeed
 from conformance.live.restart_detection import read_server_states, wait_until_restarted
 from conformance.live.server import serve_page
 from conformance.log.events import LOG, EventLog

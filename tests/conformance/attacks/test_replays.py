@@ -12,7 +12,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.attacks.engine import Engine
 from conformance.attacks.plan import find_rows, find_unexplained, plan_replays, reduce_breach
-from conformance.attacks.replay import ENCODINGS, Material, Replay, list_changes
+from conformance.attacks.replay_changes import ENCODINGS, Material, Replay, list_changes
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer

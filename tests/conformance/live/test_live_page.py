@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from conformance.live.following import MessageFeed, make_message
+from conformance.live.page_messages import MessageFeed, make_message
 from conformance.live.server import serve_page
 from conformance.log.events import Event
 

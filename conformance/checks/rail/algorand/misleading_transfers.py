@@ -6,8 +6,8 @@ amount of an ordinary transfer is credited to its receiver.
 
 from __future__ import annotations
 
+from conformance.assertions.rail.refusals import judge_refused, require_honest_payment_served
 from conformance.engine.check import Case, check
-from conformance.judging.rail.refusals import judge_refused, require_honest_payment_served
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
 from conformance.surfaces.rail.purchase import challenge
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.assertions.rail.refusals import require_honest_payment_served
+from conformance.assertions.rail.served_calls import judge_operations_served
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
-from conformance.judging.rail.refusals import require_honest_payment_served
-from conformance.judging.rail.served import judge_operations_served
 from conformance.lanes.algorand.group_shapes import GROUPS
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of
 from conformance.surfaces.rail.paid_answers import brief

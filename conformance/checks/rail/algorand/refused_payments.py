@@ -10,11 +10,11 @@ from typing import Any
 
 import base58
 
+from conformance.assertions.rail.refusals import judge_refusal, judge_refused, require_honest_payment_served
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.rail.refusals import judge_refusal, judge_refused, require_honest_payment_served
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.outcome import Inconclusive

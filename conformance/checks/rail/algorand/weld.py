@@ -10,23 +10,23 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
-from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick_policy import sample
-from conformance.judging.rail.algorand.quoted import AlgorandQuote
-from conformance.judging.rail.chain_away import judge_nothing_served
-from conformance.judging.rail.refusals import (
+from conformance.assertions.rail.algorand.payable_challenge import AlgorandQuote
+from conformance.assertions.rail.chain_outage import judge_nothing_served
+from conformance.assertions.rail.refusals import (
     judge_refused,
     require_honest_payment_served,
 )
-from conformance.judging.rail.welds import (
+from conformance.assertions.rail.weld_attacks import (
     judge_mixed_pairs,
     judge_near_misses,
     judge_ordinary_client,
     judge_recovery_from_refusals,
     judge_stray_transfers,
 )
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
+from conformance.engine.quick_policy import sample
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded, price_of
 from conformance.surfaces.rail.challenges import let_lapse
 from conformance.surfaces.rail.forgeries import forge_tokens

@@ -6,14 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from conformance.attacks.engine import extract_receipts
-from conformance.discovery.rail import Operation
-from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
-from conformance.engine.exclusive import Exclusive
-from conformance.http.client import Answer
-from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
-from conformance.judging.rail.base.settlements import (
+from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
+from conformance.assertions.rail.base.pending_settlements import (
     apply_node_fault,
     can_show,
     judge_delayed_payment,
@@ -21,7 +15,13 @@ from conformance.judging.rail.base.settlements import (
     judge_wide_windows,
     present_later,
 )
-from conformance.judging.rail.refusals import require_honest_payment_served
+from conformance.assertions.rail.refusals import require_honest_payment_served
+from conformance.attacks.engine import extract_receipts
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
+from conformance.http.client import Answer
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer
 from conformance.surfaces.rail.paid_answers import brief

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
+from conformance.assertions.rail.refusals import require_honest_payment_served
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
-from conformance.judging.rail.refusals import require_honest_payment_served
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer
 from conformance.lanes.base.token import WHOLE, own_call

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from conformance.assertions.rail.lane_asset import judge_lane_offered
 from conformance.engine.check import Case, check
-from conformance.judging.rail.offered import judge_lane_offered
 from conformance.surfaces.rail.purchase import challenge, lane_of
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import base58
 
+from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
+from conformance.assertions.rail.refusals import assert_control_is_served, require_honest_payment_served
+from conformance.assertions.rail.served_calls import judge_operations_served
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
-from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
-from conformance.judging.rail.refusals import assert_control_is_served, require_honest_payment_served
-from conformance.judging.rail.served import judge_operations_served
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.base.spellings import DUE, Spelling, spellings

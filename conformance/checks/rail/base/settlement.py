@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
+from conformance.assertions.rail.refusals import QUICK, assert_control_is_served, require_honest_payment_served
 from conformance.attacks.engine import extract_receipts
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
-from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
-from conformance.judging.rail.refusals import QUICK, assert_control_is_served, require_honest_payment_served
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import Account, BasePayer, Refused
 from conformance.lanes.base.token import SPLIT, WHOLE

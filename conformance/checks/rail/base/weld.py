@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
+from conformance.assertions.rail.chain_outage import judge_under_fault, list_node_faults
+from conformance.assertions.rail.recovery_after_refusal import judge_fresh_terms, judge_recovery
+from conformance.assertions.rail.refusals import (
+    assert_control_is_served,
+    require_honest_payment_served,
+)
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
-from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, get_base_payer
-from conformance.judging.rail.chain_away import judge_under_fault, list_node_faults
-from conformance.judging.rail.recovery import judge_fresh_terms, judge_recovery
-from conformance.judging.rail.refusals import (
-    assert_control_is_served,
-    require_honest_payment_served,
-)
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.oracles.keccak import keccak256 as keccak
 from conformance.surfaces.rail.forgeries import forge_tokens

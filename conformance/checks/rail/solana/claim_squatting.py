@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from conformance.assertions.rail.claim_squatting import FIX, judge_owner_served
+from conformance.assertions.rail.refusals import QUICK
 from conformance.engine.check import Case, check
-from conformance.judging.rail.claim_squatting import FIX, judge_owner_served
-from conformance.judging.rail.refusals import QUICK
 from conformance.lanes.solana.transaction_ids import invented_id
 
 

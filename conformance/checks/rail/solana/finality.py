@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 
+from conformance.assertions.rail.refusals import require_honest_payment_served
+from conformance.assertions.rail.solana.payable_challenge import Quoted, get_solana_payer
 from conformance.attacks.engine import extract_receipts
 from conformance.engine.check import Case, check
 from conformance.engine.exclusive import Exclusive
-from conformance.judging.rail.refusals import require_honest_payment_served
-from conformance.judging.rail.solana.orders import Quoted, get_solana_payer
 from conformance.lanes.solana.node import CONFIRMED, FINALIZED
 from conformance.lanes.solana.payer import SolanaPayer
 from conformance.outcome import Inconclusive

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.assertions.rail.lane_asset import judge_lane_offered
 from conformance.engine.check import Case, check
-from conformance.judging.rail.offered import judge_lane_offered
 from conformance.oracles.addresses import is_address
 from conformance.surfaces.rail.purchase import challenge
 

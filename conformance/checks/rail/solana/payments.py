@@ -11,13 +11,13 @@ from solders.instruction import Instruction
 from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 
+from conformance.assertions.rail.refusals import judge_refused, require_honest_payment_served
+from conformance.assertions.rail.served_calls import judge_operations_served
+from conformance.assertions.rail.solana.payable_challenge import Quoted, get_solana_payer
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick_policy import sample
-from conformance.judging.rail.refusals import judge_refused, require_honest_payment_served
-from conformance.judging.rail.served import judge_operations_served
-from conformance.judging.rail.solana.orders import Quoted, get_solana_payer
 from conformance.lanes.algorand.transaction_ids import invented_id as invented_algorand_id
 from conformance.lanes.solana.instructions import TokenTransfer
 from conformance.lanes.solana.payer import Refused, SolanaPayer

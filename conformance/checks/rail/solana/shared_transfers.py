@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from conformance.assertions.rail.refusals import require_honest_payment_served
+from conformance.assertions.rail.solana.payable_challenge import Quoted
 from conformance.attacks.engine import extract_receipts
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import require_honest_payment_served
-from conformance.judging.rail.solana.orders import Quoted
 from conformance.outcome import Inconclusive
 
 _CHALLENGE_COUNT = 6

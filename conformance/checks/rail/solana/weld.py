@@ -18,20 +18,20 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_coin
 from solders.transaction import VersionedTransaction
 
-from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
-from conformance.engine.exclusive import Exclusive
-from conformance.engine.quick_policy import sample
-from conformance.judging.rail.chain_away import judge_nothing_served
-from conformance.judging.rail.refusals import require_honest_payment_served
-from conformance.judging.rail.solana.orders import Quoted, derive_reference, get_solana_payer
-from conformance.judging.rail.welds import (
+from conformance.assertions.rail.chain_outage import judge_nothing_served
+from conformance.assertions.rail.refusals import require_honest_payment_served
+from conformance.assertions.rail.solana.payable_challenge import Quoted, derive_reference, get_solana_payer
+from conformance.assertions.rail.weld_attacks import (
     judge_mixed_pairs,
     judge_near_misses,
     judge_ordinary_client,
     judge_recovery_from_refusals,
     judge_stray_transfers,
 )
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
+from conformance.engine.quick_policy import sample
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
 from conformance.lanes.solana.payer import Refused, UnknownBlockhash
 from conformance.lanes.solana.relay import through

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance import target
-from conformance.checks.addons import bundled
+from conformance.checks.addons import ports_and_commands
 from conformance.engine.check_loading import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.addons.contract import is_fresh
+from conformance.checks.addons.hub_registration import is_fresh
 
 
 def _list(**healthy: bool) -> Any:

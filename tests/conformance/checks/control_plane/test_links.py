@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.audit_log import find_broken_link
+from conformance.assertions.audit_log import find_broken_link
 from conformance.target import REFERENCE_HUB
 
 CHAIN = REFERENCE_HUB.audit_chain

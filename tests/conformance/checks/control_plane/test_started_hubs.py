@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance import target
-from conformance.checks.control_plane import defaults
+from conformance.checks.control_plane import default_port_and_calls
 from conformance.engine.check_loading import load_checks
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load

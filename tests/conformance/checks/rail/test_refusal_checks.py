@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from conformance import target
+from conformance.assertions.rail.recovery_after_refusal import judge_fresh_terms
 from conformance.checks.rail.algorand.paid_calls import SPELLINGS, spell_proof
 from conformance.engine.check import Case, Check
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
-from conformance.judging.rail.recovery import judge_fresh_terms
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Payer, Rail, Reply, run_check
@@ -299,16 +299,16 @@ async def test_who_pays_what_a_refusal_asks_for_is_served(body: bytes | None, ve
     """With fresh tokens, and tokens for something else than was requested, a payer cannot recover."""
     rail, names, log = bound_to(body), Names(), EventLog()
 
-    async def run(case: Case) -> None:
+    async def judge_terms(case: Case) -> None:
         await judge_fresh_terms(case, case.session.catalog.operations[0])
 
-    row = Check("made_up", ("RAIL-WELD-16",), "rail", "algorand", Exclusive.NOTHING, "Mend it.", run)
+    row = Check("made_up", ("RAIL-WELD-16",), "rail", "algorand", Exclusive.NOTHING, "Mend it.", judge_terms)
     client, profile = Client(rail, log, row.id, names, Counter()), target.parse(PROFILE)
     session = Session(profile, client, names, 1)
     await session.open()
     session.payers.open_payers["algorand"] = Payer(rail)
     try:
-        await run(Case(row, profile, client, log, random.Random(1), session))
+        await judge_terms(Case(row, profile, client, log, random.Random(1), session))
     finally:
         await session.close()
     assert [event["verdict"] for event in log.of("judgement")] == [verdict]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from conformance.attacks.fine_changes import LONG_QUERY, add_nested_members, lengthen_texts
+from conformance.attacks.nearby_requests import LONG_QUERY, add_nested_members, lengthen_texts
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.refusals import describe_refused_body

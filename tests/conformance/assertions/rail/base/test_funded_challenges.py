@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from conformance.assertions.rail.base.funded_challenges import FundedChallenge, FundedChallenges
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges
 from conformance.lanes.base.payer import BasePayer
 
 ROW = "RAIL-PAY-04"

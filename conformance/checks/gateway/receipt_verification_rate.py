@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from conformance.assertions.gateway.limits import judge_throttled, require_quick_calls, select_throttled
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
-from conformance.judging.gateway.limits import judge_throttled, require_quick_calls, select_throttled
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, receipt_body
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.assertions.rail.refusals import judge_refused
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import judge_refused
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import Account, BasePayer
 from conformance.lanes.base.token import Token

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
+from conformance.assertions.rail.payable_challenge import QuotedPayment
+from conformance.assertions.rail.recovery_after_refusal import SUBMISSION_FAULTS
+from conformance.assertions.rail.refusals import AWAY, judge_outage, require_honest_payment_served
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
-from conformance.judging.rail.quoted import QuotedPayment
-from conformance.judging.rail.recovery import SUBMISSION_FAULTS
-from conformance.judging.rail.refusals import AWAY, judge_outage, require_honest_payment_served
 from conformance.lanes.node_control import Controlled
 from conformance.surfaces.rail.paid_answers import brief
 

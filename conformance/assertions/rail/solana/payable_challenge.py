@@ -9,9 +9,9 @@ from typing import Any, Self
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
 
+from conformance.assertions.rail.payable_challenge import QuotedPayment
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.judging.rail.quoted import QuotedPayment
 from conformance.lanes.solana.instructions import TokenTransfer
 from conformance.lanes.solana.payer import Order, SolanaPayer
 from conformance.lanes.solana.transaction_ids import invented_id

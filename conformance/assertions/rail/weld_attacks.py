@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from conformance.assertions.rail.payable_challenge import QuotedPayment
+from conformance.assertions.rail.recovery_after_refusal import judge_fresh_terms, judge_recovery
+from conformance.assertions.rail.refusals import assert_control_is_served, require_honest_payment_served
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
-from conformance.judging.rail.quoted import QuotedPayment
-from conformance.judging.rail.recovery import judge_fresh_terms, judge_recovery
-from conformance.judging.rail.refusals import assert_control_is_served, require_honest_payment_served
 from conformance.surfaces.rail.forgeries import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, header_value, pay, present

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
+from conformance.assertions.rail.refusals import judge_refused
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import judge_refused
 from conformance.surfaces.rail.purchase import Challenge, name_live_values, present
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.attacks.fine_changes import (
+from conformance.attacks.nearby_requests import (
     LONG_QUERY,
     add_nested_members,
     lengthen_texts,

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from conformance.assertions.rail.base.pending_settlements import judge_cashed, judge_wide_windows
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.judging.rail.base.settlements import judge_cashed, judge_wide_windows
 
 PRICE = 10_000
 

@@ -12,19 +12,19 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
-from conformance.engine.exclusive import Exclusive
-from conformance.engine.tenant_credentials import Credentials
-from conformance.http.client import Answer, Unreachable
-from conformance.judging.gateway.limits import (
+from conformance.assertions.gateway.limits import (
     MINUTE,
     judge_throttled,
     read_retry_after,
     require_quick_calls,
     select_throttled,
 )
-from conformance.judging.gateway.nothing_created import judge_nothing_created
+from conformance.assertions.gateway.nothing_created import judge_nothing_created
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
+from conformance.engine.tenant_credentials import Credentials
+from conformance.http.client import Answer, Unreachable
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.attacks.engine import extract_receipts
-from conformance.attacks.fine_changes import list_equivalent_queries, list_fine_changes, list_fine_queries
+from conformance.attacks.nearby_requests import list_equivalent_queries, list_fine_changes, list_fine_queries
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from conformance.assertions.gateway.nothing_created import judge_nothing_created
 from conformance.engine.check import Case, check
 from conformance.engine.quick_policy import COMPANION
-from conformance.judging.gateway.nothing_created import judge_nothing_created
 from conformance.ledger import load
 from conformance.surfaces.gateway.calls import (
     LINKS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from conformance.assertions.rail.payable_challenge import QuotedPayment
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.judging.rail.quoted import QuotedPayment
 from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.surfaces.rail.algorand.payments import algorand_payer, pay_welded
 from conformance.surfaces.rail.purchase import challenge
