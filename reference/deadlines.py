@@ -1,7 +1,7 @@
-"""One timer for all who wait equally long, instead of one each, which costs four times as much.
+"""Deadlines of equal length that share one timer; a timer for each costs four times as much.
 
-All deadlines of a `Deadlines` lie equally far ahead when they start, so they end in the order in which they started,
-and one timer, set for the oldest that is left, is enough.
+All deadlines of a `Deadlines` have the same length, so they end in the order in which they started. So one timer, set
+for the oldest that is left, is enough.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from types import TracebackType
 
 
 class Deadlines:
-    """Gives whoever asks the same number of seconds, by monotonic time."""
+    """Gives each caller the same number of seconds, by monotonic time."""
 
     def __init__(self, seconds: float) -> None:
-        """Take how many seconds that are."""
+        """Take the number of seconds."""
         self._seconds = seconds
         self._open: dict[Deadline, None] = {}  # in the order of their ends
         self._timer: asyncio.TimerHandle | None = None
@@ -60,7 +60,7 @@ class Deadline:
         self.ends = ends
 
     def interrupt(self) -> None:
-        """Be over: the task is interrupted where it waits."""
+        """Interrupt the task where it waits."""
         self._is_over = True
         self._task.cancel()
 
@@ -73,8 +73,10 @@ class Deadline:
         """End.
 
         Raises:
-            TimeoutError: The time was over; somebody else's wish to cancel the task is passed on instead.
+            TimeoutError: The time was over. A cancellation by other code is passed on instead.
         """
         self._deadlines.forget(self)
+        # asyncio counts cancellations. Only if none but this one is left was the time-out the reason (as in
+        # asyncio.timeout).
         if self._is_over and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise TimeoutError from fault

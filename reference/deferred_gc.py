@@ -1,11 +1,9 @@
-"""What a program imports before all else: collections of garbage wait until it serves.
-
-What modules make while they are imported stays. The collector would look at all of it dozens of times, for a sixth of a
-start's whole cost; `reference.web.servers.serving` sets it going again.
-"""
+"""Deferred garbage collection: programs import this module first, and collections wait until they serve."""
 
 from __future__ import annotations
 
 import gc
 
+# Objects made by imports stay until the end. The collector would examine them dozens of times, a sixth of the cost of a
+# start. `reference.web.servers.serving` restores the thresholds.
 gc.set_threshold(1_000_000)

@@ -14,7 +14,7 @@ from reference.protocol.networks import Network
 
 
 class Algorand(Descriptor):
-    """Algorand: a round is final when it is there."""
+    """Algorand: a confirmed round is final."""
 
     name = "algorand"
     title = "Algorand"

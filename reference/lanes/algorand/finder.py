@@ -1,7 +1,7 @@
-"""Finding payments on Algorand: the newest rounds at algod, older ones at the indexer (3.5).
+"""Payment search on Algorand: the newest rounds at algod, older ones at the indexer (3.5).
 
-An indexer lags, and an algod may have forgotten old rounds; so each is asked for what it surely has. A search that the
-indexer could not finish goes on where the indexer was, and never behind it.
+An indexer lags, and an algod may have deleted old rounds, so each is asked for the rounds that it certainly has. A
+search that the indexer could not finish continues at the indexer's newest round, never after it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from reference.lanes.payment_search import (
 from reference.protocol.networks import Network
 
 _NOT_FOUND = 404
-# So many rounds are read at algod, one by one; more are left to the indexer, as far as it goes.
+# So many rounds are read at algod, one by one. If there are more, the indexer is asked first.
 _ROUNDS_AT_ALGOD = 16
 _ROUNDS_A_SEARCH = 128
 _KEPT_ROUNDS = 512
@@ -56,10 +56,12 @@ class AlgorandFinder:
         self._reading = asyncio.Lock()
 
     async def read_head(self) -> Head:
-        """Return algod's last round; a round is final."""
+        """Return algod's last round, which is final."""
         status = await _get_answer(self._algod, "/v2/status")
         last = _integer(status, "last-round")
         header = await self._read_header(last)
+        # A local node that was reset has other rounds with the same numbers; kept rounds of before would hide its
+        # payments.
         if not await self._is_same_chain(last, header):
             self._rounds.clear()
         return Head(last, last, None if header is None else _integer(header, "ts"))
@@ -70,7 +72,7 @@ class AlgorandFinder:
         return max(0, min(older, head.position - LEAST_LOOK_BACK))
 
     async def find(self, address: str, after: int, head: Head) -> SearchResult:
-        """Read what is between `after` and the head."""
+        """Read the rounds between `after` and the head."""
         candidates: list[Candidate] = []
         searched_to = after
         if head.position - after > _ROUNDS_AT_ALGOD and self._indexer is not None:
@@ -82,7 +84,7 @@ class AlgorandFinder:
         return SearchResult(tuple(candidates), max(searched_to, last), last >= head.position)
 
     async def find_strays(self, address: str, after: int, head: Head) -> SearchResult:
-        """Read the newest rounds again, which `find` has kept; those before them are listed by the indexer."""
+        """Read the newest rounds, which `find` has kept; the indexer lists the rounds before them."""
         first_kept = max(after, head.position - _ROUNDS_A_SEARCH)
         candidates: list[Candidate] = []
         if first_kept > after and self._indexer is not None:
@@ -99,7 +101,7 @@ class AlgorandFinder:
         ]
 
     async def list_pool(self, address: str) -> tuple[str, ...]:
-        """Return what algod's pool holds for an address."""
+        """Return the payments to an address in algod's pool."""
         path = f"/v2/accounts/{address}/transactions/pending?format=json"
         answer = await _get_answer(self._algod, path)
         payments = self._read_payments(answer.get("top-transactions"))
@@ -110,9 +112,9 @@ class AlgorandFinder:
     async def _search_indexer(
         self, address: str, after: int, last: int, *, is_usdc: bool = True
     ) -> tuple[list[Candidate], int]:
-        """Return what the indexer lists, and how far it knows its chain; nothing of it counts if it fails midway.
+        """Return the indexer's payments and its newest round; if it fails midway, none of them count.
 
-        Of other assets than USDC a few pages are read, and what they list counts.
+        Of other assets than USDC only a few pages are read, and what they list counts.
         """
         indexer = self._indexer
         assert indexer is not None  # noqa: S101 - asked only where there is one
@@ -129,7 +131,7 @@ class AlgorandFinder:
             for _ in range(_PAGES if is_usdc else _STRAY_PAGES):
                 page = await _get_answer(indexer, f"/v2/accounts/{address}/transactions?{urlencode(query)}")
                 if "max-round" not in query:
-                    # Pages are pinned to what the indexer knew at first: else new rounds would push others over.
+                    # Pages are fixed to the rounds of the first page. Otherwise new rounds would shift the later pages.
                     last_known = min(last, _integer(page, "current-round"))
                     query["max-round"] = last_known
                 candidates += [
@@ -143,7 +145,8 @@ class AlgorandFinder:
                     return sorted(candidates, key=lambda entry: entry.position), max(after, last_known)
                 query["next"] = str(next_token)
         except ChainUnavailable:
-            return [], after  # algod goes on alone
+            # The indexer is optional: algod continues alone from where the search began.
+            return [], after
         if not is_usdc:
             return sorted(candidates, key=lambda entry: entry.position), last_known
         raise ChainUnavailable("the indexer has no end of pages")
@@ -158,7 +161,8 @@ class AlgorandFinder:
 
     async def _read_round(self, number: int) -> _Payments:
         """Return the payments of a round: ids and receivers."""
-        async with self._reading:  # who searches another address meanwhile wants the same rounds
+        # Searches for other addresses want the same rounds at the same time; the lock makes one of them read.
+        async with self._reading:
             if number in self._rounds:
                 return self._rounds[number][1]
             answer = await _get_answer(self._algod, f"/v2/blocks/{number}?format=json")
@@ -186,9 +190,9 @@ class AlgorandFinder:
         return tuple(payments)
 
     async def _is_same_chain(self, last: int, header: _Header | None) -> bool:
-        """Tell whether the newest round kept is still the chain's; a header names the one before it, so all are then.
+        """Return whether the newest kept round is still on the chain; a header names its predecessor, so all are then.
 
-        A node that was set back may have grown past what is kept before it is asked again: its height says nothing.
+        A node that was reset may have passed the kept rounds since, so its height says nothing.
         """
         if not self._rounds:
             return True
@@ -201,7 +205,7 @@ class AlgorandFinder:
         return None if header is None else _integer(header, "ts")
 
     async def _read_header(self, number: int) -> _Header | None:
-        """Return the header of a round; None where algod has no such round."""
+        """Return the header of a round, or None if algod does not have the round."""
         path = f"/v2/blocks/{number}?format=json&header-only=true"
         answer = await self._algod.get(path, absent=_NOT_FOUND)
         block = None if answer is None else answer.get("block")
@@ -213,7 +217,7 @@ def _without_payments(block: _Header) -> _Header:
 
 
 def _compute_id(txn: Mapping[str, Any], entry: Mapping[str, Any], block: Mapping[str, Any] | None) -> str:
-    """Return a transaction's id: the hash of its canonical bytes, with the genesis that its block leaves out."""
+    """Return a transaction's id: the hash of its canonical bytes, with the genesis members that blocks omit."""
     members = {name: _decode_member(name, value) for name, value in txn.items()}
     if block is not None:
         members["gh"] = _decode_member("gh", block.get("gh"))

@@ -1,7 +1,7 @@
-"""The Algorand lane: an algod and an indexer are asked, and say what they saw (5.5).
+"""The Algorand lane: an algod and an indexer are asked for transactions (5.5).
 
-A transaction is looked up at algod first, which knows the pool and the newest rounds, and then at the indexer, which
-knows all of them and may lag behind.
+A transaction is looked up first at algod, which knows the pool and the newest rounds. Then it is looked up at the
+indexer, which knows all rounds but may lag.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AlgorandLane:
         self.finder: Finder = AlgorandFinder(network, algod, indexer)
 
     def build_live_members(self, token: str) -> Mapping[str, str]:
-        """Return nothing further: the note carries the token itself."""
+        """Return no members: the note carries the token itself."""
         del token
         return {}
 
@@ -56,11 +56,14 @@ class AlgorandLane:
         """Return whether a text is a checksummed address in its one canonical spelling, as payments show it."""
         if len(text) != _ADDRESS_CHARACTERS or not encoding.is_valid_address(text):
             return False
+        # The last letter has unused bits, so several spellings decode to one address. Only the canonical one equals the
+        # address in payments.
         return bool(encoding.encode_address(encoding.decode_address(text)) == text)
 
     async def check_node(self) -> bool:
         """Compare the genesis hash with the network's CAIP-2 reference."""
         params = _require_answer(await self._algod.get("/v2/transactions/params"))
+        # The node writes base64; the CAIP-2 reference is base64url and cut to 32 characters.
         digest = _text(params, "genesis-hash").replace("+", "-").replace("/", "_")
         return digest[:32] == self.facts.network.caip2.partition(":")[2]
 
@@ -76,6 +79,7 @@ class AlgorandLane:
 
     async def _read_algod_answer(self, answer: Mapping[str, Any]) -> ObservedTransaction:
         transaction = _object(_object(answer, "txn"), "txn")
+        # The pool has dropped the transaction, so it will not be confirmed under this id.
         if answer.get("pool-error"):
             return _read_short_form(TxStatus.FAILED, 0, transaction)
         confirmed_round = answer.get("confirmed-round", 0)
@@ -91,10 +95,11 @@ class AlgorandLane:
 
 
 def _read_short_form(status: TxStatus, block_time: int, transaction: Mapping[str, Any]) -> ObservedTransaction:
-    """Read a transaction in the node's own short form."""
+    """Read a transaction in algod's short form."""
     sender = _text(transaction, "snd")
     transfers: tuple[Transfer, ...] = ()
     if transaction.get("type") == "axfer":
+        # In a clawback the payer is the account from which the money is taken, not the sender (P-LN-09).
         clawback_source = transaction.get("asnd")
         transfers = (
             Transfer(

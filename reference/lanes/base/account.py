@@ -1,7 +1,7 @@
 """The account from which the rail settles: its key never leaves this object.
 
-A transaction is laid out and signed here, with the library that checks what payers sign: by way of a wallet's SDK each
-one took several milliseconds.
+Transactions are encoded and signed here, with the library that checks the payers' signatures. A wallet's SDK took
+several milliseconds for each.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reference.lanes.lane import Fees
 from reference.protocol.eip3009 import keccak
 
 GAS_LIMIT = 200_000
-# EIP-1559's transactions, as EIP-2718 marks them.
+# The type of EIP-1559 transactions (EIP-2718).
 _TYPE = b"\x02"
 _NO_VALUE, _NO_ACCESS_LIST = b"", b"\xc0"
 
@@ -66,11 +66,11 @@ class EvmAccount:
 
 
 def _encode_number(value: int) -> bytes:
-    """Return a number as transactions have it: big-endian, without zeros before it, nothing for zero."""
+    """Return a number in the encoding of transactions: big-endian without leading zeros, empty for zero."""
     return value.to_bytes((value.bit_length() + 7) // 8, "big")
 
 
-# RLP, as far as one flat list of words needs it: the library takes as long for it as the signature does.
+# RLP for one flat list of words. The library would take as long for it as the signature takes.
 
 
 def _encode_word(raw: bytes) -> bytes:

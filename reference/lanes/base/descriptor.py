@@ -31,15 +31,15 @@ class Base(Descriptor):
 
     def settler(self, key_file: Path) -> Settler:
         """Return the account whose key a file holds, 64 hex digits."""
-        from reference.lanes.base.account import EvmAccount  # noqa: PLC0415 - who settles nothing signs nothing
+        from reference.lanes.base.account import EvmAccount  # noqa: PLC0415 - needed only to settle
 
         return EvmAccount.from_file(key_file)
 
     def wallet_links(self, payload: str) -> tuple[WalletLink, ...]:
-        """Return links that open a wallet at the page itself, which the payload is the address of, to be paid there.
+        """Return links that open the page itself, whose address is the payload, in the browser of a wallet.
 
-        A bare EIP-681 transfer has no place for a memo: a wallet that is opened by one pays unbound, and the link stays
-        unpaid.
+        A bare EIP-681 transfer has no place for a memo. A wallet opened by one would pay without the memo, and the link
+        would stay unpaid.
         """
         return (
             WalletLink("Open in MetaMask", "metamask://dapp/" + payload.partition("://")[2]),

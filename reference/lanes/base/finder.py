@@ -1,7 +1,7 @@
-"""Finding payments on Base: the asset's Transfer events to a payout address (3.5).
+"""Payment search on Base: the asset's Transfer events to a payout address (3.5).
 
-Both ways in which a payment is bound end in such an event, whoever sent the transaction: so one search an address finds
-the payments of all its links. Zero transfers, which strangers can make in anybody's name, are left out.
+Every payment ends in such an event, from any sender, so one search for an address finds the payments of all its links.
+Transfers of zero, which strangers can make in the name of any account, are left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from reference.protocol.networks import Network
 _TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 _BLOCKS_A_SEARCH = 5_000
 _PARTS = 10
-# A node's index of events may lag without saying so: the newest blocks, ten minutes of them, are searched every time.
+# A node's index of events may lag without reporting it, so the newest blocks (ten minutes) are searched each time.
 LAG_BLOCKS = 300
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,16}", re.ASCII)
 
@@ -40,7 +40,7 @@ class BaseFinder:
         self._most = _BLOCKS_A_SEARCH
 
     async def read_head(self) -> Head:
-        """Return the newest block; final are those with enough confirmations."""
+        """Return the newest block, and the newest one with enough confirmations."""
         block = await self._rpc.ask("eth_getBlockByNumber", "latest", False)
         number = _read_quantity(read_member(block, "number", str))
         return Head(
@@ -55,10 +55,11 @@ class BaseFinder:
     async def find(self, address: str, after: int, head: Head) -> SearchResult:
         """Search the events of the blocks after `after`, in parts that the node takes.
 
-        Far from the head a search ends after some parts and goes on where it was; near it, it goes all the way.
+        Far from the head a search ends after some parts, and the next one continues; near the head it reaches it.
         """
         candidates: list[Candidate] = []
         first, last_settled = min(after + 1, head.position), head.final - LAG_BLOCKS
+        # Halved on refusal and doubled afterwards: the size settles near what this node takes, without a setting.
         self._most = min(_BLOCKS_A_SEARCH, 2 * self._most)
         parts = 0
         while parts < _PARTS or first > last_settled:
@@ -68,9 +69,10 @@ class BaseFinder:
             except (NodeRefused, AnswerTooLong) as fault:
                 if first == last:
                     raise ChainUnavailable(
-                        f"the node does not tell the events of a block: {_reason_of(fault)}"
+                        f"the node does not list the events of a block: {_reason_of(fault)}"
                     ) from fault
-                self._most = (last - first + 1) // 2  # too many blocks or events at once
+                # Too many blocks or events at once; nodes have different limits.
+                self._most = (last - first + 1) // 2
                 continue
             candidates += _read_candidates(logs)
             if last >= head.position:
@@ -83,7 +85,7 @@ class BaseFinder:
     async def find_strays(self, address: str, after: int, head: Head) -> SearchResult:
         """Search the Transfer events of all contracts in the newest blocks, with one question.
 
-        A node that does not answer it, or too long, shows none: nothing is halved and asked again for them.
+        If the node refuses it or the answer is too long, none are listed: they pay nothing, so it is not asked again.
         """
         first = max(after + 1, head.position - _BLOCKS_A_SEARCH + 1)
         last_settled = max(after, head.final - LAG_BLOCKS)
@@ -99,7 +101,7 @@ class BaseFinder:
         return SearchResult(tuple(dict.fromkeys(_read_candidates(stray_logs))), last_settled, is_complete=True)
 
     async def list_pool(self, address: str) -> tuple[str, ...]:
-        """Return nothing: a pool tells nothing of events."""
+        """Return nothing: a pool has no events."""
         del address
         return ()
 

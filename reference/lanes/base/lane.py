@@ -1,4 +1,4 @@
-"""The Base lane: an Ethereum RPC is asked, and told to settle what a payer authorized (5.5, P-LN-03)."""
+"""The Base lane: an Ethereum RPC is asked, and sends the settlements of payers' authorizations (5.5, P-LN-03)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ _TRANSFER_TOPIC = _topic_of("Transfer(address,address,uint256)")
 _USED_TOPIC = _topic_of("AuthorizationUsed(address,bytes32)")
 _CANCELED_TOPIC = _topic_of("AuthorizationCanceled(address,bytes32)")
 _REVERT_TEXT = "execution reverted"
+# Answers of nodes that have the transaction or its replacement already. The chain, not this answer, decides its fate.
 _KNOWN_TEXTS = ("already known", "nonce too low", "replacement transaction underpriced", "already imported")
+# Nodes limit the range of a search. Forty ranges cover more than four days at two seconds a block.
 _BLOCKS_A_SEARCH = 5_000
 _SEARCHES = 40
+# Twice the base fee: a transaction stays valid through five full blocks, each of which raises that fee by an eighth.
 _FEE_FACTOR = 2
 _KEPT_BLOCKS = 1_024
 _NEWEST: Call = ("eth_getBlockByNumber", "latest", False)
@@ -56,7 +59,7 @@ class BaseLane:
         self._asset = network.asset_id.lower()
         self.finder: Finder = BaseFinder(network, rpc, confirmations)
         self._pace = Pace()
-        # In which blocks transactions stood that are not final yet, or may stand, by id, the oldest first.
+        # By id, the block of a transaction that is not final yet, or the block in which it is expected; oldest first.
         self._blocks: dict[str, int] = {}
 
     def build_live_members(self, token: str) -> Mapping[str, str]:
@@ -68,18 +71,19 @@ class BaseLane:
         digits = text.removeprefix("0x")
         if len(text) != 42 or len(digits) != 40 or not all(one in "0123456789abcdefABCDEF" for one in digits):
             return False
+        # One wrong letter of a mixed-case address breaks its checksum. Without it a typing error would pay a stranger.
         return not is_checksum_formatted_address(text) or to_checksum_address(text) == text
 
     async def check_node(self) -> bool:
         """Compare the chain id with the network's CAIP-2 reference."""
         return _read_quantity(await self._rpc.ask("eth_chainId")) == self.domain.chain_id
 
-    # Looking.
+    # Reading the chain.
 
     async def observe(self, tx_id: str) -> ObservedTransaction:
         """Return what the node shows of a transaction, with every Transfer and every use of an authorization.
 
-        All of it is asked at once, unless it is mined in another block than where it stood or was to be looked for.
+        One batch asks for everything, if the transaction is in the block in which it is expected.
         """
         number, transaction_call = self._blocks.pop(tx_id, None), ("eth_getTransactionByHash", tx_id)
         further: list[Call] = [transaction_call] if self._reads_calldata else []
@@ -94,8 +98,10 @@ class BaseLane:
         if number != _read_quantity(receipt.get("blockNumber")):
             number = _read_quantity(receipt.get("blockNumber"))
             block = await self._rpc.ask(*_block_call(number))
+        # Nodes behind one address may follow two forks. A receipt of one and a block of the other prove nothing.
         if read_member(block, "hash", str) != read_member(receipt, "blockHash", str):
-            raise ChainUnavailable("the node's blocks and receipts tell of two chains")
+            raise ChainUnavailable("the node's blocks and receipts are of two chains")
+        # The block of the transaction is itself the first confirmation (1.2).
         final = head - number + 1 >= self._confirmations
         if not final:
             self._remember(tx_id, number)
@@ -114,7 +120,7 @@ class BaseLane:
         )
 
     def _read_head(self, answer: Any) -> int:
-        """Return the number of the newest block, and note when it was."""
+        """Return the number of the newest block, and note when it was seen."""
         head = _read_quantity(answer)
         self._pace.note_head(head)
         return head
@@ -125,7 +131,7 @@ class BaseLane:
             del self._blocks[next(iter(self._blocks))]
 
     def seconds_until_final(self, tx_id: str) -> float | None:
-        """Tell by the pace of the chain, counting from the block that has the transaction, else from the next one."""
+        """Estimate by the pace of the chain, from the block of the transaction, else from the next block."""
         return self._pace.seconds_until(self._blocks.get(tx_id), self._confirmations - 1)
 
     async def find_use(self, authorization: Authorization, since: int) -> Use:
@@ -135,12 +141,13 @@ class BaseLane:
         log = await self._find_log(authorization, since)
         if log is None:
             return Use(is_used=True)
+        # The contract's state does not distinguish use from cancellation; only the event does.
         if read_member(log, "topics", list)[:1] == [_CANCELED_TOPIC]:
             return Use(is_used=True, is_cancelled=True)
         return Use(is_used=True, tx_id=read_member(log, "transactionHash", str).lower())
 
     async def _find_log(self, authorization: Authorization, since: int) -> Any:
-        """Search backwards for the log of an authorization, until blocks are older than it."""
+        """Search backwards for the log of an authorization, until blocks are older than the authorization."""
         payer = "0x" + authorization.payer[2:].rjust(64, "0")
         last = _read_quantity(await self._rpc.ask("eth_blockNumber"))
         for _ in range(_SEARCHES):
@@ -160,10 +167,10 @@ class BaseLane:
             last = first - 1
         return None
 
-    # Settling.
+    # Settlement.
 
     async def read_outlook(self, authorization: Authorization, settler: str) -> Outlook:
-        """Ask the asset whether it is used and would be taken, and the node for fees and the settler's account."""
+        """Read the authorization's state, a trial of the settlement, fees and the settler's account in one batch."""
         state, trial, block, tip, wei, nonce = await self._rpc.batch(
             self._state_of(authorization),
             self._trial_of(authorization, settler),
@@ -187,7 +194,7 @@ class BaseLane:
         return _read_refusal(await self._rpc.attempt(*self._trial_of(authorization, settler)))
 
     async def has_held_price(self, authorization: Authorization) -> bool:
-        """Ask the asset for the payer's balance in the block that the node calls safe; none where it knows no such."""
+        """Compare the payer's balance in the node's safe block with the price; False if it has no safe block."""
         balance_call = self._build_asset_call(_encode_call(_BALANCE, authorization.payer))
         balance = await self._rpc.attempt("eth_call", balance_call, "safe")
         return not isinstance(balance, NodeRefused) and _read_quantity(balance) >= authorization.value
@@ -224,7 +231,7 @@ class BaseLane:
         return _read_fees(*await self._rpc.ask_all(_NEWEST, _TIP))
 
     async def send(self, raw: bytes) -> None:
-        """Hand a signed transaction to the node; in the next block it is looked for first."""
+        """Send a signed transaction to the node; the next block is where it is expected."""
         if self._pace.newest is not None:
             self._remember("0x" + keccak(raw).hex(), self._pace.newest + 1)
         try:
@@ -246,10 +253,10 @@ def _is_used(state: Any) -> bool:
 
 
 def _read_refusal(trial: Any) -> str | None:
-    """Return why a contract would refuse a call that was tried out.
+    """Return the contract's text with which it refused a trial, or None.
 
     Raises:
-        ChainUnavailable: It was the node that refused it.
+        ChainUnavailable: The node itself refused it.
     """
     if not isinstance(trial, NodeRefused):
         return None
@@ -267,12 +274,12 @@ def _read_called_contract(transaction: Any, tx_id: str) -> tuple[str, bytes]:
         raise ChainUnavailable("the node answered about another transaction")
     data = read_member(transaction, "input", str)
     if _BYTES.fullmatch(data) is None:
-        raise ChainUnavailable("the transaction's input is no data")
+        raise ChainUnavailable("the transaction's input is malformed")
     return str(transaction.get("to") or "").lower(), bytes.fromhex(data[2:])
 
 
 def _encode_call(selector: bytes, *arguments: int | str | bytes) -> bytes:
-    """Return the call of a function whose arguments are a word each: numbers, texts in hex, and bytes."""
+    """Return a function call whose arguments are one word each: numbers, hex texts, and bytes."""
     return selector + b"".join(map(_encode_argument, arguments))
 
 
@@ -294,6 +301,8 @@ def _read_events(logs: list[Any]) -> tuple[tuple[Transfer, ...], tuple[Authoriza
             [str(one).lower() for one in read_member(log, "topics", list)],
         )
         value = read_member(log, "data", str)
+        # An ERC-721 Transfer has the same topic but a fourth topic, and a stranger's contract may emit any data.
+        # Neither may count as money.
         if topics[:1] == [_TRANSFER_TOPIC] and len(topics) == 3 and _WORD.fullmatch(value):
             transfers.append(Transfer(ordinal, asset, _address(topics[1]), _address(topics[2]), int(value, 16)))
         elif topics[:1] == [_USED_TOPIC] and len(topics) == 3:
