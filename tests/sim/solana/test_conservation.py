@@ -110,7 +110,7 @@ class Money(RuleBasedStateMachine):
     def the_vm_has_what_the_journal_has(self) -> None:
         """Nothing is in the VM that the record of accounts does not know, and the other way round."""
         chain = self.bench.chain
-        assert all(chain.vm.account(key) == chain.account(key) for key in chain.accounts.written())
+        assert all(chain.vm.account(key) == chain.account(key) for key in chain.accounts.known_keys())
 
 
 TestMoney = Money.TestCase
