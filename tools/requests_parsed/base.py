@@ -74,7 +74,7 @@ def signature_faults(text: str, values: tuple[int, ...], domain: tuple[str, str,
         return {"signature: form"}
     signer = recover(digest(values, domain), v % 27, r, s)
     if signer != values[0]:
-        return {"signature: of somebody else or over something else"}
+        return {"signature: of another signer or over something else"}
     return {"signature: form"} if s > N // 2 else ({"(v as 0 or 1)"} if v < 27 else set())
 
 

@@ -1,4 +1,4 @@
-"""Bodies: JSON at all, by the schema of its operation, and what stands in it: a message or a compact JWS."""
+"""Bodies: whether they are JSON, fit the schema of their operation, and contain a message or a compact JWS."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def deviations(request: Request, now: float) -> tuple[set[str], str]:
 
 
 def _on_sale(request: Request) -> bool:
-    """Return whether what is found out costs money: that a receipt is void is sold as well, and bought most often."""
+    """Return whether the verdict itself is sold: "this receipt is void" is a paid answer as well."""
     return request.path.startswith("/pay/")
 
 

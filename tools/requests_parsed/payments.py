@@ -161,7 +161,7 @@ def _of_members(proof: Mapping[str, Any], shape: set[str]) -> set[str]:
 
 
 def _challenge_paid(proof: Mapping[str, Any], shape: set[str], world: World) -> Challenge | None:
-    """Return the challenge that a payment is welded to, so that the rest of it is looked at beside a wrong token."""
+    """Return the challenge that a payment is welded to, to examine its other members even if the token is wrong."""
     if shape == _MINED_MEMBERS and isinstance(proof["tx_id"], str):
         algorand_transfer = world.algorand.get(proof["tx_id"])
         if algorand_transfer is not None:

@@ -1,4 +1,4 @@
-"""What the requests of each check may hold beside what an honest one holds, as data: `sends.json`.
+"""The table `sends.json`: deviations from honest requests that the requests of each check may contain.
 
 A check has the fault sets that its requests may have: `honest`, one fault, or several with ` + ` between them. Several
 have the name of a reason why the request decides something nonetheless; so has an honest payment that is refused. A

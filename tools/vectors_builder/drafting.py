@@ -17,10 +17,10 @@ class Draft:
     """One vector as its author means it.
 
     Attributes:
-        stage: Where it is refused; `valid` for one that holds.
-        fault_name: The fault in one word; what is shown, for one that holds.
-        variant: What tells it from others of its kind.
-        input: The members that a verifier is given.
+        stage: The stage that refuses it; `valid` for one that holds.
+        fault_name: The fault in one word; the property that it shows, for one that holds.
+        variant: The difference from others of its kind.
+        input: The members that a verifier gets.
         why: Why it is worth having.
         requirements: Rows of the ledger.
         fault: The one fault in a sentence; None for one that holds.
@@ -28,9 +28,9 @@ class Draft:
         values: What a verifier can work out from it, by name.
         pinned_members: Members of `expected` that only the profile decides: valid, stage, codes, values.
         pins: Clauses of the profile without which the verdict would not follow.
-        doors: Where it can be sent; the last is always `offline`.
-        origin: Who made it.
-        group: What stands in its kind where the stage would, for vectors that are grouped otherwise.
+        doors: Endpoints that it can be sent to; the last is always `offline`.
+        origin: Its author.
+        group: The first part of its kind in place of the stage, for vectors in another group.
     """
 
     stage: str
@@ -82,9 +82,9 @@ def draft_holding(
     """Return the draft of a vector that holds; what is worked out from it is the profile's.
 
     Args:
-        property_name: What it shows.
-        variant: What tells it from others that show it.
-        vector_input: The members that a verifier is given.
+        property_name: The property that it shows.
+        variant: The difference from others that show it.
+        vector_input: The members that a verifier gets.
         why: Why it is worth having.
         rows: Rows of the ledger.
         values: What a verifier can work out from it.
@@ -111,8 +111,8 @@ def draft_refusal(
 
     Args:
         kind: Stage and fault, as in `sig_invalid/salt`.
-        variant: What tells it from others of its kind.
-        vector_input: The members that a verifier is given.
+        variant: The difference from others of its kind.
+        vector_input: The members that a verifier gets.
         fault: The fault, in a sentence.
         why: Why it is worth having.
         rows: Rows of the ledger.

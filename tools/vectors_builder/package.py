@@ -142,7 +142,7 @@ def _raised_part(old: str, new: str) -> Bump:
     """Return which part of a version was raised.
 
     Raises:
-        BuildFault: None was: the new one is no later version.
+        BuildFault: No part was raised: the new version is not a later one.
     """
     old_parts, new_parts = ([int(part) for part in text.split(".")] for text in (old, new))
     if new_parts <= old_parts:
@@ -162,7 +162,7 @@ def _text(value: Any) -> bytes:
 
 
 def read_state(folder: Path) -> tuple[dict[str, Any] | None, dict[str, str]]:
-    """Return the manifest and the releases that stand in a folder."""
+    """Return the manifest and the releases of a folder."""
     manifest_path, releases = folder / vectors.MANIFEST, folder / RELEASES
     return (
         json.loads(manifest_path.read_text("ascii")) if manifest_path.exists() else None,

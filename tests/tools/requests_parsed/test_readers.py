@@ -88,7 +88,7 @@ def test_an_authorization_has_its_faults(changes: dict[str, Any], faults: set[st
     proof = _authorization(**changes)
     assert base.deviations(proof, challenge_entry, {}, NOW) == faults
     proof["authorization"]["validBefore"] = str(2**41)
-    stale = {"signature: of somebody else or over something else"}
+    stale = {"signature: of another signer or over something else"}
     assert base.deviations(proof, challenge_entry, {}, NOW) == stale | faults - {"window: closed or about to"}
 
 

@@ -1,4 +1,4 @@
-"""Logs whose entries are whole and do not stand where they were written, or are no entries."""
+"""Logs whose entries are whole but in wrong places, or are not entries."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def cut_tails() -> Iterator[Draft]:
 
 
 def malformed_logs() -> Iterator[Draft]:
-    """Yield logs with something in them that is no entry."""
+    """Yield logs with a member that is not an entry."""
     log = log_of(4)
 
     def without(place: int, name: str) -> list[Any]:

@@ -43,7 +43,7 @@ def lengths() -> Iterator[Draft]:
 
 
 def heads() -> Iterator[Draft]:
-    """Yield logs with the newest entry noted apart, and spellings of the key."""
+    """Yield logs with the newest entry noted separately, and spellings of the key."""
     log = log_of(5)
     yield whole("head", "the-last-entry", log, "What was noted last is there", head=head_of(log))
     why = "The head is noted after the entry, so a log may be ahead of it by whole entries"

@@ -16,7 +16,7 @@ _TENTH: Final = "0.1000000000000000055511151231257827021181583404541015625"
 
 
 def whole() -> Iterator[Draft]:
-    """Yield zero, whole numbers, and whole numbers written otherwise."""
+    """Yield zero, whole numbers, and whole numbers in other notations."""
     why = "Minus zero is written 0"
     yield holds("zero", "minus-as-an-integer", "-0", "0", why)
     yield holds("zero", "minus-with-a-fraction", "[-0.0]", "[0]", why)

@@ -1,4 +1,4 @@
-"""Challenge tokens (profile 5.4): drafts, and the libraries that are asked beside the judge."""
+"""Challenge tokens (profile 5.4): drafts, and second opinions by other libraries."""
 
 from tools.vectors_builder.challenges.family import FAMILY
 

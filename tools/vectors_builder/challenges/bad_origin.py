@@ -109,7 +109,7 @@ def _halves() -> Iterator[Draft]:
 
 
 def _constructions() -> Iterator[Draft]:
-    """Half A of the right things, put together otherwise."""
+    """Half A over the right members in another form."""
     offer = Offer("construction")
     key, lines = offer.issuer.secret, _lines(offer)
     text = "\n".join(lines)

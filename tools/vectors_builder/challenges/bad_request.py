@@ -1,4 +1,4 @@
-"""True tokens offered with another request than they were issued for, or whose half B is made otherwise."""
+"""True tokens offered with another request than they were issued for, or with another construction of half B."""
 
 from __future__ import annotations
 

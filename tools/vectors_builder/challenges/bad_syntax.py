@@ -1,4 +1,4 @@
-"""Texts that are no token; each has true halves over its parts as they are written, so only the form refuses it."""
+"""Texts that are not tokens. Each has true halves over its parts as they are written, so only its form is wrong."""
 
 from __future__ import annotations
 

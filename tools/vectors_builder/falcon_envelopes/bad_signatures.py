@@ -1,4 +1,4 @@
-"""Envelopes whose signature does not hold: changed, coded otherwise, of another message or of another key."""
+"""Envelopes whose signature does not hold: changed, in another coding, of another message or of another key."""
 
 from __future__ import annotations
 

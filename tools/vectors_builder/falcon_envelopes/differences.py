@@ -1,4 +1,4 @@
-"""Envelopes that a second library is known to read otherwise, and why."""
+"""Envelopes that a second library is known to read differently, with the reason."""
 
 from __future__ import annotations
 

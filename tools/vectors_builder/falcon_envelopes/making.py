@@ -149,7 +149,7 @@ def holds(
 
     Args:
         property_name: What it shows.
-        variant: What tells it from others that show it.
+        variant: The difference from others that show it.
         text: The envelope.
         why: Why it is worth having.
         trusted_keys: The trust set.
@@ -195,7 +195,7 @@ def draft_refused_envelope(
 
     Args:
         kind: Stage and fault, as in `sig_invalid/salt`.
-        variant: What tells it from others of its kind.
+        variant: The difference from others of its kind.
         text: The envelope.
         fault: The fault, in a sentence.
         why: Why it is worth having.

@@ -1,4 +1,4 @@
-"""What is drawn once and kept: keys, signatures and proofs come out otherwise each time, vectors must not."""
+"""Recordings of random keys, signatures and proofs: they differ at each run, and vectors must not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Recorded:
     """Entries by name in a JSON file; nothing is drawn but while recording.
 
     Attributes:
-        recording: Whether what is asked for and missing is drawn.
+        recording: Whether a missing entry is drawn when it is requested.
     """
 
     def __init__(self, path: Path, note: str) -> None:

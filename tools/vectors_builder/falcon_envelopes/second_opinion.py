@@ -38,7 +38,7 @@ def complaints(draft: Draft) -> Iterator[str]:
 
 
 def said_of(draft: Draft, text: str) -> Iterator[str]:
-    """Yield the same of an envelope that stands in a draft's input."""
+    """Yield the disagreements about an envelope that is in a draft's input."""
     try:
         members = read(text)
     except ValueError as fault:

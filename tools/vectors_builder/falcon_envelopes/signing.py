@@ -42,12 +42,12 @@ class Signer:
     def sign(self, name: str, message: bytes) -> bytes:
         """Return an issuer's signature over a message: header, salt, compressed vector."""
         entry = f"{name} {hashlib.sha256(message).hexdigest()}"
-        return base64.b64decode(self.signatures.of(entry, lambda: self._signed(name, message))["signature_b64"])
+        return base64.b64decode(self.signatures.of(entry, lambda: self._sign_once(name, message))["signature_b64"])
 
     def _pair(self, name: str) -> Entry:
-        return self.keys.of(name, _drawn)
+        return self.keys.of(name, _draw_keys)
 
-    def _signed(self, name: str, message: bytes) -> Entry:
+    def _sign_once(self, name: str, message: bytes) -> Entry:
         secret = base64.b64decode(self._pair(name)["secret_key_b64"])
         return {"signature_b64": base64.b64encode(library().sign(secret, message)).decode()}
 
@@ -57,7 +57,7 @@ def library() -> Any:
     return import_module("pqcrypto.sign.falcon_1024")
 
 
-def _drawn() -> Entry:
+def _draw_keys() -> Entry:
     public, secret = (base64.b64encode(one).decode() for one in library().generate_keypair())
     return {"public_key_b64": public, "secret_key_b64": secret}
 

@@ -1,4 +1,4 @@
-"""Texts that are no envelope, and envelopes whose payload is not what it must be."""
+"""Texts that are not envelopes, and envelopes with a wrong payload."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def decode_drafts() -> Iterator[Draft]:
 
 
 def shape_drafts() -> Iterator[Draft]:
-    """Yield JSON that is no envelope, and payloads that are nothing."""
+    """Yield JSON that is not an envelope, and empty payloads."""
     yield from _no_envelope()
     yield from _no_canonical_form()
     yield from _no_payload()

@@ -112,7 +112,7 @@ def _writers_freedom() -> Iterator[Draft]:
 
 
 def _number_drafts() -> Iterator[Draft]:
-    """Numbers, names and depth: where two readers of JSON come apart."""
+    """Numbers, names and depth, in which two readers of JSON differ."""
     yield holds(
         "number_form",
         "trailing_zero",

@@ -145,7 +145,7 @@ def _key(
 
 
 def _no_point() -> bytes:
-    """Return the first bytes, hashed from a counter, that are no point."""
+    """Return the first bytes, hashed from a counter, that are not a point."""
     for number in range(64):
         raw = hashlib.sha256(b"no point %d" % number).digest()
         y = int.from_bytes(raw, "little") & ((1 << 255) - 1)

@@ -85,7 +85,7 @@ def draft_message(
 
     Args:
         kind: Step and fault, `valid/…` for a message that holds, `rfc/…` for an example of the RFC.
-        variant: What tells it from others of its kind.
+        variant: The difference from others of its kind.
         message: Members of profile 6.2.
         why: Why it is worth having.
         requirements: Rows of the ledger.
@@ -196,7 +196,7 @@ def sign(
     label: str = "sig1",
     algorithm: str | None = None,
 ) -> Members:
-    """Return a message truly signed over components, given as they stand in Signature-Input.
+    """Return a message with a true signature over components, which are given as in Signature-Input.
 
     Raises:
         ValueError: A component is not in the message: the vector's author is wrong.

@@ -1,4 +1,4 @@
-"""What is no receipt, or no compact JWS: segments, sizes, base64url."""
+"""Texts that are not receipts or not compact JWS: segments, sizes, base64url."""
 
 from __future__ import annotations
 

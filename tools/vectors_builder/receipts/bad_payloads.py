@@ -1,4 +1,4 @@
-"""Payloads that are no object, of another canonical form, or not in canonical form; each is truly signed."""
+"""Payloads that are not objects, of another canonical form, or not in canonical form; each has a true signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors on which second libraries are known to judge otherwise, each with the reason after the libraries' names.
+"""Vectors that second libraries are known to judge differently, each with the libraries' names and the reason.
 
 The build fails when one of these no longer differs; a test holds that exactly the libraries that are named differ.
 """

@@ -140,7 +140,7 @@ def valid(
 
     Args:
         property_name: What it shows; with the variant its name.
-        variant: What tells it from others.
+        variant: The difference from others.
         token: The receipt.
         why: Why it is worth having.
         rows: Requirements; GW-RCPT-06 where none is named.
@@ -185,7 +185,7 @@ def draft_refusal(
 
     Args:
         name: Stage and fault, with a stroke between.
-        variant: What tells it from others of its kind.
+        variant: The difference from others of its kind.
         token: What stands for the receipt; an Ellipsis for nothing at all.
         fault: The one fault in a sentence.
         why: Why it is worth having.

@@ -1,4 +1,4 @@
-"""Receipts that hold over canonical payloads which are easy to write otherwise: texts, numbers, order, depth."""
+"""Receipts that hold, over canonical payloads that are easy to get wrong: texts, numbers, order, depth."""
 
 from __future__ import annotations
 

@@ -60,14 +60,14 @@ def v2_key(secret: str = SECRET, word: str = WORD, info: bytes = b"hmac-sha384-o
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One delivery, and what its receiver knows; what is left out is as an honest sender has it.
+    """One delivery, and the settings of its receiver; by default all is as with an honest sender.
 
     Attributes:
         secret: The secret of the destination.
         body: The body's bytes.
         t: Unix seconds in the header.
         template: What a signature covers.
-        scheme: Which member the receiver goes by.
+        scheme: The member that the receiver checks.
         word: The service's word.
         late: Seconds from `t` to the receiver's time.
         tolerance: Seconds that it allows to either side.
@@ -101,12 +101,12 @@ class Delivery:
 
     @property
     def mac(self) -> str:
-        """The right value of the member that the receiver goes by."""
+        """The right value of the member that the receiver checks."""
         return self.v1 if self.scheme == "v1" else self.v2
 
     @property
     def header(self) -> str:
-        """The header of an honest sender: with v2 where the receiver goes by it."""
+        """The header of an honest sender, with v2 if the receiver checks it."""
         further = self.further or ((f"v2={self.v2}",) if self.scheme == "v2" else ())
         return ",".join((f"t={self.t}", f"v1={self.v1}", *further))
 

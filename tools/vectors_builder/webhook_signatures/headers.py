@@ -43,7 +43,7 @@ def absent() -> Iterator[Draft]:
 
 
 def times() -> Iterator[Draft]:
-    """Yield times that are no decimal number of seconds, or that are two."""
+    """Yield times that are not a decimal number of seconds, and two times."""
     why = "One receiver takes the first, another the last: what was signed is open"
     other_header = f"v1={HONEST.of(t=T + 60).v1}"
     fault = "There are two times."

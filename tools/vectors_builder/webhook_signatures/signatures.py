@@ -259,7 +259,7 @@ def beside() -> Iterator[Draft]:
 
 
 def second_scheme() -> Iterator[Draft]:
-    """Yield wrong v2 beside a right v1, to receivers that go by v2."""
+    """Yield a wrong v2 with a right v1, to receivers that check v2."""
 
     def v2(name: str, mac: str, fault: str, why: str) -> Draft:
         header = f"t={T},v1={HONEST.v1},v2={mac}"

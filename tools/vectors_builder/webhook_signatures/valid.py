@@ -44,7 +44,7 @@ def events() -> Iterator[Draft]:
 
 
 def members() -> Iterator[Draft]:
-    """Yield headers with members beside t and v1."""
+    """Yield headers with members in addition to t and v1."""
     why = "Members that a receiver does not know are left alone"
     for variant, further in (
         ("older-scheme", ("v0=" + "0" * 40,)),

@@ -1,4 +1,4 @@
-"""Welds for each lane, as complete signed transactions (profile 5.5): drafts, and libraries asked beside the judge."""
+"""Welds for each lane, as complete signed transactions (profile 5.5): drafts, and other libraries' opinions."""
 
 from tools.vectors_builder.welds.family import FAMILY
 

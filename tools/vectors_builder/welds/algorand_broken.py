@@ -95,34 +95,34 @@ def _encodings() -> Iterator[Draft]:
     transfer = wallet.transfer()
     members = wallet.parts(wallet.sign(transfer))["txn"]
 
-    def signed(encoded_transaction: bytes) -> str:
+    def attach(encoded_transaction: bytes) -> str:
         signature = msgpack.packb({"sig": key.sign(b"TX" + encoded_transaction).signature}, use_bin_type=True)
         return base64.b64encode(b"\x82" + signature[1:] + b"\xa3txn" + encoded_transaction).decode("ascii")
 
-    def packed(changed: dict[str, Any]) -> bytes:
-        return bytes(msgpack.packb(changed, use_bin_type=True))
+    def pack(new_members: dict[str, Any]) -> bytes:
+        return bytes(msgpack.packb(new_members, use_bin_type=True))
 
-    plain = packed(members)
+    plain = pack(members)
     cases = (
-        ("order", "reversed", packed(dict(reversed(members.items()))), "its members are in another order"),
-        ("empty", "zero", packed(dict(sorted({**members, "fee": 0}.items()))), "a fee of zero is spelled out"),
-        ("empty", "lease", packed(dict(sorted({**members, "lx": bytes(32)}.items()))), "an empty lease is spelled out"),
+        ("order", "reversed", pack(dict(reversed(members.items()))), "its members are in another order"),
+        ("empty", "zero", pack(dict(sorted({**members, "fee": 0}.items()))), "a fee of zero is spelled out"),
+        ("empty", "lease", pack(dict(sorted({**members, "lx": bytes(32)}.items()))), "an empty lease is spelled out"),
         ("width", "amount", plain.replace(b"\xa4aamt\xcd\x27\x10", b"\xa4aamt\xce\x00\x00\x27\x10"),
          "the amount is written wider than it needs"),
         ("width", "note", plain.replace(b"\xa4note\xc4\x5c", b"\xa4note\xc5\x00\x5c"),
          "the note's length is written wider than it needs"),
-        ("types", "amount-as-float", packed({**members, "aamt": float(PRICE)}), "the amount is a binary fraction"),
-        ("types", "amount-as-text", packed({**members, "aamt": str(PRICE)}), "the amount is a text"),
-        ("address", "short", packed(dict(sorted({**members, "rekey": b"r" * 31}.items()))),
+        ("types", "amount-as-float", pack({**members, "aamt": float(PRICE)}), "the amount is a binary fraction"),
+        ("types", "amount-as-text", pack({**members, "aamt": str(PRICE)}), "the amount is a text"),
+        ("address", "short", pack(dict(sorted({**members, "rekey": b"r" * 31}.items()))),
          "the address that it rekeys to has 31 bytes"),
-        ("types", "note-as-text", packed({**members, "note": members["note"].decode()}),
+        ("types", "note-as-text", pack({**members, "note": members["note"].decode()}),
          "the note is a text, not bytes"),
     )  # fmt: skip
     for fault_name, variant, encoded_transaction, fault in cases:
-        yield _draft_broken(f"encoding-{fault_name}", variant, signed(encoded_transaction), fault)
-    unknown = signed(packed({**members, "zzz": 1}))
+        yield _draft_broken(f"encoding-{fault_name}", variant, attach(encoded_transaction), fault)
+    unknown = attach(pack({**members, "zzz": 1}))
     yield _draft_broken("encoding-members", "unknown", unknown, "it has a member that no transaction has")
-    raw = base64.b64decode(signed(plain))
+    raw = base64.b64decode(attach(plain))
     longer = base64.b64encode(raw + b"\x00").decode("ascii")
     yield _draft_broken("encoding-end", "byte-more", longer, "there is a byte after the transaction")
     shorter = base64.b64encode(raw[:-1]).decode("ascii")

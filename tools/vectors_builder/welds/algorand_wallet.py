@@ -62,7 +62,7 @@ TOKEN: Final[str] = CHALLENGE["token"]
 
 
 def params(genesis: str = GENESIS, fee: int = 1000) -> SuggestedParams:
-    """Return parameters of a transaction that may stand in any round near `ROUND`."""
+    """Return parameters of a transaction that is valid in any round near `ROUND`."""
     name = "mainnet-v1.0" if genesis == GENESIS else "testnet-v1.0"
     return SuggestedParams(fee, ROUND - 100, ROUND + 900, genesis, gen=name, flat_fee=True)
 
@@ -82,7 +82,7 @@ def sign(transaction_object: Transaction, account: Account = PAYER) -> str:
 
 
 def sign_group(*transactions: Transaction, signers: Sequence[Account] = ()) -> list[str]:
-    """Return transactions signed as one group."""
+    """Sign transactions as a group and return them."""
     group = transaction.assign_group_id(list(transactions))
     keys = signers or [PAYER] * len(group)
     return [sign(one, account) for one, account in zip(group, keys, strict=True)]

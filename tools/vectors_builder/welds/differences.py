@@ -1,4 +1,4 @@
-"""Vectors that a second library judges otherwise, with the reason."""
+"""Vectors that a second library judges differently, with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payments on Solana that pay: both kinds of transfer, both kinds of message, and more beside."""
+"""Payments on Solana that count: both kinds of transfer, both kinds of message, and further instructions."""
 
 from __future__ import annotations
 

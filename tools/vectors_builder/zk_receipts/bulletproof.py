@@ -54,7 +54,7 @@ def refusal(payload: Mapping[str, Any]) -> str | None:
 
 @lru_cache(maxsize=1024)
 def element(data: bytes) -> EccPoint | None:
-    """Return the point of 32 bytes, None where they are no canonical encoding of one of prime order."""
+    """Return the point of 32 bytes, or None if they are not a canonical encoding of a point of prime order."""
     if int.from_bytes(data, "little") % 2**255 >= _PRIME:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Receipts that a second library is known to read otherwise, and why."""
+"""Receipts that a second library is known to read differently, with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proofs of which one thing is no encoding: the length, the commitment, one of the 16 points or of the 5 scalars."""
+"""Proofs with one invalid encoding: the length, the commitment, one of the 16 points or of the 5 scalars."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def _in_url_letters(text: str) -> str:
 
 
 def _with_letters_of_its_own() -> dict[str, Any]:
-    """Return a payload whose commitment has a letter that base64url writes otherwise."""
+    """Return a payload whose commitment has a letter that differs in base64url."""
     for number in range(20):
         payload = proven(f"letters {number}")
         if set(payload["commitment_b64"]) & {"+", "/"}:

@@ -187,7 +187,7 @@ def _commitment_drafts() -> Iterator[Draft]:
 
 
 class _Said(Transcript):
-    """A transcript that was begun otherwise."""
+    """A transcript with another beginning."""
 
     def __init__(self, *items: tuple[str, bytes]) -> None:
         self._items = b""

@@ -156,7 +156,7 @@ def draft_refused_receipt(
 
     Args:
         kind: Stage and fault.
-        variant: What tells it from others of its kind.
+        variant: The difference from others of its kind.
         text: The receipt.
         fault: The fault, in a sentence.
         why: Why it is worth having.

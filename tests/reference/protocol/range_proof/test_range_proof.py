@@ -33,7 +33,7 @@ EDGES = [(0, 0), (1000, 0), (1000, 1000), (1, 1), (1, 0), (999, 999), (500, 499)
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[dict[str, Any], bytes]:
+def payload_and_proof() -> tuple[dict[str, Any], bytes]:
     """A payload and its proof."""
     return proven(731, 500, random.Random(1))
 
@@ -71,9 +71,9 @@ def test_a_commitment_to_another_score_is_not_proven() -> None:
         prove(statement, 701, nonces)
 
 
-def test_a_proof_is_bound_to_its_payload(made: tuple[dict[str, Any], bytes]) -> None:
+def test_a_proof_is_bound_to_its_payload(payload_and_proof: tuple[dict[str, Any], bytes]) -> None:
     """Another payment, issuer, threshold or commitment, a member more or less: the proof does not hold."""
-    payload, proof = made
+    payload, proof = payload_and_proof
     other, _ = proven(731, 500, random.Random(5))
     changes: list[dict[str, Any]] = [
         {"payment_id": "pay_2"},
@@ -96,7 +96,7 @@ def test_a_proof_is_bound_to_its_payload(made: tuple[dict[str, Any], bytes]) -> 
 
 @pytest.mark.parametrize("label", ["system", "payload", *ELEMENTS[:-2], "challenge"])
 def test_a_proof_is_bound_to_every_label(
-    made: tuple[dict[str, Any], bytes], monkeypatch: pytest.MonkeyPatch, label: str
+    payload_and_proof: tuple[dict[str, Any], bytes], monkeypatch: pytest.MonkeyPatch, label: str
 ) -> None:
     """An item under another label makes other challenges."""
     add = transcript.Transcript.add
@@ -105,19 +105,19 @@ def test_a_proof_is_bound_to_every_label(
         "add",
         lambda self, one, value: add(self, one + "'" if one == label else one, value),
     )
-    assert find_refusal(*made) in {"polynomial", "inner_product"}
+    assert find_refusal(*payload_and_proof) in {"polynomial", "inner_product"}
 
 
 @pytest.mark.parametrize("name", ["y", "z", "x", "w", *(f"u_{n}" for n in range(1, 7))])
 def test_a_proof_is_bound_to_every_challenges_name(
-    made: tuple[dict[str, Any], bytes], monkeypatch: pytest.MonkeyPatch, name: str
+    payload_and_proof: tuple[dict[str, Any], bytes], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """A challenge that is drawn under another name is another."""
     challenge = transcript.Transcript.challenge
     monkeypatch.setattr(
         transcript.Transcript, "challenge", lambda self, one: challenge(self, one + "'" if one == name else one)
     )
-    assert find_refusal(*made) in {"polynomial", "inner_product"}
+    assert find_refusal(*payload_and_proof) in {"polynomial", "inner_product"}
 
 
 def test_a_transcript_is_what_its_docstring_says() -> None:
@@ -137,12 +137,12 @@ def test_a_transcript_is_what_its_docstring_says() -> None:
 
 @pytest.mark.parametrize("name", ["y", "z", "x", "w", "u_1", "u_6"])
 def test_a_challenge_of_zero_is_refused(
-    made: tuple[dict[str, Any], bytes], monkeypatch: pytest.MonkeyPatch, name: str
+    payload_and_proof: tuple[dict[str, Any], bytes], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Whichever it is."""
     names = iter(["y", "z", "x", "w", *(f"u_{n}" for n in range(1, 7))])
     monkeypatch.setattr(group, "reduce_to_scalar", lambda _: 0 if next(names) == name else 7)
-    assert find_refusal(*made) == f"challenge {name}"
+    assert find_refusal(*payload_and_proof) == f"challenge {name}"
 
 
 def test_generators_are_independent_elements() -> None:
@@ -153,23 +153,23 @@ def test_generators_are_independent_elements() -> None:
     assert all(group.is_element(point) for point in points)
 
 
-def test_a_proof_of_another_length_is_refused(made: tuple[dict[str, Any], bytes]) -> None:
+def test_a_proof_of_another_length_is_refused(payload_and_proof: tuple[dict[str, Any], bytes]) -> None:
     """A byte less, a byte more, nothing."""
-    payload, proof = made
+    payload, proof = payload_and_proof
     assert {find_refusal(payload, one) for one in (proof[:-1], proof + b"\0", b"", proof * 2)} == {Stage.LENGTH}
 
 
-def test_a_commitment_that_is_no_element_is_refused(made: tuple[dict[str, Any], bytes]) -> None:
+def test_a_commitment_that_is_no_element_is_refused(payload_and_proof: tuple[dict[str, Any], bytes]) -> None:
     """The identity, a point of small order, none at all."""
-    payload, proof = made
+    payload, proof = payload_and_proof
     for point in (group.IDENTITY, bytes(32), b"\xff" * 32):
         other = {**payload, "commitment_b64": base64.b64encode(point).decode()}
         assert find_refusal(other, proof) == Stage.COMMITMENT
 
 
-def test_encodings_come_before_equations(made: tuple[dict[str, Any], bytes]) -> None:
+def test_encodings_come_before_equations(payload_and_proof: tuple[dict[str, Any], bytes]) -> None:
     """Points, then scalars, then what they say."""
-    payload, proof = made
+    payload, proof = payload_and_proof
     wrong = place_element(place_element(proof, "t", b"\xff" * 32), "tau_x", bytes(32))
     assert find_refusal(payload, wrong) == "scalar t"
     assert find_refusal(payload, place_element(wrong, "R_6", bytes(32))) == "point R_6"
@@ -178,24 +178,24 @@ def test_encodings_come_before_equations(made: tuple[dict[str, Any], bytes]) -> 
 
 def test_the_work_does_not_tell_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many group operations of each kind, whatever the score, its distance from the threshold, and their bits."""
-    asked: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
 
-    def counted(name: str, operation: Callable[..., bytes]) -> Callable[..., bytes]:
-        def done(*given: bytes) -> bytes:
-            asked[name] += 1
-            return operation(*given)
+    def count_calls(name: str, operation: Callable[..., bytes]) -> Callable[..., bytes]:
+        def count_call(*arguments: bytes) -> bytes:
+            calls[name] += 1
+            return operation(*arguments)
 
-        return done
+        return count_call
 
     for name in dir(bindings):
         if name.startswith(("crypto_core_ed25519_", "crypto_scalarmult_ed25519")) and callable(getattr(bindings, name)):
-            monkeypatch.setattr(bindings, name, counted(name, getattr(bindings, name)))
+            monkeypatch.setattr(bindings, name, count_calls(name, getattr(bindings, name)))
     generators()
     works = []
     for score, threshold in [(0, 0), (1, 0), (1, 1), (2, 0), (512, 0), (700, 700), (767, 256), (1000, 0), (1000, 999)]:
-        asked.clear()
+        calls.clear()
         proven(score, threshold, random.Random(score))
-        works.append(dict(asked))
+        works.append(dict(calls))
     assert sum(works[0].values()) > 1000
     assert works == [works[0]] * len(works)
 
@@ -218,8 +218,8 @@ def test_nonces_are_the_callers() -> None:
         {"commitment_b64": base64.b64encode(bytes(32)).decode()[:-2] + "B="},
     ],
 )
-def test_what_is_no_statement(made: tuple[dict[str, Any], bytes], change: dict[str, Any]) -> None:
+def test_what_is_no_statement(payload_and_proof: tuple[dict[str, Any], bytes], change: dict[str, Any]) -> None:
     """A commitment is 32 bytes in one spelling, a threshold a whole number."""
     with pytest.raises(ValueError, match=r".") as fault:
-        Statement.of({**made[0], **change})
+        Statement.of({**payload_and_proof[0], **change})
     assert not isinstance(fault.value, ProofInvalid)

@@ -27,7 +27,7 @@ NO_POINT = (2).to_bytes(32, "little")
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[dict[str, Any], bytes]:
+def payload_and_proof() -> tuple[dict[str, Any], bytes]:
     """A payload and its proof."""
     return proven(731, 500, random.Random(1))
 
@@ -40,9 +40,9 @@ def test_there_are_21_elements() -> None:
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_a_point_is_an_element_of_the_subgroup(made: tuple[dict[str, Any], bytes], name: str) -> None:
+def test_a_point_is_an_element_of_the_subgroup(payload_and_proof: tuple[dict[str, Any], bytes], name: str) -> None:
     """Not the identity, nothing of small or mixed order, nothing not canonical, nothing off the curve."""
-    payload, proof = made
+    payload, proof = payload_and_proof
     here = curve.decode(element_of(proof, name))
     mixed = [curve.encode(curve.add(here, curve.decode(small))) for small in (ORDER_8, ORDER_4, ORDER_2)]
     others = [group.IDENTITY, ORDER_8, ORDER_4, ORDER_2, *UNCANONICAL, NO_POINT, b"\xff" * 32, *mixed]
@@ -52,7 +52,7 @@ def test_a_point_is_an_element_of_the_subgroup(made: tuple[dict[str, Any], bytes
 
 @pytest.mark.parametrize("name", ["S", "T2", "R_6"])
 def test_an_old_libsodium_makes_no_difference(
-    made: tuple[dict[str, Any], bytes], monkeypatch: pytest.MonkeyPatch, name: str
+    payload_and_proof: tuple[dict[str, Any], bytes], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """An element that the point of order two was added to, which that one takes (CVE-2025-69277), is refused."""
     is_valid, multiplied = bindings.crypto_core_ed25519_is_valid_point, bindings.crypto_scalarmult_ed25519_noclamp
@@ -75,7 +75,7 @@ def test_an_old_libsodium_makes_no_difference(
     monkeypatch.setattr(bindings, "crypto_scalarmult_ed25519_noclamp", old_multiplication)
     group._library_is_sound.cache_clear()
     try:
-        payload, proof = made
+        payload, proof = payload_and_proof
         assert not group._library_is_sound()
         mixed = bindings.crypto_core_ed25519_add(element_of(proof, name), ORDER_2)
         assert old_check(mixed)
@@ -86,18 +86,18 @@ def test_an_old_libsodium_makes_no_difference(
 
 
 @pytest.mark.parametrize("name", SCALARS)
-def test_a_scalar_is_below_the_order(made: tuple[dict[str, Any], bytes], name: str) -> None:
+def test_a_scalar_is_below_the_order(payload_and_proof: tuple[dict[str, Any], bytes], name: str) -> None:
     """The same number and a multiple of the order more is another encoding, and refused."""
-    payload, proof = made
+    payload, proof = payload_and_proof
     here = int.from_bytes(element_of(proof, name), "little")
     for other in (here + group.ORDER, here + 7 * group.ORDER, group.ORDER, 2**255, 2**256 - 1):
         assert find_refusal(payload, place_element(proof, name, other.to_bytes(32, "little"))) == f"scalar {name}"
 
 
 @pytest.mark.parametrize("name", ELEMENTS)
-def test_an_element_that_was_altered_is_refused(made: tuple[dict[str, Any], bytes], name: str) -> None:
+def test_an_element_that_was_altered_is_refused(payload_and_proof: tuple[dict[str, Any], bytes], name: str) -> None:
     """Another valid point or scalar in its place: no equation holds that held; so its negative, or zero."""
-    payload, proof = made
+    payload, proof = payload_and_proof
     whole = element_of(proof, name)
     if name in SCALARS:
         here = int.from_bytes(whole, "little")
@@ -110,17 +110,17 @@ def test_an_element_that_was_altered_is_refused(made: tuple[dict[str, Any], byte
     assert (name in {"mu", "a", "b"} or name[:2] in {"L_", "R_"}) == (stages == {"inner_product"})
 
 
-def test_no_two_elements_can_be_swapped(made: tuple[dict[str, Any], bytes]) -> None:
+def test_no_two_elements_can_be_swapped(payload_and_proof: tuple[dict[str, Any], bytes]) -> None:
     """Of all 210 pairs."""
-    payload, proof = made
+    payload, proof = payload_and_proof
     for one, other in itertools.combinations(ELEMENTS, 2):
         swapped = place_element(place_element(proof, one, element_of(proof, other)), other, element_of(proof, one))
         assert find_refusal(payload, swapped) is not None, (one, other)
 
 
-def test_elements_of_two_proofs_do_not_mix(made: tuple[dict[str, Any], bytes]) -> None:
+def test_elements_of_two_proofs_do_not_mix(payload_and_proof: tuple[dict[str, Any], bytes]) -> None:
     """Of two proofs of one statement, no element fits into the other."""
-    payload, proof = made
+    payload, proof = payload_and_proof
     _, other = proven(731, 500, random.Random(2))
     for name in ELEMENTS:
         assert find_refusal(payload, place_element(proof, name, element_of(other, name))) is not None, name
