@@ -24,5 +24,5 @@ def judge(given: Mapping[str, Any]) -> Verdict:
 def _welded(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is told of a payment; each lane's libraries are loaded when it is asked for."""
     lane = import_module(_MODULES[given["lane"]])
-    told: dict[str, Any] = lane.welded(given)
+    told: dict[str, Any] = lane.judge_payment(given)
     return told
