@@ -1,4 +1,4 @@
-"""Chains as witnesses of the time: at a start, and while the clock is in doubt, their newest blocks show what is right.
+"""Chains as witnesses of the time: their newest blocks confirm the clock at a start and while it is in doubt.
 
 A block is not younger than now, and a chain that works makes a new block every few seconds. So a newest block of about
 the wall's time confirms the wall. A newest block of another time contradicts it if the chain makes further blocks while
@@ -19,18 +19,19 @@ from typing import Protocol
 
 from reference.web.clock import STEADY_SECONDS, WpClock, boot_time
 
-# Half of what a payment may be older than its challenge: a wall that is confirmed is near enough to be paid in time.
+# Half of the age by which a payment may precede its challenge (60 s): with a wall confirmed like this, payments are in
+# time.
 AGREES_SECONDS = 30
-# A restart takes less than this; what a service that has been away for longer believes must be confirmed.
+# A restart takes less than this. After a longer time the wall must be confirmed.
 AWAY_SECONDS = 120
-# A chain that makes no block in this time has stopped, on each of our networks.
+# On each supported network, a chain that makes no block in this time has stopped.
 STILL_SECONDS = 10.0
 _KEEP_SECONDS = 10.0
 MARK = "clock"
 
 
 class TimeMarks(Protocol):
-    """Where the time is kept over restarts."""
+    """Storage of the time over restarts."""
 
     async def get(self, name: str) -> str | None:
         """Return a mark."""
@@ -44,7 +45,7 @@ Newest = Callable[[], Awaitable[tuple[int, int] | None]]
 
 
 class Evidence(Enum):
-    """What chains say about the wall; what is said first here outweighs what comes after it."""
+    """Evidence of chains about the wall; an earlier member outweighs the later ones."""
 
     RIGHT = auto()
     WRONG = auto()
@@ -67,11 +68,11 @@ class ChainTime:
         """Take the witnesses.
 
         Args:
-            clock: What they confirm.
-            chains: Returns the newest blocks to ask for, by network.
-            marks: Where the time is kept.
-            strict: Whether chains that say nothing are waited for without end, where there are any.
-            monotonic: Tells when the time is to be kept next.
+            clock: The clock that they confirm.
+            chains: Returns the readers of newest blocks, by network.
+            marks: Storage of the time.
+            strict: Whether to wait without end for chains that give no evidence, if there are any.
+            monotonic: Clock for the interval in which the time is stored.
         """
         self._clock = clock
         self._chains = chains
@@ -85,31 +86,35 @@ class ChainTime:
         clock.require_witnesses()
 
     async def begin(self) -> None:
-        """See, before the service starts, whether its wall can be believed.
+        """Decide, before the service starts, whether its wall can be believed.
 
         Raises:
-            DatabaseUnavailable: What the time was last cannot be asked.
+            DatabaseUnavailable: The last stored time cannot be read.
         """
         last_time = await self._marks.get(MARK)
         away = 0 if last_time is None else self._clock.wall()[0] - int(last_time)
         evidence = await self._ask()
         if evidence is Evidence.RIGHT:
             return
+        # A service with records was away for long: too old could be an error of the wall, so nothing expires until it
+        # is confirmed.
         if abs(away) > AWAY_SECONDS:
             self._patience = STEADY_SECONDS
             reason = (
                 "the machine's clock is at {:+.0f} s of when the service was last running, and no chain confirms that"
             )
             self._clock.question(reason.format(away))
+        # Nothing is stored that could expire, but a chain contradicts the wall: quotes of a wrong time could not be
+        # paid.
         elif self._first:
             self._own_time = not self._strict
             self._clock.question("no chain's newest block is of about the time of the machine's clock")
 
     async def tend(self) -> None:
-        """Ask while there is a doubt; keep the time while there is not.
+        """Ask the chains while the clock is in doubt; if it is not, store the time.
 
         Raises:
-            DatabaseUnavailable: It cannot be kept.
+            DatabaseUnavailable: It cannot be stored.
         """
         if self._clock.doubt is None:
             self._first.clear()

@@ -21,17 +21,19 @@ from reference.web.logs import get_logger
 
 _log = get_logger()
 _MOST_BYTES = 4096
-# A step of the wall up to this many seconds is followed, by so many seconds a second; one beyond it is a jump.
+# A step of the wall of up to this many seconds, as NTP makes them, is followed at half a second a second. A larger one
+# is a jump.
 STEP_SECONDS = 2.0
 _FOLLOW_RATE = 0.5
-# What two readings differ by without anything having happened.
+# Two readings differ by less than this although neither clock was changed.
 _NOTHING = 0.001
 # A wall that no chain can confirm is believed when it has kept pace with the monotonic clock for so many seconds.
 STEADY_SECONDS = 60.0
 _RETRY_SECONDS = 5
 
 
-# Seconds that no setting of the machine's clock moves; those in which it was suspended count where it counts them.
+# Seconds that no setting of the machine's clock changes. Boot time also counts while the machine is suspended, so that
+# waking up is not a jump.
 boot_time: Callable[[], float] = (
     partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
 )
@@ -43,8 +45,8 @@ class Doubt:
 
     Attributes:
         reason: For people.
-        distance: From the monotonic clock to the wall that is doubted, in seconds.
-        since: Since when the wall keeps that distance, by the monotonic clock.
+        distance: Seconds from the monotonic clock to the doubted wall.
+        since: Time since which the wall keeps that distance, by the monotonic clock.
         returns: Whether the doubt is over when the wall comes back to where it was believed.
     """
 
@@ -85,6 +87,7 @@ class WpClock:
     def seconds(self) -> float:
         """Return unix seconds; a reading is smaller than the one before only where a doubt has ended in between."""
         self._follow()
+        # P-CV-08: never smaller than before, also if a step of the wall is followed backwards.
         self._latest = max(self._latest, self._read_at + self._distance + self._read_offset())
         return self._latest
 
@@ -97,7 +100,7 @@ class WpClock:
         return int(self.seconds() * 1000)
 
     def lapsed_until(self) -> int:
-        """Return the unix second up to which what has an end is over: now; 0 while in doubt, when nothing is."""
+        """Return the unix second up to which things have expired: now, or 0 while the clock is in doubt."""
         now = self.now()
         return now if self._doubt is None else 0
 
@@ -165,8 +168,10 @@ class WpClock:
         distance = self._wall_clock() - steady
         apart = distance - self._distance
         self._read_at = steady
+        # Tests give one clock for both, which can never be doubted.
         if self._monotonic is self._wall_clock or (self._doubt is None and -_NOTHING < apart < _NOTHING):
             return  # the plain case, for every call
+        # Read once more with care: a pause of this process between two readings looks like a jump.
         if abs(apart) > STEP_SECONDS:
             self._read_at, distance = self._read_clocks()
             apart = distance - self._distance
@@ -178,6 +183,7 @@ class WpClock:
                 _log.warning("clock_came_back", apart=round(apart, 3))
                 self._doubt = None
             if self._doubt is None:
+                # Gradually: a time that ran ahead slows down instead of going back.
                 most = _FOLLOW_RATE * max(0.0, seconds)
                 self._distance += max(-most, min(most, apart))
         elif self._doubt is None:
@@ -204,6 +210,7 @@ class WpClock:
             return
         if abs(distance - doubt.distance) > STEP_SECONDS:
             self._doubt = Doubt(doubt.reason, distance, self._read_at, doubt.returns)
+        # Without chains to ask, a wall that keeps pace for a minute was set on purpose and is the better guess.
         elif not self._is_witnessed and self._read_at - doubt.since >= STEADY_SECONDS:
             self._believe(distance)
 
@@ -212,6 +219,8 @@ class WpClock:
             return
         change = distance - self._distance
         self._distance, self._doubt = distance, None
+        # The only place where time may go back: a clock held at a wrong height would refuse every payer until real time
+        # reaches it (decision 0043).
         self._latest = self._read_at + distance + self._read_offset()
         _log.warning("clock_believed", moved=round(change, 3))
 
@@ -222,6 +231,7 @@ class WpClock:
             offset = float(_read_head(self._offset_file).strip() or b"0")
         except (OSError, ValueError):
             return self._offset
+        # A test may only move time forward; an offset that falls would bring expired things back.
         if not math.isfinite(offset) or offset < self._offset:
             _log.warning("clock_offset_ignored", wanted=offset, used=self._offset)
         else:

@@ -1,4 +1,4 @@
-"""Looking up the host of a webhook destination, and judging every address that it has (P-WH-10)."""
+"""DNS lookup of webhook destinations, and the check of every address that a host has (P-WH-10)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _SECONDS = 5.0
 
 
 async def look_up_host(host: str, port: int) -> Sequence[str]:
-    """Return the addresses that the system's resolver knows.
+    """Return the addresses of a host by the system's resolver.
 
     Raises:
-        OSError: It knows none.
+        OSError: The host has no address.
     """
     loop = asyncio.get_running_loop()
     records = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -33,7 +33,7 @@ async def look_up_host(host: str, port: int) -> Sequence[str]:
 
 
 class AddressCheck:
-    """Returns the addresses at which a destination may be reached, by a new look-up each time."""
+    """Checks the addresses of a destination, with a new lookup each time."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class AddressCheck:
         """Return the addresses of a destination.
 
         Raises:
-            BadDestination: Its form, or one of its addresses, is refused; or it has none.
+            BadDestination: Its form or one of its addresses is refused, or it has no address.
         """
         return await self.check_target(target_of(url, allow_loopback=self._allow_loopback))
 
@@ -68,10 +68,12 @@ class AddressCheck:
         """Return the addresses of a host.
 
         Raises:
-            BadDestination: One of them is refused, or it has none.
+            BadDestination: An address is refused, or the host has no address.
         """
         literal = target.literal
         addresses = await self._look_up(target.host, target.port) if literal is None else [literal]
+        # Every address is judged, since the connection may use any of them. The caller connects to what was judged, so
+        # a name that changes in between changes nothing.
         judge(addresses, allow_loopback=self._allow_loopback, allowed_networks=self._allowed_networks)
         return addresses
 

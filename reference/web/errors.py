@@ -39,7 +39,7 @@ class Refused(Exception):
 
 @dataclass(eq=False)
 class Unprocessable(Exception):
-    """A body that parses into nothing the operation accepts: 422 with `detail`.
+    """A body that the operation does not accept: 422 with `detail`.
 
     Attributes:
         detail: Items with `loc`, `msg` and `type`.
@@ -60,6 +60,7 @@ class Unprocessable(Exception):
         return cls(
             [
                 {"loc": ["body", *item["loc"]], "msg": item["msg"], "type": item["type"]}
+                # Without the input, which may hold a secret (P-CV-12).
                 for item in fault.errors(include_url=False, include_context=False, include_input=False)
             ]
         )

@@ -1,4 +1,4 @@
-"""Keys are made at a first start only: the database remembers which ones were used (P-KY-01)."""
+"""First start: keys are made only then; the database remembers which keys were used (P-KY-01)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reference.web.keyring import KeyFile, refuse_lost, refuse_other, secret_byt
 
 
 class KnownKeys(Protocol):
-    """Remembers the ids of keys by what they are for."""
+    """Remembers the ids of keys by their purpose."""
 
     async def ids(self, name: str) -> list[str]:
         """Return the ids of every key that was used under a name, the first one first."""
@@ -27,6 +27,8 @@ async def open_signing_key(known_keys: KnownKeys, surface: str, key_file: KeyFil
         ValueError: It holds no key.
     """
     name = f"{surface} signing key"
+    # A new key in place of a lost one would be another identity: receipts of the old one would no longer verify
+    # (decision 0044).
     refuse_lost(key_file.path, await known_keys.ids(name), name)
     await known_keys.add(name, key_file().active.public.kid, now=key_file.clock.now())
 

@@ -1,4 +1,4 @@
-"""A surface's own secrets on disk: its signing key, retired keys, and keys of its own (P-KY-01, P-KY-04, P-KY-08)."""
+"""Keyring: a surface's secrets on disk, which are its signing key, retired keys and others (P-KY-01, P-KY-08)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Keyring:
 
 
 class KeyLost(ValueError):
-    """A key that was in use is not where it was; another one would be another identity."""
+    """A key that was in use is missing; a new one would be another identity."""
 
 
 class KeyFile:
@@ -51,7 +51,7 @@ class KeyFile:
         self._is_first = True
 
     def __call__(self) -> Keyring:
-        """Return the keyring as it is now; the first call makes the key where there was none before."""
+        """Return the keyring as it is now; the first call makes the key if there never was one."""
         return self._file()
 
     @property
@@ -82,12 +82,12 @@ def open_keyring(signing_key_file: Path, *, now: int, retired_days: int, may_mak
         for entry in _read_retired(signing_key_file)
         if now - int(entry["retired_at"]) <= retired_days * _DAY
     ]
-    # A rotation that was cut off has retired a key that is still the active one.
+    # A rotation that was interrupted has retired a key that is still the active one; it is listed once.
     return Keyring(active, tuple(dict.fromkeys((active.public, *retired_keys))))
 
 
 def refuse_lost(path: Path, known_ids: Sequence[str], name: str = "") -> None:
-    """Refuse to go on where a file is gone whose key was in use before; keys are made at a first start only.
+    """Refuse to continue if a file is missing whose key was in use; keys are made at a first start only.
 
     Args:
         path: File of the key.
@@ -132,6 +132,7 @@ def rotate(signing_key_file: Path, *, now: int) -> PublicKey:
     """
     old = SigningKey.from_pem(signing_key_file.read_bytes())
     entries = [{"public_key_hex": old.public.raw.hex(), "retired_at": now}, *_read_retired(signing_key_file)]
+    # The old key is retired before the new one is active: a crash in between leaves receipts of both verifiable.
     write_secret(_retired_file(signing_key_file), orjson.dumps(entries))
     fresh = SigningKey.from_seed(secrets.token_bytes(32))
     write_secret(signing_key_file, fresh.to_pem())
@@ -139,7 +140,7 @@ def rotate(signing_key_file: Path, *, now: int) -> PublicKey:
 
 
 def secret_bytes(path: Path) -> bytes:
-    """Return a 32-byte secret kept as hex, made on the first run; what depends on it outlives a restart.
+    """Return a 32-byte secret from its file in hex; it is made on the first run.
 
     Raises:
         ValueError: The file holds something else.
@@ -160,6 +161,7 @@ def write_secret(path: Path, data: bytes) -> None:
 def make_secret(path: Path, data: bytes) -> None:
     """Write a file of mode 0600 unless it exists: of workers that start together, one makes it for all."""
     draft = _write_draft(path, data)
+    # A hard link is atomic and never replaces a file, unlike a rename.
     with suppress(FileExistsError):
         path.hardlink_to(draft)
     draft.unlink()
@@ -167,12 +169,13 @@ def make_secret(path: Path, data: bytes) -> None:
 
 def _write_draft(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Of a name by chance: workers in containers of their own, on one folder, may all have the same process number.
+    # A random name: workers in separate containers on one folder may all have the same process id.
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.draft")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()
+        # Before the file gets its name: after a power cut an empty key file would be another identity.
         os.fsync(file.fileno())
     return draft
 

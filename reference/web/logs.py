@@ -1,4 +1,4 @@
-"""Structured lines on standard error: how every surface logs."""
+"""Structured logs of every surface: JSON lines on standard error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _hide_module(name: str) -> Iterator[None]:
             del sys.modules[name]
 
 
-# structlog imports rich and pygments for traces in colour, which no surface prints: a tenth of what a start costs.
+# structlog imports rich and pygments for coloured traces, which no surface prints. They cost a tenth of a start.
 with _hide_module("rich"):
     import structlog
 
@@ -56,6 +56,7 @@ def configure(level: str) -> None:
 def traceback_text(fault: BaseException) -> str:
     """Return a fault's traceback: where it came from, its kind, and its sentence without what may be a secret."""
     parts = []
+    # Frames are kept and sentences redacted: a sentence may quote what a caller sent (P-CV-12).
     for part in traceback.TracebackException.from_exception(fault).format():
         if _FRAME.match(part) or _BANNER.match(part):
             parts.append(part)

@@ -1,4 +1,4 @@
-"""What the operators' commands of the surfaces have in common: how they list, and how an act ends that was not done."""
+"""Common parts of the operators' commands: lists of payments, and exit codes of operations that were not done."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class NotDone(Exception):
-    """What an operator asked for was not done; the text says why, and nothing was changed."""
+    """An operation was not done; the text gives the reason, and nothing was changed."""
 
 
 def run_act(act: Callable[[], Coroutine[Any, Any, _Result]], *, away: type[Exception], setting: str) -> _Result:
-    """Return what an act returns, or end the program with a line that says why not: 1 for `NotDone`, else 2.
+    """Return the result of an operation, or end the program with one line of reason: status 1 for `NotDone`, else 2.
 
     Args:
-        act: What is done, on an event loop of its own.
-        away: What says that the database cannot be asked.
+        act: The operation; it runs on its own event loop.
+        away: The exception of a database that cannot be asked.
         setting: The setting that names the database.
     """
     try:
@@ -44,12 +44,13 @@ def run_act(act: Callable[[], Coroutine[Any, Any, _Result]], *, away: type[Excep
     except Misconfigured as fault:
         click.echo(str(fault), err=True)
     except away as fault:
-        click.echo(f"{setting}: the database cannot be asked ({fault}); nothing is known to be done", err=True)
+        click.echo(f"{setting}: the database cannot be asked ({fault}); the outcome is unknown", err=True)
     sys.exit(EXIT_USAGE)
 
 
 def add_list_options(command: _Function) -> _Function:
     """Give a command the options of a list of payments: `as_json`, `refunded` and `most`."""
+    # click shows options in the reverse order of their decorators.
     for option in reversed(_LISTING):
         command = option(command)
     return command

@@ -1,4 +1,4 @@
-"""A file that is read again when it changes; while it cannot be read, its last good content stays in use."""
+"""Reloaded files: read again when they change; while one cannot be read, its last good content stays in use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ReloadedFile(Generic[T]):
     """
 
     def __init__(self, path: Path, read_content: Callable[[], T]) -> None:
-        """Take the file and what reads it, which raises OSError or ValueError where it cannot."""
+        """Take the file and its reader, which raises OSError or ValueError if it cannot read the file."""
         self.fault = ""
         self._path = path
         self._read_content = read_content
@@ -38,10 +38,11 @@ class ReloadedFile(Generic[T]):
         version = self._identify_version()
         if self._value is None:
             self._value = self._read_content()
-            version = version or self._identify_version()  # reading may have made it
+            # Reading may have made the file.
+            version = version or self._identify_version()
         elif version != self._read_version:
             self._renew()
-        # What was there before it was read: a change meanwhile is noticed by the next call.
+        # The version from before the reading, so that a change meanwhile is noticed by the next call.
         self._read_version = version
         return self._value
 
@@ -60,4 +61,5 @@ class ReloadedFile(Generic[T]):
             status = os.stat(self._path)  # noqa: PTH116 - asked for every receipt, so plainly
         except OSError:
             return None
+        # By time alone, two versions written within one tick of the file system would be the same.
         return status.st_ino, status.st_mtime_ns, status.st_size

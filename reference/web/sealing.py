@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+# The length that GCM is made for; a random nonce is safe for the few secrets under one key.
 _NONCE_BYTES = 12
 
 
 class SealBroken(Exception):
-    """What was sealed cannot be opened: another key, another place, or changed bytes."""
+    """A sealed secret cannot be opened: another key, another place, or changed bytes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -24,6 +25,7 @@ class Seal:
     def seal(self, secret: bytes, place: bytes) -> bytes:
         """Return a secret encrypted, and bound to the place where it is stored."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
+        # The place is authenticated with the text: a sealed secret that is copied to another row does not open there.
         return nonce + AESGCM(self._key).encrypt(nonce, secret, place)
 
     def open(self, sealed_secret: bytes, place: bytes) -> bytes:

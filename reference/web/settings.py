@@ -44,21 +44,20 @@ CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_list)]
 server_option = click.option(
     "--server",
     metavar=f"[{HYPERCORN}|{UVICORN}]",
-    help=f"What serves it, instead of WP_SERVER; {HYPERCORN} unless one of them says otherwise. docs/servers.md "
-    "compares them.",
+    help=f"The HTTP server, instead of WP_SERVER; {HYPERCORN} by default. docs/servers.md compares them.",
 )
 
 
 class Misconfigured(Exception):
-    """A surface cannot start as it is set; the text names the setting."""
+    """A surface cannot start with its settings; the text names the setting."""
 
 
 @contextmanager
 def name_setting(setting: str) -> Iterator[None]:
-    """Say which setting is wrong when a file it names cannot be used.
+    """Name the setting if a file that it names cannot be used.
 
     Raises:
-        Misconfigured: It could not.
+        Misconfigured: The file cannot be used.
     """
     try:
         yield
@@ -87,7 +86,7 @@ class CommonSettings(BaseSettings):
     @field_validator("local_networks")
     @classmethod
     def _are_added(cls, path: Path | None) -> Path | None:
-        # Here, since further settings name networks by their keys.
+        # Added here, because the settings that are validated next name networks by their keys.
         if path is not None:
             try:
                 add_local_networks(path)
@@ -125,6 +124,7 @@ class CommonSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _live_is_strict(self) -> Self:
+        # Both switches are for tests: in production one moves the time of expiry, the other admits floods.
         if self.mode == "live" and (self.clock_offset_file is not None or not self.rate_limits):
             raise ValueError("WP_MODE: live mode refuses WP_CLOCK_OFFSET_FILE and WP_RATE_LIMITS=off")
         return self

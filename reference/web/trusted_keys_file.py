@@ -1,4 +1,4 @@
-"""Further keys whose receipts are accepted, from a JWKS that the operator named (P-RV-01)."""
+"""Trusted keys file: further keys whose receipts are accepted, from a JWKS that the operator names (P-RV-01)."""
 
 from __future__ import annotations
 
@@ -35,4 +35,5 @@ def read_trusted_keys(path: Path | None) -> tuple[Mapping[str, Any], ...]:
     document = orjson.loads(path.read_bytes())
     if not isinstance(document, dict) or not isinstance(document.get("keys"), list):
         raise ValueError("the file holds no JWKS")  # noqa: TRY004 - a fault of the content
+    # Whether a key can be used is judged when a receipt names it, so an unknown kind of key does not spoil the file.
     return tuple(key for key in document["keys"] if isinstance(key, dict))

@@ -1,1 +1,1 @@
-"""A2A 0.3 over JSON-RPC, as every surface that offers it."""
+"""A2A 0.3 over JSON-RPC, for every surface that has it."""

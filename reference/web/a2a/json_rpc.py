@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 over HTTP: one request an answer, each answer HTTP 200 with JSON (P-RA-04)."""
+"""JSON-RPC 2.0 over HTTP: one request for each call, each answer HTTP 200 with JSON (P-RA-04)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class JsonRpcServer:
     """Calls methods by their names.
 
     Attributes:
-        methods: What is served.
+        methods: The methods, by name.
         passed_faults: Faults of methods that are answers of HTTP itself.
     """
 
@@ -82,6 +82,7 @@ class JsonRpcServer:
             body = _answer(identity, "result", await self._call_method(envelope, request))
         except RpcError as error:
             body = _answer(identity, "error", error.wire())
+        # 429 and 503 stay answers of HTTP, because proxies and retry loops understand them there (decision 0024).
         except self.passed_faults:
             raise
         except Exception as fault:  # noqa: BLE001 - an unexpected fault is an error object here, not a broken answer
@@ -101,6 +102,8 @@ class JsonRpcServer:
             raise build_invalid_params("params", "params are an object of members by name", "object")
         if not _is_representable(params):
             raise build_invalid_params("params", "keep integers within 2^53 - 1 and text in Unicode", "not_canonical")
+        # There are no notifications (decision 0024). The params are read first, so that a client learns of its other
+        # fault.
         if "id" not in envelope:
             read_params(method.params, params)
             raise RpcError(ErrorCode.INVALID_REQUEST)
@@ -138,7 +141,8 @@ def _envelope(body: bytes) -> dict[str, Any]:
     except NotJson as fault:
         raise RpcError(ErrorCode.PARSE_ERROR, f"the body is not JSON: {fault}") from fault
     if not isinstance(value, dict):
-        raise RpcError(ErrorCode.INVALID_REQUEST)  # a batch, too: A2A has none
+        # Also a batch: A2A has none.
+        raise RpcError(ErrorCode.INVALID_REQUEST)
     return value
 
 
@@ -152,6 +156,7 @@ def _identity(envelope: Mapping[str, Any]) -> str | int | None:
     identity = envelope["id"]
     if isinstance(identity, str) and _is_representable(identity):
         return identity
+    # Not isinstance, since a bool is an int in Python. Beyond 2^53 - 1 other JSON readers would change the id.
     if type(identity) is int and abs(identity) <= MAX_INTEGER:
         return identity
     raise RpcError(ErrorCode.INVALID_REQUEST)

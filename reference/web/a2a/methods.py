@@ -1,4 +1,4 @@
-"""The A2A 0.3 methods over JSON-RPC: a surface says what a message means, this keeps the tasks (P-RA-03 to P-RA-11)."""
+"""The A2A 0.3 methods over JSON-RPC; a surface decides what a message means (P-RA-03 to P-RA-11)."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class A2aServer:
         self._tasks = tasks
         self._clock = clock
         self._converse = converse
-        # A task is carried on by one call at a time here; between processes its version decides.
+        # One call at a time continues a task in this process. Between processes the version of the task decides.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         methods: Mapping[str, Method] = {
             "message/send": Method(_Send, self._send),
@@ -131,6 +131,7 @@ class A2aServer:
 
     async def _send(self, params: Params, request: Request) -> dict[str, Any]:
         parameters = read_params(_Send, params)
+        # Refused rather than accepted and never used: a client would wait for notifications in vain (decision 0024).
         if parameters.configuration.pushNotificationConfig is not None:
             raise RpcError(ErrorCode.PUSH_NOTIFICATION_NOT_SUPPORTED)
         length = parameters.configuration.historyLength
@@ -142,7 +143,7 @@ class A2aServer:
         async with self._lock(parameters.message.taskId):
             task = await self._find(open_task.id)
             if task.state is TaskState.COMPLETED:
-                # It was completed while this call waited, maybe for the same: what it brings is still its answer.
+                # Another call has completed it meanwhile, maybe with the same payment. This outcome is still its answer.
                 outcome = await self._converse(parameters.message, open_task, request)
                 return self._answer_second_completion(open_task, task, params["message"], outcome).wire(length)
             if task.is_over:
@@ -159,6 +160,8 @@ class A2aServer:
             now = await self._find(task.id)
             if now.state is TaskState.COMPLETED:
                 return self._answer_second_completion(task, now, message, outcome)
+            # A final state stays final. A payment that was served is reported even if the open task has changed
+            # (decision 0024).
             if now.is_over or not after.is_over:
                 raise _build_changed_error()
             task = now

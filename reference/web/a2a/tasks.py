@@ -73,6 +73,7 @@ class MemoryTasks:
         self._entries[task.id] = _Entry(until, task.version, opener, data)
         own = self._own.setdefault(opener, OrderedDict())
         own[task.id] = None
+        # The client's own oldest tasks go first, so that a client that opens many cannot remove those of others.
         while len(own) > self._of_opener or (self._full and len(own) > 1):
             self._drop(next(iter(own)))
         while self._full:

@@ -1,6 +1,6 @@
-"""How a service joins the hub: it pulls the trust set, keeps it fresh, and registers itself (P-AD-02 to P-AD-04).
+"""Control plane link: a service pulls the trust set, keeps it fresh, and registers itself (P-AD-02 to P-AD-04).
 
-Addons, gateway, rail and agent join alike. Nothing here holds a service up: the hub may be away at any time.
+Addons, gateway, rail and agent join in the same way. The control plane may be away at any time, and none waits for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import orjson
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from reference.protocol.key_documents import TRUST_SET, keys_of_trust_set
+from reference.protocol.issuer_key_documents import TRUST_SET, keys_of_trust_set
 from reference.web.logs import get_logger
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _log = get_logger()
 
 
 class ControlPlaneSettings(BaseSettings):
-    """Where the hub is and how often it is asked (specification 9); without an address there are no calls."""
+    """Address of the control plane and interval of the calls (specification 9); without an address there are none."""
 
     model_config = SettingsConfigDict(env_prefix="S2_HUB_", env_ignore_empty=True, extra="ignore", frozen=True)
 
@@ -53,13 +53,13 @@ class ControlPlaneSettings(BaseSettings):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a service registers as.
+    """The record with which a service registers.
 
     Attributes:
         name: Its name in the posture.
         type: "addon", or the surface that it is.
-        base_url: Where the hub reaches it.
-        user_agent: What its calls say they come from (P-SW-02).
+        base_url: The address at which the control plane reaches it.
+        user_agent: `User-Agent` of its calls (P-SW-02).
     """
 
     name: str
@@ -70,7 +70,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """Which of the hub's documents the keys are read from.
+    """The document of the control plane from which the keys are read.
 
     Attributes:
         path: Its path.
@@ -86,12 +86,12 @@ ISSUER_KEYS = KeySource(TRUST_SET, keys_of_trust_set)
 
 @dataclass(slots=True)
 class ControlPlaneLink:
-    """One service's side of the hub.
+    """One service's link to the control plane.
 
     Attributes:
-        settings: Where the hub is.
-        entry: What is registered.
-        source: Where the keys are read from.
+        settings: Address and intervals.
+        entry: The record to register.
+        source: The document of the keys.
         monotonic: Clock for the age of the trust set; no file moves it (P-CV-08).
     """
 
@@ -109,7 +109,7 @@ class ControlPlaneLink:
 
     @property
     def state(self) -> State:
-        """Whether the hub answered when it was last asked."""
+        """Whether the control plane answered the last call."""
         if not self.settings.url:
             return "disabled"
         return "connected" if self._is_connected else "unreachable"
@@ -127,7 +127,7 @@ class ControlPlaneLink:
         return self._keys
 
     async def wait_until_asked(self, seconds: float) -> None:
-        """Wait until the hub was asked once, whatever came of it, but no longer than `seconds`."""
+        """Wait until the control plane was asked once, with any result, but no longer than `seconds`."""
         if self.settings.url:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
@@ -172,14 +172,15 @@ class ControlPlaneLink:
                     await self._back.wait()
 
     async def _wait_for_turn(self) -> None:
-        """Wait until the trust set was asked for, which the contract has first."""
+        """Wait until the trust set was asked for, which the contract demands first."""
         await self._first_pull.wait()
 
     async def _pull(self, session: aiohttp.ClientSession) -> bool:
         was_connected, asked_at = self._is_connected, self.monotonic()
         try:
+            # P-AD-02: the trust set is the first call after each outage, whichever document is read afterwards.
             if not was_connected and self.source.path != TRUST_SET:
-                await self._get(session, TRUST_SET, "")  # the contract's first call, whatever is read afterwards
+                await self._get(session, TRUST_SET, "")
             # A hub that was down may be another one, so its earlier entity tags may be meaningless.
             tag_sent = self._tag if was_connected else ""
             status, tag, body = await self._get(session, self.source.path, tag_sent)
@@ -191,7 +192,7 @@ class ControlPlaneLink:
             self._is_connected = False
             self._log_change("hub_away", reason=type(fault).__name__)
             return False
-        # The age counts from the question: what changed while the answer was on its way is not in it.
+        # The age counts from the question: the answer does not contain what changed while it was on its way.
         self._pulled_at, self._is_connected = asked_at, True
         if not was_connected:
             self._last_logged = ""
@@ -212,7 +213,7 @@ class ControlPlaneLink:
                 status = response.status
         except Exception:  # noqa: BLE001 - as above
             return False
-        # What a success is called is open; other hubs than ours say 202, or 204.
+        # The contract leaves the status of a success open; other control planes answer 202 or 204.
         is_accepted = 200 <= status < 300
         if not is_accepted:
             self._log_change("hub_registration_refused", reason=str(status))
@@ -234,7 +235,7 @@ class ControlPlaneLink:
 
 
 def retry_seconds(failures: int) -> float:
-    """Return how long to wait after so many failures before the last one: 1, 2, 4, … 30 (P-AD-02)."""
+    """Return the seconds to wait after so many earlier failures: 1, 2, 4, … 30 (P-AD-02)."""
     return min(LONGEST_RETRY, 2.0 ** min(failures, 5))
 
 
@@ -249,7 +250,7 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
 
 @asynccontextmanager
 async def keep_linked(link: ControlPlaneLink) -> AsyncIterator[ControlPlaneLink]:
-    """Keep a link running; without an address of a hub there is nothing to run."""
+    """Keep a link running; without an address there is nothing to run."""
     if not link.settings.url:
         yield link
         return

@@ -1,4 +1,4 @@
-"""Serving a surface that joins the hub if the settings name one (P-AD-03)."""
+"""Serving of a surface that joins the control plane, if the settings name one (P-AD-03)."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ def own_address(bind: str, port: int, fd: int | None, *, is_asked: bool) -> str:
     if fd is not None:
         inherited = socket.socket(fileno=fd)
         bind, port = inherited.getsockname()[:2]
+        # The server uses this socket next: closing it here would close it for the server.
         inherited.detach()
     if is_asked and port == 0:
         raise Misconfigured("S2_HUB_SELF_URL: give the address at which the hub reaches this service; its port is 0")

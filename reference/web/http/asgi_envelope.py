@@ -1,4 +1,4 @@
-"""What wraps every surface: request ids, limits of size, CORS, HEAD, and answers to what no route can see.
+"""ASGI envelope of every surface: request ids, size limits, CORS, HEAD, and refusals before routing.
 
 A plain ASGI layer in front of the app, because oversized heads and bodies must be refused before anything reads them
 (P-CV-10, P-CV-11, P-CV-16, P-CH-09).
@@ -74,7 +74,7 @@ class Envelope:
     _deadlines: Deadlines = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Write down what every answer carries, and by when bodies come."""
+        """Prepare the headers of every answer and the deadline of bodies."""
         extra = tuple((name.lower().encode(), value.encode()) for name, value in self.always.items())
         object.__setattr__(self, "_extra", extra)
         object.__setattr__(self, "_deadlines", Deadlines(self.body_seconds))
@@ -88,6 +88,7 @@ class Envelope:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        # Always our own: an id from the caller could be forged into the logs.
         request_id = "req_" + secrets.token_bytes(16).hex()
         scope[REQUEST_ID] = request_id
         answer = self._wrap_send(send, request_id, scope)
@@ -111,6 +112,7 @@ class Envelope:
 
     def _judge(self, scope: Scope) -> None:
         _refuse_framing(scope)
+        # First, so that a load balancer takes this process out before calls fail for want of descriptors.
         if scope["path"] == "/health":
             file_descriptors.refuse_health()
         target = len(scope.get("raw_path") or scope["path"].encode()) + len(scope.get("query_string", b""))
@@ -118,6 +120,7 @@ class Envelope:
             raise _too_long(414, "uri_too_long", "the request line is", MAX_REQUEST_LINE)
         if sum([len(name) + len(value) + 4 for name, value in scope["headers"]]) > MAX_HEADERS:
             raise _too_long(431, "headers_too_large", "the headers are", MAX_HEADERS)
+        # Servers decode other bytes differently, and the query is part of the request hash (P-RH-01).
         if not scope["query_string"].isascii():
             raise Refused(400, "invalid_request", "write the query in ASCII, everything else percent-encoded")
         headers = dict(scope["headers"])
@@ -128,6 +131,8 @@ class Envelope:
         elif headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
             raise Refused(415, "unsupported_media_type", "send the body without a content coding")
         length = headers.get(b"content-length", b"0")
+        # By its announced length, before a byte of it is read; a body without one is counted while it is read
+        # (P-CV-16).
         if length.isdigit() and int(length) > self.body_limit:
             raise self._too_large()
 
@@ -158,6 +163,7 @@ class Envelope:
             is_sent = True
             return {"type": "http.request", "body": body, "more_body": False}
 
+        # The app receives the whole body at once: it was read here, within its limit and its time.
         await self.app(scope, replay, send)
 
     async def _refuse(self, scope: Scope, send: Send, refusal: Refused) -> None:
@@ -177,6 +183,7 @@ class Envelope:
             if message["type"] == "http.response.start":
                 scope[_STATUS_SENT] = True
                 message = {**message, "headers": self._complete_headers(message["headers"], request_id, scope)}
+            # HEAD is GET without the body; the headers stay those of GET (RFC 9110, 9.3.2).
             elif head and message["type"] == "http.response.body":
                 message = {**message, "body": b""}
             await send(message)
@@ -189,7 +196,7 @@ class Envelope:
         present = [name for name, _ in headers]
         answer_headers = scope.get(ANSWER_HEADERS, {}).items()
         further = [(name.lower().encode(), value.encode()) for name, value in answer_headers]
-        # A connection of a process that ends is closed; a client that does not know sends its next call into nothing.
+        # A process that ends closes its connections. A client that does not know would lose its next call.
         close_header = (_CLOSE,) if self.shutdown.is_signalled else ()
         return [
             *headers,
@@ -206,11 +213,12 @@ def _framing_fault(scope: Scope) -> Refused | None:
 def _refuse_framing(scope: Scope) -> None:
     fault = _framing_fault(scope)
     if fault is not None:
-        raise replace(fault)  # a copy: those that the server keeps are raised again
+        # A copy: the server keeps one object for each fault and raises it again.
+        raise replace(fault)
 
 
 def _refuse_two_lengths(headers: Mapping[bytes, bytes], scope: Scope) -> None:
-    """Refuse what two readers may end at two places, which is how requests are smuggled (RFC 9112, 6.1)."""
+    """Refuse a message that two readers may end at different places; so requests are smuggled (RFC 9112, 6.1)."""
     if b"content-length" in headers:
         raise Refused(400, "invalid_request", "send Content-Length or Transfer-Encoding, not both")
     if scope.get("http_version") == "1.0":

@@ -1,4 +1,4 @@
-"""A token of a surface's own on disk, which callers send as Bearer (P-CV-12)."""
+"""Bearer tokens: a surface's token on disk, and its comparison with calls (P-CV-12)."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class BearerToken:
 
     def derive(self, purpose: str) -> BearerToken:
         """Return the token for a purpose. It is computed from this token, which cannot be computed from it."""
+        # One secret on disk gives a token for each purpose, and a leaked one reveals neither the secret nor the others.
         digest = hmac.digest(self._token, purpose.encode(), "sha256")
         return BearerToken(base64.urlsafe_b64encode(digest).rstrip(b"="))
 
@@ -60,6 +61,7 @@ class BearerToken:
 
     def is_in(self, fields: Sequence[str]) -> bool:
         """Return whether `Authorization` came once and with the token, compared in constant time."""
+        # Exactly one field: with two, a proxy and this service could read different ones.
         bearer = _BEARER.fullmatch(fields[0]) if len(fields) == 1 else None
         return bearer is not None and hmac.compare_digest(bearer[1].encode(), self._token)
 

@@ -1,4 +1,4 @@
-"""A document that is made once and served as it is."""
+"""Cached documents: made once, and served with an entity tag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agent, hub and addons answer to a call that is refused or went wrong: `{"detail":…}` (P-CV-13, P-CV-18)."""
+"""Error replies of agent, control plane and addons: `{"detail":…}` (P-CV-13, P-CV-18)."""
 
 from __future__ import annotations
 

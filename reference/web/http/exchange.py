@@ -1,4 +1,4 @@
-"""One call and its answer, as an app's own code sees them."""
+"""Request and reply: one call and its answer, as the code of an app sees them."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ class Request:
 
     @property
     def is_json(self) -> bool:
-        """Whether the body says that it is JSON; a charset may only be utf-8."""
+        """Whether the media type is JSON; a charset may only be utf-8."""
         fields = self.headers.get("content-type", ())
+        # The usual case, without parsing the header.
         if fields == [JSON]:
             return True
         media, parameters = parse_options_header(fields[0] if len(fields) == 1 else "")
@@ -51,7 +52,7 @@ class Request:
 
 @record
 class Reply:
-    """What is sent back."""
+    """One answer."""
 
     status: int
     body: bytes

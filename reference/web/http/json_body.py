@@ -1,4 +1,4 @@
-"""Reading a JSON body where faults are reported as `{"detail":[…]}`: agent, hub and addons (P-CV-02, P-CV-13)."""
+"""JSON bodies of agent, control plane and addons; faults are `{"detail":[…]}` (P-CV-02, P-CV-13)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from reference.protocol.canonical_json import NotCanonical, NotJson, canonicalise, parse, whole_numbers
 from reference.web.errors import Unprocessable
 
+# A hostile body can have a fault in each of its thousands of members; the answer stays short.
 MOST_FAULTS = 50
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -50,6 +51,7 @@ def as_model(model: type[Model], body: Any) -> Model:
     if not isinstance(body, dict):
         raise Unprocessable([{"loc": ["body"], "msg": "the body is no JSON object", "type": "object_type"}])
     try:
+        # JSON has one kind of number: 1.0 is an integer (decision 0024).
         return model.model_validate(whole_numbers(body))
     except ValidationError as fault:
         raise Unprocessable(Unprocessable.of(fault).detail[:MOST_FAULTS]) from fault

@@ -1,4 +1,4 @@
-"""`GET /metrics` for operators, in Prometheus' text format: only with a token, and invisible without it.
+"""Metrics for operators: `GET /metrics` in Prometheus' text format, only with a token and invisible without it.
 
 This is a layer in front of a surface. Without a token in the settings there is no layer. A call without the token is
 passed to the surface, which answers as on any unknown path.
@@ -22,11 +22,11 @@ PATH = "/metrics"
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """What is measured.
+    """One gauge.
 
     Attributes:
         name: Its name.
-        meaning: What it says, in a sentence.
+        meaning: Its meaning, in a sentence.
         labels: Names of its labels.
         values: Its values, by the values of the labels: tuples of texts.
     """
@@ -38,7 +38,7 @@ class Gauge:
 
     @classmethod
     def single(cls, name: str, meaning: str, value: float) -> Gauge:
-        """Return one without labels."""
+        """Return a gauge without labels."""
         return cls(name, meaning, (), {(): value})
 
 
@@ -65,7 +65,8 @@ def add_metrics(app: AsgiApp, token_file: Path | None, measure: Measure) -> Asgi
         try:
             with Interruptible(SHUTDOWN):
                 media, body = render_gauges(await measure())
-        except CutShort:  # a database that is slow; the process ends
+        except CutShort:
+            # The process ends while a slow database is asked.
             status, media, body = 503, "text/plain; charset=utf-8", b"this server is shutting down\n"
             further.append((b"retry-after", RETRY_SECONDS.encode()))
         headers = [(b"content-type", media.encode()), (b"cache-control", b"no-store"), *further]
@@ -80,6 +81,7 @@ def render_gauges(gauges: Iterable[Gauge]) -> tuple[str, bytes]:
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest  # noqa: PLC0415
     from prometheus_client import Gauge as Prometheus  # noqa: PLC0415
 
+    # A new registry for each scrape: the global one would keep series of lanes that are no longer configured.
     registry = CollectorRegistry()
     for gauge in gauges:
         prometheus_gauge = Prometheus(gauge.name, gauge.meaning, tuple(gauge.labels), registry=registry)

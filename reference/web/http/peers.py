@@ -19,7 +19,7 @@ def read_hops(fields: Iterable[str]) -> list[str]:
 
 
 def client_address(peer: str, forwarded_hops: Sequence[str], proxies: Networks) -> str:
-    """Return what a call is counted under: an IPv4 address, the /64 of an IPv6 address, else the name of the hop.
+    """Return the address under which a call is counted: IPv4, the /64 of IPv6, else the name of the hop.
 
     Args:
         peer: Address of the other end of the connection.
@@ -27,6 +27,8 @@ def client_address(peer: str, forwarded_hops: Sequence[str], proxies: Networks) 
         proxies: Networks whose word is believed.
     """
     address = peer
+    # From the nearest hop on: only hops that trusted proxies have written are believed, so a client cannot choose its
+    # address.
     for hop in reversed(forwarded_hops):
         if not _is_proxy(address, proxies):
             break
@@ -48,6 +50,7 @@ def _count_as(address: str) -> str:
         ip = IPv6Address(address.partition("%")[0])
     except ValueError:
         return address
+    # The same client over a dual-stack socket must count as one.
     if ip.ipv4_mapped is not None:
         return str(ip.ipv4_mapped)
     return f"{IPv6Address(int(ip) >> 64 << 64)}/64"

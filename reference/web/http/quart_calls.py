@@ -1,4 +1,4 @@
-"""Quart's side of a call: the body as it came, and a reply as Quart sends it."""
+"""Adapters to Quart: the body of the current call, and replies as Quart responses."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ async def read_current_body() -> bytes:
 
 
 def to_document_response(document: Document) -> Response:
-    """Return a document as the call that is being answered wants it."""
+    """Return a document, or 304 if the current call has it already."""
     return to_response(document.reply(request.headers.get("If-None-Match")))
 
 
 def to_response(reply: Reply) -> Response:
     """Return a reply as Quart sends it."""
     response = Response(reply.body, reply.status, dict(reply.headers))
-    if reply.status == 204:  # it says nothing of a body
+    # A 204 has no body, and so no headers of one (RFC 9110, 15.3.5).
+    if reply.status == 204:
         del response.headers["Content-Type"], response.headers["Content-Length"]
     return response

@@ -1,4 +1,4 @@
-"""Limits on the service clock: a bucket or a window, each decision one atomic step in the process (1.1)."""
+"""Rate limits on the service clock: buckets and windows; each decision is one atomic step in the process (1.1)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from reference.web.clock import WpClock
 from reference.web.errors import Refused
 from reference.web.http.peers import wider_network
 
+# Bounds the memory that clients with many addresses can take; the bucket that was unused longest is dropped.
 _KEPT_BUCKETS = 100_000
 _KEPT_WINDOWS = 10_000
 _WINDOW_SECONDS = 60
@@ -24,7 +25,7 @@ class _Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a limit says of one call; the headers are sent with every answer under it.
+    """A limit's decision about one call; its headers are sent with every answer.
 
     Attributes:
         is_allowed: Whether the call is let through.
@@ -78,7 +79,8 @@ class RateLimit:
             return None
         now = self._clock.seconds()
         bucket = self._buckets.pop(key, None)
-        if bucket is None or bucket.at > now:  # a later time came from a clock in doubt
+        # A later time came from a clock in doubt: such a bucket would stay empty until then.
+        if bucket is None or bucket.at > now:
             bucket = _Bucket(self._depth, now)
         bucket.level = min(self._depth, bucket.level + (now - bucket.at) * self._rate)
         bucket.at = now
@@ -107,6 +109,7 @@ class WindowLimit:
             return None
         now = self._clock.seconds()
         calls = self._calls.pop(key, None) or deque()
+        # The lower bound drops calls of a time after now, which a clock in doubt has left.
         while calls and not 0 <= now - calls[0] < _WINDOW_SECONDS:
             calls.popleft()
         is_allowed = len(calls) < self._per_minute
@@ -146,6 +149,7 @@ class AddressLimit:
 
         A /64 that has used its own up takes nothing from its neighbours in the /48.
         """
+        # The /64 first: one that has used up its allowance must take nothing from its neighbours in the /48.
         own = self._narrow.take(address)
         around = wider_network(address)
         if own is None or not own.is_allowed or around is None:

@@ -1,4 +1,4 @@
-"""What is judged by a call's head alone, before its body is read: limit of the address, route, method.
+"""Request guard: checks of a call's head before its body is read, which are address limit, route and method.
 
 For the surfaces whose errors are `{"detail":…}` (P-RL-06, P-RL-07, P-CV-10).
 """
@@ -14,7 +14,7 @@ from reference.web.http.rate import AddressLimit, build_too_many
 
 
 class RequestGuard:
-    """Lets calls through that some operation answers."""
+    """Admits calls that an operation answers."""
 
     def __init__(
         self,
@@ -49,6 +49,7 @@ class RequestGuard:
         Raises:
             Refused: 404, 405, 415 or 429.
         """
+        # First, so that probing for paths costs an attacker its allowance as well.
         self._charge(scope)
         methods = self._methods_of(self._path_of(scope))
         if methods is None:

@@ -1,7 +1,7 @@
 """A connection class for Quart that spends one task on a request instead of four, through its public hook.
 
-Set as `app.asgi_http_class` under an `Envelope`, which has read the body already, with its limit and its time. What is
-not of that form, a body in parts or an answer that streams, goes the way that Quart ships.
+Set as `app.asgi_http_class` under an `Envelope`, which has read the body already, with its limit and its time. A body
+in parts or an answer that streams is handled by Quart's own class.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class SingleTaskConnection(ASGIHTTPConnection):
     async def __call__(self, receive: Any, send: Any) -> None:
         """Serve the request in the caller's own task."""
         message = await receive()
+        # Not under an envelope, as in some tests: Quart's own way handles every form.
         if message["type"] != "http.request" or message.get("more_body", False):
             await super().__call__(put_back(message, receive), send)  # type: ignore[arg-type]
             return

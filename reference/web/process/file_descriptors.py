@@ -1,4 +1,4 @@
-"""How many descriptors this process has left: a server without any takes no calls, and says nothing of it by itself."""
+"""File descriptors of this process: a server without free ones accepts no calls, and does not report it by itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Count:
 
     @property
     def is_short(self) -> bool:
-        """Whether so few are left that health says no: new calls, databases and nodes each want some."""
+        """Whether so few are left that health fails: new calls, databases and nodes each need some."""
         return self.limit - self.used < max(_LEAST, min(_MOST, self.limit // 16))
 
 
@@ -36,7 +36,7 @@ class Watch:
     """Checks the number of descriptors regularly, and logs a shortage from time to time, and its end."""
 
     def __init__(self, count: Callable[[], Count], monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Take what counts, and a clock."""
+        """Take the function that counts, and a clock."""
         self._count = count
         self._monotonic = monotonic
         self._said_at: float | None = None
@@ -62,7 +62,7 @@ class Watch:
 
 
 def count_descriptors() -> Count:
-    """Count this process's descriptors; when not even the counting has one, all are in use."""
+    """Count this process's descriptors."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     for place in _PLACES:
         try:
@@ -70,6 +70,7 @@ def count_descriptors() -> Count:
                 return Count(sum(1 for _ in entries), limit)
         except FileNotFoundError:
             continue
+        # Counting needs a descriptor itself. If there is none, all are in use.
         except OSError:
             return Count(limit, limit)
     return Count(0, limit)

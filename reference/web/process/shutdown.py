@@ -1,4 +1,4 @@
-"""The end of this process: what waits is cut short, and no call is left without an answer.
+"""Shutdown of this process: waits are cut short, and every call is answered.
 
 At SIGTERM or SIGINT waits for a chain or another worker end at once (`pause`, `waking`). A call may still wait for
 something that no wait of ours covers, such as a slow node. `ANSWER_SECONDS` later, which is before the server's own
@@ -43,6 +43,7 @@ class Shutdown:
         self.is_signalled = True
         for event in self._woken:
             event.set()
+        # Before the server's own grace period ends, which cancels calls and sends a bare 500 (P-CV-22).
         asyncio.get_running_loop().call_later(self._answer_seconds, self._interrupt)
 
     def _interrupt(self) -> None:
@@ -76,6 +77,7 @@ class Shutdown:
     async def pause(self, seconds: float) -> None:
         """Wait for so many seconds, or until the signal to end the process arrives."""
         if self.is_signalled:
+            # Still yields once: a loop that only pauses must not block the others during shutdown.
             await asyncio.sleep(0)
             return
         event = asyncio.Event()
@@ -129,4 +131,4 @@ class Interruptible:
 
 
 SHUTDOWN = Shutdown()
-"""Of this process."""
+"""The shutdown of this process."""

@@ -1,1 +1,1 @@
-"""The servers that a surface runs on."""
+"""HTTP servers on which a surface can run."""

@@ -1,7 +1,7 @@
-"""The servers that a surface can be served by, each with the same doors: `WP_SERVER`, or `--server`.
+"""Choice of the HTTP server, by `WP_SERVER` or `--server`.
 
-Hypercorn is the default. uvicorn, which parses in C, costs a fraction of it. What a server must do to be offered is in
-tests/reference/web/test_framing.py: refuse broken framing in the surface's own form, and speak no other protocol.
+Hypercorn is the default. uvicorn, which parses in C, costs a fraction of it. A server can be chosen if it passes
+tests/reference/web/test_framing.py: it refuses broken framing in the surface's own form, and speaks no other protocol.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from reference.web.servers.framing import HEAD_LIMIT, HEAD_SECONDS
 from reference.web.settings import HYPERCORN, UVICORN
 
 CONNECTION_REQUESTS = 1_000_000
+# Longer than shutdown.ANSWER_SECONDS, so that every call gets its 503 before the server cancels it (P-CV-22).
 _GRACE_SECONDS = 3
 
 
@@ -84,7 +85,7 @@ SERVERS: Mapping[str, Callable[[AsgiApp, int], Awaitable[None]]] = {
     HYPERCORN: serve_on_hypercorn,
     UVICORN: serve_on_uvicorn,
 }
-"""By name: what serves an app on a socket that listens."""
+"""The functions that serve an app on a listening socket, by name."""
 
 
 def _handle_signals(stop: Callable[[], None]) -> None:

@@ -1,8 +1,8 @@
-"""What every server of ours refuses in the head of a request, whatever parses it; bytes and values in, a verdict out.
+"""Checks of a request's head, common to all servers: bytes and values in, a verdict out.
 
 Behind a proxy that filters paths, another protocol, a second length or a second host brings a caller past the filter.
-So a message of another version, with a target of no known form or with two of what may be there once is refused, and
-its connection ends. The refusal is left to the app, which has the surface's error body and request id for it.
+So a message is refused, and its connection ends, if it has another version, a target of unknown form, or two fields
+that may be sent once. The app sends the refusal, because it has the surface's error body and request id.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from reference.web.errors import Refused
 
 HEAD_LIMIT = 65536
-"""Bytes of a head that is not whole yet, from which on it is refused unread; a whole one is the envelope's to judge."""
+"""Bytes after which an incomplete head is refused; the envelope judges complete ones."""
 HEAD_SECONDS = 30
-"""How long a connection may stand without a whole head: before the first request, and between two."""
+"""Seconds in which a connection must send a whole head: before the first request, and between two."""
 
 _ABSOLUTE = re.compile(rb"https?://([^/?#@]+)([/?].*)?", re.IGNORECASE | re.DOTALL)
-# Each label of a host has 1 to 63 letters (RFC 1035, 2.3.4), and a port counts to the last: routing by a host that has
-# others breaks before there is a request to answer.
+# Each label of a host has 1 to 63 characters (RFC 1035, 2.3.4); a port counts with the last label. Routing by any other
+# host fails before a request could be answered.
 _LABEL = rb"[A-Za-z0-9_~!$&'()*+,;=:%\[\]-]{1,63}"
 _HOST = re.compile(rb"(?:%b(?:\.%b)*\.?)?" % (_LABEL, _LABEL))
 NOT_FRAMED = Refused(400, "invalid_request", "the request is not framed as HTTP/1.1 has it (RFC 9112)")
@@ -61,7 +61,7 @@ def judge_head(method: bytes, target: bytes, version: bytes, fields: Iterable[tu
     if not version.startswith(b"1."):
         fault = OTHER_VERSION
     elif method != method.upper():
-        # A filter before us that knows GET alone lets `get` pass; so no `get` is a GET here.
+        # A filter in front that knows only GET lets `get` pass, so `get` is not GET here.
         fault = METHOD_UNKNOWN
     elif not path:
         fault = _NO_TARGET

@@ -1,9 +1,9 @@
-"""HTTP/1.1 and nothing else on Hypercorn; what breaks its framing is refused in the surface's own form.
+"""HTTP/1.1 only, on Hypercorn; broken framing is refused in the surface's own form.
 
-Hypercorn takes HTTP/2 in clear text and WebSockets, without a setting for either. Behind a proxy that filters paths,
-both bring a caller past the filter. So a class of ours serves each connection: an upgrade is ignored (RFC 9110, 7.8), a
-message of another version or with a target of no known form ends its connection, and what is wrong is answered by the
-app itself, which finds it in the scope and has the surface's error body and request id for it.
+Hypercorn accepts HTTP/2 in clear text and WebSockets, without a setting for either. Behind a proxy that filters paths,
+both bring a caller past the filter. So the class below serves each connection. It ignores upgrades (RFC 9110, 7.8), and
+a message of another version or with a target of unknown form ends the connection. The app itself answers faults: it
+finds them in the scope, and has the surface's error body and request id.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FAULTS = {431: HEAD_TOO_LARGE, 501: CODING_UNKNOWN}
 
 
 def install_http1() -> None:
-    """Let Hypercorn serve every connection of this process this way."""
+    """Make Hypercorn serve every connection of this process with `Http1`."""
     tcp_server.ProtocolWrapper = _open_connection  # type: ignore[attr-defined,assignment]
 
 
@@ -40,10 +40,10 @@ def _open_connection(*words: Any) -> Http1:
 
 
 class StrictLines(ReceiveBuffer):
-    """What came on a connection; a line ends with CR LF.
+    """The received bytes of a connection; a line ends with CR LF.
 
-    h11 takes a bare LF as well in a head and in trailers. A recipient MAY do that (RFC 9112, 2.2). One that does not,
-    before or behind it, finds another end of the head, which is how requests are smuggled.
+    h11 also accepts a bare LF in heads and trailers, which a recipient MAY do (RFC 9112, 2.2). A proxy in front that
+    does not finds another end of the head, and so requests are smuggled.
     """
 
     def maybe_extract_lines(self) -> list[bytearray] | None:
@@ -63,7 +63,7 @@ class Http1(H11Protocol):
     """One connection."""
 
     def __init__(self, *words: Any) -> None:
-        """Take what Hypercorn hands to a connection."""
+        """Take Hypercorn's arguments of a connection."""
         super().__init__(*words)
         self.connection._receive_buffer = StrictLines()  # type: ignore[union-attr]  # noqa: SLF001 - h11 has no option
         self._answered = asyncio.Event()

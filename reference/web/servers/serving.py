@@ -1,4 +1,4 @@
-"""Serving an app on a port or on a socket handed down (fd), by the server of choice; what cannot start says why."""
+"""Serving of an app on a port or an inherited socket (fd), by the chosen server; a failed start names its reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reference.web.process import file_descriptors
 from reference.web.servers.choice import SERVERS
 from reference.web.settings import EXIT_USAGE, HYPERCORN, CommonSettings, Misconfigured, name_setting
 
-# Python's own thresholds, which `reference.deferred_gc` lifts.
+# Python's default thresholds, which `reference.deferred_gc` raises for the time of imports.
 GC_THRESHOLDS = (700, 10, 10)
 
 
@@ -60,7 +60,7 @@ def _refuse_without_mode(settings: CommonSettings) -> None:
     """
     if "mode" not in settings.model_fields_set:
         raise Misconfigured(
-            "WP_MODE: say live, or test where no money is at stake; nothing is assumed, for in test mode no node is "
+            "WP_MODE: say live, or test if no money is at stake. There is no default: in test mode no node is "
             "asked which network it serves, and webhooks may go to this machine"
         )
 
@@ -89,12 +89,13 @@ def _open_listener(name: str, setting: str, host: str, port: int) -> int:
     except OSError as fault:
         wrong_setting = f"{name}_PORT" if fault.errno in {errno.EADDRINUSE, errno.EACCES} else setting
         raise Misconfigured(f"{wrong_setting}: cannot listen on {bare} port {port} ({_reason_of(fault)})") from fault
+    # Accepted connections inherit it. Without it small answers wait up to 40 ms for the client's acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener.detach()
 
 
 def _reason_of(fault: OSError) -> str:
-    # What Python says of a failed bind names the address again.
+    # Python's own text of a failed bind would repeat the address.
     return os.strerror(fault.errno) if fault.errno and fault.errno > 0 else str(fault.strerror or fault)
 
 

@@ -1,8 +1,8 @@
 """HTTP/1.1 only, on uvicorn, parsed in C by httptools; its refusals are the same as on Hypercorn.
 
-uvicorn answers what cannot be parsed by itself, in plain text. Here the app does, which finds the fault in the scope
-and has the surface's error body and request id for it. httptools hands a connection over at an upgrade, before the
-body is read: here such a head is read again without the field, which is to ignore the upgrade (RFC 9110, 7.8).
+uvicorn answers unparsable requests by itself, in plain text. Here the app answers: it finds the fault in the scope, and
+has the surface's error body and request id. At an upgrade httptools hands the connection over before the body is read.
+Here such a head is parsed again without the field, which ignores the upgrade (RFC 9110, 7.8).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from reference.web.servers.framing import (
     judge_head,
 )
 
-# The parser knows a list of methods and gives up at any other one, which is the app's to refuse.
+# The parser knows a list of methods and stops at any other. The app refuses those, so POST replaces them in the parser.
 _METHOD = re.compile(rb"(?:\r\n)*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?= )")
 _STAND_IN = b"POST"
 # The parser ends no line with a bare LF (RFC 9112, 2.2), and yet skips one before a request.
 _BARE_LINE_FEED = re.compile(rb"(?:\r\n)*\n")
-# What the parser's own sentences mean; all others mean a broken frame.
+# Faults of the parser by its own sentences; all others are broken frames.
 _FAULTS = {
     "Invalid HTTP version": OTHER_VERSION,
     "Pause on PRI/Upgrade": OTHER_VERSION,
@@ -50,7 +50,7 @@ class _Place(Enum):
 
 
 class _Ended(Exception):
-    """What comes further on the connection is not read."""
+    """The rest of the connection is not read."""
 
 
 class FastHttp1(HttpToolsProtocol):
@@ -68,19 +68,21 @@ class FastHttp1(HttpToolsProtocol):
         self._is_over = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin; a head has to come in time, the first one too."""
+        """Begin; every head must arrive in time, also the first one."""
         super().connection_made(transport)
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def data_received(self, data: bytes) -> None:
-        """Read what came."""
+        """Read received bytes."""
         while data and not self._is_over and self.parser is not None:
             data = self._feed(data)
 
     def _feed(self, data: bytes) -> bytes:
-        """Feed the parser; return what has to be read by another one."""
+        """Feed the parser; return the bytes that a new parser must read."""
         was_between, self._messages_begun = self._place is _Place.BETWEEN, 0
         self._unfinished += len(data)
+        # The parser skips a bare LF before a request. A proxy in front may count it as an empty request, and so see
+        # other requests than this server.
         if was_between and _BARE_LINE_FEED.match(b"\r" + data if self._after_cr else data):
             self._break(NOT_FRAMED)
             return b""
@@ -107,14 +109,14 @@ class FastHttp1(HttpToolsProtocol):
         return b""
 
     def _remove_upgrade(self) -> bytes:
-        """Return the head that was read, without the field, for a parser of its own."""
+        """Return the head without the upgrade field, for a new parser."""
         self._is_upgrade = False
         version, method = self.parser.get_http_version().encode(), self.parser.get_method()
         fields = b"".join(b"%b: %b\r\n" % (name, value) for name, value in self.headers if name != b"upgrade")
         self.parser = httptools.HttpRequestParser(self)
         return b"%b %b HTTP/%b\r\n%b\r\n" % (method, self.url, version, fields)
 
-    # What the parser calls.
+    # Called by the parser.
 
     def on_message_begin(self) -> None:
         """Begin a head."""
@@ -145,12 +147,12 @@ class FastHttp1(HttpToolsProtocol):
             raise _Ended
 
     def on_body(self, body: bytes) -> None:
-        """Hand a part of the body on."""
+        """Pass on a part of the body."""
         self._unfinished = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a message; nothing counts that comes behind the last one."""
+        """End a message; bytes after the last one are ignored."""
         self._unfinished = 0
         if self._is_upgrade:
             return
@@ -158,10 +160,10 @@ class FastHttp1(HttpToolsProtocol):
         self._is_over = not self.cycle.keep_alive
         super().on_message_complete()
 
-    # What is refused.
+    # Refusals.
 
     def _break(self, fault: Refused) -> None:
-        """Let the app refuse what cannot be read further; the connection ends with its answer."""
+        """Let the app refuse what cannot be parsed; the connection ends with its answer."""
         if self._place is not _Place.BODY:
             self._unset_keepalive_if_required()
             super().on_message_begin()
@@ -204,7 +206,8 @@ class FastHttp1(HttpToolsProtocol):
         before, self.cycle = self.cycle, cycle
         if before is None or before.response_complete:
             self._start_asgi_task(cycle, self.app)
-        else:  # what was asked first is answered first
+        else:
+            # Pipelined requests are answered in their order (RFC 9112, 9.3.2).
             self.flow.pause_reading()
             self.pipeline.appendleft((cycle, self.app))
 
@@ -215,7 +218,7 @@ class FastHttp1(HttpToolsProtocol):
 
 
 def _find_field_fault(headers: list[tuple[bytes, bytes]], version: str) -> Refused | None:
-    """Return what is wrong with the fields that end or name a message; the parser lets some of it pass."""
+    """Return the fault of fields that end or name a message; the parser accepts some faults."""
     hosts = 0
     for name, value in headers:
         if name == b"host":
