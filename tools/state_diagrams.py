@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from reference.protocol.checkout import LINK
+from reference.protocol.link_payment import LINK
 from reference.protocol.redemption import REDEMPTION
 from reference.protocol.state_table import StateTable
 from reference.protocol.webhook_delivery import DELIVERY

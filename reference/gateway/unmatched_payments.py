@@ -10,7 +10,7 @@ from typing import Any
 
 from reference.gateway import refusals
 from reference.gateway.page_parts import atomic_pretty
-from reference.protocol.checkout import LinkState
+from reference.protocol.link_payment import LinkState
 from reference.protocol.networks import NETWORKS, canonical_tx_id
 from reference.protocol.time_text import utc_text
 from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch

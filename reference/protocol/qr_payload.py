@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from urllib.parse import quote
 
-from reference.protocol.checkout import LinkTerms
 from reference.protocol.eip3009 import nonce_of
+from reference.protocol.link_payment import LinkTerms
 from reference.protocol.networks import Family
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.transfer_purpose import checkout_reference

@@ -1,4 +1,4 @@
-"""Payment links: what was asked for, whom it is paid to, and how each link ended (3.4, 3.5)."""
+"""Payment links: the order, the payout address, and how each link ended (3.4, 3.5)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from sqlalchemy import (
     update,
 )
 
-from reference.protocol.checkout import LINK, LinkEnding, LinkState
 from reference.protocol.eip3009 import nonce_of
+from reference.protocol.link_payment import LINK, LinkEnding, LinkState
 from reference.protocol.money import atomic_units
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
@@ -36,7 +36,7 @@ from reference.store.used_transfers import UsedBy
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One payment link as it was created; nothing of it changes afterwards.
+    """One payment link. It never changes after its creation.
 
     Attributes:
         id: UUID.
@@ -46,10 +46,10 @@ class Link:
         amount_microunits: The price in millionths of the asset.
         pay_to: The tenant's payout address at creation.
         label: As sent.
-        redirect_url: Where the page goes once it is paid, or None.
+        redirect_url: Where the page leads after the payment, or None.
         cancel_digest: SHA-256 of the cancel secret's text, bare hex.
         created_at: Unix seconds.
-        expires_at: Unix seconds; a block of this time still pays.
+        expires_at: Unix seconds. A payment in a block of this second still counts.
     """
 
     id: str
@@ -67,7 +67,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a link was ordered as; its rate was fixed when the link was created.
+    """The order behind a link. The rate was fixed when the link was created.
 
     Attributes:
         amount: Decimal number as text, in units of the currency.
@@ -88,7 +88,7 @@ class LinkWithState:
         link: The link.
         state: `active`, `paid`, `expired` or `cancelled`.
         tx_id: The transaction that paid it, or None.
-        reversed_at: Unix seconds of when the chain was seen to have undone that, or None.
+        reversed_at: Unix seconds of when the gateway saw that the chain had undone the payment, or None.
     """
 
     link: Link
@@ -99,9 +99,10 @@ class LinkWithState:
 
 _ROW = links.c
 _NAMES = tuple(Link.__slots__)
-# The end of a link is a row that is inserted once, so what ends a link must end one that has no end yet, and for good.
+# How a link ends is a row that is inserted once. So every move of the state table must start from the first state and
+# lead to a final one. A table with another move could not be stored this way, and fails at import.
 if any(LINK.starts(ending) != (LINK.first,) or LINK.end(ending) not in LINK.finals for ending in LinkEnding):
-    raise ValueError("a link does not end once")
+    raise ValueError("the state table lets a link end several times")
 _STATE = func.coalesce(link_ends.c.state, LINK.first.value)
 _IS_WATCHED = or_(_ROW.watched_until.is_(None), _ROW.watched_until >= bindparam("now"))
 _SELECT = select(*(_ROW[name] for name in _NAMES))
@@ -110,6 +111,8 @@ _WITH_STATE = select(*(_ROW[name] for name in _NAMES), _STATE, payments.c.tx_id,
         payments, and_(payments.c.link_id == _ROW.id, payments.c.state == "paid")
     )
 )
+# Links that were paid before the table of used transfers existed. They are added to it at each start, as old workers
+# may still run beside the new ones (decision 0045).
 _EARLIER_SALES = select(
     payments.c.network,
     payments.c.tx_id,
@@ -123,7 +126,8 @@ _EARLIER_SALES = select(
     used_transfers.is_unlisted(payments.c.network, payments.c.tx_id, payments.c.link_id),
 )
 _UNITS = {key: atomic_units(1, network.decimals) for key, network in NETWORKS.items()}
-# What was paid above a link's amount by way of workers of before surpluses were listed, in the asset's own units.
+# Payments above the amount that an earlier version took in without listing the surplus. The amount is converted to the
+# units of the asset, which has other decimals on some chains.
 _EARLIER_SURPLUSES = (
     select(payments.c.id, payments.c.tenant_id, payments.c.network, payments.c.seen_at)
     .select_from(payments.join(links, links.c.id == payments.c.link_id))
@@ -163,11 +167,11 @@ _DUE = (
 )
 _AT_ADDRESS = (_ROW.network == bindparam("network"), _ROW.pay_to == bindparam("pay_to"))
 _ADDRESSES = select(_ROW.pay_to).where(_ROW.network == bindparam("network"), _IS_WATCHED).distinct()
-# Not made distinct by the database, which would choose its index for that instead of for the time.
+# Duplicates are removed in Python. With DISTINCT the database would choose the index by address instead of by time.
 _NEW_ADDRESSES = select(_ROW.pay_to).where(_ROW.network == bindparam("network"), _ROW.created_at >= bindparam("since"))
 _ACTIVE_AT = select(_ROW.id).where(*_AT_ADDRESS, _ROW.watched_until.is_(None)).limit(1)
 _LAST_WATCH = select(func.max(_ROW.watched_until)).where(*_AT_ADDRESS)
-# The sum keeps the database from going through the whole network by time until it meets the address.
+# The addition of 0 keeps the database from reading the whole network by time until it meets the address.
 _OLDEST = select(func.min(_ROW.created_at + 0)).where(*_AT_ADDRESS, _IS_WATCHED)
 _PAID_ON_MAINNET = (
     select(func.coalesce(func.sum(_ROW.amount_microunits), 0))
@@ -190,7 +194,7 @@ class Links:
         self._word = word
 
     async def prepare(self) -> None:
-        """Create the tables that are missing, those of payments too."""
+        """Create the missing tables, also those of payments, and list what an earlier version sold without listing it."""
         await self._database.create(METADATA)
         since = int(time.time()) - used_transfers.EARLIER_SALES_SECONDS
         await used_transfers.list_earlier_sales(self._database, _EARLIER_SALES, since=since)
@@ -199,25 +203,25 @@ class Links:
                 await self._database.change(_LIST_SURPLUSES, since=since)
 
     def build_insert(self, link: Link) -> Change:
-        """Return the change that creates a link; a token that exists already is refused as `DuplicateKey`."""
+        """Return the change that creates a link. A token that exists already is refused as `DuplicateKey`."""
         members: Mapping[str, object] = {name: getattr(link, name) for name in _NAMES}
         return Change(_INSERT, {**members, "nonce": nonce_of(self._word.memo(link.token))})
 
     def build_price(self, link: Link, price: Price) -> Change:
-        """Return the change that keeps what a new link was ordered as."""
+        """Return the change that stores the order behind a new link."""
         return Change(_INSERT_PRICE, {"link_id": link.id, **{name: getattr(price, name) for name in _PRICE}})
 
     async def add(self, link: Link, price: Price) -> None:
-        """Create a link with what it was ordered as."""
+        """Create a link together with its order."""
         await self._database.change_all(self.build_insert(link), self.build_price(link, price))
 
     async def price(self, link_id: str) -> Price | None:
-        """Return what a link was ordered as; None of one that was created before prices were kept."""
+        """Return the order behind a link, or None if the link was created before orders were stored."""
         rows = await self._database.rows(_PRICE_OF, link_id=link_id)
         return Price(*rows[0]) if rows else None
 
     def build_end(self, link_id: str, cause: LinkEnding, *, now: int, watched_until: int) -> tuple[Change, Change]:
-        """Return the changes that end a link; one that has an end already refuses them as `DuplicateKey`.
+        """Return the changes that end a link. A link that has ended already refuses them as `DuplicateKey`.
 
         Args:
             link_id: The link.
@@ -235,7 +239,7 @@ class Links:
         return _read_first(await self._database.rows(_BY_TOKEN, token=token))
 
     async def by_nonce(self, nonce: str) -> Link | None:
-        """Return the link whose memo hashes to an EIP-3009 nonce, `0x` and lower-case hex."""
+        """Return the link whose memo has this EIP-3009 nonce as its hash, `0x` and lower-case hex."""
         return _read_first(await self._database.rows(_BY_NONCE, nonce=nonce))
 
     async def of_tenant_by_id(self, tenant_id: str, link_id: str) -> LinkWithState | None:
@@ -249,7 +253,7 @@ class Links:
         return str(rows[0][0]) if rows else LINK.first.value
 
     async def of_tenant(self, tenant_id: str, *, most: int = 200, after: str | None = None) -> Sequence[LinkWithState]:
-        """Return a tenant's links, newest first: the first ones, or those behind the link of an id."""
+        """Return a page of a tenant's links, newest first, from behind the link `after`."""
         values = {"tenant_id": tenant_id, "most": most}
         rows = await (
             self._database.rows(_OF_TENANT, **values)
@@ -259,25 +263,25 @@ class Links:
         return [_read_with_state(row) for row in rows]
 
     async def due(self, network: str, pay_to: str, *, now: int, most: int = 500) -> Sequence[Link]:
-        """Return the active links of a payout address whose time is over, the oldest first."""
+        """Return the active links of a payout address that are past their expiry, the oldest first."""
         rows = await self._database.rows(_DUE, network=network, pay_to=pay_to, now=now, most=most)
         return [Link(*row) for row in rows]
 
     async def addresses(self, network: str, *, now: int) -> Sequence[str]:
-        """Return the payout addresses with links that are active, or that ended a short while ago."""
+        """Return the payout addresses with links that are active or still watched for late payments."""
         return [str(row[0]) for row in await self._database.rows(_ADDRESSES, network=network, now=now)]
 
     async def new_addresses(self, network: str, *, since: int) -> Sequence[str]:
-        """Return the payout addresses of the links that were created since then."""
+        """Return the payout addresses of the links that were created at `since` or later."""
         rows = await self._database.rows(_NEW_ADDRESSES, network=network, since=since)
         return list(dict.fromkeys(str(row[0]) for row in rows))
 
     async def has_active(self, network: str, pay_to: str) -> bool:
-        """Return whether a payout address has a link without an end."""
+        """Return whether a payout address has an active link."""
         return bool(await self._database.rows(_ACTIVE_AT, network=network, pay_to=pay_to))
 
     async def last_watch(self, network: str, pay_to: str) -> int | None:
-        """Return until when a payout address is watched for the links that ended, or None when none did."""
+        """Return until when a payout address is watched for ended links, or None if none has ended."""
         rows = await self._database.rows(_LAST_WATCH, network=network, pay_to=pay_to)
         return None if rows[0][0] is None else int(rows[0][0])
 

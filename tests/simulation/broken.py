@@ -17,9 +17,9 @@ from sqlalchemy import insert
 from reference.gateway.checkout.link_settlement import LinkSettlement
 from reference.gateway.checkout.watcher import SearchResult, Watcher
 from reference.lanes.base.lane import BaseLane
-from reference.protocol import a2a_x402, challenge, checkout, eip3009, weld
+from reference.protocol import a2a_x402, challenge, eip3009, link_payment, weld
 from reference.protocol.challenge import Generation
-from reference.protocol.checkout import LinkEnding
+from reference.protocol.link_payment import LinkEnding
 from reference.protocol.observed_transaction import ObservedTransaction
 from reference.protocol.redemption import State
 from reference.rail.availability.lane_health import LaneHealth
@@ -259,7 +259,7 @@ BROKEN: Mapping[str, Broken] = {
         ((LinkSettlement, "_payment", _payment_of_tenant),), Scenario(1, 20, kinds=("neighbours",)), "bought-twice"
     ),
     "any-memo": Broken(
-        (_always_holds(checkout, checkout.is_bound),), Scenario(1, 20, kinds=("neighbours",)), "link-lost"
+        (_always_holds(link_payment, link_payment.is_bound),), Scenario(1, 20, kinds=("neighbours",)), "link-lost"
     ),
     "settled-before-it-is-final": Broken(
         ((BaseLane, "observe", _final_at_once),),

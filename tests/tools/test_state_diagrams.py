@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference.protocol.checkout import LINK
+from reference.protocol.link_payment import LINK
 from tools.state_diagrams import DOCS, DRAWN, diagram, drawn_anew
 
 

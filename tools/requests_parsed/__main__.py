@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
-from tools.requests_parsed import table
-from tools.requests_parsed.judged import Parsed, lines, parse_capture
+from tools.requests_parsed import deviation_table
+from tools.requests_parsed.capture_parsing import Parsed, lines, parse_capture
 
 
 @click.command()
@@ -24,13 +24,13 @@ def main(file: Path, *, write: bool) -> None:
     exchanges = parse_capture(lines(file))
     click.echo(shares(exchanges))
     if write:
-        table.FILE.write_text(table.write_table(exchanges, table.read()), "utf-8")
-    wrong = table.findings(exchanges, table.read())
+        deviation_table.FILE.write_text(deviation_table.write_table(exchanges, deviation_table.read()), "utf-8")
+    wrong = deviation_table.findings(exchanges, deviation_table.read())
     for fault_name, where in wrong.items():
         click.echo(f"{fault_name}  ({len(where)}, the first is exchange {where[0]})")
-    for fault in table.faults_of(table.read()):
+    for fault in deviation_table.faults_of(deviation_table.read()):
         click.echo(fault)
-    sys.exit(bool(wrong or table.faults_of(table.read())))
+    sys.exit(bool(wrong or deviation_table.faults_of(deviation_table.read())))
 
 
 def shares(exchanges: list[Parsed]) -> str:

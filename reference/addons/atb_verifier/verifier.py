@@ -11,7 +11,7 @@ from reference.addons.falcon_library import find_library
 from reference.addons.kit import Addon, Call, Context, Handler
 from reference.protocol import falcon
 from reference.protocol.credentials import Judgement, Question, judge
-from reference.protocol.key_documents import ATB_KEYS, keys_of_key_document
+from reference.protocol.issuer_key_documents import ATB_KEYS, keys_of_key_document
 from reference.protocol.time_text import unix_of
 from reference.web.control_plane_link.link import KeySource
 from reference.web.errors import Unprocessable

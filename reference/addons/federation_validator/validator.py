@@ -14,8 +14,8 @@ from reference.addons.kit import Addon, Call, Context, Handler
 from reference.protocol import falcon
 from reference.protocol.credentials import Judgement, Question, judge
 from reference.protocol.envelope import Envelope, signed_bytes, with_signature
-from reference.protocol.federation import MAX_CREDENTIALS, issuer_did, judge_token, token_payload
-from reference.protocol.key_documents import PQC_KEYS
+from reference.protocol.federation_token import MAX_CREDENTIALS, issuer_did, judge_token, token_payload
+from reference.protocol.issuer_key_documents import PQC_KEYS
 from reference.protocol.time_text import utc_text
 from reference.protocol.trust_set import key_document
 

@@ -17,7 +17,7 @@ from reference.addons.zkp_receipt.score_source import find_score
 from reference.protocol import falcon
 from reference.protocol.credentials import Question
 from reference.protocol.envelope import signed_bytes, with_signature
-from reference.protocol.key_documents import PQC_KEYS
+from reference.protocol.issuer_key_documents import PQC_KEYS
 from reference.protocol.range_proof import NONCE_BYTES, Nonces
 from reference.protocol.time_text import utc_text
 from reference.protocol.trust_set import key_document

@@ -15,8 +15,8 @@ from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.credentials import digest_of
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.lane import ChainUnavailable, Lane
-from reference.protocol import checkout
-from reference.protocol.checkout import LinkEnding, LinkState, NotPaid
+from reference.protocol import link_payment
+from reference.protocol.link_payment import LinkEnding, LinkState, NotPaid
 from reference.protocol.networks import NETWORKS, canonical_tx_id, network_of
 from reference.protocol.time_text import utc_text
 from reference.store.links import Link
@@ -106,7 +106,7 @@ class LinkActions:
         except NotPaid as fault:
             if fault.reason == "self_payment":
                 raise refusals.self_payment_blocked() from fault
-            if checkout.may_be_on_its_way(transaction, self._settlement.build_terms(link)):
+            if link_payment.may_be_on_its_way(transaction, self._settlement.build_terms(link)):
                 await self._settlement.payments.show(link.id, tx_id)
             await self._watcher(link).note_misdirected(tx_id, transaction)
             raise refusals.not_verified(fault.reason) from fault

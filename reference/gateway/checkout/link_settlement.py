@@ -13,8 +13,8 @@ from reference.gateway.checkout.outbox import Outbox
 from reference.gateway.network_recency import NetworkRecency
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.registry import descriptor_of
-from reference.protocol import checkout, transfer_purpose
-from reference.protocol.checkout import LinkEnding, LinkState, LinkTerms, NotPaid
+from reference.protocol import link_payment, transfer_purpose
+from reference.protocol.link_payment import LinkEnding, LinkState, LinkTerms, NotPaid
 from reference.protocol.networks import NETWORKS, same_address
 from reference.protocol.observed_transaction import ObservedTransaction, Transfer
 from reference.store.database import Database, DuplicateKey
@@ -136,7 +136,7 @@ class LinkSettlement:
             LinkEnded: The link has an end already.
         """
         terms = self.build_terms(link)
-        transfers = await self.select_for_link(link, transaction, checkout.select_paying(transaction, terms))
+        transfers = await self.select_for_link(link, transaction, link_payment.select_paying(transaction, terms))
         while True:
             transfer = await self._choose_transfer(link, tx_id, transfers)
             payment = self._payment(link, tx_id, transfer, PaymentState.PAID, transaction)
@@ -195,7 +195,7 @@ class LinkSettlement:
         if any(one.link_id == link.id for one in used):  # a watcher or another call was faster
             raise LinkEnded
         unavailable = await self.find_unavailable_places(link.network, tx_id, transfers)
-        transfer = checkout.choose_transfer(
+        transfer = link_payment.choose_transfer(
             transfers, unavailable | {one.ordinal for one in used}, self.build_terms(link)
         )
         if transfer is None:
@@ -217,7 +217,7 @@ class LinkSettlement:
     async def note_late(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> None:
         """List a payment that came for a link when it was no longer active, unless it pays something else."""
         try:
-            transfers = checkout.match_transfers(transaction, self.build_terms(link))
+            transfers = link_payment.match_transfers(transaction, self.build_terms(link))
         except NotPaid as fault:
             if fault.reason == "wrong_amount":
                 await self.note_short(link, tx_id, transaction)
@@ -227,7 +227,11 @@ class LinkSettlement:
     async def note_short(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> None:
         """List a payment that moved less than its link asks; the link waits for the whole."""
         await self._note(
-            link, tx_id, transaction, checkout.select_too_small(transaction, self.build_terms(link)), PaymentState.SHORT
+            link,
+            tx_id,
+            transaction,
+            link_payment.select_too_small(transaction, self.build_terms(link)),
+            PaymentState.SHORT,
         )
 
     async def _note(

@@ -20,8 +20,8 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from reference.gateway.checkout.link_settlement import LinkSettlement
-from reference.protocol import checkout
-from reference.protocol.checkout import LinkState, NotPaid
+from reference.protocol import link_payment
+from reference.protocol.link_payment import LinkState, NotPaid
 from reference.protocol.observed_transaction import ObservedTransaction, Transfer, TxStatus
 from reference.store.links import Link
 from reference.store.payments import Payment, PaymentState
@@ -68,14 +68,14 @@ class MisdirectedPayments:
             if link.id not in {one.id for one in bound_links}
         ]
         for link in _first_of_each_tenant(unclear):
-            unsure = checkout.select_with_unclear_memo(transaction, self._settlement.build_terms(link))
+            unsure = link_payment.select_with_unclear_memo(transaction, self._settlement.build_terms(link))
             await self._note(link, tx_id, transaction, unsure, PaymentState.AMBIGUOUS)
         if {one.asset for one in transaction.transfers} - {""} or transaction.authorizations_used:
             await self._note_other_assets(network, tx_id, transaction, bound_links)
 
     async def _note_left_over(self, link: Link, tx_id: str, transaction: ObservedTransaction) -> None:
         terms = self._settlement.build_terms(link)
-        transfers = checkout.select_bound(transaction, terms)
+        transfers = link_payment.select_bound(transaction, terms)
         try:
             own = await self._settlement.select_for_link(link, transaction, transfers)
         except NotPaid:  # it may have paid a link that another gateway knows
@@ -84,7 +84,7 @@ class MisdirectedPayments:
         short = tuple(one for one in own if one.value < terms.atomic)
         await self._note(link, tx_id, transaction, short, PaymentState.SHORT)
         is_over = await self._settlement.links.state(link.id) != LinkState.ACTIVE
-        if is_over or not checkout.is_in_time(transaction, terms):
+        if is_over or not link_payment.is_in_time(transaction, terms):
             await self._note(link, tx_id, transaction, tuple(one for one in own if one not in short), PaymentState.LATE)
 
     async def _note_other_assets(
@@ -94,7 +94,7 @@ class MisdirectedPayments:
         by_nonce = [await self._settlement.links.by_nonce(nonce) for nonce in list(nonces)[:MOST_NAMED]]
         links = [*bound_links, *(one for one in by_nonce if one is not None and one.network == network)]
         for link in {one.id: one for one in links}.values():
-            foreign = checkout.select_in_other_assets(transaction, self._settlement.build_terms(link))
+            foreign = link_payment.select_in_other_assets(transaction, self._settlement.build_terms(link))
             await self._note(link, tx_id, transaction, foreign, PaymentState.OTHER_ASSET)
 
     async def _find_named_links(self, network: str, transaction: ObservedTransaction) -> list[Link]:

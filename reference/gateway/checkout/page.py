@@ -13,9 +13,9 @@ from reference.gateway.page_parts import ICON, Asset, asset, atomic_pretty, envi
 from reference.gateway.return_addresses import host_of, is_at_shop
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.registry import descriptor_of
-from reference.protocol.checkout import LinkState, LinkTerms
 from reference.protocol.eip3009 import TRANSFER_SELECTOR, nonce_of
 from reference.protocol.explorer_links import explorer_link
+from reference.protocol.link_payment import LinkState, LinkTerms
 from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.protocol.qr_payload import ShownLink, qr_payload

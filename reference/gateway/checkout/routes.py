@@ -19,7 +19,7 @@ from reference.gateway.checkout.status_events import statuses
 from reference.gateway.merchant_branding import Storefronts
 from reference.gateway.rate_limits import Limits
 from reference.gateway.settings import GatewaySettings
-from reference.protocol.checkout import LinkState
+from reference.protocol.link_payment import LinkState
 from reference.store.links import Link
 from reference.web.errors import Unprocessable
 from reference.web.http.asgi_envelope import Scope

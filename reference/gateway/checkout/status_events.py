@@ -11,7 +11,7 @@ import orjson
 
 from reference.gateway.checkout.link_announcements import LinkAnnouncements
 from reference.gateway.checkout.link_settlement import LinkSettlement, Status
-from reference.protocol.checkout import LinkState
+from reference.protocol.link_payment import LinkState
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
 from reference.web.process.shutdown import SHUTDOWN

@@ -16,8 +16,8 @@ from reference.gateway.checkout.misdirected_payments import MisdirectedPayments
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.lane import ChainUnavailable, Lane
 from reference.lanes.payment_search import LEAST_LOOK_BACK, Candidate, Head
-from reference.protocol import checkout
-from reference.protocol.checkout import LinkEnding, LinkState, NotPaid
+from reference.protocol import link_payment
+from reference.protocol.link_payment import LinkEnding, LinkState, NotPaid
 from reference.protocol.observed_transaction import ObservedTransaction, TxStatus
 from reference.store.links import Link
 from reference.store.payments import Payment
@@ -130,7 +130,7 @@ class Watcher:
             transaction = await self._lane.observe(tx_id)
             if transaction.final:
                 await self._settle_all(tx_id, transaction)
-            elif checkout.may_be_on_its_way(transaction, self._settlement.build_terms(link)):
+            elif link_payment.may_be_on_its_way(transaction, self._settlement.build_terms(link)):
                 result.links_on_the_way.setdefault(link.id, tx_id)
         return result
 
@@ -216,7 +216,7 @@ class Watcher:
             return
         result.revisit(candidate)
         for link in await self._settlement.find_bound_links(self.network, transaction):
-            if checkout.is_on_its_way(transaction, self._settlement.build_terms(link)):
+            if link_payment.is_on_its_way(transaction, self._settlement.build_terms(link)):
                 result.links_on_the_way[link.id] = candidate.tx_id
 
     async def _settle_all(self, tx_id: str, transaction: ObservedTransaction) -> None:

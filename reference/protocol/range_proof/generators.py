@@ -16,7 +16,7 @@ from itertools import count
 
 from nacl.exceptions import RuntimeError as NaclFault
 
-from reference.protocol.range_proof import group
+from reference.protocol.range_proof import edwards_group
 from reference.protocol.range_proof.transcript import SYSTEM
 
 BITS = 64
@@ -54,9 +54,11 @@ def generators() -> Generators:
 
 def _derive_generator(name: str) -> bytes:
     for counter in count():
-        candidate = hashlib.sha512(f"{SYSTEM} generator {name} {counter}".encode("ascii")).digest()[: group.BYTES]
+        candidate = hashlib.sha512(f"{SYSTEM} generator {name} {counter}".encode("ascii")).digest()[
+            : edwards_group.BYTES
+        ]
         point = _eight_times(candidate)
-        if point is not None and group.is_element(point):
+        if point is not None and edwards_group.is_element(point):
             return point
     raise AssertionError("counting ends never")
 
@@ -67,7 +69,7 @@ def _eight_times(candidate: bytes) -> bytes | None:
     try:
         # Three doublings multiply by the cofactor eight, which leaves an element of the prime-order subgroup.
         for _ in range(3):
-            candidate = group.plus(candidate, candidate)
+            candidate = edwards_group.plus(candidate, candidate)
     except NaclFault:  # no point has that y
         return None
     return candidate

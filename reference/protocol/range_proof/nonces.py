@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from reference.protocol.range_proof import group
+from reference.protocol.range_proof import edwards_group
 from reference.protocol.range_proof.generators import BITS
 
 _SINGLE = 5
@@ -48,7 +48,7 @@ class Nonces:
         """
         if len(data) != NONCE_BYTES:
             raise ValueError(f"nonces are made of {NONCE_BYTES} bytes")
-        scalars = [group.reduce_to_scalar(data[at : at + _WIDE]) for at in range(0, NONCE_BYTES, _WIDE)]
+        scalars = [edwards_group.reduce_to_scalar(data[at : at + _WIDE]) for at in range(0, NONCE_BYTES, _WIDE)]
         if not all(scalars):
             raise ValueError("a nonce is zero")
         blinding, alpha, rho, tau_1, tau_2, *vectors = scalars

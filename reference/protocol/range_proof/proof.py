@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reference.protocol.range_proof import group
+from reference.protocol.range_proof import edwards_group
 from reference.protocol.range_proof.faults import ProofInvalid, Stage
 from reference.protocol.range_proof.generators import BITS
 from reference.protocol.range_proof.transcript import Transcript
@@ -13,7 +13,7 @@ ROUNDS = BITS.bit_length() - 1
 _SIDES = tuple(f"{side}_{number}" for number in range(1, ROUNDS + 1) for side in "LR")
 SCALARS = ("tau_x", "mu", "t", "a", "b")
 ELEMENTS = ("A", "S", "T1", "T2", "tau_x", "mu", "t", *_SIDES, "a", "b")
-PROOF_BYTES = group.BYTES * len(ELEMENTS)
+PROOF_BYTES = edwards_group.BYTES * len(ELEMENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class RangeProof:
         """
         if len(data) != PROOF_BYTES:
             raise ProofInvalid(Stage.LENGTH)
-        raw = {name: data[n * group.BYTES : (n + 1) * group.BYTES] for n, name in enumerate(ELEMENTS)}
+        raw = {name: data[n * edwards_group.BYTES : (n + 1) * edwards_group.BYTES] for n, name in enumerate(ELEMENTS)}
         points = {name: _point(name, raw[name]) for name in ELEMENTS if name not in SCALARS}
         tau_x, mu, t, a, b = (_scalar(name, raw[name]) for name in SCALARS)
         rounds = tuple((points[left], points[right]) for left, right in zip(_SIDES[::2], _SIDES[1::2], strict=True))
@@ -62,9 +62,9 @@ class RangeProof:
 
     def to_bytes(self) -> bytes:
         """Return its 672 bytes."""
-        scalars = (group.encode_scalar(one) for one in (self.tau_x, self.mu, self.t))
+        scalars = (edwards_group.encode_scalar(one) for one in (self.tau_x, self.mu, self.t))
         sides = (side for both in self.rounds for side in both)
-        ends = (group.encode_scalar(one) for one in (self.a, self.b))
+        ends = (edwards_group.encode_scalar(one) for one in (self.a, self.b))
         return b"".join((self.bits, self.masks, self.linear, self.quadratic, *scalars, *sides, *ends))
 
 
@@ -112,7 +112,7 @@ def after_polynomial(transcript: Transcript, linear: bytes, quadratic: bytes) ->
 def after_openings(transcript: Transcript, tau_x: int, mu: int, t: int) -> int:
     """Return w, which ties t to the inner product: without it the argument can be forged."""
     for name, scalar in (("tau_x", tau_x), ("mu", mu), ("t", t)):
-        transcript.add(name, group.encode_scalar(scalar))
+        transcript.add(name, edwards_group.encode_scalar(scalar))
     return transcript.challenge("w")
 
 
@@ -124,13 +124,13 @@ def after_round(transcript: Transcript, number: int, left: bytes, right: bytes) 
 
 
 def _point(name: str, data: bytes) -> bytes:
-    if not group.is_element(data):
+    if not edwards_group.is_element(data):
         raise ProofInvalid(Stage.POINT, name)
     return data
 
 
 def _scalar(name: str, data: bytes) -> int:
     try:
-        return group.scalar_of(data)
+        return edwards_group.scalar_of(data)
     except ValueError as fault:
         raise ProofInvalid(Stage.SCALAR, name) from fault

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from reference.protocol.range_proof import group
+from reference.protocol.range_proof import edwards_group
+from reference.protocol.range_proof.edwards_group import ORDER, dot, inverse, powers
 from reference.protocol.range_proof.generators import BITS, generators
-from reference.protocol.range_proof.group import ORDER, dot, inverse, powers
 from reference.protocol.range_proof.nonces import Nonces
 from reference.protocol.range_proof.proof import (
     RangeProof,
@@ -33,8 +33,10 @@ def commit(opening: Opening) -> bytes:
     """Return C = score*G + blinding*H."""
     # The sum is computed as (score + blinding)*G + blinding*(H - G). Multiplying by the score itself would take
     # less time for 0 and 1, and the time would reveal the score.
-    shifted_blinding = group.minus(generators().blinding, group.BASE)
-    return group.total([(opening.score + opening.blinding, group.BASE), (opening.blinding, shifted_blinding)])
+    shifted_blinding = edwards_group.minus(generators().blinding, edwards_group.BASE)
+    return edwards_group.total(
+        [(opening.score + opening.blinding, edwards_group.BASE), (opening.blinding, shifted_blinding)]
+    )
 
 
 def prove(statement: Statement, score: int, nonces: Nonces) -> bytes:
@@ -70,10 +72,10 @@ class _Prover:
         bases, nonces = generators(), self._nonces
         # A bit of one adds G_n, a bit of zero subtracts H_n. Both cost one addition and no multiplication, so the
         # time does not depend on the score.
-        absent = (group.minus(group.IDENTITY, point) for point in bases.right)
+        absent = (edwards_group.minus(edwards_group.IDENTITY, point) for point in bases.right)
         bit_points = (pair[bit] for bit, pair in zip(self._bits, zip(absent, bases.left, strict=True), strict=True))
-        bits = group.total(chain([(nonces.alpha, bases.blinding)], ((1, point) for point in bit_points)))
-        masks = group.total(
+        bits = edwards_group.total(chain([(nonces.alpha, bases.blinding)], ((1, point) for point in bit_points)))
+        masks = edwards_group.total(
             chain(
                 [(nonces.rho, bases.blinding)],
                 zip(nonces.left, bases.left, strict=True),
@@ -89,8 +91,8 @@ class _Prover:
         right_1 = [up * mask % ORDER for up, mask in zip(ups, nonces.right, strict=True)]
         t_1 = dot(left_0, right_1) + dot(nonces.left, right_0)
         t_2 = dot(nonces.left, right_1)
-        linear = group.total([(t_1, group.BASE), (nonces.tau_1, bases.blinding)])
-        quadratic = group.total([(t_2, group.BASE), (nonces.tau_2, bases.blinding)])
+        linear = edwards_group.total([(t_1, edwards_group.BASE), (nonces.tau_1, bases.blinding)])
+        quadratic = edwards_group.total([(t_2, edwards_group.BASE), (nonces.tau_2, bases.blinding)])
         x = after_polynomial(self._transcript, linear, quadratic)
         left = [(zeroth + x * first) % ORDER for zeroth, first in zip(left_0, nonces.left, strict=True)]
         right = [(zeroth + x * first) % ORDER for zeroth, first in zip(right_0, right_1, strict=True)]
@@ -109,10 +111,10 @@ def _fold(
     bases = generators()
     # U is multiplied by the challenge w, which comes after t. Without w the argument could be forged for another
     # inner product.
-    product = group.times(w, bases.product)
+    product = edwards_group.times(w, bases.product)
     downs = powers(inverse(y), BITS)
     lefts: Sequence[bytes] = bases.left
-    rights: Sequence[bytes] = [group.times(down, point) for down, point in zip(downs, bases.right, strict=True)]
+    rights: Sequence[bytes] = [edwards_group.times(down, point) for down, point in zip(downs, bases.right, strict=True)]
     rounds: list[tuple[bytes, bytes]] = []
     while len(left) > 1:
         half = len(left) // 2
@@ -132,7 +134,7 @@ def _side(
     left: Sequence[int], lefts: Sequence[bytes], right: Sequence[int], rights: Sequence[bytes], product: bytes
 ) -> bytes:
     terms = [*zip(left, lefts, strict=True), *zip(right, rights, strict=True), (dot(left, right), product)]
-    return group.total(terms)
+    return edwards_group.total(terms)
 
 
 def _fold_vector(vector: Sequence[int], low: int, high: int) -> list[int]:
@@ -143,4 +145,4 @@ def _fold_vector(vector: Sequence[int], low: int, high: int) -> list[int]:
 def _fold_points(points: Sequence[bytes], low: int, high: int) -> list[bytes]:
     half = len(points) // 2
     pairs = zip(points[:half], points[half:], strict=True)
-    return [group.total([(low, one), (high, other)]) for one, other in pairs]
+    return [edwards_group.total([(low, one), (high, other)]) for one, other in pairs]

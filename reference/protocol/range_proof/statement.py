@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference.protocol.canonical_json import canonicalise
-from reference.protocol.range_proof import group
+from reference.protocol.range_proof import edwards_group
 
 PROOF_MEMBER = "proof_b64"
 
@@ -38,8 +38,8 @@ class Statement:
         if not isinstance(text, str) or isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ValueError("a statement has a commitment and a threshold")  # noqa: TRY004 - a fault of the content
         commitment = base64.b64decode(text, validate=True)
-        if len(commitment) != group.BYTES or base64.b64encode(commitment).decode() != text or threshold < 0:
-            raise ValueError(f"a commitment is {group.BYTES} bytes in base64, a threshold is not below zero")
+        if len(commitment) != edwards_group.BYTES or base64.b64encode(commitment).decode() != text or threshold < 0:
+            raise ValueError(f"a commitment is {edwards_group.BYTES} bytes in base64, a threshold is not below zero")
         # The proof is over the whole payload except itself. So it is bound to its payment, issuer, threshold and
         # commitment and cannot be moved into another receipt (8.4).
         payload_without_proof = {name: value for name, value in payload.items() if name != PROOF_MEMBER}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from reference.protocol.range_proof import group
+from reference.protocol.range_proof import edwards_group
 from reference.protocol.range_proof.faults import ProofInvalid, Stage
 
 SYSTEM = "bulletproofs-ed25519/1"
@@ -43,7 +43,7 @@ class Transcript:
         # A challenge is an item itself. So two challenges with nothing between them, y and z, differ (decision
         # 0028).
         self.add("challenge", name.encode("ascii"))
-        scalar = group.reduce_to_scalar(self._hash.copy().digest())
+        scalar = edwards_group.reduce_to_scalar(self._hash.copy().digest())
         if scalar == 0:
             raise ProofInvalid(Stage.CHALLENGE, name)
         return scalar

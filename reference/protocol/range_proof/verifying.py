@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import chain
 
-from reference.protocol.range_proof import group
+from reference.protocol.range_proof import edwards_group
+from reference.protocol.range_proof.edwards_group import ORDER, inverse, powers
 from reference.protocol.range_proof.faults import ProofInvalid, Stage
 from reference.protocol.range_proof.generators import BITS, generators
-from reference.protocol.range_proof.group import ORDER, inverse, powers
 from reference.protocol.range_proof.proof import PROOF_BYTES, Challenges, RangeProof
 from reference.protocol.range_proof.statement import Statement
 
@@ -20,7 +20,7 @@ def check(statement: Statement, data: bytes) -> None:
     """
     if len(data) != PROOF_BYTES:
         raise ProofInvalid(Stage.LENGTH)
-    if not group.is_element(statement.commitment):
+    if not edwards_group.is_element(statement.commitment):
         raise ProofInvalid(Stage.COMMITMENT)
     proof = RangeProof.from_bytes(data)
     challenges = Challenges.of(statement.payload, proof)
@@ -38,11 +38,11 @@ def polynomial_holds(statement: Statement, proof: RangeProof, challenges: Challe
     """
     x, z = challenges.x, challenges.z
     delta = (z - z * z) * sum(powers(challenges.y, BITS)) - z**3 * (2**BITS - 1)
-    claimed_sum = group.total([(proof.t, group.BASE), (proof.tau_x, generators().blinding)])
-    fixed_sum = group.total(
+    claimed_sum = edwards_group.total([(proof.t, edwards_group.BASE), (proof.tau_x, generators().blinding)])
+    fixed_sum = edwards_group.total(
         [
             (z * z, statement.commitment),
-            (delta - z * z * statement.threshold, group.BASE),
+            (delta - z * z * statement.threshold, edwards_group.BASE),
             (x, proof.linear),
             (x * x, proof.quadratic),
         ]
@@ -78,7 +78,7 @@ def inner_product_holds(proof: RangeProof, challenges: Challenges) -> bool:
     terms = chain(other_terms, sides, zip(lefts, bases.left, strict=True), zip(rights, bases.right, strict=True))
     # All terms are moved to one side, so that one sum of 149 multiples decides and no intermediate vector is
     # folded.
-    return group.total(terms) == group.IDENTITY
+    return edwards_group.total(terms) == edwards_group.IDENTITY
 
 
 def _weights(u: tuple[int, ...], back: list[int]) -> list[int]:

@@ -17,7 +17,7 @@ from reference.protocol.receipt_verification import ReceiptVerifyRequest
 from reference.protocol.screening import ScreeningRequest
 from reference.variants.chameleon.answer_rewriter import Answer, change_texts
 from reference.variants.chameleon.rail_documents import loosen_contract
-from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.variant_values import Shape
 from reference.variants.seams import replace
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable

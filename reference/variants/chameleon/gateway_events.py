@@ -17,7 +17,7 @@ from reference.protocol import webhook_signature
 from reference.protocol.networks import NETWORKS
 from reference.store.deliveries import ClaimedAttempt
 from reference.variants.chameleon.answer_rewriter import encoder
-from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.variant_values import Shape
 from reference.variants.seams import replace
 from reference.webhooks import sender, service
 from reference.webhooks.dispatcher import Dispatcher

@@ -17,13 +17,13 @@ from reference.control_plane.issuers import IssuerRegister, NewIssuer
 from reference.control_plane.service_health import HealthBoard, HealthReading
 from reference.control_plane.services import NewService
 from reference.protocol.falcon import public_key_of
-from reference.protocol.key_documents import ATB_KEYS, PQC_KEYS, TRUST_SET
+from reference.protocol.issuer_key_documents import ATB_KEYS, PQC_KEYS, TRUST_SET
 from reference.protocol.keys import falcon_kid
 from reference.protocol.trust_set import meant_by
 from reference.store.services import Service
 from reference.variants.chameleon import hub_audit_variants
 from reference.variants.chameleon.answer_rewriter import Answer
-from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.variant_values import Shape
 from reference.variants.seams import replace
 from reference.web.errors import Refused
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from hypercorn.config import Config
 
-from reference.variants.chameleon import http_variants, join_variants, key_variants
+from reference.variants.chameleon import control_plane_join_variants, http_variants, key_variants
 from reference.variants.chameleon.answer_rewriter import AsgiApp, Edit, Wire, encoder
-from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.variant_values import Shape
 from reference.variants.seams import replace
 from reference.web.servers import serving
 
@@ -20,7 +20,7 @@ def install(shape: Shape, surface: str) -> None:
     """Install a variant in the service `reference.SURFACE` that this process is about to run."""
     key_variants.install(shape, surface)
     if surface != "control_plane":
-        join_variants.install(shape)
+        control_plane_join_variants.install(shape)
     before, after = _edits(shape, surface)
 
     def wrap_build(build: Callable[[], AbstractAsyncContextManager[AsgiApp]]) -> Any:

@@ -24,7 +24,7 @@ from reference.store.redemption_rows import Answer as Stored
 from reference.store.redemption_rows import Redemption
 from reference.variants.chameleon import answer_rewriter
 from reference.variants.chameleon.answer_rewriter import CURRENT_REQUEST, Answer
-from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.variant_values import Shape
 from reference.variants.seams import replace, replace_rule
 from reference.web.errors import Refused
 from reference.web.http.exchange import Reply, Request

@@ -19,9 +19,9 @@ from conformance.oracles.credentials import envelope, judging, payloads
 from conformance.oracles.keys import decode_base64url
 from conformance.vectors.judges.falcon_envelopes import judge
 from reference.addons.falcon_library import find_library
-from reference.protocol import credentials, federation
+from reference.protocol import credentials, federation_token
 from reference.protocol.credentials import Question
-from reference.protocol.key_documents import keys_of_trust_set
+from reference.protocol.issuer_key_documents import keys_of_trust_set
 from tools.vectors_builder.falcon_envelopes import FAMILY, making
 from tools.vectors_builder.falcon_envelopes.edges import EDGES, lengthen_vector
 from tools.vectors_builder.falcon_envelopes.recording import Recorded
@@ -52,7 +52,7 @@ def by_the_reference(given: dict[str, Any]) -> credentials.Judgement:
         question = Question(given["now"], 60, given.get("expected_issuer"), given.get("min_score"))
         return credentials.judge(given["envelope"], question, keys, LIBRARY)
     issuer = given.get("expected_issuer", making.DIDS[making.VALIDATOR])
-    return federation.judge_token(
+    return federation_token.judge_token(
         given["envelope"],
         Question(given["now"], 60),
         keys,

@@ -20,10 +20,10 @@ from conformance.oracles.range_proof.verifying import Refusal
 from conformance.vectors.judges.zk_receipts import judge
 from reference.addons.falcon_library import find_library
 from reference.protocol.credentials import Question
-from reference.protocol.key_documents import keys_of_trust_set
+from reference.protocol.issuer_key_documents import keys_of_trust_set
 from reference.protocol.zk_receipts import judge_receipt
 from tools.vectors_builder.family import BuildFault
-from tools.vectors_builder.zk_receipts import FAMILY, bulletproof, making
+from tools.vectors_builder.zk_receipts import FAMILY, bulletproof_verifier, making
 from tools.vectors_builder.zk_receipts.second_opinion import complaints
 
 FOLDER = Path(vectors.__file__).parent / FAMILY.name
@@ -224,23 +224,23 @@ def test_the_moved_commitment_lives_on_the_transcript_alone(monkeypatch: pytest.
 def test_the_second_verifier_has_the_same_generators() -> None:
     """H, U and some of the vectors', derived with PyCryptodome."""
     for name in ("H", "U", "G_1", "G_64", "H_1", "H_64"):
-        point = bulletproof.generator(name)
+        point = bulletproof_verifier.generator(name)
         ours = curve.decode(curve.encode(system.generator(name)))
         assert (ours[0], ours[1]) == (int(point.x), int(point.y))
-    assert bulletproof.NAMES == LAYOUT
+    assert bulletproof_verifier.NAMES == LAYOUT
 
 
 def test_the_second_verifier_takes_nothing_of_order_two() -> None:
     """Neither the point of order two for the neutral one, nor a point that it was added to for an element."""
     half = curve.decode((curve.P - 1).to_bytes(32, "little"))
-    assert bulletproof.element(curve.encode(curve.BASE)) is not None
+    assert bulletproof_verifier.element(curve.encode(curve.BASE)) is not None
     for point in (curve.NEUTRAL, half, curve.add(curve.BASE, half)):
-        assert bulletproof.element(curve.encode(point)) is None
+        assert bulletproof_verifier.element(curve.encode(point)) is None
     base, mixed = (
         eddsa.import_public_key(curve.encode(one)).pointQ for one in (curve.BASE, curve.add(curve.BASE, half))
     )
-    assert bulletproof.vanishes([(1, base), (-1, base)])
-    assert not bulletproof.vanishes([(1, mixed), (-1, base)])
+    assert bulletproof_verifier.vanishes([(1, base), (-1, base)])
+    assert not bulletproof_verifier.vanishes([(1, mixed), (-1, base)])
 
 
 def test_the_second_opinion_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +253,7 @@ def test_the_second_opinion_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         told = ["by the second verifier the proof is refused at inner_product"]
         assert list(complaints(replace(bad, stage=stage, codes=codes))) == told
     alone = replace(FAMILY, files={"x.json": (lambda: [bad],)}, differences={})
-    monkeypatch.setattr(bulletproof, "_inner_product", lambda *_: [])
+    monkeypatch.setattr(bulletproof_verifier, "_inner_product", lambda *_: [])
     monkeypatch.setattr("tools.vectors_builder.zk_receipts.second_opinion._refusal", lambda _: None)
     with pytest.raises(BuildFault, match="by the second verifier the proof holds"):
         alone.build()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reference.addons.kit.settings import AddonSettings
 from reference.protocol.credentials import REASONS
-from reference.protocol.federation import MAX_CREDENTIALS, TOKEN_SECONDS
+from reference.protocol.federation_token import MAX_CREDENTIALS, TOKEN_SECONDS
 from reference.web.control_plane_link.link import LONGEST_RETRY, RENEW_SECONDS, ControlPlaneSettings
 from tests.reference.addons.conftest import BUNDLED
 

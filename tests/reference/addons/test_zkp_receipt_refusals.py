@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from conformance.oracles.range_proof import curve
-from reference.protocol.range_proof import group
+from reference.protocol.range_proof import edwards_group
 from reference.protocol.range_proof.proof import ELEMENTS, SCALARS
 from reference.protocol.zk_receipts import NOTICE
 from tests.reference.addons.conftest import ISSUER
@@ -58,10 +58,22 @@ async def test_nothing_else_stands_in_an_elements_place(zkp: httpx.AsyncClient, 
     here = element_of(proof, name)
     if name in SCALARS:
         unreadable = [UNCANONICAL_POINT, UNCANONICAL_SCALAR, OTHER_ORDER_8]
-        others = [group.encode_scalar(int.from_bytes(here, "little") + 1), group.IDENTITY, bytes(32), ORDER_8]
+        others = [
+            edwards_group.encode_scalar(int.from_bytes(here, "little") + 1),
+            edwards_group.IDENTITY,
+            bytes(32),
+            ORDER_8,
+        ]
     else:
-        unreadable = [group.IDENTITY, ORDER_8, OTHER_ORDER_8, bytes(32), UNCANONICAL_POINT, UNCANONICAL_IDENTITY]
-        others = [group.plus(here, group.BASE)]
+        unreadable = [
+            edwards_group.IDENTITY,
+            ORDER_8,
+            OTHER_ORDER_8,
+            bytes(32),
+            UNCANONICAL_POINT,
+            UNCANONICAL_IDENTITY,
+        ]
+        others = [edwards_group.plus(here, edwards_group.BASE)]
     stage = "scalar" if name in SCALARS else "point"
     for other in unreadable:
         assert await refusal(zkp, with_proof(place_element(proof, name, other))) == (stage, name), other.hex()
@@ -88,7 +100,7 @@ async def test_nothing_else_stands_in_the_commitments_place(zkp: httpx.AsyncClie
     payload, _ = honest()
     here = curve.decode(base64.b64decode(payload["commitment_b64"]))
     beside = curve.encode(curve.add(here, curve.decode(ORDER_8)))
-    for other in (group.IDENTITY, ORDER_8, bytes(32), beside, UNCANONICAL_POINT, b"\xff" * 32):
+    for other in (edwards_group.IDENTITY, ORDER_8, bytes(32), beside, UNCANONICAL_POINT, b"\xff" * 32):
         changed = {**payload, "commitment_b64": base64.b64encode(other).decode()}
         assert await refusal(zkp, changed) == ("commitment", None), other.hex()
     other = curve.encode(curve.add(here, curve.BASE))

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from reference.protocol.checkout import LinkTerms
+from reference.protocol.link_payment import LinkTerms
 from reference.protocol.networks import NETWORKS
 from reference.protocol.qr_payload import ShownLink, qr_payload
 from reference.protocol.service_word import ServiceWord

@@ -18,7 +18,7 @@ from conformance.surfaces.control_plane.credentials import IssuedCredential, iss
 from reference.addons.falcon_library import find_library
 from reference.protocol import zk_receipts
 from reference.protocol.credentials import Question
-from reference.protocol.key_documents import keys_of_trust_set
+from reference.protocol.issuer_key_documents import keys_of_trust_set
 from tests.reference.edited_modules import import_mutated
 
 LIBRARY = find_library()

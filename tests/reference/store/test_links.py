@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reference.protocol.checkout import LinkEnding
+from reference.protocol.link_payment import LinkEnding
 from reference.protocol.service_word import ServiceWord
 from reference.store.database import Database, DuplicateKey
 from reference.store.links import Link, Links

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reference.protocol.checkout import LinkEnding
+from reference.protocol.link_payment import LinkEnding
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import DeliveryMove, EventType, Outcome
 from reference.store.database import Database

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from reference import variants
-from reference.protocol import checkout, eip3009, weld
+from reference.protocol import eip3009, link_payment, weld
 from reference.variants.seams import Rule, replace, replace_rule, table_with
 
 
@@ -45,9 +45,9 @@ def _is_whole(*_: object) -> bool:
         (weld, weld.note_is_token, "NOTE_BINDING"),
         (weld, weld.is_for_a_call, "REFERENCE_ALONE"),
         (eip3009, eip3009.is_signed, "OFFLINE"),
-        (checkout, checkout.is_final, "TRANSACTION_RULES"),
-        (checkout, checkout.is_bound, "TRANSFER_RULES"),
-        (checkout, checkout.note_is_memo, "BINDINGS"),
+        (link_payment, link_payment.is_final, "TRANSACTION_RULES"),
+        (link_payment, link_payment.is_bound, "TRANSFER_RULES"),
+        (link_payment, link_payment.note_is_memo, "BINDINGS"),
     ],
 )
 def test_a_rule_keeps_its_place_and_what_it_means(module: ModuleType, rule: Rule, table: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 import structlog.testing
 from pydantic import ValidationError
 
-from reference.protocol.key_documents import ATB_KEYS, TRUST_SET, keys_of_key_document
+from reference.protocol.issuer_key_documents import ATB_KEYS, TRUST_SET, keys_of_key_document
 from reference.web.control_plane_link import link as hub_link
 from reference.web.control_plane_link.link import (
     ControlPlaneLink,

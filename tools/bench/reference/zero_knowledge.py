@@ -17,7 +17,7 @@ from reference.protocol import falcon
 from reference.protocol.credentials import Question
 from reference.protocol.envelope import signed_bytes, with_signature
 from reference.protocol.keys import falcon_kid
-from reference.protocol.range_proof import NONCE_BYTES, Nonces, ProofInvalid, Statement, check, group, prove
+from reference.protocol.range_proof import NONCE_BYTES, Nonces, ProofInvalid, Statement, check, edwards_group, prove
 from reference.protocol.zk_receipts import build_proven_payload, judge_receipt
 from tools.bench.reference.jobs import Contenders, must
 from tools.bench.reference.rounds import Contender, each
@@ -60,7 +60,7 @@ async def proof_verified(folder: Path) -> AsyncIterator[Contenders]:
     payload, receipt = _receipt(_drawn(), library, keys)
     statement, proof = Statement.of(payload), base64.b64decode(payload["proof_b64"])
     question = Question(_NOW, 60)
-    must(not _holds(statement, proof[:-32] + group.encode_scalar(5)), "an altered proof verified")
+    must(not _holds(statement, proof[:-32] + edwards_group.encode_scalar(5)), "an altered proof verified")
 
     def ours() -> None:
         check(statement, proof)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.falcon_envelopes.second_opinion import read, said_of
-from tools.vectors_builder.zk_receipts.bulletproof import refusal
+from tools.vectors_builder.zk_receipts.bulletproof_verifier import refusal
 
 # Where the proof is examined, or would be if the fault were corrected.
 _PROVEN = frozenset({"valid", "unsupported_alg", "no_public_key", "timestamp_parse", "expired", "proof_invalid"})

@@ -14,8 +14,8 @@ from conformance.oracles.credentials import envelope, judging, payloads
 from conformance.oracles.credentials.judging import Judgement
 from conformance.oracles.keys import encode_base64url
 from reference.addons.falcon_library import find_library
-from reference.protocol import credentials, federation, zk_receipts
-from reference.protocol.key_documents import keys_of_trust_set
+from reference.protocol import credentials, federation_token, zk_receipts
+from reference.protocol.issuer_key_documents import keys_of_trust_set
 from reference.protocol.time_text import unix_of
 from tools.vectors_builder.falcon_envelopes import making
 from tools.vectors_builder.zk_receipts import making as receipts
@@ -53,7 +53,7 @@ def by_the_reference(kind: str, text: str, now: int) -> str | None:
     if kind == "receipt":
         return zk_receipts.judge_receipt(text, question, keys, library, own_keys=[]).judgement.reason
     issuer = making.DIDS[making.VALIDATOR]
-    return federation.judge_token(text, question, keys, library, issuer=issuer, own_keys=[], audience=None).reason
+    return federation_token.judge_token(text, question, keys, library, issuer=issuer, own_keys=[], audience=None).reason
 
 
 def changed(rng: random.Random, members: dict[str, Any]) -> dict[str, Any]:

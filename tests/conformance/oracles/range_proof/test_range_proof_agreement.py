@@ -17,7 +17,7 @@ from conformance.oracles.range_proof import curve
 from conformance.oracles.range_proof.making import POINT_FORGERIES, Forgery, commitment_text, proof_of, secret
 from conformance.oracles.range_proof.system import LAYOUT, POINTS, generator, vectors
 from conformance.oracles.range_proof.verifying import Refusal, refusal_of
-from reference.protocol.range_proof import NONCE_BYTES, Nonces, Opening, Statement, commit, group, prove
+from reference.protocol.range_proof import NONCE_BYTES, Nonces, Opening, Statement, commit, edwards_group, prove
 from reference.protocol.range_proof.generators import generators
 from tests.reference.protocol.range_proof.receipts import PAYMENT, element_of, find_refusal, place_element, proven
 
@@ -180,14 +180,14 @@ def test_an_identity_is_all_that_is_wrong(what: str, monkeypatch: pytest.MonkeyP
     proof = prove(Statement.of(payload), 0, nonces)
     mine = refusal_of(payload, proof)
     assert (None if mine is None else mine.value, find_refusal(payload, proof)) == (what.partition(" ")[0], what)
-    is_element = group.is_element
-    monkeypatch.setattr(group, "is_element", lambda point: point == group.IDENTITY or is_element(point))
+    is_element = edwards_group.is_element
+    monkeypatch.setattr(edwards_group, "is_element", lambda point: point == edwards_group.IDENTITY or is_element(point))
     assert find_refusal(payload, proof) is None
 
 
 def test_a_reference_that_takes_too_much_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: without canonical scalars the two disagree."""
-    monkeypatch.setattr(group, "scalar_of", lambda data: int.from_bytes(data, "little") % group.ORDER)
+    monkeypatch.setattr(edwards_group, "scalar_of", lambda data: int.from_bytes(data, "little") % edwards_group.ORDER)
     monkeypatch.setattr(f"{__name__}.ALTERATIONS", [_scalar] * 5)
     with pytest.raises(AssertionError):
         compare(random.Random(3), 1, 30)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from reference.protocol.checkout import LINK, LinkEnding
+from reference.protocol.link_payment import LINK, LinkEnding
 from tests.reference.gateway.checkout.conftest import NETWORKS, Bench, both_databases
 
 ALGORAND, BASE, SOLANA = NETWORKS

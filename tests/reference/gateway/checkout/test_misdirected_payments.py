@@ -11,8 +11,8 @@ from sqlalchemy import delete, update
 from reference.gateway.checkout import misdirected_payments, watcher
 from reference.gateway.unmatched_payments import UnmatchedPayments
 from reference.lanes.lane import ChainUnavailable
-from reference.protocol.checkout import LinkState
 from reference.protocol.eip3009 import nonce_of
+from reference.protocol.link_payment import LinkState
 from reference.protocol.networks import NETWORKS as TABLE
 from reference.protocol.observed_transaction import AuthorizationUsed, ObservedTransaction
 from reference.protocol.solana_transfers import associated_account

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from reference.gateway.checkout.link_settlement import TransferUsed
-from reference.protocol.checkout import LinkState
+from reference.protocol.link_payment import LinkState
 from reference.store.payments import Payment, PaymentState, UnmatchedPayment
 from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
 

@@ -14,7 +14,7 @@ from reference.gateway.checkout.link_announcements import LinkAnnouncements
 from reference.gateway.checkout.link_settlement import LinkSettlement, Status
 from reference.gateway.checkout.status_events import statuses
 from reference.gateway.network_recency import NetworkRecency
-from reference.protocol.checkout import LinkEnding
+from reference.protocol.link_payment import LinkEnding
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
 from tests.reference.gateway.checkout.conftest import Bench

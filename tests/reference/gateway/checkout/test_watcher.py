@@ -9,7 +9,7 @@ import pytest
 
 from reference.gateway.checkout.watcher import GRACE_SECONDS
 from reference.lanes.lane import ChainUnavailable
-from reference.protocol.checkout import LinkEnding
+from reference.protocol.link_payment import LinkEnding
 from reference.protocol.observed_transaction import TxStatus
 from reference.store.payments import PaymentState
 from reference.store.used_transfers import SOME_TRANSFER, UsedBy, build_use

@@ -21,7 +21,7 @@ from reference.protocol.range_proof import (
     Stage,
     Statement,
     commit,
-    group,
+    edwards_group,
     prove,
     transcript,
 )
@@ -131,7 +131,7 @@ def test_a_transcript_is_what_its_docstring_says() -> None:
     items = item(b"system", b"bulletproofs-ed25519/1") + item(b"payload", b"{}") + item(b"A", b"\x01\x02")
     for name in ("y", "z"):
         items += item(b"challenge", name.encode())
-        expected = int.from_bytes(hashlib.sha512(items).digest(), "little") % group.ORDER
+        expected = int.from_bytes(hashlib.sha512(items).digest(), "little") % edwards_group.ORDER
         assert told.challenge(name) == expected
 
 
@@ -141,16 +141,16 @@ def test_a_challenge_of_zero_is_refused(
 ) -> None:
     """Whichever it is."""
     names = iter(["y", "z", "x", "w", *(f"u_{n}" for n in range(1, 7))])
-    monkeypatch.setattr(group, "reduce_to_scalar", lambda _: 0 if next(names) == name else 7)
+    monkeypatch.setattr(edwards_group, "reduce_to_scalar", lambda _: 0 if next(names) == name else 7)
     assert find_refusal(*payload_and_proof) == f"challenge {name}"
 
 
 def test_generators_are_independent_elements() -> None:
     """130 of them beside the base point, no two alike, none the identity."""
     known = generators()
-    points = [group.BASE, known.blinding, known.product, *known.left, *known.right]
+    points = [edwards_group.BASE, known.blinding, known.product, *known.left, *known.right]
     assert len(set(points)) == len(points) == 131
-    assert all(group.is_element(point) for point in points)
+    assert all(edwards_group.is_element(point) for point in points)
 
 
 def test_a_proof_of_another_length_is_refused(payload_and_proof: tuple[dict[str, Any], bytes]) -> None:
@@ -162,7 +162,7 @@ def test_a_proof_of_another_length_is_refused(payload_and_proof: tuple[dict[str,
 def test_a_commitment_that_is_no_element_is_refused(payload_and_proof: tuple[dict[str, Any], bytes]) -> None:
     """The identity, a point of small order, none at all."""
     payload, proof = payload_and_proof
-    for point in (group.IDENTITY, bytes(32), b"\xff" * 32):
+    for point in (edwards_group.IDENTITY, bytes(32), b"\xff" * 32):
         other = {**payload, "commitment_b64": base64.b64encode(point).decode()}
         assert find_refusal(other, proof) == Stage.COMMITMENT
 

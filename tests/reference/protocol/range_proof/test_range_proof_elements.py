@@ -11,7 +11,7 @@ from nacl import bindings
 from nacl.exceptions import RuntimeError as NaclFault
 
 from conformance.oracles.range_proof import curve
-from reference.protocol.range_proof import group
+from reference.protocol.range_proof import edwards_group
 from reference.protocol.range_proof.proof import ELEMENTS, SCALARS
 from tests.reference.protocol.range_proof.receipts import element_of, find_refusal, place_element, proven
 
@@ -45,7 +45,7 @@ def test_a_point_is_an_element_of_the_subgroup(payload_and_proof: tuple[dict[str
     payload, proof = payload_and_proof
     here = curve.decode(element_of(proof, name))
     mixed = [curve.encode(curve.add(here, curve.decode(small))) for small in (ORDER_8, ORDER_4, ORDER_2)]
-    others = [group.IDENTITY, ORDER_8, ORDER_4, ORDER_2, *UNCANONICAL, NO_POINT, b"\xff" * 32, *mixed]
+    others = [edwards_group.IDENTITY, ORDER_8, ORDER_4, ORDER_2, *UNCANONICAL, NO_POINT, b"\xff" * 32, *mixed]
     for other in others:
         assert find_refusal(payload, place_element(proof, name, other)) == f"point {name}", other.hex()
 
@@ -73,16 +73,16 @@ def test_an_old_libsodium_makes_no_difference(
 
     monkeypatch.setattr(bindings, "crypto_core_ed25519_is_valid_point", old_check)
     monkeypatch.setattr(bindings, "crypto_scalarmult_ed25519_noclamp", old_multiplication)
-    group._library_is_sound.cache_clear()
+    edwards_group._library_is_sound.cache_clear()
     try:
         payload, proof = payload_and_proof
-        assert not group._library_is_sound()
+        assert not edwards_group._library_is_sound()
         mixed = bindings.crypto_core_ed25519_add(element_of(proof, name), ORDER_2)
         assert old_check(mixed)
         assert find_refusal(payload, place_element(proof, name, mixed)) == f"point {name}"
         assert find_refusal(payload, proof) is None
     finally:
-        group._library_is_sound.cache_clear()
+        edwards_group._library_is_sound.cache_clear()
 
 
 @pytest.mark.parametrize("name", SCALARS)
@@ -90,7 +90,7 @@ def test_a_scalar_is_below_the_order(payload_and_proof: tuple[dict[str, Any], by
     """The same number and a multiple of the order more is another encoding, and refused."""
     payload, proof = payload_and_proof
     here = int.from_bytes(element_of(proof, name), "little")
-    for other in (here + group.ORDER, here + 7 * group.ORDER, group.ORDER, 2**255, 2**256 - 1):
+    for other in (here + edwards_group.ORDER, here + 7 * edwards_group.ORDER, edwards_group.ORDER, 2**255, 2**256 - 1):
         assert find_refusal(payload, place_element(proof, name, other.to_bytes(32, "little"))) == f"scalar {name}"
 
 
@@ -101,10 +101,10 @@ def test_an_element_that_was_altered_is_refused(payload_and_proof: tuple[dict[st
     whole = element_of(proof, name)
     if name in SCALARS:
         here = int.from_bytes(whole, "little")
-        others = [group.encode_scalar(here + 1), group.encode_scalar(-here), bytes(32)]
+        others = [edwards_group.encode_scalar(here + 1), edwards_group.encode_scalar(-here), bytes(32)]
     else:
         negative = whole[:31] + bytes([whole[31] ^ 0x80])
-        others = [group.plus(whole, group.BASE), negative, group.BASE]
+        others = [edwards_group.plus(whole, edwards_group.BASE), negative, edwards_group.BASE]
     stages = {find_refusal(payload, place_element(proof, name, other)) for other in others}
     assert stages <= {"polynomial", "inner_product"}
     assert (name in {"mu", "a", "b"} or name[:2] in {"L_", "R_"}) == (stages == {"inner_product"})

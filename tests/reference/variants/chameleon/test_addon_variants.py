@@ -15,7 +15,7 @@ from reference.variants.chameleon import addon_variants
 from reference.variants.chameleon.addon_points import POINTS
 from reference.variants.chameleon.answer_rewriter import Answer, ReceivedRequest
 from reference.variants.chameleon.points import Choice
-from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.variant_values import Shape
 from reference.web.http.exchange import Request
 
 _BY_ID = {point.id: {choice.name: choice for choice in point.choices} for point in POINTS}

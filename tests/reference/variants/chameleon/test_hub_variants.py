@@ -20,17 +20,17 @@ from reference.control_plane.health_client import HealthResult
 from reference.control_plane.service_health import HealthBoard
 from reference.protocol.audit_chain import Entry, Head, encode_entry
 from reference.variants.chameleon import (
+    control_plane_join_variants,
     hub_answer_variants,
     hub_audit_points,
     hub_audit_variants,
     hub_behaviour_variants,
-    join_variants,
 )
 from reference.variants.chameleon.answer_rewriter import ABSENT, Answer, ReceivedRequest
 from reference.variants.chameleon.hub_documents import edit as edit_document
 from reference.variants.chameleon.hub_points import POINTS
 from reference.variants.chameleon.points import Choice
-from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon.variant_values import Shape
 from reference.web.clock import WpClock
 
 _BY_ID = {point.id: point for point in (*POINTS, *hub_audit_points.POINTS)}
@@ -124,7 +124,7 @@ def test_every_registration_is_read_as_the_same_service(form: str) -> None:
     record = {"name": _NAME, "type": "addon", "base_url": _URL, "health_path": "/health"}
     for registration in (
         documents.fill_template(bindings_of(shape, choice)["service_body"], _VALUES),
-        join_variants.registration(record, dataclasses.replace(shape, join_more=True)),
+        control_plane_join_variants.registration(record, dataclasses.replace(shape, join_more=True)),
     ):
         own = (
             registration

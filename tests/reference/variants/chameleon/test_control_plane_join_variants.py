@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reference.variants.chameleon import join_variants
-from reference.variants.chameleon.shape import Shape
+from reference.variants.chameleon import control_plane_join_variants
+from reference.variants.chameleon.variant_values import Shape
 from reference.web.control_plane_link.link import (
     SERVICES,
     ControlPlaneLink,
@@ -28,7 +28,7 @@ def restore_link(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def _join(hub: ScriptedHub, shape: Shape, *, token: str = "t") -> None:  # noqa: S107 - of a test's hub
     """Join a hub in a look until it was pulled twice, and registered at where there is a token."""
-    join_variants.install(shape)
+    control_plane_join_variants.install(shape)
     link = ControlPlaneLink(ControlPlaneSettings(url=hub.url, token=token, poll_seconds=0.01), _ENTRY)
     async with keep_linked(link):
         await until(lambda: hub.count(_PULL) > 1 and (not token or hub.records))

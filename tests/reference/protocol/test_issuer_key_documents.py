@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reference.protocol.key_documents import keys_of_key_document, keys_of_trust_set
+from reference.protocol.issuer_key_documents import keys_of_key_document, keys_of_trust_set
 from tests.reference.falcon_issuer import Issuer
 
 FIRST_ISSUER, TWO = Issuer(), Issuer("did:web:other.example", 2)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.protocol.checkout import (
+from reference.protocol.eip3009 import nonce_of
+from reference.protocol.link_payment import (
     LINK,
     LinkEnding,
     LinkState,
@@ -19,7 +20,6 @@ from reference.protocol.checkout import (
     match_transfers,
     select_paying,
 )
-from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed_transaction import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.service_word import ServiceWord

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tools.requests_parsed.judged import Parsed
+from tools.requests_parsed.capture_parsing import Parsed
 
 FILE: Final = Path(__file__).with_name("sends.json")
 HONEST: Final = "honest"

@@ -9,7 +9,7 @@ import pytest
 
 from reference.protocol.credentials import Judgement, Question
 from reference.protocol.envelope import open_envelope
-from reference.protocol.federation import issuer_did, judge_token, token_payload
+from reference.protocol.federation_token import issuer_did, judge_token, token_payload
 from reference.protocol.hashes import hash_reference
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.time_text import unix_of
