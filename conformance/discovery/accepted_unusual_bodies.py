@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from conformance.discovery.rail import Operation
 from conformance.discovery.body_probe import probe_body
+from conformance.discovery.rail import Operation
 from conformance.discovery.unusual_bodies import MILDEST, repeated_bodies
 from conformance.http.client import Client
 

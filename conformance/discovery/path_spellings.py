@@ -23,7 +23,7 @@ class Spelling:
     """One other way to write a call.
 
     Attributes:
-        what: What is different.
+        description: What is different.
         target: The request target.
         method: The method.
         headers: Header fields in addition to those of the call.

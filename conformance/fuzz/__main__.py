@@ -1,4 +1,4 @@
-"""`python -m conformance.fuzz`: the generating process of X-OAS-01, spoken to over its standard streams."""
+"""`python -m conformance.fuzz`: the generating process of X-OAS-01, which the runner drives over standard streams."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import os
 import sys
 from typing import BinaryIO
 
-from conformance.fuzz.request_generator import Generation
 from conformance.fuzz.process_messages import Message, Order, Reply, Request, line_of, message_of
+from conformance.fuzz.request_generator import Generation
 
-# New objects between two looks for garbage: a request that is drawn makes tens of thousands, and most go at once.
+# New objects between two garbage collections. A drawn request makes tens of thousands, and most are freed at once.
 _LITTER = 10**5
 
 
 class Pipes:
-    """The line to the runner over two streams."""
+    """The connection to the runner over two streams."""
 
     def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
         self._source = source
         self._sink = sink
 
     def receive(self) -> Message:
-        """Return the runner's next message; ends the process when the runner is gone."""
+        """Return the runner's next message; end the process if the runner is gone."""
         line = self._source.readline()
         if not line:
             sys.exit(0)
@@ -43,9 +43,12 @@ class Pipes:
 
 
 def main() -> None:
-    """Serve one order; whatever a library prints goes nowhere."""
+    """Serve one order; the output of libraries is discarded."""
+    # The modules live as long as the process, so the collector need not look at them.
     gc.freeze()
     gc.set_threshold(_LITTER)
+    # Libraries print to standard output, which carries the messages. So the messages get a copy of
+    # the stream, and the original leads nowhere.
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     pipes = Pipes(sys.stdin.buffer, sink)

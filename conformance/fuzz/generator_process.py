@@ -1,4 +1,4 @@
-"""The runner's side of the generating process: start it, send what it asks for, hear what it finds."""
+"""The runner's side of the generating process: start it, send its requests to the target, and yield its findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from conformance import extras
-from conformance.fuzz.process_messages import LONGEST_LINE, End, Finding, Order, Reply, Request, Skipped, line_of, message_of
+from conformance.fuzz.process_messages import (
+    LONGEST_LINE,
+    End,
+    Finding,
+    Order,
+    Reply,
+    Request,
+    Skipped,
+    line_of,
+    message_of,
+)
 from conformance.http.client import Answer, Unreachable
 from conformance.processes.watch import marking
 
@@ -22,12 +32,12 @@ _PASSED_VARIABLES = frozenset({"PATH", "HOME", "TMPDIR", "VIRTUAL_ENV", "LANG"})
 
 
 class GeneratingFault(Exception):
-    """The generating process broke; the text is what it said last. A fault of the suite."""
+    """The generating process broke, which is a fault of the suite; the text is the end of its error output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One generated request, its answer, and what the document has against it (None: nothing)."""
+    """One generated request, its answer, and how the answer breaks the document (None: it does not)."""
 
     request: Request
     answer: Answer
@@ -35,13 +45,13 @@ class Outcome:
 
 
 async def drive(order: Order, send: Send) -> AsyncGenerator[Outcome | Skipped | End, None]:
-    """Run one order in a process of its own and yield what comes of it; the last is `End`.
+    """Run one order in a separate process and yield its outcomes; the last one is `End`.
 
     The process ends when the generator is closed, so cancelling the check ends it at once.
 
     Raises:
         GeneratingFault: The process broke or hung.
-        MissingExtra: What generates requests is not installed.
+        MissingExtra: The packages that generate requests are not installed.
     """
     extras.need("fuzz")
     process = await asyncio.create_subprocess_exec(
@@ -77,12 +87,14 @@ async def drive(order: Order, send: Send) -> AsyncGenerator[Outcome | Skipped | 
 
 
 def _environment() -> dict[str, str]:
-    """Return what the generating process may know: no secret of the run, and nothing that changes what is drawn."""
+    """Return the environment of the generating process: no secret of the run, and fixed sources of randomness."""
     variables = {
         name: value
         for name, value in os.environ.items()
         if name in _PASSED_VARIABLES or name.startswith(("PYTHON", "LC_"))
     }
+    # The hash seed and a database of earlier examples would change which requests are drawn for a
+    # seed.
     return {**variables, **marking(), "PYTHONHASHSEED": "0", "HYPOTHESIS_STORAGE_DIRECTORY": os.devnull}
 
 
@@ -91,6 +103,8 @@ async def _conversation(
 ) -> AsyncGenerator[Outcome | Skipped | End, None]:
     sink.write(line_of(order))
     await sink.drain()
+    # The process computes without a pause, so silence long after its time is up means that it
+    # hangs.
     patience = order.seconds + _END_SECONDS
     exchange: tuple[Request, Answer | None] | None = None
     while True:
@@ -122,7 +136,7 @@ async def _answer(request: Request, send: Send) -> Answer | None:
     try:
         return await send(request)
     except Unreachable:
-        return None  # it stands in the event log
+        return None  # the client has written it into the event log
 
 
 def _reply(answer: Answer | None) -> Reply:

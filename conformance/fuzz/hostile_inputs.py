@@ -1,6 +1,7 @@
-"""Inputs that no sane caller sends: bodies, header fields, request lines and tokens, each with a name for the reader.
+"""Hostile inputs that no sane client sends: bodies, header fields, request lines and tokens, each with a name.
 
-Everything is fixed, so that a run sends the same; JSON is kept as text where a value cannot be said in Python.
+All inputs are fixed, so that each run sends the same ones. JSON is stored as text, because Python has no value for
+some of it.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from typing import Any
 
 JSON = ("content-type", "application/json")
 _LONG = "a" * 5000
+# Deeper than the recursion limit of common parsers. The third is a little more than 64 KiB, a usual
+# limit of bodies.
 _DEEP = 15_000
 _OVERSIZED_BYTES = 70_000
 
-# JSON texts by what they are; each stands where another value belongs.
+# JSON texts by their names. Each replaces a value of another type or range.
 FRAGMENTS: Mapping[str, str] = {
     "null": "null",
     "true": "true",
@@ -61,7 +64,7 @@ FRAGMENTS: Mapping[str, str] = {
 
 
 def whole_bodies(good: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """Yield bodies that are no JSON text, no object, or one too large or too deep, by what they are."""
+    """Yield bodies that are not JSON, not an object, too large or too deep, each with its name."""
     text = json.dumps(dict(good)).encode()
     inner = text[1:-1]
     first = next(iter(good), "a")
@@ -108,7 +111,7 @@ def whole_bodies(good: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
 
 
 def wrong_members(good: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """Yield the good body with one member replaced by every fragment, or left out."""
+    """Yield the valid body with one member left out, and with it replaced by each fragment."""
     texts = {name: json.dumps(value) for name, value in good.items()}
     for name in good:
         yield f"without {name}", _object({**{n: t for n, t in texts.items() if n != name}})
@@ -135,7 +138,7 @@ METHODS = (
     "A" * 300,
 )
 
-# Header fields by what they are; those that no client would send need a raw connection.
+# Header fields by their names. Fields that no client library would send need a raw connection.
 FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "no media type": (("Content-Type", ""),),
     "a media type without a subtype": (("Content-Type", "application"),),
@@ -211,7 +214,7 @@ FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "a transfer encoding of nonsense": (JSON, ("Transfer-Encoding", "nonsense")),
 }
 
-# Bodies of `Transfer-Encoding: chunked`, by what they are; `{}` would be a whole one.
+# Bodies of `Transfer-Encoding: chunked`, by their names. The valid content is `{}`.
 CHUNKS: Mapping[str, bytes] = {
     "one whole chunk": b"2\r\n{}\r\n0\r\n\r\n",
     "a byte a chunk": b"1\r\n{\r\n1\r\n}\r\n0\r\n\r\n",
@@ -266,7 +269,7 @@ TARGETS: Mapping[str, str] = {
     "HTTP/2.0": "{path} HTTP/2.0",
 }
 
-# Checkout tokens of every shape, as they stand in the path.
+# Checkout tokens of every shape, as written in the path.
 TOKENS: Mapping[str, str] = {
     "one letter": "a",
     "21 letters": "A" * 21,

@@ -1,8 +1,8 @@
-"""What the runner and the generating process say to each other: one JSON object a line.
+"""Messages between the runner and the generating process: one JSON object a line.
 
-Schemathesis patches Hypothesis for its whole process, prints, and computes for as long as it likes, so it gets a
-process of its own. That process never talks to the target and never sees a secret: it says what to send, and the runner
-sends it through the recording client.
+Schemathesis patches Hypothesis for its whole process, prints, and computes without limit, so it runs in a separate
+process. That process never connects to the target and never sees a secret. It names the requests, and the runner sends
+them through the recording client.
 
 The runner's first line is the `Order`. Then the generating process writes `Request`, the runner answers `Reply`, the
 process writes `Finding`, and so on, until it writes `End`.
@@ -19,14 +19,14 @@ LONGEST_LINE = 64 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to generate.
+    """The order to generate requests.
 
     Attributes:
         document: The OpenAPI document, parsed.
-        seed: Seed of everything that is drawn.
-        seconds: When to stop, from the first request on.
-        examples: Requests of one kind an operation gets in one round.
-        rounds: Rounds, 0 for as many as fit into the seconds.
+        seed: Seed of all draws.
+        seconds: Seconds from the first request to the end.
+        examples: Requests of one kind for an operation in one round.
+        rounds: Number of rounds; 0 for as many as fit into the seconds.
     """
 
     document: dict[str, Any]
@@ -47,7 +47,7 @@ class Request:
         target: Path and query, percent-encoded.
         headers: Header fields without credentials.
         body: Base64 of the body, or None.
-        secured: Whether the operation demands a credential by its document.
+        needs_credential: Whether the document demands a credential for the operation.
     """
 
     operation: str
@@ -61,7 +61,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to a request: a status of 0 says that none came. The body is base64."""
+    """The answer to a request; the status is 0 if there was none. The body is base64."""
 
     status: int
     headers: list[tuple[str, str]] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with the answer to the last request by the document, or None."""
+    """How the answer to the last request breaks the document, or None."""
 
     fault: str | None
 
@@ -102,7 +102,8 @@ _KINDS: dict[str, type[Message]] = {kind.__name__: kind for kind in (Order, Requ
 
 
 def line_of(message: Message) -> bytes:
-    """Return a message as one line with its line feed; ASCII, since a target may send halves of surrogate pairs."""
+    """Return a message as one line of ASCII with its line feed."""
+    # A target may send half of a surrogate pair, which UTF-8 cannot encode. JSON escapes are ASCII.
     return json.dumps({"is": type(message).__name__, **asdict(message)}, default=str).encode("ascii") + b"\n"
 
 
@@ -110,7 +111,7 @@ def message_of(line: bytes) -> Message:
     """Return the message of a line.
 
     Raises:
-        ValueError: The line holds no message.
+        ValueError: The line is not a message.
     """
     members = json.loads(line)
     try:

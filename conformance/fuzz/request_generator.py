@@ -1,7 +1,6 @@
-"""The generating process: Schemathesis draws requests from a document and judges the answers by it.
+"""Request generator: Schemathesis draws requests from an OpenAPI document and judges the answers by it.
 
-Hypothesis is given all its settings by value, so that neither a profile nor a database of the machine changes what is
-drawn: the same order gives the same requests as long as the target answers alike.
+The same order gives the same requests, as long as the target answers in the same way.
 """
 
 from __future__ import annotations
@@ -47,29 +46,27 @@ CHECKS = [
     response_headers_conformance,
 ]
 _BASE = "http://target.invalid"
-# What the library adds of its own: the recording client and the pace of the target are the runner's.
+# Fields that the library adds. The runner's recording client sets its own.
 _NOT_SENT = frozenset(
     {"user-agent", "accept-encoding", "connection", "content-length", "x-schemathesis-testcaseid", "transfer-encoding"}
 )
 _CREDENTIALS = frozenset({"authorization", "cookie", "x-tenant-id"})
 _STEPS = 6
-# Journeys for each request that an operation gets: few of them come far.
+# Journeys for each request of an operation. Most journeys end after a few steps.
 _WALKS = 3
 _NO_ENTRY = frozenset({401, 403})
-# A secured operation that refused so many credentials in a row is one for which the runner has none.
+# If a secured operation refuses this many requests in a row, the runner has no credential for it.
 _HOPELESS = 6
-# Draws that come to nothing before Hypothesis gives an operation up: with so many it is 99 % sure that less than one in
-# twenty would do. Its own bound, one in a hundred, costs seconds wherever a document leaves no room for wrong input.
+# Invalid draws before Hypothesis gives an operation up. With 90, it is 99 % sure that fewer than one draw in twenty is
+# valid. Its own bound, one in a hundred, costs seconds for each operation that accepts every input.
 engine.INVALID_THRESHOLD_BASE = 90
 _tried_out = charmap.intervals_from_codec
 
 
 def _encodable(codec: str) -> tuple[IntervalSet, IntervalSet]:
-    """Return the characters that a codec encodes, and those that it gives back otherwise, as Hypothesis does.
-
-    It tries each of a million, which takes longer than all that is drawn, and keeps the answer in a file, which we do
-    not let it have. UTF-8 takes each category of characters whole or, the surrogates, not at all, and loses nothing.
-    """
+    """Return the characters that a codec encodes, and those that do not survive it, as Hypothesis does."""
+    # Hypothesis tries a million characters, which takes longer than all drawing, and would store the answer in a file,
+    # which this process does not have. UTF-8 encodes whole categories of characters, except the surrogates.
     if codec != sys.getdefaultencoding():
         return _tried_out(codec)
     intervals = sorted(
@@ -90,22 +87,22 @@ charmap.intervals_from_codec = functools.cache(_encodable)
 
 
 class RunnerLine(Protocol):
-    """The line to the runner."""
+    """The connection to the runner."""
 
     def send(self, message: Message) -> None:
-        """Send a message that wants no answer."""
+        """Send a message without an answer."""
 
     def request(self, request: Request) -> Reply:
         """Send a request and return its reply."""
 
 
 class TimeUp(BaseException):
-    """The time is up; no exception that Hypothesis would look into."""
+    """The time is up. It derives from BaseException, so that Hypothesis does not treat it as a failing example."""
 
 
 @dataclass(slots=True)
 class Generation:
-    """One order at work."""
+    """The work on one order."""
 
     order: Order
     runner: RunnerLine
@@ -117,6 +114,7 @@ class Generation:
         config = schemathesis.Config(seed=self.order.seed)
         config.projects.default.generation.update(with_security_parameters=False)
         try:
+            # The libraries below would fetch references that lead out of the document.
             demand_whole(self.order.document)
             schema = schemathesis.openapi.from_dict(self.order.document, config=config)
             operations = sorted(self._operations(schema), key=lambda one: str(one.label))
@@ -145,7 +143,7 @@ class Generation:
                 self.runner.send(Skipped(f"{fault.method or '?'} {fault.path or '?'}", "all", str(fault)[:300]))
 
     def _round(self, operations: list[Any], machine: type | None, rng: random.Random) -> None:
-        """Draw every kind for every operation, mixed: a round that is cut short leaves out a bit of everything."""
+        """Draw every kind for every operation, in mixed order."""
         work: list[Callable[[], None]] = [
             partial(self._examples, operation, mode, rng.getrandbits(64))
             for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
@@ -153,6 +151,8 @@ class Generation:
         ]
         if machine is not None:
             work.append(partial(self._journeys, machine, rng.getrandbits(64)))
+        # A round may be cut short by the time. In mixed order it then leaves out a part of every
+        # kind.
         rng.shuffle(work)
         for part in work:
             part()
@@ -183,12 +183,14 @@ class Generation:
         try:
             generate()
         except Unsatisfiable:
-            return  # an operation that takes nothing has no wrong input
+            return  # an operation without input has no wrong input
         except (SkipTest, Exception) as fault:  # noqa: BLE001 - a stranger's document breaks the library in many ways
             self.runner.send(Skipped(operation, kind, f"{type(fault).__name__}: {fault}"[:300]))
 
     @staticmethod
     def _settings(examples: int, **further: Any) -> hypothesis.settings:
+        # Every setting is explicit: a profile or a database of this machine must not change which
+        # requests are drawn.
         return hypothesis.settings(
             max_examples=examples,
             database=None,
@@ -228,10 +230,10 @@ class Generation:
         return Journey
 
     def send(self, case: Any, kind: str) -> Response | None:
-        """Have a drawn request sent, and return its answer for the library, or None when none came.
+        """Let the runner send a drawn request, and return its answer for the library, or None if there is none.
 
         Raises:
-            Over: The time is up.
+            TimeUp: The time is up.
         """
         if self._ends is None:
             self._ends = time.monotonic() + self.order.seconds
@@ -240,8 +242,8 @@ class Generation:
         try:
             request = requests.Request(**_arguments(case)).prepare()
         except (requests.RequestException, ValueError, TypeError):
-            hypothesis.reject()  # what cannot be written as a request
-        # What is drawn is not sent where a live credential belongs: the runner puts that there.
+            hypothesis.reject()  # the draw cannot be written as a request
+        # The runner adds the live credential, so a drawn one is left out.
         needs_credential = bool(
             case.operation.definition.raw.get("security", case.operation.schema.raw_schema.get("security"))
         )
@@ -270,7 +272,7 @@ class Generation:
         return Response(reply.status, headers, base64.b64decode(reply.body), request, elapsed=0.0, verify=True)
 
     def judge(self, case: Any, response: Response) -> None:
-        """Hold an answer against the document and say what is wrong with it, if anything."""
+        """Compare an answer with the document and send the finding."""
         try:
             case.validate_response(response, checks=CHECKS)
         except (FailureGroup, Failure) as fault:
@@ -281,7 +283,7 @@ class Generation:
 
 
 def _streams(operation: Any) -> bool:
-    """Return whether an operation answers with a stream of events, which under a live token never ends."""
+    """Return whether an operation answers with a stream of events, which never ends for a live token."""
     responses = operation.definition.raw.get("responses", {}).values()
     return any("text/event-stream" in one.get("content", {}) for one in responses if isinstance(one, dict))
 

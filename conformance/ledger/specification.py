@@ -17,8 +17,8 @@ from typing import Final
 
 from conformance.ledger import id_prefixes
 from conformance.ledger.clause import FOLDER, Clause
-from conformance.ledger.specification_parser import read_clauses
 from conformance.ledger.derived_files import Derived
+from conformance.ledger.specification_parser import read_clauses
 
 CLAUSES: Final = Derived(
     "conformance/ledger/clauses.json",

@@ -28,7 +28,7 @@ def read_clauses(folder: Path) -> tuple[Clause, ...]:
     """Return the sections and clauses of the pages in a folder.
 
     Raises:
-        Faults: The pages break the form of the specification.
+        SpecificationFaults: The pages break the form of the specification.
     """
     pages = {page.name: page.read_text("utf-8") for page in folder.glob("*.md")}
     return entries({name: pages[name] for name in in_order(pages)})
@@ -49,7 +49,8 @@ def entries(pages: Mapping[str, str]) -> tuple[Clause, ...]:
     A chapter may continue on another page. Its entry is the page on which it begins.
 
     Raises:
-        Faults: A clause without sentence or basis, an id twice, or a heading whose anchor depends on the renderer.
+        SpecificationFaults: A clause has no sentence or basis, an id occurs twice, or an anchor depends on
+            the renderer.
     """
     clauses = tuple(one for name, text in pages.items() for one in _page_clauses(name, text))
     # Only ids of chapters have one character. The pages are reversed, so that the first page with an id wins.

@@ -152,7 +152,7 @@ class Recipe:
     """What a MAC covers.
 
     Attributes:
-        written: How a value becomes bytes.
+        encode: How a value becomes bytes.
         joint: The text between the predecessor's MAC and the rest; None: the MAC covers the entry without its own.
         prev_first: Whether the predecessor's MAC comes first.
     """

@@ -73,7 +73,7 @@ def bindings(claims: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Bindin
 
     Args:
         claims: The receipt's payload; verified or not.
-        given: Any of these members; one that is absent or null compares nothing. No value in them is an error: what
+        facts: Any of these members; one that is absent or null compares nothing. No value in them is an error: what
             has no canonical form, or is no transaction id, differs.
 
             * `request`: `{"method", "path", "query", "service_id", "body"}`, body as JSON; without `service_id` the

@@ -79,7 +79,7 @@ class Examination:
     """What the nine steps found, as far as they went.
 
     Attributes:
-        passed: How many steps passed, all nine for a receipt that verifies.
+        passed_steps: How many steps passed, all nine for a receipt that verifies.
         fault: Why the next one failed; None when none did.
         envelope: The token by its parts, once its format holds.
         jwk: The key that was selected, once there was one.

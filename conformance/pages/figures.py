@@ -1,6 +1,6 @@
-"""Amounts as people write them: whichever way a page groups digits and marks decimals, the value is read exactly.
+"""Amounts as people write them, read exactly with any grouping of digits and any decimal mark.
 
-Pure; a text that can be read in two ways has two values, and neither is held against the page.
+Pure. A text that can be read in two ways has two values, and either is accepted.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _GROUPS = range(2, 5)
 
 
 def find_amount(text: str, microunits: int) -> str | None:
-    """Return the first number of a text that says exactly `microunits` millionths, None when none does.
+    """Return the first number of a text that is exactly `microunits` millionths, or None.
 
-    A number says it as a decimal of whole units, in any usual spelling, or as the bare integer of millionths.
+    The number is a decimal of whole units in any usual spelling, or the plain integer of millionths.
     """
     return next((word for word, values in numbers(text) if microunits in values), None)
 
@@ -35,14 +35,16 @@ def numbers(text: str) -> Iterator[tuple[str, frozenset[int]]]:
 
 
 def _parts(word: str) -> Iterator[str]:
-    """Yield a number, and what spaces in it part, since a space may also stand between two numbers."""
+    """Yield a number, and its parts between spaces."""
     yield word
+    # A space may group the digits of one number, and it may separate two numbers.
     parts = re.split(f"[{_SPACES}]", word)
     if len(parts) > 1:
         yield from parts
 
 
 def _values(word: str) -> Iterator[int]:
+    # Digits of other scripts become ASCII digits.
     plain = "".join(str(int(one)) if one.isdecimal() else one for one in word)
     if plain.isdecimal():
         yield int(plain)
@@ -56,7 +58,7 @@ def _values(word: str) -> Iterator[int]:
 
 
 def _ungroup(whole: str, mark: str) -> str | None:
-    """Return the digits of a whole number that may be grouped by `mark` or by what only groups, else None."""
+    """Return the digits of a whole number that may be grouped by `mark` or by a pure grouping mark, else None."""
     for separator in (mark, *_GROUP_MARKS):
         parts = whole.split(separator) if separator else [whole]
         if all(part.isdecimal() for part in parts) and all(len(part) in _GROUPS for part in parts[1:]):

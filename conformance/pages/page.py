@@ -1,4 +1,4 @@
-"""One HTML page: the text that a reader sees, elements by CSS selector, and its images. Nothing is fetched here."""
+"""HTML page: the text that a reader sees, elements by CSS selector, and images. Nothing is fetched here."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 
+# Their content is not shown to a reader of the page.
 _INVISIBLE_TAGS = frozenset({"script", "style", "template", "head", "datalist", "iframe", "object"})
 _INLINE = frozenset(
     {"a", "abbr", "b", "bdi", "code", "em", "i", "kbd", "mark", "samp", "small", "span", "strong", "wbr"}
@@ -43,36 +44,36 @@ class Page:
 
     @cached_property
     def text(self) -> str:
-        """What a reader sees, one line a block of text; values of text fields count as text."""
+        """The visible text, one line for each block; values of text fields count as text."""
         return "" if self._tree.root is None else _visible(self._tree.root)
 
     @property
     def is_markup(self) -> bool:
-        """Whether the document holds any element that is text's own."""
+        """Whether the document contains an element of HTML, rather than plain text or data."""
         return re.search(r"<(html|body|div|p|main|section|span|table|img|svg)\b", self.html, re.IGNORECASE) is not None
 
     @cached_property
     def has_scripts(self) -> bool:
-        """Whether the page runs scripts, which may show what the document does not."""
+        """Whether the page runs scripts, which may show more than the document."""
         return any(not (node.attributes.get("type") or "").startswith(_DATA_TYPES) for node in self._tree.css("script"))
 
     def find(self, selector: str) -> Element | None:
         """Return the first element that a CSS selector matches, or None.
 
         Raises:
-            ValueError: The text is no CSS selector.
+            ValueError: The text is not a CSS selector.
         """
         from selectolax.lexbor import SelectolaxError  # noqa: PLC0415 - as above
 
         try:
             node = self._tree.css_first(selector)
         except SelectolaxError as fault:
-            raise ValueError(f"{selector!r} is no CSS selector") from fault
+            raise ValueError(f"{selector!r} is not a CSS selector") from fault
         return None if node is None else _element(node)
 
     @cached_property
     def label_pairs(self) -> tuple[tuple[str, str], ...]:
-        """Every pair of neighbouring visible texts: a label and what may be its value, in the order of the page."""
+        """Every pair of neighbouring visible texts, a possible label and its value, in the order of the page."""
         lines = [line for line in self.text.split("\n") if line]
         pairs = [(one.rstrip(" :"), other) for one, other in pairwise(lines)]
         inline = [tuple(line.split(":", 1)) for line in lines if ":" in line]
@@ -80,11 +81,12 @@ class Page:
 
     @cached_property
     def image_sources(self) -> tuple[str, ...]:
-        """Addresses of the page's images, `data:` ones too, in the order of the page."""
+        """Addresses of the page's images, including `data:` addresses, in the order of the page."""
         sources = [
             node.attributes.get("src") or node.attributes.get("href") or node.attributes.get("data") or ""
             for node in self._tree.css("img[src], input[type=image][src], object[data], embed[src], svg image[href]")
         ]
+        # Some pages show their code as a background image.
         for node in self._tree.css("[style]"):
             sources += _STYLE_URL.findall(node.attributes.get("style") or "")
         return tuple(one.strip() for one in sources if one.strip())
@@ -106,7 +108,7 @@ def _element(node: LexborNode) -> Element:
 
 
 def _visible(node: LexborNode) -> str:
-    """Return the visible text below a node: one line a block, white space as one space, no empty lines."""
+    """Return the visible text below a node: one line for each block, white space as one space, no empty lines."""
     lines = "".join(_pieces(node)).split("\n")
     return "\n".join(line for line in (" ".join(one.split()) for one in lines) if line)
 

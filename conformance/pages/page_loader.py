@@ -1,4 +1,4 @@
-"""Looking at checkout pages of one target: fetched over the recording client, and rendered only where it must be."""
+"""Loader of a target's checkout pages: fetched by the recording client, and rendered in a browser only if necessary."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _MOST_IMAGES = 8
 
 
 class PageReader:
-    """Reads pages; remembers whether this target's pages need their scripts."""
+    """Loads pages, and remembers whether this target's pages need their scripts."""
 
     def __init__(
         self, selectors: Mapping[str, str] | None, seconds: float, *, whole: bool = False, insecure: bool = False
     ) -> None:
-        """Take what the profile says of pages.
+        """Store the profile's settings of pages.
 
         Args:
-            selectors: CSS selectors by name, as far as they are bound.
-            seconds: How long a page may take.
+            selectors: The bound CSS selectors by name.
+            seconds: Longest time of a page.
             whole: Whether the documents show everything without their scripts, as the reference's do (P-CK-02).
             insecure: Whether any certificate is accepted.
         """
@@ -39,23 +39,23 @@ class PageReader:
         self._needs_scripts = False
 
     async def close(self) -> None:
-        """End the browser, where one was started."""
+        """End the browser, if one was started."""
         await self._browser.close()
 
     async def look(self, client: Client, url: str, *, codes: bool = False, retry: bool = False) -> tuple[View, Answer]:
-        """Fetch a page once and return what it shows, with the answer.
+        """Fetch a page once and return its view, with the answer.
 
-        Pages are rendered once `look_for` has learnt that this target's need it.
+        Pages are rendered as soon as `look_for` has found that this target's pages need it.
 
         Args:
-            client: The client of the check that looks.
+            client: The client of the check.
             url: The page's address.
-            codes: Whether to decode its QR codes, too.
-            retry: Whether it is looked at again because nothing has happened yet.
+            codes: Whether to decode its QR codes also.
+            retry: Whether the page is read again because nothing has happened yet.
 
         Raises:
             Inconclusive: It must be rendered, and there is no browser.
-            Unreachable: No answer came.
+            Unreachable: There was no answer.
         """
         answer = await client.call("GET", url, headers=_ACCEPT, retry=retry)
         page = Page(answer.body.decode("utf-8", "replace"))
@@ -67,13 +67,13 @@ class PageReader:
         return View(answer.status, page, page.text, payloads, self._selectors, unseen), answer
 
     async def look_for(self, client: Client, url: str, shows: Callable[[View], bool]) -> tuple[View, Answer]:
-        """Fetch a page with its QR codes, and again with its scripts run if the first view does not show enough.
+        """Fetch a page with its QR codes, and render it if the first view does not show enough.
 
-        If that is impossible the first view is returned, and says what was not seen.
+        If it cannot be rendered, the first view is returned, with the parts that were not seen.
 
         Raises:
             Inconclusive: This target's pages must be rendered, and the browser no longer shows them.
-            Unreachable: No answer came.
+            Unreachable: There was no answer.
         """
         view, answer = await self.look(client, url, codes=True)
         enough = shows(view) and not view.missing_names
@@ -83,7 +83,7 @@ class PageReader:
             rendered_view = await self._render(answer, url, codes=True)
         except Inconclusive as reason:
             return replace(view, unseen_parts=f"{view.unseen_parts}: {reason}"), answer
-        # Scripts are needed as well where they fill in what the profile binds: a state may be seen in no other way.
+        # Scripts are also needed if they fill in a bound element: the state may be visible in no other way.
         if shows(rendered_view) or set(rendered_view.missing_names) < set(view.missing_names):
             self._needs_scripts = view.page.has_scripts
         return rendered_view, answer
@@ -94,11 +94,13 @@ class PageReader:
         return View(answer.status, Page(rendering.html), rendering.text, payloads, self._selectors)
 
     async def _images(self, client: Client, url: str, page: Page) -> tuple[bytes, ...]:
-        """Return the page's own images and inline drawings; an image of another host is not fetched."""
+        """Return the page's inline drawings and the images of its host."""
         images = [one.encode() for one in page.drawings[:_MOST_IMAGES]]
         for source in page.image_sources[:_MOST_IMAGES]:
             if source.startswith("data:"):
                 images.append(_decode_data_url(source))
+            # A page could name any address, and the suite calls only the host that the operator
+            # gave.
             elif _same_host(url, address := urljoin(url, source)):
                 answer = await client.call("GET", address, headers={"accept": "image/*"})
                 images += [answer.body] if answer.status == 200 else []
@@ -122,7 +124,7 @@ def _same_host(url: str, other_url: str) -> bool:
 
 
 def _unseen_parts(url: str, page: Page, images: Sequence[bytes]) -> str | None:
-    """Return the parts of the page that the document as sent may lack."""
+    """Return which parts of the page are missing in the document as sent, or None."""
     elsewhere = [
         one for one in page.image_sources if not one.startswith("data:") and not _same_host(url, urljoin(url, one))
     ]

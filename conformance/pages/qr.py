@@ -1,4 +1,4 @@
-"""QR codes: from an image's bytes to its text, and from the text to what it asks a wallet to pay."""
+"""QR codes: from the bytes of an image to its text, and from the text to the payment that it requests."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _QUIET = 8
 _SVG_TAG, _HEAD = re.compile(rb"<svg\b", re.IGNORECASE), 4096
 # A code of few pixels can be distinguished from noise if its modules are several pixels wide.
 _SMALL, _ENLARGEMENT = 400, 4
-# Pictures whose text is kept: a page is looked at again and again, and each look costs some ten milliseconds.
+# Number of cached images. A page is read many times, and each decoding costs some ten milliseconds.
 _CACHE_SIZE = 32
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def decode(data: bytes) -> tuple[str, ...]:
-    """Return the text of every QR code in a PNG, JPEG, GIF, WebP, BMP or SVG image; none when it is no such image."""
+    """Return the text of every QR code in a PNG, JPEG, GIF, WebP, BMP or SVG image; none for other bytes."""
     from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - it comes with the extra for checkout pages
 
     if is_drawing(data):
@@ -36,6 +36,7 @@ def decode(data: bytes) -> tuple[str, ...]:
         return () if pixels is None else _codes(_on_white(pixels))
     try:
         with Image.open(io.BytesIO(data)) as opened:
+            # The image comes from the target: a small file may expand to gigabytes of pixels.
             if opened.width * opened.height > _LARGEST_PIXELS:
                 return ()
             image = _on_white(opened)
@@ -50,12 +51,12 @@ def decode(data: bytes) -> tuple[str, ...]:
 
 
 def is_drawing(data: bytes) -> bool:
-    """Return whether an image is a drawing (SVG), of which only a browser shows everything."""
+    """Return whether an image is a drawing (SVG), which only a browser shows completely."""
     return _SVG_TAG.search(data[:_HEAD]) is not None
 
 
 def _on_white(picture: Image.Image) -> Image.Image:
-    """Return an image as a reader sees it: what is transparent is the page's white, and so is its margin."""
+    """Return an image on white with a margin: transparent parts are white, as on the page."""
     from PIL import Image, ImageOps  # noqa: PLC0415 - as above
 
     if picture.mode in {"1", "L"} and "transparency" not in picture.info:
@@ -70,7 +71,7 @@ def _on_white(picture: Image.Image) -> Image.Image:
 def _codes(image: Image.Image) -> tuple[str, ...]:
     import zxingcpp  # noqa: PLC0415 - as above
 
-    # A look for every kind of barcode takes eight times as long.
+    # A search for every kind of barcode takes eight times as long.
     kinds = zxingcpp.BarcodeFormat
     formats = zxingcpp.BarcodeFormats((kinds.QRCode, kinds.MicroQRCode, kinds.RMQRCode))
     return tuple(found.text for found in zxingcpp.read_barcodes(image, formats=formats))
@@ -78,7 +79,7 @@ def _codes(image: Image.Image) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What a QR code asks for; None for whatever it does not say, or says in a form that the suite does not read.
+    """The payment that a QR code requests; None for each value that it lacks or has in an unknown form.
 
     Attributes:
         text: The decoded text.
@@ -101,7 +102,7 @@ class Payload:
     reference: str | None = None
 
     def holds(self, word: str) -> bool:
-        """Return whether the text has `word` in it, percent-encoded or not; letters of hexadecimal in any case."""
+        """Return whether the text contains `word`, percent-encoded or not; hexadecimal letters match in any case."""
         texts = (self.text, unquote(self.text))
         if word.lower().startswith("0x"):
             return any(word.lower() in text.lower() for text in texts)
@@ -109,14 +110,14 @@ class Payload:
 
     @property
     def microunits(self) -> Decimal | None:
-        """The amount in millionths, of an asset with six decimals; None when it says none."""
+        """The amount in millionths, of an asset with six decimals; None if it has no amount."""
         if self.atomic is not None:
             return Decimal(self.atomic)
         return None if self.amount is None else self.amount.scaleb(6)
 
 
 def read_payload(text: str) -> Payload:
-    """Return what a payload asks for: ARC-26, Solana Pay, and EIP-681, also in the fragment of a page's address."""
+    """Return the payment that a payload requests: ARC-26, Solana Pay, or EIP-681, also in a page's fragment."""
     fragment = urlsplit(text).fragment if text.startswith(("http://", "https://")) else ""
     if (request := _ETHEREUM.match(fragment or text)) is not None:
         asking: dict[str, str] = dict(parse_qsl(request[3]))
@@ -142,7 +143,7 @@ def read_payload(text: str) -> Payload:
 
 def _parts(text: str) -> tuple[str, Mapping[str, str]]:
     address, _, query = text.partition("?")
-    # A plus sign stands for itself in these schemes, unlike in forms.
+    # A plus sign is literal in these schemes, unlike in forms.
     return unquote(address).strip("/"), dict(parse_qsl(query.replace("+", "%2B")))
 
 

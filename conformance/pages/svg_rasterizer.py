@@ -1,7 +1,7 @@
-"""A drawing (SVG) as pixels, as far as QR codes are drawn: rectangles, circles, polygons, paths of straight lines.
+"""Rasterizer of drawings (SVG) for QR codes: rectangles, circles, polygons and paths of straight lines.
 
-Pages often have their code as a drawing, which needs no script. What is not known here is left out, so that a drawing
-of another kind gives pixels without a code, and then only a browser shows it. Nothing is fetched, no script is run.
+Many pages contain their QR code as a drawing. Shapes of other kinds are left out, so that such a drawing gives pixels
+without a code and needs a browser. Nothing is fetched, and no script is run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STEP: Final = re.compile(rf"([MmLlHhVvZz])|({_NUMBER.pattern})")
 _MOVE: Final = re.compile(r"(translate|scale)\(([^)]*)\)")
 _COUNT: Final = {"m": 2, "l": 2, "h": 1, "v": 1}
 _LIGHT: Final = 128
-# Dots are a little smaller than the modules they mean, and are filled up to their corners.
+# Dots are a little smaller than the modules of the code, so they are enlarged and drawn as squares.
 _DOT: Final = 1.12
 
 Point = tuple[float, float]
@@ -32,7 +32,7 @@ Outline = list[Point]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a shape is: scale and shift from its numbers to pixels, and the style that it inherits."""
+    """The position of a shape: scale and shift from its numbers to pixels, and the style that it inherits."""
 
     scale: Point
     shift: Point
@@ -43,7 +43,7 @@ class _Place:
 
 
 def rasterize(svg: str) -> Image.Image | None:
-    """Return a drawing as a grey image on white, or None if it is empty or larger than any QR code."""
+    """Return a drawing as a grey image on white, or None if it is empty or larger than a QR code can be."""
     from PIL import Image  # noqa: PLC0415 - it comes with the extra for checkout pages
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415 - as above
 
@@ -55,6 +55,7 @@ def rasterize(svg: str) -> Image.Image | None:
     scale = _PIXELS / max(width, height)
     image = Image.new("L", (max(1, round(width * scale)), max(1, round(height * scale))), 255)
     place = _Place((scale, scale), (-left_edge * scale, -top * scale), {"fill": "black"})
+    # The page is a stranger's document: a drawing with endless shapes must not occupy the run.
     outlines_left = _MAX_OUTLINES
     for node, at in _shapes(root, place, _MAX_DEPTH):
         outlines = list(islice(_outlines(node, (width, height)), outlines_left))
@@ -75,7 +76,7 @@ def _view_box(root: LexborNode) -> tuple[float, float, float, float] | None:
 
 
 def _shapes(node: LexborNode, place: _Place, depth: int) -> Iterator[tuple[LexborNode, _Place]]:
-    """Yield shapes in the order in which they are painted, each with where it is."""
+    """Yield shapes in the order in which they are painted, each with its position."""
     for child in node.iter():
         if child.tag in {"defs", "clippath", "mask", "style", "script", "title", "desc"}:
             continue
@@ -130,8 +131,10 @@ def _paint(image: Image.Image, outlines: Sequence[Outline], at: _Place) -> None:
 
 
 def _within(point: Point) -> Point:
-    """Return a point, no further outside of the image than its size; what is no number is at its corner."""
+    """Return a point within three times the size of the image; a NaN becomes 0."""
     x, y = (min(2.0 * _PIXELS, max(-1.0 * _PIXELS, value)) if value == value else 0.0 for value in point)  # noqa: PLR0124
+    # Pillow cannot draw coordinates of any size, and a NaN compares with nothing, not even with
+    # itself.
     return x, y
 
 
@@ -163,7 +166,7 @@ def _outlines(node: LexborNode, size: Point) -> Iterator[Outline]:
 
 
 def _contours(path: str) -> Iterator[Outline]:
-    """Yield the contours of a path of straight lines; one with curves has none."""
+    """Yield the contours of a path of straight lines; a path with curves has none."""
     if re.search(r"[AaCcQqSsTt]", path):
         return
     point: Point = (0.0, 0.0)
@@ -184,6 +187,7 @@ def _contours(path: str) -> Iterator[Outline]:
             yield contour
         previous_point, point = point, _next_point(command, numbers, point)
         contour = [point] if command in "Mm" else [*(contour or [previous_point]), point]
+        # After the first pair of a move, further pairs are lines (SVG, path data).
         command, numbers = {"M": "L", "m": "l"}.get(command, command), []
     if len(contour) > 1:
         yield contour
@@ -201,7 +205,7 @@ def _next_point(command: str, numbers: list[float], point: Point) -> Point:
 
 
 def _grey(colour: str | None) -> int | None:
-    """Return how bright a colour is, None for no paint."""
+    """Return 255 for a light colour, 0 for a dark one, and None for no paint."""
     from PIL import ImageColor  # noqa: PLC0415 - as above
 
     if colour is None or colour in {"none", "transparent"}:

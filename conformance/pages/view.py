@@ -1,7 +1,7 @@
-"""The content of a checkout page at one moment: address, amount, memo, QR codes and state. Pure: no fetching here.
+"""View of a checkout page at one moment: address, amount, memo, QR codes and state. Pure: nothing is fetched here.
 
-A name that the profile binds to a CSS selector is read there and nowhere else. What is not bound is searched in the
-visible text, and a text that can be read in two ways is never held against the page.
+A name that the profile binds to a CSS selector is read only there. An unbound name is searched in the visible text, and
+a text that can be read in two ways is never a fault of the page.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from conformance.pages.qr import Payload
 from conformance.vocabulary.lanes.registry import FACTS
 
 _PAID_WORD = re.compile(r"\bpaid\b", re.IGNORECASE)
-# Before the word, these say that it is not so, or not yet; after it, these make it no state.
+# These words negate or postpone "paid". The pattern below lists words after "paid" that make it no state.
 _NEGATION = re.compile(
     r"\b(not|never|isn.?t|hasn.?t|once|when|until|if|after|before|soon|to be|will be|must be|should be|can be|yet)\b"
     r"|\bun-?paid\b",
     re.IGNORECASE,
 )
 _PAID_BY = re.compile(r"\bpaid\s+(by|with|to|in|on|at|via|for|out)\b", re.IGNORECASE)
-# What a link that ended otherwise says of itself.
+# A link that ended without a payment uses one of these words.
 _ENDED_WORD = re.compile(r"\b(expired|cancell?ed)\b", re.IGNORECASE)
 _STATE_WORDS = 4
 _MEMO_LABEL = re.compile(r"\b(memo|note|reference|message)\b", re.IGNORECASE)
@@ -39,11 +39,11 @@ class View:
 
     Attributes:
         status: HTTP status of the page.
-        page: Its document, as sent or as it stood after its scripts ran.
-        text: Its visible text, one line a block.
-        codes: What its QR codes say.
+        page: Its document, as sent or after its scripts ran.
+        text: Its visible text, one line for each block.
+        codes: Payloads of its QR codes.
         selectors: CSS selectors that the profile binds, by name.
-        unseen: Why the page may show more than was seen; None when that is all there is.
+        unseen_parts: Why the page may show more than was seen; None when that is all there is.
     """
 
     status: int
@@ -54,10 +54,10 @@ class View:
     unseen_parts: str | None = None
 
     def bound_element(self, name: str) -> Element | None:
-        """Return the element that the profile binds to a name; None when it binds none or the page has it not.
+        """Return the element that the profile binds to a name; None if it binds none or the page lacks it.
 
         Raises:
-            Inconclusive: What the profile binds is no CSS selector.
+            Inconclusive: The bound text is not a CSS selector.
         """
         if name not in self.selectors:
             return None
@@ -67,7 +67,7 @@ class View:
             raise Inconclusive(f"[gateway.checkout_selectors] {name}: {fault}") from fault
 
     def _text_of(self, name: str) -> str:
-        """Return the text in which a name is to be found."""
+        """Return the text in which a name is searched."""
         if name not in self.selectors:
             return self.text
         element = self.bound_element(name)
@@ -75,7 +75,7 @@ class View:
 
     @property
     def missing_names(self) -> tuple[str, ...]:
-        """Names that the profile binds to elements which the page has not, or has with nothing in them."""
+        """Names that the profile binds to elements that the page lacks or that are empty."""
         return tuple(name for name in self.selectors if name != "qr" and not self._holds(name))
 
     def _holds(self, name: str) -> bool:
@@ -83,7 +83,7 @@ class View:
         return element is not None and bool(element.text.strip() or element.attributes.get("data-state"))
 
     def shows_address(self, address: str) -> bool:
-        """Return whether the page shows an address, in one piece or in groups; one in hex in any case."""
+        """Return whether the page shows an address, in one piece or in groups; hexadecimal matches in any case."""
         text, expected_text = "".join(self._text_of("address").split()), address
         if expected_text.lower().startswith("0x"):
             text, expected_text = text.lower(), expected_text.lower()
@@ -95,11 +95,11 @@ class View:
         return tuple(dict.fromkeys(word for word in words if is_address(FACTS[lane].namespace, word)))
 
     def shown_amount(self, microunits: int) -> str | None:
-        """Return how the page writes an amount, None when it does not show exactly that."""
+        """Return how the page writes an amount, or None if it does not show exactly this amount."""
         return figures.find_amount(self._text_of("amount"), microunits)
 
     def amounts(self) -> tuple[frozenset[int], ...]:
-        """Return the values that each number in the place of the amount can have, in millionths."""
+        """Return the possible values of each number in the place of the amount, in millionths."""
         return tuple(values for _, values in figures.numbers(self._text_of("amount")) if values)
 
     def memo(self, link_token: str, expected_memo: str | None = None) -> str | None:
@@ -107,7 +107,7 @@ class View:
 
         Args:
             link_token: The link's token, which a memo often contains.
-            expected: The memo text that the profile's rule gives for this link, if the profile has one.
+            expected_memo: The memo text that the profile's rule gives for this link, if the profile has one.
         """
         if "memo" in self.selectors:
             element = self.bound_element("memo")
@@ -128,7 +128,7 @@ class View:
         if "state" in self.selectors:
             element = self.bound_element("state")
             state = "" if element is None else f"{element.attributes.get('data-state', '')} {element.text}"
-            # An attribute is for scripts: people read the text, and one that names another end is not Paid to them.
+            # The attribute is for scripts. People read the text, and a text such as "expired" is not Paid for them.
             is_ended = element is not None and _ENDED_WORD.search(element.text) and not _PAID_WORD.search(element.text)
             return frozenset({"Paid"}) if _says_paid(state) and not is_ended else frozenset()
         return frozenset(line for line in self.text.split("\n") if _says_paid(line))
@@ -148,7 +148,7 @@ def is_state(line: str) -> bool:
 
 
 def disagreements(view: View, address: str, microunits: int, memo: str | None) -> Sequence[str]:
-    """Return where the QR codes of a page contradict its text; nothing without a code, or if it says no more."""
+    """Return how the QR codes of a page contradict its text; nothing for values that a code does not contain."""
     tests: tuple[tuple[str, Callable[[Payload], bool]], ...] = (
         (f"the receiving address {address}", lambda one: one.holds(address)),
         (f"the amount of {microunits} micro-units", lambda one: one.microunits in {None, Decimal(microunits)}),

@@ -1,6 +1,6 @@
-"""What to look at first where a binding of the profile, not the target, is the likelier reason of a breach.
+"""Hints for breaches whose likely reason is a binding of the profile, not the target.
 
-Each function returns the hint, in which the key stands, or None where the target is the likelier one.
+Each function returns a hint that names the key, or None if the target is the likely reason.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _NOT_ADMITTED = frozenset({401, 403})
 
 
 def of_credentials(answer: Answer) -> str | None:
-    """Return the hint for a call with a tenant's own credentials that were not accepted."""
+    """Return the hint for a call whose tenant credentials were not accepted."""
     if answer.status not in _NOT_ADMITTED:
         return None
     return (
@@ -23,17 +23,19 @@ def of_credentials(answer: Answer) -> str | None:
 
 
 def of_sound_message(status: int, validity: bool | None) -> str | None:
-    """Return the hint for a message that holds and was not found valid.
+    """Return the hint for a valid message that was not accepted as valid.
 
     Args:
-        status: What verify answered.
-        validity: What its answer says, None where that is nothing.
+        status: The status of verify's answer.
+        validity: The validity in its answer; None if it has none.
     """
     if status == 200 and validity is None:
         return (
             "Its answer says nothing about validity at the place that is read: see [agent] validity_at, and "
             "validity_words for what its words mean"
         )
+    # These statuses say that the message was read, and perhaps not completely. Any other status is
+    # the target's own fault.
     if status in {200, 400, 422}:
         return (
             "Does all that was signed reach the verifier? [agent] verify_body says how: its components by {method}, "
@@ -44,7 +46,7 @@ def of_sound_message(status: int, validity: bool | None) -> str | None:
 
 
 def of_content() -> str:
-    """Return the hint for a digest that is not that of the content."""
+    """Return the hint for a digest that differs from the digest of the content."""
     return (
         "Does the content reach the agent? [agent] verify_body, or explain_body where it is bound, says how, by "
         "{body_b64} or {body}. If so, compute the digest from it, every time"
@@ -52,13 +54,13 @@ def of_content() -> str:
 
 
 def of_page(name: str, description: str, selectors: Collection[str], missing_names: Collection[str]) -> str | None:
-    """Return the hint for a thing that the checkout page does not seem to show.
+    """Return the hint for a value that the checkout page does not seem to show.
 
     Args:
-        name: What the profile calls it, such as `address`.
-        what: The same for a reader.
+        name: Its name in the profile, such as `address`.
+        description: The same for a reader.
         selectors: The names that the profile binds.
-        lacking: Those of them that find nothing on the page.
+        missing_names: Those of them that find nothing on the page.
     """
     key = f"[gateway.checkout_selectors] {name}"
     if name in missing_names:
@@ -69,19 +71,20 @@ def of_page(name: str, description: str, selectors: Collection[str], missing_nam
 
 
 def of_spent(status: int, allowed_statuses: Collection[int]) -> str | None:
-    """Return the hint for a payment that already bought something and was refused by another client error."""
+    """Return the hint for a spent payment that was refused with an unexpected client error."""
+    # 429 is a rate limit and says nothing about the payment.
     if not 400 <= status < 500 or status in {429, *allowed_statuses}:
         return None
     return f"If {status} is how the rail refuses a payment that bought something, bind [rail] spent_status"
 
 
 def of_price(is_bound: bool) -> str | None:
-    """Return the hint for a price that is not the expected one, which the suite takes for the usual where unbound."""
+    """Return the hint for a price other than the expected one, which is the usual price if unbound."""
     return None if is_bound else "If the rail sells it at another price, bind [rail] price_receipt_verify"
 
 
 def of_calls(host: str) -> str:
-    """Return the hint for a service of the suite's own that the control plane did not call."""
+    """Return the hint for a service of the suite that the control plane did not call."""
     return (
         f"Can the control plane reach the suite at {host} ([hub] listen_host, reach_host), and does [hub] service_body "
         "say the address where it reads it? If so, call each registered service's health address"
@@ -106,7 +109,7 @@ def of_chain(is_bound: bool) -> str:
 
 
 def of_time(tolerance: float) -> str:
-    """Return the hint for a delivery whose time is too far from that of its arrival."""
+    """Return the hint for a delivery whose time differs too much from its arrival."""
     return (
         f"Sign each attempt with the time at which it is sent; if the interface of the target grants more than "
         f"{tolerance:g} s, bind [webhook] tolerance, and see that both clocks are right"

@@ -133,7 +133,8 @@ def _fill_placeholders(body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         # The log could not replace a unique name inside a broken encoding, so that runs would
         # differ.
-        name: value.replace("{unique}", "hostile") if isinstance(value, str) else value for name, value in body.items()
+        name: value.replace("{unique}", "hostile") if isinstance(value, str) else value
+        for name, value in body.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""A first profile as TOML: what was found out, and what is left to fill in."""
+"""Draft of a profile as TOML: the discovered values, and commented lines for the rest."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _CHAIN_HEAD = """
 """
 
 
-# What must outlive a restart is judged of these.
+# Rows about restarts apply to these surfaces.
 _RESTARTABLE_SURFACES = ("rail", "gateway")
 
 
 def _surfaces(urls: Mapping[str, Mapping[str, str]]) -> Table:
-    """Return the tables of surfaces, each with a place for the command that starts it again."""
+    """Return the tables of surfaces, each with a place for its restart command."""
     surfaces = tomlkit.table(is_super_table=True)
     for name, members in urls.items():
         table = tomlkit.table()
@@ -60,7 +60,7 @@ def claimed_lanes(surfaces: Mapping[str, Any]) -> list[str]:
 
 
 def offered_networks(surfaces: Mapping[str, Any]) -> dict[str, str]:
-    """Return the key of the network that the target offers on each lane, the rail's where it has one."""
+    """Return the key of the network that the target offers on each lane; the rail's network comes first."""
     networks = dict(networks_of(surfaces["gateway"])) if "gateway" in surfaces else {}
     return {**networks, **(surfaces["rail"]["networks"] if "rail" in surfaces else {})}
 
@@ -74,12 +74,14 @@ def render(
     tls: Tls | None = None,
     clock: str | None = None,
 ) -> str:
-    """Return the text of a profile that describes what was found, with the chain tables that are known."""
+    """Return the text of a profile with the discovered surfaces and the known chain tables."""
     rail, gateway, agent = surfaces.get("rail"), surfaces.get("gateway"), surfaces.get("agent")
     urls = {name: {"url": one["url"] if name == "rail" else one.url} for name, one in surfaces.items()}
     word = {"service_word": rail["word"]} if rail is not None and rail["word"] is not None else {}
     document = tomlkit.document()
     document["version"] = 1
+    # Without defaults, every name that the target leaves open is discovered or inconclusive, never
+    # assumed.
     document["target"] = {"name": " and ".join(one["url"] for one in urls.values()), "defaults": "none", **word}
     document["surfaces"] = _surfaces(urls)
     options = ["rail.a2a", "rail.agent_card"] if rail is not None and rail["card"] else []
@@ -112,7 +114,7 @@ def render(
 
 
 def _missing_chains(surfaces: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return drafts of the chain tables that are still to be filled in."""
+    """Return commented drafts of the chain tables that the operator must fill in."""
     networks = offered_networks(surfaces)
     drafts = [
         FACTS[lane].draft.replace(f"{lane}_mainnet", networks.get(lane, f"{lane}_mainnet"))

@@ -1,4 +1,4 @@
-"""What a check of a restart does where the profile says how a surface is started again, and where it does not."""
+"""Restarts of a surface for a check, by the command in the profile, and the verdict without such a command."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from conformance.processes.restarting import restart
 
 
 def restart_command(case: Case, surface: str) -> Sequence[str] | None:
-    """Return the profile's command that starts a surface again, word by word; None where it has none."""
+    """Return the profile's command that restarts a surface, word by word, or None."""
     surface_table = case.profile.surfaces.get(surface)
     return None if surface_table is None else surface_table.restart
 
 
 def leave_without_restart(case: Case, surface: str) -> None:
-    """Say of every row of a check that it does not apply, since the profile has no command, and what is not tried."""
+    """Mark every row of a check as not applicable, because the profile has no restart command."""
     key = f"[surfaces.{surface}] restart"
     for row in case.check.rows:
         reason = f"the profile does not say how the {surface} is restarted ({key})"
@@ -25,15 +25,15 @@ def leave_without_restart(case: Case, surface: str) -> None:
 
 
 async def ready_for_restart(case: Case) -> None:
-    """Wait until every check beside this one that has a service started again is as far: one restart does for all."""
+    """Wait until every concurrent check that needs a restart is ready for it, so that one restart serves all."""
     async with case.session.restart_barrier.wait_until(0):
         pass
 
 
 async def start_again(case: Case, words: Sequence[str], url: str) -> None:
-    """Have a surface started again, and wait until it answers at an address that anybody may read.
+    """Restart a surface, and wait until it answers at an address that needs no credential.
 
-    Whoever asks for that while it is under way waits for the same restart.
+    A check that asks for this during a restart waits for the same restart.
 
     Raises:
         Inconclusive: The command did not end with 0 in time, or the surface does not answer afterwards.
@@ -45,9 +45,10 @@ async def start_again(case: Case, words: Sequence[str], url: str) -> None:
             raise Inconclusive(fault)
         return
     restarts[url] = asyncio.get_running_loop().create_future()
+    # The fault if this check is cancelled before the restart is complete.
     fault = "another check was ended while the service was started again"
     try:
-        await asyncio.sleep(0)  # all who were ready at the same time join in, were the command to fail at once
+        await asyncio.sleep(0)  # lets the other ready checks join, even if the command fails at once
         await restart(words, url, case.client, case.client.names)
         fault = None
     except Inconclusive as reason:

@@ -14,7 +14,7 @@ MOST_REMEMBERED = 50_000
 
 
 class EffectsFull(Exception):
-    """As many ids are remembered as there is room for, and none is old enough to be forgotten."""
+    """The memory of event ids is full, and no id is old enough to be forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class Outcome:
     """The outcome of an attempt at an event's effect.
 
     Attributes:
-        reply: The answer to every delivery that waits for it.
-        done: Whether the event had its effect; if not, a later delivery of it is a first one again.
+        reply: The answer to every delivery that waits for the effect.
+        has_effect: Whether the event had its effect; if not, a later delivery of it is a first one again.
     """
 
     reply: Reply
@@ -37,10 +37,10 @@ class _EventRecord:
 
 
 class Effects:
-    """Event ids that had their effect, and those that are having it.
+    """Event ids whose effect is complete, and those whose effect is running.
 
-    Ids are forgotten in the order in which they were last delivered, when room is needed, and never within `window`
-    seconds of that: a delivery that can still be repeated is still known.
+    If the memory is full, the id that was delivered longest ago is forgotten, but never within `window` seconds of its
+    last delivery. A delivery that a sender may still repeat is therefore still known.
     """
 
     def __init__(
@@ -57,24 +57,26 @@ class Effects:
         return self._done[event_id].effects if event_id in self._done else 0
 
     async def run_once(self, event_id: str, effect: Callable[[], Awaitable[Outcome]]) -> Outcome | None:
-        """Give an event its effect, unless it had it.
+        """Run the effect of an event, unless it already had its effect.
 
-        A delivery of an event whose effect is already running waits for that effect and gets its outcome. The effect
-        continues even if the delivery is cancelled.
+        A delivery of an event whose effect is already running waits for that effect and gets its outcome.
 
         Returns:
             Its outcome; None if the event had its effect before.
 
         Raises:
-            Full: Nothing more can be remembered; the event had no effect.
+            EffectsFull: No further id can be remembered; the event had no effect.
         """
         if event_id in self._done:
             self._done[event_id].last = self._monotonic()
             self._done.move_to_end(event_id)
             return None
+        # One task per event: deliveries of the same event that arrive together share its effect.
         if event_id not in self._running:
             self._make_room()
             self._running[event_id] = asyncio.create_task(self._perform(event_id, effect))
+        # The sender may close the connection while the effect runs. Cancelling the effect then
+        # could leave it half done, and a repetition would do it twice.
         return await asyncio.shield(self._running[event_id])
 
     async def close(self) -> None:
@@ -99,7 +101,7 @@ class Effects:
         """Forget the id that was delivered longest ago, if there is no room for another one.
 
         Raises:
-            Full: It may still be repeated.
+            EffectsFull: A sender may still repeat it.
         """
         if len(self._done) + len(self._running) < self._most:
             return

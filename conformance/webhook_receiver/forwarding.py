@@ -1,4 +1,4 @@
-"""Passing a delivery on to another address, byte for byte, and its answer back."""
+"""Forwarding of a delivery to another address, byte for byte, and of the answer back to the sender."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.http.transport import read_up_to
 from conformance.vocabulary.webhooks import BODY_LIMIT, FORWARD_SECONDS
 from conformance.webhook_receiver.raw_receiver import Arrival, Reply
 
-# RFC 9110 (7.6.1): what is between two hops is not passed on. Host and Content-Length are those of the new request.
+# RFC 9110 (7.6.1): fields between two hops are not forwarded. Host and Content-Length belong to the new request.
 _HOP_BY_HOP = frozenset(
     {
         "connection",
@@ -40,8 +40,8 @@ class ForwardOutcome:
     """The outcome of forwarding.
 
     Attributes:
-        reply: The answer to pass back; one of our own when none came.
-        fault: Why none came, None when one did.
+        reply: The answer for the sender; the forwarder's own if none arrived.
+        fault: Why none arrived; None if one did.
     """
 
     reply: Reply
@@ -49,20 +49,18 @@ class ForwardOutcome:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the other side took it, with a 2xx of its own."""
+        """Whether the other side answered with 2xx."""
         return self.fault is None and HTTPStatus(200) <= self.reply.status < HTTPStatus(300)
 
 
 class Forwarder:
-    """Sends deliveries on to one URL between entering and leaving; no proxy, no redirect.
-
-    A field `Via` with a name of this forwarder's own goes along (RFC 9110, 7.6.3), by which it knows a delivery that
-    comes back to it.
-    """
+    """Forwards deliveries to one URL between entering and leaving, without proxies and redirects."""
 
     def __init__(self, url: str, *, seconds: float = FORWARD_SECONDS, limit: int = BODY_LIMIT) -> None:
         self.url = url
         self._limit = limit
+        # The forwarder names itself in the field `Via` (RFC 9110, 7.6.3), so that it recognises a
+        # delivery that returns to it in a loop.
         self._name = f"weldproof-listen-{secrets.token_hex(6)}"
         self._timeout = aiohttp.ClientTimeout(total=seconds)
         self._seconds = seconds
@@ -70,7 +68,12 @@ class Forwarder:
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
-            timeout=self._timeout, auto_decompress=False, trust_env=False, cookie_jar=aiohttp.DummyCookieJar()
+            # The answer is passed back as it came. Proxies of the environment and cookies would
+            # change the exchange.
+            timeout=self._timeout,
+            auto_decompress=False,
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
         )
         return self
 
@@ -83,7 +86,7 @@ class Forwarder:
         return any(self._name in value for value in arrival.values("Via"))
 
     async def forward(self, arrival: Arrival) -> ForwardOutcome:
-        """Send a delivery on and return the answer; what goes wrong is in it, nothing is raised."""
+        """Forward a delivery and return the outcome; a failure is part of the outcome, and nothing is raised."""
         if self._session is None:
             return _failure(HTTPStatus.BAD_GATEWAY, "the forwarder is closed")
         try:
@@ -93,6 +96,7 @@ class Forwarder:
                 headers=self._fields(arrival),
                 data=arrival.body,
                 allow_redirects=False,
+                # aiohttp must not add fields that the sender did not send.
                 skip_auto_headers=_AUTOMATIC,
             ) as response:
                 body = await read_up_to(response.content, self._limit)
@@ -110,7 +114,7 @@ class Forwarder:
 
 
 def _end_to_end(fields: tuple[tuple[bytes, bytes], ...]) -> tuple[tuple[str, str], ...]:
-    """Return the header fields that are not between two hops, in order; aiohttp writes them as UTF-8 again."""
+    """Return the end-to-end header fields, in order."""
     connection_names = (
         b",".join(value for name, value in fields if name.lower() == b"connection").decode("latin-1").lower()
     )
@@ -124,6 +128,7 @@ def _end_to_end(fields: tuple[tuple[bytes, bytes], ...]) -> tuple[tuple[str, str
 
 def _text(value: bytes) -> str:
     try:
+        # aiohttp encodes values as UTF-8 again, so a value in UTF-8 keeps its bytes.
         return value.decode()
     except UnicodeDecodeError:
         return value.decode("latin-1")

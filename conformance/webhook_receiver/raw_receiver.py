@@ -1,7 +1,7 @@
-"""The suite's webhook receiver: records each request that arrives, and answers it as a plan says.
+"""Raw receiver of webhooks: records each request that arrives, and answers it by a plan.
 
-It judges nothing and knows no secret. Whatever comes from whomever gets an orderly answer: a body beyond the limit 413,
-one that breaks off 400, and what is no HTTP at all the 400 of the server underneath.
+It judges nothing and knows no secret. Every request has an answer: a body beyond the limit 413, a body that breaks off
+400, and bytes that are not HTTP the 400 of the server underneath.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CannotListen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What is done about an arrival.
+    """The reaction to an arrival.
 
     Attributes:
         status: HTTP status of the answer.
@@ -57,7 +57,7 @@ class Reply:
 
     @property
     def description(self) -> str:
-        """What is done, for a reader."""
+        """The reaction in words."""
         late = f" after {self.delay:g} s" if self.delay else ""
         return {"answer": f"{self.status}{late}", "silence": "no answer", "hang_up": f"connection closed{late}"}[
             self.ending
@@ -84,12 +84,12 @@ class Arrival:
         method: HTTP method.
         target: Path with query, as sent.
         peer: `HOST:PORT` of the sender.
-        headers: Header fields as sent, in order, repeats and case kept; bytes beyond ASCII as Latin-1.
+        headers: Header fields as sent, in order, with repeats and case; bytes beyond ASCII as Latin-1.
         body: The body's bytes as sent; only its beginning if it is beyond the limit.
-        whole: Whether the body came whole.
+        whole: Whether the body is complete.
         reply: The reply, once it is decided.
-        answered: Monotonic time at which the answer was handed to the connection; None before that.
-        left: Monotonic time at which the sender closed the connection without having been answered; None if it did not.
+        answered_at: Monotonic time at which the answer was handed to the connection; None before that.
+        left_at: Monotonic time at which the sender closed the connection before the answer; None if it did not.
     """
 
     number: int
@@ -120,7 +120,7 @@ Matches: TypeAlias = Callable[[Arrival], bool]
 
 
 def accept(_: Arrival) -> Reply:
-    """Take everything with 204."""
+    """Accept everything with 204."""
     return Reply()
 
 
@@ -129,9 +129,9 @@ class Receiver:
     """Receives at given sockets between `start` and `close`.
 
     Attributes:
-        plan: Decides what is done about an arrival; it may be replaced at any time. Where it fails the answer is 500.
-        limit: Most bytes of a body.
-        keep: Most arrivals that are remembered, the latest; None: all.
+        plan: Decides the reaction to an arrival; it may be replaced at any time. If it fails, the answer is 500.
+        limit: Greatest length of a body, in bytes.
+        keep: Greatest number of remembered arrivals, the latest; None for all.
     """
 
     plan: Plan = accept
@@ -149,8 +149,10 @@ class Receiver:
         self._arrivals = deque(maxlen=self.keep)
 
     async def start(self, sockets: Sequence[socket.socket]) -> Self:
-        """Receive at sockets that `bind_sockets` gave, or that are bound otherwise; `close` closes them."""
+        """Receive at listening sockets, such as those of `bind_sockets`; `close` closes them."""
         self._sockets = list(sockets)
+        # Bodies stay as sent, because a signature covers their bytes. A sender that hangs up
+        # cancels its handler, which notes the time.
         server = web.Server(
             self._take, access_log=None, logger=_QUIET, auto_decompress=False, handler_cancellation=True
         )
@@ -177,28 +179,28 @@ class Receiver:
 
     @property
     def port(self) -> int:
-        """The port that is received at."""
+        """The port at which it receives."""
         return int(self._sockets[0].getsockname()[1])
 
     @property
     def arrivals(self) -> tuple[Arrival, ...]:
-        """Everything that arrived so far, in order."""
+        """All remembered arrivals, in order."""
         return tuple(self._arrivals)
 
     def listen(self, listener: Callable[[Arrival], None]) -> None:
-        """Call `listener` with each later arrival, once it is decided what is done about it and before that is done."""
+        """Call `listener` with each later arrival, after the reply is decided and before it is sent."""
         self._listeners.append(listener)
 
     async def next(
         self, matches: Matches = lambda _: True, *, seconds: float, count: int = 1, after: int = 0
     ) -> tuple[Arrival, ...]:
-        """Return the first arrivals that match, as many as there are when `count` came or the time is over.
+        """Return the first matching arrivals as soon as there are `count` or the time is over.
 
         Args:
-            matches: What is waited for.
+            matches: Whether an arrival counts.
             seconds: Longest wait.
-            count: How many.
-            after: Only arrivals with a greater number.
+            count: Number of arrivals to wait for.
+            after: Only arrivals with a greater number count.
         """
         ends = time.monotonic() + seconds
         while True:
@@ -237,7 +239,7 @@ class Receiver:
         return await self._answer(request, arrival, reply)
 
     async def _body(self, request: web.BaseRequest) -> tuple[bytes, bool, Reply | None]:
-        """Return the body, whether it is whole, and the refusal of one that is not."""
+        """Return the body, whether it is complete, and the refusal if it is not."""
         content = bytearray()
         try:
             async with asyncio.timeout(_BODY_SECONDS):
@@ -281,7 +283,7 @@ class Receiver:
         return response
 
     async def _wait(self, seconds: float) -> None:
-        """Wait, but no longer than the receiver is open."""
+        """Wait, but not longer than the receiver is open."""
         try:
             async with asyncio.timeout(seconds):
                 await self._close_event.wait()
@@ -295,10 +297,10 @@ def _peer(request: web.BaseRequest) -> str:
 
 
 def bind_sockets(host: str, port: int) -> list[socket.socket]:
-    """Return listening sockets at every address of a host, of one port; port 0 picks a free one.
+    """Return listening sockets of one port at every address of a host; port 0 picks a free port.
 
     Raises:
-        CannotListen: It cannot be bound.
+        CannotListen: The address cannot be bound.
     """
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -308,11 +310,12 @@ def bind_sockets(host: str, port: int) -> list[socket.socket]:
     trouble: list[OSError] = []
     for family, kind, protocol, _, address in dict.fromkeys(addresses):
         try:
+            # With port 0 the first socket picks a port, and the others must have the same one.
             place = (address[0], sockets[0].getsockname()[1], *address[2:]) if sockets else address
             sockets.append(_listening_socket(family, kind, protocol, place))
         except OSError as fault:
             trouble.append(fault)
-    # An address family that the machine does not have is no trouble; an address that another program has is.
+    # A machine may lack an address family. An address that another program uses is a fault.
     in_use = [fault for fault in trouble if fault.errno == errno.EADDRINUSE]
     if in_use or not sockets:
         for bound_socket in sockets:
@@ -327,6 +330,8 @@ def _listening_socket(
     new_socket = socket.socket(family, kind, protocol)
     try:
         new_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Otherwise the IPv6 socket would also take the IPv4 address, and the IPv4 socket could not
+        # be bound.
         if family == socket.AF_INET6:
             new_socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         new_socket.bind(address)

@@ -1,4 +1,4 @@
-"""A TLS listener with an untrusted certificate: a sender that delivers to it has not checked the certificate."""
+"""TLS listener with an untrusted certificate: a sender that delivers to it has not checked the certificate."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _ANSWER = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
 
 @dataclass(slots=True)
 class UntrustedListener:
-    """What a listener saw.
+    """A listener and what it has received.
 
     Attributes:
-        port: Where it listens on loopback.
-        met: How many connections came.
-        sent: How many bytes came inside of TLS.
+        port: Its port on loopback.
+        connection_count: How many connections came.
+        byte_count: How many bytes came inside of TLS.
     """
 
     port: int = 0
@@ -44,9 +44,11 @@ class UntrustedListener:
 
 @asynccontextmanager
 async def untrusted_listener() -> AsyncIterator[UntrustedListener]:
-    """Listen on loopback with a certificate of its own for a while."""
+    """Listen on loopback with a self-signed certificate until the context is left."""
     listener = UntrustedListener()
     context = _context()
+    # The callback runs before the handshake ends, so that a sender that rejects the certificate is
+    # counted too.
     context.sni_callback = lambda *_: _count(listener)
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -73,7 +75,7 @@ def _count(listener: UntrustedListener) -> None:
 
 
 def _context() -> ssl.SSLContext:
-    """Return a server's context with a key and a certificate that it signed itself."""
+    """Return a server's context with a new key and a self-signed certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "untrusted test certificate")])
     now = dt.datetime.now(dt.UTC)

@@ -1,7 +1,7 @@
-"""A webhook receiver as the profile wants one (P-WH-13): it verifies, and gives each event one effect.
+"""Verifying webhook receiver as P-WH-13 describes it: it verifies each delivery and gives each event one effect.
 
-The effect is that an event is reported, and forwarded if an address is set. It is complete when both are done. An event
-whose forwarding failed has had no effect, and may come again.
+The effect is a report of the event, and forwarding if an address is set. An event whose forwarding failed had no
+effect, and a later delivery of it is processed again.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _STATUS: Final[Mapping[Reason, int]] = {
 
 
 class DeliveryRefusal(Exception):
-    """A delivery that is not taken.
+    """A delivery that the receiver does not accept.
 
     Attributes:
-        reason: Its code, which the answer's body carries.
+        reason: Its code, which is in the answer's body.
         detail: One sentence.
     """
 
@@ -66,7 +66,7 @@ class DeliveryRefusal(Exception):
 
     @property
     def reply(self) -> Reply:
-        """The answer: 400 with the reason, except where another status says more."""
+        """The answer: 400 with the reason, unless `_STATUS` has a more exact status."""
         allow = (("Allow", "POST"),) if self.reason is Reason.METHOD else ()
         body = {"error": self.reason.value, "message": self.detail}
         return _json(_STATUS.get(self.reason, HTTPStatus.BAD_REQUEST), body, *allow)
@@ -74,14 +74,14 @@ class DeliveryRefusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a delivery is held against.
+    """The rules by which deliveries are judged.
 
     Attributes:
         header: Name of the signature header.
         secrets: Secrets that are accepted: during a rotation the new one and the old one.
-        signed_string: What v1 covers; `{t}` is the decimal time, `{body}` the raw body.
-        tolerance: Seconds that `t` may be away from now.
-        service_word: The word that the key of v2 is derived with; None if it is unknown, so that no v2 is checked.
+        signed_string: The string that v1 covers; `{t}` is the decimal time, `{body}` the raw body.
+        tolerance: Greatest difference between `t` and now, in seconds.
+        service_word: The word from which the key of v2 is derived; None if unknown, so that v2 is not checked.
     """
 
     header: str
@@ -93,13 +93,13 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class WebhookEvent:
-    """A delivery that verified.
+    """The event of a verified delivery.
 
     Attributes:
         id: Event id, 1 to 255 printable characters.
         members: The whole body, with unknown members.
-        secret: Which secret it verified with, from 1.
-        v2: Whether v2 verified, too; None if the delivery has no v2, or it was not checked.
+        secret: Number of the secret with which it verified, from 1.
+        v2: Whether v2 also verified; None if the delivery has no v2, or v2 was not checked.
     """
 
     id: str
@@ -113,12 +113,12 @@ class ArrivalReport:
     """The outcome of one arrival.
 
     Attributes:
-        what: `delivered` (it had its effect), `repeated` (it had it before), `refused` or `failed` (neither).
+        outcome: `delivered` (it had its effect), `repeated` (it had it before), `refused` or `failed` (neither).
         arrival: The request.
-        reply: What it is answered with.
-        event: The event, where the delivery verified.
+        reply: The answer to it.
+        event: The event, if the delivery verified.
         reason: Why it had no effect.
-        detail: The same in words.
+        detail: The reason in words.
     """
 
     outcome: str
@@ -130,10 +130,10 @@ class ArrivalReport:
 
 
 def verify_delivery(arrival: Arrival, terms: Terms) -> WebhookEvent:
-    """Return the event that a request delivers; a signature is verified before its time and its body are looked at.
+    """Return the event that a request delivers; its signature is verified first.
 
     Raises:
-        Refused: It is no delivery, its signature or its time is wrong, or it is no event.
+        DeliveryRefusal: It is no delivery, its signature or its time is wrong, or it is no event.
     """
     if arrival.method != "POST":
         raise DeliveryRefusal(Reason.METHOD, "events are delivered with POST")
@@ -144,6 +144,8 @@ def verify_delivery(arrival: Arrival, terms: Terms) -> WebhookEvent:
     if len(values) > 1 or not header.is_usable or header.t is None:
         fault = next((fault for fault in header.faults if fault in webhook_signature.UNUSABLE), "it came twice")
         raise DeliveryRefusal(Reason.SIGNATURE_MALFORMED, f"the header {terms.header} is malformed: {fault}")
+    # The signature comes first: time and body of an unsigned request are an attacker's words, and
+    # the answer about them would tell the attacker something.
     place = webhook_signature.verify(header, terms.secrets, terms.signed_string, arrival.body)
     if place is None:
         raise DeliveryRefusal(Reason.WRONG, "v1 verifies with none of the secrets")
@@ -159,7 +161,7 @@ def verify_delivery(arrival: Arrival, terms: Terms) -> WebhookEvent:
 
 
 def _second(header: webhook_signature.SignatureHeader, terms: Terms, body: bytes) -> bool | None:
-    """Return whether v2 verifies; None if it is absent, or if it is unknown what its key is derived with."""
+    """Return whether v2 verifies; None if it is absent, or if the word for its key is unknown."""
     if not header.v2 or terms.service_word is None:
         return None
     place = webhook_signature.verify_v2(header, terms.secrets, terms.service_word, terms.signed_string, body)
@@ -182,7 +184,7 @@ def _no_constant(name: str) -> Any:
 
 
 class Listener:
-    """Answers arrivals: `plan` is what a `Receiver` asks.
+    """Answers arrivals: `plan` is the plan of a `Receiver`.
 
     Attributes:
         counts: Arrivals by outcome, and refusals by reason.
@@ -204,21 +206,21 @@ class Listener:
             terms: The rules that deliveries are judged by.
             tell: Called once for every arrival except questions about effects.
             forwarder: Passes new events on; its answer is passed back.
-            fail_first: As many good deliveries are answered 500 first, without effect.
-            delay: Seconds that the answer to a good delivery waits, its effect done.
-            most: Most event ids that are remembered.
+            fail_first: The number of genuine deliveries that are first answered 500, without effect.
+            delay: Seconds from the effect of a genuine delivery to its answer.
+            most: Greatest number of remembered event ids.
         """
         self._terms = terms
         self._send_report = tell
         self._forwarder = forwarder
         self._to_fail = fail_first
         self._delay = delay
-        # One delivery may be repeated from `tolerance` seconds before its t to as long after it.
+        # A sender may repeat a delivery from `tolerance` seconds before its t until `tolerance` seconds after it.
         self._effects = Effects(2 * terms.tolerance + _MARGIN_SECONDS, most=most)
         self.counts: Counter[str] = Counter()
 
     async def plan(self, arrival: Arrival) -> Reply:
-        """Return the answer to an arrival, its effect done."""
+        """Run the effect of an arrival and return the answer."""
         if arrival.method in {"GET", "HEAD"} and arrival.path.startswith(EFFECTS_PATH):
             event_id = unquote(arrival.path.removeprefix(EFFECTS_PATH))
             return Reply(200, (("Content-Type", "text/plain"),), str(self._effects.count(event_id)).encode())
@@ -236,7 +238,7 @@ class Listener:
         return replace(reply, delay=self._delay)
 
     def report_incomplete(self, arrival: Arrival) -> None:
-        """Report an arrival that the receiver refused by itself, because its body was incomplete."""
+        """Report an arrival that the receiver itself refused because its body was incomplete."""
         if arrival.whole or arrival.reply is None:
             return
         large = arrival.reply.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
@@ -261,6 +263,7 @@ class Listener:
         except EffectsFull as full:
             raise DeliveryRefusal(Reason.FULL, "too many events within the tolerance; deliver this one later") from full
         reply = _accepting_reply(event, "repeated") if outcome is None else outcome.reply
+        # The delivery that ran the effect has already been reported by `_effect`.
         if not first:
             has_effect = outcome is None or outcome.has_effect
             detail = None if has_effect else "what it waited for failed"

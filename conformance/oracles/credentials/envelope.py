@@ -35,7 +35,7 @@ class Envelope:
         alg: The algorithm that it names.
         kid: The key that it names.
         signature: Bytes of the signature, whatever they are.
-        signed: The payload's RFC 8785 form, which a signature must cover.
+        signed_bytes: The payload's RFC 8785 form, which a signature must cover.
     """
 
     payload: Mapping[str, Any]

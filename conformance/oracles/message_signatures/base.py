@@ -54,7 +54,7 @@ class Base:
     Attributes:
         lines: Every line that could be made, the parameters' last.
         faults: Why the others could not.
-        stood_for: Names of parameters that were covered as components (P-AG-07).
+        substituted_names: Names of parameters that were covered as components (P-AG-07).
     """
 
     lines: tuple[Line, ...]
@@ -72,7 +72,7 @@ def signature_base(message: Message, coverage: Coverage, *, parameters_as_compon
 
     Args:
         message: The message.
-        covered: What is covered.
+        coverage: What is covered.
         parameters_as_components: Take a covered `created` or `expires` without a field of that name for the
             parameter of that name (P-AG-07); RFC 9421 knows no such thing.
     """

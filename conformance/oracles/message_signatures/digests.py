@@ -21,11 +21,11 @@ class DigestReport:
     """What a message's Content-Digest says and what its content gives.
 
     Attributes:
-        present: Whether the message has the field.
-        covered: Whether the signature covers it.
+        is_present: Whether the message has the field.
+        is_covered: Whether the signature covers it.
         algorithm: The algorithm compared; sha-256 if there is no digest to compare.
-        provided: The digest that the field gives for it, in base64; None if it gives no digest.
-        computed: The content's digest, in base64.
+        field_digest: The digest that the field gives for it, in base64; None if it gives no digest.
+        content_digest: The content's digest, in base64.
         match: Whether every known digest matches; None if no digest was compared.
         faults: What is wrong.
     """
@@ -51,7 +51,7 @@ def compare(message: Message, components: Sequence[Component], *, is_required: b
     Args:
         message: The message.
         components: What the signature covers.
-        required: Whether a content that is not empty needs a covered digest.
+        is_required: Whether a content that is not empty needs a covered digest.
     """
     value = message.field(FIELD)
     is_covered = any(one.name == FIELD and not one.flags & {"req", "tr"} for one in components)

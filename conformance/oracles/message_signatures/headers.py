@@ -21,7 +21,7 @@ class LabelledSignature:
 
     Attributes:
         label: Its label, which is not signed.
-        covered: What it covers.
+        coverage: What it covers.
         signature: Its bytes.
     """
 

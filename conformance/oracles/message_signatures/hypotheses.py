@@ -40,10 +40,10 @@ def find_hypotheses(message: Message, signature: LabelledSignature, key: Verifyi
 
 def _bases(message: Message, signature: LabelledSignature) -> Iterator[Hypothesis]:
     for meaning, changed_message in _messages(message):
-        text = signature_base(changed_message, signature.covered).text
+        text = signature_base(changed_message, signature.coverage).text
         if text is not None:
             yield Hypothesis(text, meaning)
-    text = signature_base(message, signature.covered).text
+    text = signature_base(message, signature.coverage).text
     if text is not None:
         yield from _texts(text, message, signature)
 
@@ -135,7 +135,7 @@ _CHANGES: tuple[tuple[str, Callable[[Message], Iterator[Message]]], ...] = (
 def _texts(base: str, message: Message, signature: LabelledSignature) -> Iterator[Hypothesis]:
     lines = base.split("\n")
     values = dict(line.split(": ", 1) for line in lines)
-    coverage_text = str(signature.covered)
+    coverage_text = str(signature.coverage)
 
     def replace_line(identifier: str, value: str) -> str:
         return "\n".join(f"{identifier}: {value}" if line.startswith(f"{identifier}: ") else line for line in lines)
@@ -168,8 +168,8 @@ def _texts(base: str, message: Message, signature: LabelledSignature) -> Iterato
 
 def _other_key(message: Message, signature: LabelledSignature) -> Iterator[str]:
     """Yield that the key which `keyid` spells out signed; it is still not the expected one."""
-    keyid = signature.covered.parameter("keyid")
-    base = signature_base(message, signature.covered).text
+    keyid = signature.coverage.parameter("keyid")
+    base = signature_base(message, signature.coverage).text
     if not isinstance(keyid, str) or base is None:
         return
     for read in (keys.of_did_key, keys.of_hex):

@@ -28,7 +28,7 @@ class Policy:
         algorithm: The algorithm to use where a key fits several and the signature names none.
         tag: The tag that a signature must bear; None for any.
         max_age: Oldest age of `created` in seconds; None for any.
-        required: Components that must be covered, compared with their parameters.
+        required_components: Components that must be covered, compared with their parameters.
         require_digest: Whether a content that is not empty needs a covered Content-Digest.
         skew: Tolerance of clocks in seconds (P-AG-05).
         allow_empty: Whether a signature may cover nothing.
@@ -52,10 +52,10 @@ class Judgement:
     """What a message is worth.
 
     Attributes:
-        valid: Whether everything holds; None when there was no key, whatever else was found.
+        is_valid: Whether everything holds; None when there was no key, whatever else was found.
         faults: Everything found wrong, in the order of the steps.
-        checked: signature, content_digest, created, expires, each pass, fail or skipped.
-        labelled: The signature looked at; None where none could be read.
+        outcomes: signature, content_digest, created, expires, each pass, fail or skipped.
+        signature: The signature looked at; None where none could be read.
         base: The signature base; None where there is no signature to make one for.
         algorithm: The algorithm applied; None where none was.
         digest: The comparison of Content-Digest; None where no signature could be read.
@@ -64,7 +64,7 @@ class Judgement:
     is_valid: bool | None
     faults: tuple[Fault, ...]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    signature: headers.Labelled | None = None
+    signature: headers.LabelledSignature | None = None
     base: Base | None = None
     algorithm: str | None = None
     digest: DigestReport | None = None
@@ -91,7 +91,7 @@ def judge(message: Message, key: VerifyingKey | None, policy: Policy, *, now: in
         signature = headers.read(message, policy.label)
     except Refusal as refusal:
         return Judgement(None if key is None else False, (refusal.fault,), skipped_outcomes)
-    coverage = signature.covered
+    coverage = signature.coverage
     base = signature_base(message, coverage, parameters_as_components=policy.parameters_as_components)
     faults = [*_coverage(coverage, base, policy)]
     timing = list(_times(coverage, policy, now))
@@ -167,7 +167,9 @@ def _times(coverage: Coverage, policy: Policy, now: int) -> Iterator[Fault]:
         yield Fault(Code.TOO_OLD, f"the signature is {now - creation_time} s old, {policy.max_age} s are allowed")
 
 
-def _equation(base: Base, signature: headers.Labelled, key: VerifyingKey | None, algorithm: str | None) -> bool | None:
+def _equation(
+    base: Base, signature: headers.LabelledSignature, key: VerifyingKey | None, algorithm: str | None
+) -> bool | None:
     if key is None or key.rejection is not None or algorithm is None or base.text is None:
         return None
     return key.verify(algorithm, signature.signature, base.text.encode("ascii"))

@@ -97,6 +97,7 @@ def _mismatch(message: Message, key: VerifyingKey | None, judgement: Judgement) 
     expected_bytes, byte_count = sizes.get(judgement.algorithm), len(judgement.signature.signature)
     if expected_bytes is not None and expected_bytes != byte_count:
         notes.append(
-            f"a signature of {judgement.algorithm} has {expected_bytes} bytes, this has {byte_count} (no DER, no hex inside)"
+            f"a signature of {judgement.algorithm} has {expected_bytes} bytes, this has {byte_count} (no DER, "
+            "no hex inside)"
         )
     return [f"it would hold so: {one}" if "expected key" not in one else one for one in notes] or [_NO_CLUE]

@@ -25,7 +25,7 @@ _HOLDS: Final = {"pass": True, "fail": False, "skipped": None}
 def verify_answer(judgement: Judgement) -> dict[str, Any]:
     """Return the members of a verify answer."""
     signature = judgement.signature
-    coverage = None if signature is None else signature.covered
+    coverage = None if signature is None else signature.coverage
     base = None if judgement.base is None else judgement.base.text
     return {
         "valid": judgement.is_valid,
@@ -72,7 +72,7 @@ def digest_member(report: DigestReport) -> dict[str, Any]:
 
 def sign_answer(outcome: SignedMessage, key: SigningKey, *, ephemeral: bool) -> dict[str, Any]:
     """Return the members of a sign answer (P-SG-04), which a verifier takes as they stand."""
-    message, coverage = outcome.message, outcome.covered
+    message, coverage = outcome.message, outcome.coverage
     public = key.public.material
     raw = public if isinstance(public, bytes) and outcome.algorithm == ED25519 else None
     answer = {

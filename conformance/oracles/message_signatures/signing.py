@@ -24,7 +24,7 @@ class SignedMessage:
     Attributes:
         message: The message, its signature added after those it already had.
         label: The signature's label.
-        covered: What it covers.
+        coverage: What it covers.
         base: The signature base.
         signature: The signature's bytes.
         algorithm: The algorithm used.

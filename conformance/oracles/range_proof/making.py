@@ -50,7 +50,7 @@ class CommitmentOpening:
 
     Attributes:
         score: What the commitment holds, in milliunits.
-        blinding: What hides it.
+        blinding_scalar: What hides it.
         twist: A point of small order that is added to the commitment, or the neutral one.
     """
 
@@ -80,10 +80,10 @@ def proof_of(
 ) -> bytes:
     """Return a proof for a payload that has its commitment and threshold.
 
-    An honest one needs a score that is not below the threshold. A forged one is for any score, but for those of
-    `POINT_FORGERIES`, of which `SUBGROUP` and `MOVED` have a commitment that is wrong, `POINTS` an S, `VALUES` T1 and T2, and
-    `ROUNDS` both sides of a round. `new_transcript` makes the transcript; with another one than everybody's the proof is of
-    another system.
+    An honest proof needs a score that is not below the threshold. A forged one needs no such score, unless its forgery
+    is in `POINT_FORGERIES`. Their wrong points are the commitment (`SUBGROUP`, `SUBGROUP_OTHER_SIDE`), S (`POINTS`), T1
+    and T2 (`VALUES`), or both sides of a round (`ROUNDS`). `new_transcript` makes the transcript; another transcript
+    makes a proof of another system.
     """
     return _Prover(payload, opening, rng, forgery, new_transcript).proof()
 

@@ -57,7 +57,7 @@ def demand(holds: bool, stage: str, code: str, why: str) -> None:
     """Refuse a payment unless a rule holds.
 
     Raises:
-        Refused: It does not.
+        PaymentRefusal: It does not.
     """
     if not holds:
         raise PaymentRefusal(stage, code, why)
@@ -67,7 +67,7 @@ def demand_valid(holds: bool, why: str) -> None:
     """Refuse a transaction that no chain takes.
 
     Raises:
-        Refused: The rule does not hold.
+        PaymentRefusal: The rule does not hold.
     """
     demand(holds, TRANSACTION, INVALID_TRANSACTION, why)
 
@@ -81,7 +81,7 @@ def demand_age(challenge: Mapping[str, Any], block_time: int) -> None:
     """Refuse a payment made before the challenge was issued or after it ended, a minute of skew allowed each way.
 
     Raises:
-        Refused: Its block has another time.
+        PaymentRefusal: Its block has another time.
     """
     issued_at, ends = challenge["issued_at"], challenge["issued_at"] + challenge["ttl_seconds"]
     demand(block_time >= issued_at - AGE_SKEW_SECONDS, AGE, "payment_too_old", "its block is older than the challenge")

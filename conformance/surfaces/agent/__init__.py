@@ -1,4 +1,4 @@
-"""Calling an agent and reading its answers, whatever names it gives to what the interface leaves open."""
+"""Calls of an agent and its answers, with any names for what the interface leaves open."""
 
 from conformance.surfaces.agent.access import Agent
 from conformance.surfaces.agent.finding import agent_of

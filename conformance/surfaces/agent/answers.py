@@ -33,7 +33,7 @@ _SIGNATURE: Final = frozenset({"signature", "signature-input"})
 _B64_KEY = re.compile(r"[A-Za-z0-9_+/-]{43}=?")
 
 
-def leaves(value: Any, place: str = "", depth: int = _DEPTH) -> Iterator[tuple[str, Any]]:
+def leaves(value: Any, place: str = "", depth: int = _MAX_DEPTH) -> Iterator[tuple[str, Any]]:
     """Yield every value of a document with its place, including containers, outer ones first."""
     yield place, value
     if not depth:

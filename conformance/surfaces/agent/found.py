@@ -1,4 +1,4 @@
-"""What asking an agent told of its names."""
+"""Discovered names of an agent, and the keys that must still be bound."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Final
 from conformance.target import AgentBindings
 
 VALIDITY: Final = "validity"
-# For asking before the first check: the same in every run, whichever check is first.
+# Key of the discovery's messages. It is the same in every run, whichever check comes first.
 PROBING_SEED = bytes(range(32))
 
 
 @dataclass(frozen=True, slots=True)
 class AgentDiscovery:
-    """What asking told of an agent.
+    """The discovered names of an agent.
 
     Attributes:
-        bindings: Its names, bound or found.
-        unbound: Why something cannot be judged, with the key of the profile to bind: of `VALIDITY`, of explain and of
-            sign (by their paths).
+        bindings: Its names, bound or discovered.
+        unbound: Why a part cannot be judged, with the key of the profile to bind. The parts are `VALIDITY`, and explain
+            and sign by their paths.
     """
 
     bindings: AgentBindings

@@ -1,4 +1,4 @@
-"""The nine operations of the agent, as the interface's table has them."""
+"""Paths of the agent's nine operations, by the interface's table."""
 
 from __future__ import annotations
 

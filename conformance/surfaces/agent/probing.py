@@ -26,7 +26,8 @@ class DiscoveredAgent:
     Attributes:
         url: Its address.
         bindings: Members of the profile's table `[agent]`.
-        open_question: What the operator must bind first, with its key; None if the body is known and its answers are readable.
+        open_question: What the operator must bind first, with its key; None if the
+            body is known and its answers are readable.
     """
 
     url: str

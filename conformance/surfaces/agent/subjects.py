@@ -1,4 +1,4 @@
-"""Signed messages that the suite makes for one run, with the key that the caller expects."""
+"""Signed messages that the suite makes for a run, with the key that the caller expects."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ FIELDS: Fields = (
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A signed message as an agent is asked about it.
+    """A signed message about which an agent is asked.
 
     Attributes:
         message: The message with its signature.
-        key: The 32 bytes of the key that the caller expects; None when it names none.
-        form: How the key is given.
+        key: The 32 bytes of the key that the caller expects, or None.
+        form: The form in which the key is sent.
         base: The signature base that was signed.
         components: Identifiers of the covered components, in signed order, without quotes and parameters.
         parameters: Signature parameters, in signed order.
@@ -73,7 +73,9 @@ def raw_public(key: SigningKey) -> bytes:
 
 
 def name_signature(case: Case, raw: bytes) -> None:
-    """Keep a signature, which differs from run to run, out of the log: where it stands it follows a colon."""
+    """Give a signature a name in the log, because it differs from run to run."""
+    # In a field the signature follows a colon. With the colon, the text begins a word, which a name
+    # must.
     case.client.names.name(":" + base64.b64encode(raw).decode().rstrip("="), "SIGNATURE")
 
 
@@ -91,19 +93,19 @@ def subject(
     parameters: Mapping[str, structured.BareItem] | None = None,
     label: str = "sig1",
 ) -> Subject:
-    """Return a message signed now, which holds.
+    """Return a valid message, signed now.
 
     Args:
-        case: Gives the key, and keeps live values out of the log.
-        key: The signer; a fresh one when None.
+        case: The case whose randomness makes the key and whose log gets the names of live values.
+        key: The signing key; a new one if None.
         method: Its method.
         target: Its path and query.
         authority: Its authority.
         fields: Its fields, without digest and signature.
         body: Its content.
-        algorithm: Of its Content-Digest; None for a message without one.
-        components: What is covered; by default method, authority, path, query and the digest.
-        parameters: Signature parameters beside `creation_time`.
+        algorithm: Algorithm of its Content-Digest; None for a message without one.
+        components: The covered components; by default method, authority, path, query and the digest.
+        parameters: Signature parameters in addition to `created`.
         label: The signature's label.
     """
     owner = key or signer(case)
@@ -112,7 +114,9 @@ def subject(
     given_components = [one if isinstance(one, Component) else Component(one) for one in components or ()]
     component_list = tuple(given_components) if components is not None else signing.default_components(message)
     creation_time = int(time.time())
-    while case.client.names.stands_for_another(str(creation_time), "CREATED"):  # such as the end of an authorization
+    while case.client.names.stands_for_another(
+        str(creation_time), "CREATED"
+    ):  # for example the end of an authorization
         creation_time -= 1
     case.client.names.name(str(creation_time), "CREATED")
     outcome = signing.sign(

@@ -1,4 +1,4 @@
-"""Bodies of verify that an agent's OpenAPI document suggests, by the names of its members."""
+"""Bodies of verify that an agent's OpenAPI document suggests by the names of its members."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from conformance.discovery.openapi_bodies import body_schema, members
 from conformance.surfaces.agent.paths import VERIFY
 
-# The placeholder for a member, by its name in small letters without what divides its words.
+# The placeholder for a member, by its name in lower case without underscores and hyphens.
 _BY_NAME: Final[Mapping[str, str]] = {
     name: "{" + placeholder + "}"
     for placeholder, names in {
@@ -43,9 +43,9 @@ _MAX_MEMBERS: Final = 12
 
 
 def suggest_bodies(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield bodies of the members that the document describes, as far as their names say what they take.
+    """Yield bodies of the described members whose names say which value they take.
 
-    What may be written in several ways is tried in each.
+    A key or a content whose encoding is unknown is tried in each encoding.
     """
     schema = body_schema(document, VERIFY)
     templates: list[Mapping[str, Any]] = []
@@ -61,6 +61,8 @@ def _template(document: Mapping[str, Any], schema: Any, key: str, content: str, 
     for name, member in members(document, schema).items():
         plain = _plain(name)
         if plain in _BY_NAME:
+            # Some agents take header fields as an object, others as a list of pairs. The schema
+            # says which.
             is_list = _BY_NAME[plain] == "{headers}" and member.get("type") == "array"
             body[name] = "{header_list}" if is_list else _BY_NAME[plain]
         elif plain in _CONTENT:
@@ -77,9 +79,9 @@ def _plain(name: str) -> str:
 
 
 def with_content_members(template: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the body with the content as each member that may take it, beside the header fields of the message.
+    """Yield the body with the content in each member that may take it, next to the header fields of the message.
 
-    Those that the document describes there and whose names say nothing come first, then usual ones.
+    Described members with unknown names come first, then usual names.
     """
     holder = _holder(template)
     if holder is None:
@@ -93,7 +95,7 @@ def with_content_members(template: Mapping[str, Any], document: Mapping[str, Any
 
 
 def _holder(template: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the names that lead to the object with the header fields, None where there is none."""
+    """Return the names that lead to the object with the header fields, or None."""
     if any(value in ("{headers}", "{header_list}") for value in template.values()):
         return ()
     for name, value in template.items():
@@ -104,7 +106,7 @@ def _holder(template: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def _replace_content(template: Mapping[str, Any], holder: tuple[str, ...], name: str, value: str) -> dict[str, Any]:
-    """Return the body whose content is one member of the object at a place, and no other there."""
+    """Return the body in which one member of the object at a place has the content, and no other member."""
     if holder:
         return {**template, holder[0]: _replace_content(template[holder[0]], holder[1:], name, value)}
     return {other: one for other, one in template.items() if one not in _AS_CONTENT} | {name: value}

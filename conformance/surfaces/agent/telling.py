@@ -1,4 +1,4 @@
-"""Where an agent's answers say what they say: told by what differs between a message that holds and others."""
+"""Places of validity and errors in an agent's answers, found by comparing answers about valid and invalid messages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _LONGEST_WORD: Final = 40
 def explain_unreadable(
     bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]
 ) -> str | None:
-    """Return what is to be bound where answers tell messages apart in unknown words, None where nothing does.
+    """Return the key to bind if answers distinguish messages in unknown words, or None.
 
-    An agent that says the same of every message is judged for that.
+    An agent that answers the same for every message is judged for that.
     """
     if bindings.validity_words is not None:
         return None
@@ -33,6 +33,7 @@ def explain_unreadable(
     if bindings.validity_at is None and any(
         all(answers.at(one, place) != value for one in bad[:2]) for place, value in scalars
     ):
+        # Some member differs, but none differs in a word, so the operator must name it.
         return "unbound: which member says whether a message is valid; give [agent] validity_at, and validity_words"
     return None
 
@@ -40,7 +41,7 @@ def explain_unreadable(
 def _word_pairs(
     bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield places with one short word for a message that holds and one other for every message that does not."""
+    """Yield places with one short word for the valid message and one other word for every invalid message."""
     for place, value in answers.leaves(good):
         if bindings.validity_at not in {None, place} or not _is_word(value):
             continue
@@ -53,8 +54,8 @@ def _is_word(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _LONGEST_WORD and value.replace("_", "").isalpha()
 
 
-def places(bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return where validity and errors stand, as far as nobody bound it and answers that differ tell it."""
+def find_places(bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the unbound places of validity and errors, by the differences between the answers."""
     places: dict[str, str] = {}
     validity_place = find_verdict_place(good, bad, bindings.validity_words) if bindings.validity_at is None else None
     if validity_place is not None:
@@ -70,9 +71,9 @@ def places(bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mappi
 def find_verdict_place(
     good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]], words: answers.Words | None = None
 ) -> str | None:
-    """Return the place that tells a message that holds from those that do not, None where there is none."""
+    """Return the place that distinguishes the valid message from the invalid ones, or None."""
     says = [place for place, value in answers.leaves(good) if answers.truth(value, words) is True]
-    # An agent that does not compare the body is judged for that, and not misread.
+    # An agent that does not compare the content fails a row for that. The first two messages still show the place.
     for negative in (bad, bad[:2]):
         verdict_places = [
             place for place in says if all(answers.truth(answers.at(one, place), words) is False for one in negative)
@@ -87,7 +88,7 @@ def _is_filled(value: Any) -> bool:
 
 
 def _usual_first(places: Sequence[str], names: Sequence[str]) -> str:
-    """Return the place whose last name is the most usual, of those alike the outermost."""
+    """Return the place whose last name is the most usual; of equal names, the outermost place."""
 
     def rank(place: str) -> tuple[int, int]:
         name = place.rpartition(".")[2]

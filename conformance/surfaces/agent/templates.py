@@ -1,4 +1,4 @@
-"""Request bodies from templates (see `conformance.target.agent`)."""
+"""Templates of request bodies, filled from a message (see `conformance.target.agent`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance.target.agent import KEYS, MESSAGE
 KeyForm = Literal["hex", "did", "none"]
 _PLACE = re.compile(r"\{([a-z_0-9]+)\}")
 
-# Bodies that are tried where nobody binds one: the family's own, and the same with other usual names beside them.
+# Bodies that are tried if the profile binds none: the family's own, and variations with other usual names.
 _BY_URL: Final[Mapping[str, Any]] = {
     "method": "{method}",
     "url": "{url}",
@@ -35,12 +35,12 @@ _OF_SIGNED: Final = frozenset({"public_key_hex", "did_key", "public_key", "expec
 
 
 def without_key(template: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a body that asks for a signature, of one that asks about a signed message: without key and status."""
+    """Return a body that asks for a signature: the body about a signed message without key and status."""
     return {name: value for name, value in template.items() if name not in _OF_SIGNED}
 
 
 def values_of(message: Message, key: bytes | None, form: KeyForm = "hex") -> dict[str, Any]:
-    """Return the value of each placeholder; None where there is none.
+    """Return the value of each placeholder, or None if the message has no such value.
 
     Args:
         message: The message.
@@ -71,12 +71,11 @@ def values_of(message: Message, key: bytes | None, form: KeyForm = "hex") -> dic
     }
 
 
-def lost_part(template: Any, message: Message) -> str | None:
-    """Return what of a message a body of this template cannot carry, in words; None where it carries all of it.
-
-    Text cannot carry content that is not UTF-8: it would arrive as other content, with a digest that is not its own.
-    """
+def find_lost_part(template: Any, message: Message) -> str | None:
+    """Return the part of a message that a body of this template cannot carry, in words, or None."""
     names = _places(template)
+    # A JSON text cannot carry content that is not UTF-8. It would arrive as other content, and its
+    # digest would not match.
     if "body" in names and "body_b64" not in names:
         try:
             message.body.decode("utf-8")
@@ -95,8 +94,10 @@ def _places(template: Any) -> set[str]:
 
 
 def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return a template with its placeholders filled; a member whose value is None is left out."""
+    """Return a template with its placeholders filled; members without a value are left out."""
     if isinstance(template, str):
+        # A placeholder that is the whole text keeps the type of its value, such as an object of
+        # header fields.
         whole = _PLACE.fullmatch(template)
         if whole is not None and whole[1] in values:
             return values[whole[1]]

@@ -1,1 +1,1 @@
-"""The control plane under test, what the suite plays beside it, and the control plane that the suite plays itself."""
+"""The control plane under test, the services that the suite plays for it, and a played control plane."""

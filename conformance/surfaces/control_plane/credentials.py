@@ -1,4 +1,4 @@
-"""What the suite issues: passports and ZK receipts in the family's envelope, each with a key made for it alone."""
+"""Credentials that the suite issues: passports and ZK receipts in the family's envelope, each with its own key."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _THRESHOLD, _HIGH, _LOW = 700, 912, 3
 
 @dataclass(frozen=True, slots=True)
 class IssuedCredential:
-    """A credential and who issued it.
+    """A credential and its issuer.
 
     Attributes:
         did: The issuer.
-        key: Its public key in base64, which has signed nothing else.
+        key: The issuer's public key in base64, which signed only this credential.
         text: The credential: base64url of its envelope (P-AD-06).
-        payload: What it says.
+        payload: Its payload.
     """
 
     did: str
@@ -43,7 +43,7 @@ class IssuedCredential:
 
 
 def issue_passport(case: Case, label: str, further: Mapping[str, Any] | None = None) -> IssuedCredential:
-    """Return a fresh credential of a fresh issuer, named in the log, with further members where any are given."""
+    """Return a new passport of a new issuer, named in the log, with further members if given."""
     number, did, now = _fresh(case, label)
     payload = {
         "passport_id": f"passport-{number}",
@@ -60,12 +60,12 @@ def issue_passport(case: Case, label: str, further: Mapping[str, Any] | None = N
 
 
 async def issue_receipt(case: Case, label: str, forgery: Forgery | None = None) -> IssuedCredential:
-    """Return a fresh ZK receipt of a fresh issuer, named in the log; a thread makes its proof.
+    """Return a new ZK receipt of a new issuer, named in the log.
 
     Args:
-        case: The check that wants it.
-        label: Its name.
-        forgery: What a verifier must leave out to take it; None makes an honest one.
+        case: The case of the check.
+        label: Its name in the log.
+        forgery: The check that a verifier must omit to accept it; None for an honest receipt.
     """
     number, did, now = _fresh(case, label)
     payload = {
@@ -85,13 +85,15 @@ async def issue_receipt(case: Case, label: str, forgery: Forgery | None = None) 
         "expires_at": _text(now + _LIFETIME_SECONDS),
     }
     seeds = case.rng.random(), case.rng.random()
+    # A proof takes long, and a thread keeps the other checks running. The seeds are drawn before,
+    # so that the order of threads does not matter.
     return _name_credential(case, label, await asyncio.to_thread(_prove_receipt, did, payload, forgery, *seeds))
 
 
 def _prove_receipt(
     did: str, payload: Mapping[str, Any], forgery: Forgery | None, proof_seed: float, signature_seed: float
 ) -> IssuedCredential:
-    """Return a receipt with its proof; the two seeds decide everything that is drawn for it."""
+    """Return a receipt with its proof; the two seeds determine all its random values."""
     rng = random.Random(proof_seed)  # noqa: S311 - the suite's choice
     opening = secret(_HIGH if forgery is None or forgery in POINT_FORGERIES else _LOW, rng, forgery)
     full_payload = {**payload, "commitment_b64": commitment_text(opening)}
@@ -100,10 +102,12 @@ def _prove_receipt(
 
 
 async def spoil_receipt(case: Case, honest: IssuedCredential) -> dict[str, IssuedCredential]:
-    """Return what an honest receipt is turned into, each by an issuer of its own; the words say what is wrong."""
+    """Return invalid variations of an honest receipt, each by a separate issuer, by the words for its fault."""
     payload = dict(honest.payload)
     proof = base64.b64decode(payload["proof_b64"])
     at = 32 * LAYOUT.index("a")
+    # A scalar plus the group's order satisfies the same equations. A verifier must demand the
+    # canonical encoding, or one proof would have several spellings.
     enlarged_scalar = (int.from_bytes(proof[at : at + 32], "little") + L).to_bytes(32, "little")
     changes: dict[str, dict[str, Any]] = {
         "the proof of another payment": {"payment_id": f"{payload['payment_id']}-again"},
@@ -120,7 +124,7 @@ async def spoil_receipt(case: Case, honest: IssuedCredential) -> dict[str, Issue
 
 
 async def _reissue(case: Case, label: str, payload: Mapping[str, Any], turned_bits: int = 0) -> IssuedCredential:
-    """Return a receipt of a fresh issuer; see `_sign_credential`."""
+    """Return a receipt of a new issuer; see `_sign_credential`."""
     _, did, _ = _fresh(case, label)
     return _name_credential(
         case, label, await asyncio.to_thread(_sign_credential, did, payload, case.rng.random(), turned_bits)
@@ -128,7 +132,7 @@ async def _reissue(case: Case, label: str, payload: Mapping[str, Any], turned_bi
 
 
 def _fresh(case: Case, label: str) -> tuple[str, str, int]:
-    """Return a number that is used once, the DID of a host of that number, and the time."""
+    """Return an unused number, the DID of a host with that number, and the time."""
     number = f"{case.session.nonce}-{case.session.count()}"
     host = f"{label.replace('_', '-')}-{number}.example"
     case.client.names.secret(host, f"{label.upper()}_HOST")
@@ -136,7 +140,7 @@ def _fresh(case: Case, label: str) -> tuple[str, str, int]:
 
 
 def _sign_credential(did: str, payload: Mapping[str, Any], seed: float, turned_bits: int = 0) -> IssuedCredential:
-    """Return a credential of a key that is made for it; `turned_bits` are bits of the signature's salt that are turned."""
+    """Return a credential of a key made for it; `turned_bits` are flipped in the signature's salt."""
     signed_message = falcon_making.sign_once(jcs_bytes(payload), random.Random(seed))  # noqa: S311 - the suite's choice
     key = _base64(signed_message.public_key)
     signature = (
@@ -147,7 +151,7 @@ def _sign_credential(did: str, payload: Mapping[str, Any], seed: float, turned_b
 
 
 def _name_credential(case: Case, label: str, credential: IssuedCredential) -> IssuedCredential:
-    """Return what was made, once the log shows its name only."""
+    """Give a credential names in the log, and return it."""
     case.client.names.secret(credential.key, f"{label.upper()}_KEY")
     case.client.names.secret(credential.text, f"{label.upper()}_CREDENTIAL")
     return credential

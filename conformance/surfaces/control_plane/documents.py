@@ -1,4 +1,4 @@
-"""Reading what a control plane answers: at a bound place, else where names and values show it."""
+"""Reader of a control plane's answers: at a bound place, else by usual names and values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DID = re.compile(r"did:[a-z0-9]+:\S+")
 
 
 def count(document: Any, noun: str, place: str | None) -> int | None:
-    """Return the number of issuers or services that a health document tells, None where it tells none."""
+    """Return the number of issuers or services in a health document, or None."""
     if place is not None:
         values = values_at(document, place)
         return values[0] if len(values) == 1 and _is_count(values[0]) else None
@@ -36,15 +36,16 @@ def is_ambiguous(document: Any, noun: str) -> bool:
 
 
 def _rank(place: str, noun: str) -> int:
-    """Return how surely a place counts something, 1 the surest, 0 not at all; a service has other numbers, too."""
+    """Return how likely a place is a count: 1 is the most likely, 0 is no count."""
     word, name = _COUNTED_NOUNS[noun], place.rpartition(".")[2].lower()
     if word in name:
         return 1 if name == noun else 2 if any(one in name for one in ("count", "total", "number")) else 3
+    # A service also has other numbers, such as an uptime, so a place below the noun counts least.
     return 4 if word in place.lower() else 0
 
 
 def has_counts(document: Any) -> bool:
-    """Return whether a document holds any whole number."""
+    """Return whether a document contains a whole number."""
     return any(_is_count(value) for _, value in leaves(document))
 
 
@@ -53,13 +54,13 @@ def _is_count(value: Any) -> bool:
 
 
 def records(posture: Any, name: str, base_url: str, place: str | None) -> list[Any]:
-    """Return what a posture holds about a service: an object each time, or a word where it is listed by its name.
+    """Return the records of a posture about a service: objects, or values that are listed under its name.
 
     Args:
         posture: The document.
-        name: The name that it was registered under.
-        base_url: The address that it was registered with.
-        place: Place of the names, None: wherever one of the two stands.
+        name: The name under which it was registered.
+        base_url: The address with which it was registered.
+        place: Place of the names; None searches name and address everywhere.
     """
     if place is None:
         return list(_records(posture, name, base_url.rstrip("/")))
@@ -70,7 +71,7 @@ def records(posture: Any, name: str, base_url: str, place: str | None) -> list[A
 
 
 def _records(value: Any, name: str, base_url: str) -> Iterator[Any]:
-    """Yield the innermost objects that tell of a service."""
+    """Yield the innermost objects that contain the name or address of a service."""
     if isinstance(value, Mapping):
         own = [text for text in value.values() if isinstance(text, str) and (text == name or text.startswith(base_url))]
         if own:
@@ -90,10 +91,7 @@ def _records(value: Any, name: str, base_url: str) -> Iterator[Any]:
 
 
 def read_health(record: Any, name_at: str | None, healthy_at: str | None) -> bool | None:
-    """Return whether a posture's record says that its service is healthy; None: it says nothing that is understood.
-
-    Any word that is not one of health says that it is not: unknown, pending and degraded too.
-    """
+    """Return whether a posture's record says that its service is healthy, or None if it has no readable state."""
     if healthy_at is not None:
         above = (name_at or "").rpartition(".")[0]
         own = healthy_at.removeprefix(above).removeprefix(".").removeprefix("*").removeprefix(".")
@@ -110,12 +108,14 @@ def _truth(value: Any) -> bool | None:
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
+        # Every other word means unhealthy, also "unknown", "pending" and "degraded": only a word of
+        # health says that the service was reached.
         return value.strip().lower() in _HEALTHY
     return False if value is None else None
 
 
 def entries(document: Any, place: str | None) -> list[Any] | None:
-    """Return the list of log entries, None where there is none."""
+    """Return the list of log entries, or None."""
     if place is not None:
         found = document if not place else at(document, place)
         return found if isinstance(found, list) else None
@@ -125,12 +125,12 @@ def entries(document: Any, place: str | None) -> list[Any] | None:
 
 
 def flatten_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of an entry, those of the objects in it too, by their places."""
+    """Return the members of an entry and of its objects, by their places."""
     return {place: value for place, value in leaves(entry) if place and not isinstance(value, Mapping | list)}
 
 
 def mentions(value: Any, text: str) -> bool:
-    """Return whether a text stands in a document, as a value, in one, or as a member's name."""
+    """Return whether a document contains a text in a value or in a member's name."""
     if isinstance(value, str):
         return text in value
     if isinstance(value, Mapping):
@@ -144,9 +144,10 @@ def is_did(text: Any) -> bool:
 
 
 def decode_base64(text: Any) -> bytes | None:
-    """Return the bytes that base64 stands for, in either alphabet, padded or not; None: it is no base64."""
+    """Return the bytes of base64 in either alphabet, padded or not, or None."""
     if not isinstance(text, str) or not text.isascii():
         return None
+    # The interface does not fix the spelling of keys, so a reader must accept all of them.
     bare = text.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)

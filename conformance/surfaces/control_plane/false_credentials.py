@@ -1,4 +1,4 @@
-"""What a credential of the suite is turned into: it names a trusted issuer and its key, and is not what that signed."""
+"""False credentials: they name a trusted issuer and its key, and that key has not signed them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance.surfaces.control_plane.credentials import IssuedCredential
 
 
 def sign_with_other_key(case: Case, label: str, genuine: IssuedCredential) -> IssuedCredential:
-    """Return a credential that names an issuer and its key, and is signed with a key that nobody registered."""
+    """Return a credential that names an issuer and its key, and is signed with an unregistered key."""
     envelope = _envelope(genuine)
     rng = random.Random(case.rng.random())  # noqa: S311 - the suite's choice
     stranger = falcon_making.sign_once(jcs_bytes(envelope["payload"]), rng)
@@ -24,7 +24,7 @@ def sign_with_other_key(case: Case, label: str, genuine: IssuedCredential) -> Is
 
 
 def alter_payload(case: Case, label: str, genuine: IssuedCredential) -> IssuedCredential:
-    """Return a credential of which a member was changed after it was signed."""
+    """Return a credential with a member that was changed after signing."""
     envelope = _envelope(genuine)
     payload = {**envelope["payload"], "scopes": ["pay", "refund"]}
     return _with_envelope(case, label, genuine, {**envelope, "payload": payload})

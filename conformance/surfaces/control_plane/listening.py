@@ -1,4 +1,4 @@
-"""Listening where the target reaches the suite, for all that the suite plays beside a control plane or an addon."""
+"""Listening sockets that the target can reach, for services that the suite plays."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from conformance.webhook_receiver.raw_receiver import CannotListen, Receiver, bi
 
 
 async def start_receiver(case: Case, role: str) -> tuple[Receiver, str]:
-    """Return a receiver that listens, and its host and port as the target reaches them.
+    """Return a listening receiver, and its host and port as the target reaches them.
 
     Args:
-        case: Its profile says where to listen.
-        played: What the suite plays there, for the fault.
+        case: The case whose profile names the hosts.
+        role: The role that the suite plays there, for the reason if it fails.
 
     Raises:
         Inconclusive: The suite cannot listen.
@@ -27,7 +27,7 @@ async def start_receiver(case: Case, role: str) -> tuple[Receiver, str]:
 
 
 async def open_sockets(case: Case, role: str) -> tuple[list[socket.socket], str]:
-    """Return sockets that listen, at every address of the host, and host and port as the target reaches them.
+    """Return listening sockets at every address of the host, with host and port as the target reaches them.
 
     Raises:
         Inconclusive: The suite cannot listen.

@@ -46,7 +46,7 @@ async def read_log(hub: Hub) -> Entries:
 
 def entries_about(log: Sequence[Mapping[str, Any]], did: str) -> int:
     """Return how many entries mention a DID."""
-    return sum(documents.tells_of(entry, did) for entry in log)
+    return sum(documents.mentions(entry, did) for entry in log)
 
 
 async def refuse_full_page(hub: Hub, log: Sequence[Mapping[str, Any]]) -> None:

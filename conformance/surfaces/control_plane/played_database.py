@@ -1,4 +1,4 @@
-"""Played PostgreSQL server: it accepts connections and answers none, so that it shows whether a program asks for one."""
+"""Played PostgreSQL server: it answers no connection, and shows whether a program asks for one."""
 
 from __future__ import annotations
 

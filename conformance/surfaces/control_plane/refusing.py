@@ -1,4 +1,4 @@
-"""Whether an addon refuses what it must refuse: a verdict that says so, not a service that falls over."""
+"""Judgement of an addon's refusal: it must be a verdict, not a failing service."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ _SERVER_FAULT = 500
 
 
 def judge_refusal(case: Case, row: str, answer: Answer, *, is_taken: bool, word: str, where: Mapping[str, str]) -> None:
-    """Judge a row by an answer that must not take what it was asked about.
-
-    The interface names no status of an addon's refusal, so any answer but a server's fault is one. A 5xx says neither
-    yes nor no: it fails nobody, and is no pass.
+    """Judge a row by an answer that must not accept its subject.
 
     Args:
         case: The check.
         row: The row.
-        answer: What the addon answered.
-        taken: Whether that takes it.
-        word: What it is called when it is taken, such as `valid`.
-        where: What the addon was asked about.
+        answer: The addon's answer.
+        is_taken: Whether the answer accepts the subject.
+        word: The word for acceptance, such as `valid`.
+        where: The subject, for the reader.
     """
+    # The interface names no status of an addon's refusal, so any answer except a server fault is
+    # one. A 5xx says neither yes nor no, so it neither fails nor passes.
     if answer.status >= _SERVER_FAULT and not is_taken:
         about = ", ".join(where.values())
         case.mark_inconclusive(

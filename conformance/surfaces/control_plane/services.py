@@ -1,4 +1,4 @@
-"""Services that the suite plays: they answer health calls as a plan says, and note who called."""
+"""Services that the suite plays: they answer health calls with a given reply, and record the calls."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ NOT_FOUND_REPLY = Reply(404, (("Content-Type", "application/json"),), b'{"detail
 EMPTY_REPLY = Reply(204)
 REDIRECT_REPLY = Reply(302, (("Location", "/gone"),))
 NO_REPLY = SILENCE
+# Shorter than any usual timeout of a read. Only a limit on the whole call ends such an answer.
 _TRICKLE_SECONDS = 0.5
 
 
 class NamedService(Protocol):
-    """What can be registered as a service."""
+    """A service that can be registered."""
 
     @property
     def name(self) -> str:
-        """Name that it is registered under."""
+        """Name under which it is registered."""
 
     @property
     def url(self) -> str:
@@ -35,7 +36,7 @@ class NamedService(Protocol):
 
     @property
     def health(self) -> str:
-        """Path below its address where its health is asked for."""
+        """Path of its health below its address."""
 
 
 @dataclass(slots=True)
@@ -43,11 +44,11 @@ class PlayedService:
     """A service that listens.
 
     Attributes:
-        name: Name that it is registered under.
+        name: Name under which it is registered.
         url: Its address as the target reaches it, without a slash at its end.
-        receiver: What takes its calls.
-        reply: What it answers to a health call.
-        health: Path below its address where its health is asked for.
+        receiver: The receiver of its calls.
+        reply: Its reply to a health call.
+        health: Path of its health below its address.
     """
 
     name: str
@@ -58,21 +59,21 @@ class PlayedService:
     _open: bool = field(default=True)
 
     def answer(self, arrival: Arrival) -> Reply:
-        """Answer a health call as the plan says, anything else with 404."""
+        """Answer a health call with the reply, any other call with 404."""
         return self.reply if self._is_health(arrival) else Reply(404)
 
     @property
     def calls(self) -> Sequence[Arrival]:
-        """Every call that came."""
+        """Every recorded call."""
         return self.receiver.arrivals
 
     @property
     def was_called(self) -> bool:
-        """Whether its health was asked for."""
+        """Whether its health was called."""
         return any(map(self._is_health, self.calls))
 
     async def wait_for_call(self, seconds: float) -> bool:
-        """Return whether its health was asked for within some seconds."""
+        """Return whether its health is called within some seconds."""
         arrivals = await self.receiver.next(self._is_health, seconds=seconds)
         return bool(arrivals)
 
@@ -80,7 +81,7 @@ class PlayedService:
         return arrival.path.rstrip("/").endswith(self.health)
 
     async def stop(self) -> None:
-        """Stop listening: from now on nobody is there."""
+        """Stop listening: later calls find no service."""
         if self._open:
             self._open = False
             await self.receiver.close()
@@ -88,12 +89,12 @@ class PlayedService:
 
 @dataclass(slots=True)
 class TricklingService:
-    """A service whose health answer never ends: each of its pieces comes in time, the whole never does.
+    """A service whose health answer never ends: each piece arrives in time, the whole answer never does.
 
     Attributes:
-        name: Name that it is registered under.
+        name: Name under which it is registered.
         url: Its address as the target reaches it, without a slash at its end.
-        health: Path below its address where its health is asked for.
+        health: Path of its health below its address.
     """
 
     name: str
@@ -113,7 +114,7 @@ class TricklingService:
 async def play_trickling_service(
     case: Case, exits: AsyncExitStack, label: str, *, head: bytes, piece: bytes
 ) -> TricklingService:
-    """Start a service that answers every call with `head` and then with a piece twice a second, until `exits` closes.
+    """Start a service that answers every call with `head` and then a piece twice a second, until `exits` closes.
 
     Raises:
         Inconclusive: The suite cannot listen.
@@ -137,18 +138,20 @@ async def play_trickling_service(
             tasks.discard(task)
 
     server = await asyncio.start_server(answer, sock=sockets[0])
+    # One server listens at one address. The other sockets of the host must not accept connections
+    # that no task answers.
     for further in sockets[1:]:
         further.close()
     service = TricklingService(new_name(case, label), f"http://{host}", server, tasks)
-    exits.push_async_callback(service.gone)
+    exits.push_async_callback(service.stop)
     case.client.names.secret(host, f"{label.upper()}_ADDRESS")
     return service
 
 
 async def play_service(
-    case: Case, exits: AsyncExitStack, label: str, reply: Reply = OK, *, health: str = HEALTH
+    case: Case, exits: AsyncExitStack, label: str, reply: Reply = OK_REPLY, *, health: str = HEALTH
 ) -> PlayedService:
-    """Start a service under a name that no other has, until `exits` closes; it has its health at a path.
+    """Start a service under a unique name, with its health at a path, until `exits` closes.
 
     Raises:
         Inconclusive: The suite cannot listen.
@@ -156,13 +159,13 @@ async def play_service(
     receiver, host = await start_receiver(case, "a service")
     service = PlayedService(new_name(case, label), f"http://{host}", receiver, reply, health)
     receiver.plan = service.answer
-    exits.push_async_callback(service.gone)
+    exits.push_async_callback(service.stop)
     case.client.names.secret(host, f"{label.upper()}_ADDRESS")
     return service
 
 
 def new_name(case: Case, label: str) -> str:
-    """Return a name that no other service of this or another run has, named in the log."""
+    """Return a name that is unique among all runs, named in the log."""
     name = f"{label}-{case.session.nonce}-{case.session.count()}"
     case.client.names.name(name, f"{label.upper()}_NAME")
     return name

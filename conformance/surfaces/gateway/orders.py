@@ -12,7 +12,7 @@ from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.lanes.checkout_request import Bill, CheckoutPayer
+from conformance.lanes.checkout_request import CheckoutRequest, CheckoutPayer
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View
 from conformance.surfaces.gateway.calls import create_link, new_text
@@ -71,11 +71,11 @@ class OpenedLink:
     address: str
 
     @property
-    def bill(self) -> Bill:
+    def bill(self) -> CheckoutRequest:
         """What the page asks for; USDC has six decimals on all three lanes."""
         reference = next((one.reference for one in self.before.codes if one.reference), None)
         order_ = self.order
-        return Bill(order_.asset, self.address, order_.microunits, self.memo, reference)
+        return CheckoutRequest(order_.asset, self.address, order_.microunits, self.memo, reference)
 
 
 async def create_order(

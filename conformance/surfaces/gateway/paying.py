@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from conformance import extras
 from conformance.engine.session import Session
 from conformance.http.client import Client, Unreachable
-from conformance.lanes.checkout_request import Bill
+from conformance.lanes.checkout_request import CheckoutRequest
 from conformance.oracles.addresses import is_address
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View, disagreements, is_state
@@ -48,7 +48,7 @@ class Demand:
     lane: str
     network: str
     microunits: int
-    bill: Bill
+    bill: CheckoutRequest
     chain_ids: frozenset[str] = frozenset()
     paid_lines: frozenset[str] = frozenset()
 
@@ -124,7 +124,7 @@ def _demand(session: Session, url: str, view: View, lane: str | None) -> Demand:
     network, asset = _asset(session, view, chosen_lane)
     reference = next((one.reference for one in view.codes if one.reference), None)
     chain_ids = frozenset(f"eip155:{one.chain_id}" for one in view.codes if one.chain_id is not None)
-    bill = Bill(asset, address, microunits, memo, reference)
+    bill = CheckoutRequest(asset, address, microunits, memo, reference)
     return Demand(chosen_lane, network, microunits, bill, chain_ids, view.paid_lines())
 
 
@@ -169,8 +169,8 @@ def _asset(session: Session, view: View, lane: str) -> tuple[str, str]:
     coded_assets = {one.asset for one in view.codes if one.asset is not None}
     if asset is None or any(one.lower() != asset.lower() for one in coded_assets):
         raise PaymentRefused(
-            f"the page asks for {', '.join(sorted(coded_assets)) or 'an asset'}, and USDC of {chain.network} is {asset}. "
-            "Nothing was paid"
+            f"the page asks for {', '.join(sorted(coded_assets)) or 'an asset'}, and USDC of {chain.network} is "
+            f"{asset}. Nothing was paid"
         )
     return chain.network, asset
 

@@ -124,7 +124,7 @@ def gateway_tables(gateway: DiscoveredGateway, tenants: Mapping[str, tuple[str, 
     """Return the tables of a profile that describe a gateway.
 
     Args:
-        found: What probing told.
+        gateway: What probing told.
         tenants: Id and environment variable of the key, by the tenant's name.
     """
     tables: dict[str, Any] = {"gateway": bindable(Gateway, gateway.bindings)}
@@ -142,7 +142,7 @@ def gateway_help(gateway: DiscoveredGateway, tenants: Mapping[str, tuple[str, st
     """Return the commented lines that follow: what could not be told and what no probe can tell.
 
     Args:
-        found: What probing told.
+        gateway: What probing told.
         tenants: Id and environment variable of the key, by the tenant's name.
         clock: The file of the target's clock, if the profile has it already.
     """

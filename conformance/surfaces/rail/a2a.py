@@ -175,9 +175,7 @@ async def send_twice_at_most(
         answer = await send(case, parts, call_id=call_id, **further)
     except LateAnswer:
         try:
-            answer = await send(
-                case, parts, call_id=call_id, **further
-            )  # a server may be slow once, because of other requests
+            answer = await send(case, parts, call_id=call_id, **further)
         except Unreachable as fault:
             return None, str(fault)
     return answer, f"answered {answer.status}"

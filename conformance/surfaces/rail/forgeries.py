@@ -1,4 +1,4 @@
-"""Tokens that no rail has issued."""
+"""Forged challenge tokens, which no rail has issued."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from conformance.surfaces.rail.purchase import Challenge
 
 
 def forge_tokens(case: Case, quote: Challenge) -> list[tuple[str, str]]:
-    """Return tokens that were never issued, by what they are: invented ones, and a real one with one part changed."""
+    """Return forged tokens by their descriptions: invented ones, and a real one with one part changed."""
     token = quote.reference(case.lane)
     tokens = [
         ("random text", case.rng.randbytes(24).hex()),
@@ -17,6 +17,8 @@ def forge_tokens(case: Case, quote: Challenge) -> list[tuple[str, str]]:
         ("the real one and a character", token + "0"),
     ]
     parts = token.split(":")
+    # The specification's form `unix:nonce:mac`. Each part is changed alone, so that a server which
+    # does not check one part accepts that token.
     if len(parts) == 3 and parts[0].isdecimal():
         unix, nonce, mac = parts
         swapped_mac = mac[32:] + mac[:32]

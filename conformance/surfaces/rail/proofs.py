@@ -1,4 +1,4 @@
-"""Proofs as they go into X-PAYMENT, whole or spoilt."""
+"""Encodings of proofs for X-PAYMENT, valid or malformed."""
 
 from __future__ import annotations
 

@@ -140,8 +140,8 @@ async def present(
 ) -> Answer:
     """Send a request with a proof (a JSON value, or the header's raw text) and return the answer.
 
-    `retry` marks a repetition that the target asked for, so that logs of runs do not differ by the time of blocks. If it
-    is not `patient`, a 429 is returned as it is.
+    `retry` marks a repetition that the target asked for, so that logs of runs do not differ by the time of blocks. If
+    it is not `patient`, a 429 is returned as it is.
     """
     value = proof if isinstance(proof, str) else header_value(proof)
     case.client.names.name(value, "X_PAYMENT")

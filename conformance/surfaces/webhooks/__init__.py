@@ -1,1 +1,1 @@
-"""Webhooks from the suite's side: where deliveries arrive, and what is told of them."""
+"""Webhooks from the suite's side: destinations, deliveries, signatures and the receiver under test."""

@@ -1,6 +1,6 @@
-"""Wrong ways to make v1: which of them a signature fits, so that a breach says what was done instead.
+"""Wrong constructions of v1, tried on a signature so that a breach can name its cause.
 
-Pure. A way is a key, a message and what joins them; nothing here makes a signature right.
+Pure. A construction is a key, a message and how they are joined. No construction here makes a signature valid.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from conformance.oracles.webhook_signature import SignatureHeader
 
-# What covers the body's bytes as they are; the operator's own word comes first.
+# Signed strings over the raw body. The first is the most common one.
 USUAL_STRINGS = (
     "{t}.{body}",
     "{body}",
@@ -31,10 +31,10 @@ USUAL_STRINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """A way to make v1.
+    """A construction of v1.
 
     Attributes:
-        told: It in words.
+        description: The construction in words.
         is_raw: Whether it covers every byte of the body as delivered.
     """
 
@@ -43,7 +43,7 @@ class Construction:
 
 
 def find_usual_string(header: SignatureHeader, key: bytes, body: bytes) -> str | None:
-    """Return the usual signed string that a signature covers under a key, None when it covers none of them."""
+    """Return the usual signed string that a signature covers under a key, or None."""
     for string in USUAL_STRINGS:
         if _fits(header, key, _fill_string(string, str(header.t), body)):
             return string
@@ -53,13 +53,13 @@ def find_usual_string(header: SignatureHeader, key: bytes, body: bytes) -> str |
 def find_construction(
     header: SignatureHeader, secret: str, body: bytes, other_secrets: Mapping[str, str] | None = None
 ) -> Construction | None:
-    """Return the first known way by which a signature was made, None when it is none of them.
+    """Return the first known construction of a signature, or None.
 
     Args:
-        header: What the header says.
+        header: The parsed header.
         secret: The destination's secret.
         body: The body as delivered.
-        others: Secrets of other destinations by their names.
+        other_secrets: Secrets of the tenant's other destinations, by their names.
     """
     for key_words, key in _keys(secret, other_secrets or {}):
         for message_words, message, is_raw in _messages(str(header.t), body):
@@ -69,6 +69,7 @@ def find_construction(
 
 
 def _fits(header: SignatureHeader, key: bytes, message: bytes) -> bool:
+    # A common mistake is a plain hash over key and message instead of an HMAC.
     digests = {hmac.new(key, message, hashlib.sha256).hexdigest(), hashlib.sha256(key + message).hexdigest()}
     return any(given.lower() in digests for given in header.v1)
 
@@ -120,7 +121,7 @@ def _messages(t: str, body: bytes) -> Iterator[tuple[str, bytes, bool]]:
 
 
 def _parts(body: bytes) -> Iterator[tuple[str, Any]]:
-    """Yield what an implementation may have at hand instead of the bytes: the event, and members of it."""
+    """Yield values that an implementation may have signed instead of the bytes: the event, and its members."""
     try:
         event = json.loads(body)
     except (ValueError, RecursionError):
@@ -136,6 +137,8 @@ def _texts(value: Any) -> Iterator[tuple[str, bytes]]:
     if isinstance(value, str):
         yield "as it is", value.encode("utf-8", "surrogatepass")
         return
+    # An implementation that parses and serialises the event again signs other bytes. These are the
+    # usual forms of serialisers.
     for order in (False, True):
         for ascii_only in (False, True):
             for how, separators, indent in (

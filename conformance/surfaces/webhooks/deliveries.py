@@ -1,4 +1,4 @@
-"""Events and deliveries as a receiver under test gets them: bytes, signature and header fields, made without I/O."""
+"""Events and deliveries for a receiver under test: bytes, signature and header fields, made without I/O."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from conformance.surfaces.webhooks.mac_keys import Form, mac_key
 
 Event = dict[str, Any]
 
+# A receiver must verify the raw bytes. One that parses and serialises again accepts some of these
+# forms and refuses others.
 STYLES: Final[Mapping[str, Callable[[Any], bytes]]] = {
     "compact": lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(),
     "spaced": lambda value: json.dumps(value).encode(),
@@ -26,13 +28,13 @@ STYLES: Final[Mapping[str, Callable[[Any], bytes]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One delivery, ready to be sent.
+    """One delivery to send.
 
     Attributes:
         event_id: Id of its event.
         body: The body's bytes.
-        value: Value of the signature header; None: it has none.
-        t: The time that was signed, in unix seconds.
+        value: Value of the signature header, or None.
+        t: The signed time, in unix seconds.
     """
 
     event_id: str
@@ -43,13 +45,13 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Makes deliveries as an honest sender does.
+    """Signs deliveries as an honest sender does.
 
     Attributes:
         secret: The receiver's secret.
         signed_string: What v1 covers.
         style: Name of the serialisation.
-        form: How the secret is the MAC's key.
+        form: How the MAC's key follows from the secret.
     """
 
     secret: str
@@ -69,12 +71,12 @@ class Signer:
 
 
 def new_event(rng: random.Random, chain: str, created_at: int) -> Event:
-    """Return a `payment.confirmed` of a payment that nobody made, with an id and a transaction of its own.
+    """Return a `payment.confirmed` of an invented payment, with a new id and transaction.
 
     Args:
         rng: Chooses the amount.
         chain: Network in the spelling of events.
-        created: Unix seconds.
+        created_at: Unix seconds.
     """
     amount = rng.randrange(1_000_000, 99_000_000, 10_000)
     unique = uuid.uuid4()
@@ -96,7 +98,7 @@ def new_event(rng: random.Random, chain: str, created_at: int) -> Event:
 
 
 def with_members(event: Event, top: Mapping[str, Any], data: Mapping[str, Any], asset: Mapping[str, Any]) -> Event:
-    """Return an event with further members, at its top, in its data, and in the asset there."""
+    """Return an event with further members at its top, in its data, and in its asset."""
     extended = copy.deepcopy(event)
     extended.update(top)
     extended["data"].update(data)
@@ -105,9 +107,9 @@ def with_members(event: Event, top: Mapping[str, Any], data: Mapping[str, Any], 
 
 
 def forge_deliveries(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, Delivery]:
-    """Return deliveries whose signature is wrong, each in one way and each of an event of its own, by what is wrong.
+    """Return deliveries of different events whose signatures are wrong, each in one way, by the fault.
 
-    None is right under any honest reading of `t=<unix seconds>,v1=<hex>` and of the string that is covered.
+    None is valid under any honest reading of `t=<unix seconds>,v1=<hex>` and of the signed string.
     """
     template = signer.signed_string
 
@@ -137,6 +139,7 @@ def forge_deliveries(signer: Signer, event: Callable[[], Event], t: int) -> dict
         "v1 under another name": value(lambda _, v1: f"t={t},v0={v1}"),
         "one byte of the body changed": _flip_amount(signer.sign(event(), t)),
     }
+    # If the time is not signed, another time does not make the signature wrong.
     if "{t}" in template:
         by_fault["v1 of another time"] = over(template, at=t - 60)
         by_fault["no t"] = value(lambda _, v1: f"v1={v1}")
@@ -146,7 +149,7 @@ def forge_deliveries(signer: Signer, event: Callable[[], Event], t: int) -> dict
 
 
 def _flip_amount(delivery: Delivery) -> Delivery:
-    """Return the delivery with another amount, one digit away, under the old signature."""
+    """Return the delivery with one digit of its amount changed, under the old signature."""
     start = delivery.body.index(b"amount_pretty")
     place = next(at for at in range(start, len(delivery.body)) if delivery.body[at : at + 1].isdigit())
     digit = b"1" if delivery.body[place : place + 1] != b"1" else b"2"
@@ -154,7 +157,7 @@ def _flip_amount(delivery: Delivery) -> Delivery:
 
 
 def reserialise(signer: Signer, event: Callable[[], Event], t: int) -> dict[str, Delivery]:
-    """Return deliveries of the same JSON in other bytes than were signed, by how those were made."""
+    """Return deliveries of the same JSON in other bytes than were signed, by their serialisation."""
     by_style: dict[str, Delivery] = {}
     for name, style in STYLES.items():
         new_one = event()
@@ -165,5 +168,5 @@ def reserialise(signer: Signer, event: Callable[[], Event], t: int) -> dict[str,
 
 
 def write_oddly(event: Event) -> bytes:
-    """Return an event's JSON in bytes that no serialiser gives again: escapes, tabs, a line feed at the end."""
+    """Return an event's JSON in bytes that no serialiser writes: escapes, tabs, and a final line feed."""
     return json.dumps(event, ensure_ascii=True, indent="\t", separators=(" ,", " :  ")).encode() + b"\n"

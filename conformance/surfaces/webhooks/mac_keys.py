@@ -1,4 +1,4 @@
-"""The key of a webhook's MAC: the secret's whole text, or the bytes that the text stands for."""
+"""Keys of webhook MACs: the secret's whole text, or the bytes that the text encodes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Final, Literal, TypeAlias
 Form: TypeAlias = Literal["text", "base64", "hex"]
 
 
-def decode_base64(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_" if {"-", "_"} & set(text) else None)
 
 
-_DECODE: Final[Mapping[Form, Callable[[str], bytes]]] = {"base64": decode_base64, "hex": bytes.fromhex}
+_DECODE: Final[Mapping[Form, Callable[[str], bytes]]] = {"base64": _decode_base64, "hex": bytes.fromhex}
 
 
 def mac_key(secret: str, form: Form) -> bytes:
-    """Return the key that a secret gives.
+    """Return the key for a secret.
 
     Args:
         secret: The secret's text.
-        form: `text` for its UTF-8 bytes; otherwise what stands behind its prefix (`whsec_`), decoded. A text that
-            cannot be decoded so is a key as it stands.
+        form: `text` for its UTF-8 bytes; else the encoding of the text after its prefix (`whsec_`). A text that cannot
+            be decoded is itself the key.
     """
     if form == "text":
         return secret.encode()
@@ -34,7 +34,7 @@ def mac_key(secret: str, form: Form) -> bytes:
 
 
 def decoded_keys(secret: str) -> Iterator[tuple[Form, bytes]]:
-    """Yield the keys that a secret gives when it is decoded, with the form."""
+    """Yield the decoded keys of a secret, with their forms."""
     for form in _DECODE:
         if (key := mac_key(secret, form)) != secret.encode():
             yield form, key

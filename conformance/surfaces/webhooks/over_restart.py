@@ -1,4 +1,4 @@
-"""A restart of the gateway between two attempts to deliver an event, and between a link and its payment."""
+"""Gateway restart between two attempts to deliver an event, and between a link and its payment."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _NAME: Final = "webhooks over a restart"
 
 @dataclass(frozen=True, slots=True)
 class RestartedGateway:
-    """What a gateway had before it was started again.
+    """The state of a gateway before its restart.
 
     Attributes:
         place: The destination at which the first delivery of `refused_sale` failed.
-        refused: A sale whose first delivery there was answered with 500.
-        cut_off: A sale whose first delivery to another destination, where there is one, was under way meanwhile.
-        cut_off_at: That destination.
-        waiting: A link that nobody has paid.
-        deleted: A destination that was deleted before, and one that was not; None where they cannot be had.
-        afterwards: Two sales after it whose first delivery failed: what a gateway has in its process alone still counts
-            for them.
+        refused_sale: A paid link whose first delivery there was answered with 500.
+        unanswered_sale: A paid link whose first delivery to another destination, if any, was under way at the restart.
+        unanswered_at: That destination.
+        unpaid_link: A link that has not been paid.
+        deleted_destination: A destination deleted before, and one that was not; None if they cannot be created.
+        later_failures: Two paid links after the restart whose first delivery failed. State that a gateway has only in
+            its process still counts for them.
     """
 
     place: Place
@@ -51,10 +51,10 @@ class RestartedGateway:
 
 
 async def restart_once(case: Case) -> RestartedGateway | None:
-    """Return what the gateway had before it was started again, which it was once in this run; None without a command.
+    """Return the state of the gateway before its one restart in this run; None if the profile has no restart command.
 
     Raises:
-        Inconclusive: Nothing can be paid or received here, or the gateway could not be started again.
+        Inconclusive: Nothing can be paid or received, or the restart failed.
     """
     words = restart_command(case, "gateway")
     if words is None:
@@ -69,12 +69,12 @@ async def _restart_gateway(case: Case, words: Sequence[str]) -> RestartedGateway
     lane_case = await on_first_lane(case)
     refused_link, cut_off, unpaid_link = [await open_link(lane_case) for _ in range(3)]
     inbox = case.session.inbox
-    # At either end, as a sender may serve the events of one destination one after the other.
+    # The first and the last destination, because a sender may serve destinations one after the other.
     places = inbox.of_tenant(refused_link.order.tenant.name)
     first, last = places[0], places[-1]
     inbox.script(refused_link.order.mark, last, [Reply(500)])
     inbox.script(cut_off.order.mark, first, [SILENCE])
-    # Before anything is not answered, which may stand before what is told to others.
+    # The deletion comes before the unanswered delivery, which may block later deliveries of a sequential sender.
     deletion = await deleted_destination(lane_case)
     sale, under_way = await run_concurrently(_sell_and_hear(lane_case, link) for link in (refused_link, cut_off))
     await ready_for_restart(case)

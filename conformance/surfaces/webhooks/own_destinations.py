@@ -1,4 +1,4 @@
-"""Destinations of a tenant of the suite's own, which an administrator can configure (specification 3.9)."""
+"""Webhook destinations of tenants that the suite creates, configured by an administrator (specification 3.9)."""
 
 from __future__ import annotations
 
@@ -22,62 +22,64 @@ from conformance.webhook_receiver.inbox import Received
 from conformance.webhook_receiver.raw_receiver import Arrival, Receiver, Reply, bind_sockets
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-# Where a check receives what is told to its own tenants.
+# Host at which a check receives the events of its own tenants.
 HOST: Final = "127.0.0.1"
 _NAME: Final = "a deleted destination"
-# A sender notes within this what came of an attempt.
+# Seconds within which a sender records the outcome of an attempt.
 _NOTING_SECONDS = 0.3
-# An attempt that was begun before a deletion arrives within this after it.
+# Seconds after a deletion within which an earlier attempt may still arrive.
 _UNDER_WAY_SECONDS = 1.0
-# What is sent to one destination is sent to another one within this.
+# Seconds within which an event is sent to both destinations.
 _BESIDE_SECONDS = 1.0
 
 
 def explain_unavailability(case: Case) -> str | None:
-    """Return why no tenant of the suite's own can have a destination on this machine, None where one may."""
+    """Return why no tenant of the suite can have a destination on this machine, or None."""
     if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
         return "the profile names no administrator of a gateway with the option gateway.tenants"
     return explain_remote_target(case)
 
 
 def explain_remote_target(case: Case) -> str | None:
-    """Return why the target cannot reach this machine's loopback, None where it runs here."""
+    """Return why the target cannot reach this machine's loopback, or None if it runs here."""
     if urlsplit(case.session.gateway).hostname in _LOOPBACK:
         return None
     return "the target is elsewhere, and its destinations would be this machine's loopback"
 
 
 def new_path(case: Case) -> str:
-    """Return a path that nothing was sent to before: what earlier runs left behind may reach a port that is reused."""
+    """Return an unused path."""
+    # A port may be reused, and deliveries of an earlier run may still arrive at it. The new path
+    # keeps them apart.
     return f"/hooks/{new_text(case, 'destination')}"
 
 
 def address_of(case: Case, receiver: Receiver) -> str:
-    """Return where a receiver of the suite's own listens; its port is another one in each run, and named in the log."""
+    """Return the address of a receiver of the suite; its port changes from run to run and has a name in the log."""
     address = f"{HOST}:{receiver.port}"
     case.client.names.secret(address, "DESTINATION_ADDRESS")
     return f"http://{address}"
 
 
 def confirms_link(arrival: Arrival, link: OpenedLink) -> bool:
-    """Return whether something that arrived says that a link's payment is confirmed."""
+    """Return whether an arrival says that a link's payment is confirmed."""
     one = read_arrival(arrival)
     return one.confirms and one.mentions((link.order.mark, link.order.token))
 
 
 def read_arrival(arrival: Arrival) -> Received:
-    """Return something that arrived, to be read."""
+    """Return an arrival as a delivery to be read."""
     return Received(0, None, arrival, arrival.at)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnDestination:
-    """A tenant of a check's own with one destination on this machine.
+    """A check's own tenant with one destination on this machine.
 
     Attributes:
-        admin: Who made them.
+        admin: The administrator that created them.
         tenant: The tenant.
-        receiver: What receives at the destination.
+        receiver: The receiver at the destination.
         creation: The answer to the request that made the destination.
     """
 
@@ -91,12 +93,12 @@ class OwnDestination:
 async def own_destination(
     case: Case, name: str, network: str, members: Mapping[str, Any] | None = None
 ) -> AsyncIterator[OwnDestination]:
-    """Have a tenant made with one destination, which is deleted at the end.
+    """Create a tenant with one destination, which is deleted on leaving.
 
     Args:
         case: The check's case.
         name: Name of the tenant.
-        network: The network on which it is paid, where the first tenant of the profile is paid.
+        network: The network on which it is paid, at the address of the profile's first tenant.
         members: Members of the destination besides its URL.
 
     Raises:
@@ -117,15 +119,15 @@ async def own_destination(
 
 @dataclass(frozen=True, slots=True)
 class DeletedDestination:
-    """Two destinations of one tenant, to both of which a first delivery failed before one of them was deleted.
+    """Two destinations of a tenant; a first delivery failed at both before one of them was deleted.
 
     Attributes:
-        receiver: Where both are.
-        kept_path: Path of the one that stays.
-        deleted_path: Path of the one that was deleted; it was made first, as a sender may serve them in order.
+        receiver: The receiver of both.
+        kept_path: Path of the remaining destination.
+        deleted_path: Path of the deleted destination.
         paid_link: A link that was paid before the deletion; its first delivery was answered with 500 at both.
-        unpaid_link: A link of the tenant that nobody has paid.
-        at: When the deletion was answered, on the monotonic clock, in seconds.
+        unpaid_link: An unpaid link of the tenant.
+        at: Monotonic time of the answer to the deletion, in seconds.
     """
 
     receiver: Receiver
@@ -136,15 +138,15 @@ class DeletedDestination:
     at: float
 
     async def is_kept_notified(self, link: OpenedLink, *, seconds: float) -> bool:
-        """Return whether a delivery of a link that was begun after the deletion comes to the destination that stays."""
+        """Return whether a delivery of a link that began after the deletion arrives at the remaining destination."""
         return bool(
             await self.receiver.next(lambda one: self._is_later_attempt(one, self.kept_path, link), seconds=seconds)
         )
 
     async def count_late_deliveries(self, link: OpenedLink) -> int:
-        """Return how many deliveries of a link came to the deleted destination that were not under way already.
+        """Return the number of deliveries of a link to the deleted destination that began after the deletion.
 
-        Called when the other one heard of it, this waits until both must have.
+        The caller has seen the event at the other destination. This waits until both must have received it.
         """
         await asyncio.sleep(_BESIDE_SECONDS)
         return sum(self._is_later_attempt(one, self.deleted_path, link) for one in self.receiver.arrivals)
@@ -154,7 +156,7 @@ class DeletedDestination:
 
 
 async def deleted_destination(case: Case) -> DeletedDestination | None:
-    """Return the two destinations, made once in this run on the case's lane; None where they cannot be had."""
+    """Return the two destinations, created once in a run on the case's lane; None if they cannot be created."""
     destinations: DeletedDestination | None = await case.session.find_once(
         _NAME, lambda: _try_deletion(with_named_randomness(case, _NAME))
     )
@@ -181,13 +183,15 @@ async def _delete_between_attempts(case: Case) -> DeletedDestination:
     ids: list[str] = []
     case.session.exit_stack.push_async_callback(delete_quietly, admin, tenant, ids)
     paths = deleted_path, kept_path = f"{path}/gone", f"{path}/kept"
+    # The deleted destination is created first. A sender that serves destinations in order then
+    # tries it first, so that its absence is not only a delay.
     for destination_path in paths:
         ids += [await create_destination(admin, tenant, f"{address_of(case, receiver)}{destination_path}")]
     paid_link, unpaid_link = [await open_link(case, network=network, tenant=tenant) for _ in range(2)]
     failed_paths: set[str] = set()
 
     def plan(arrival: Arrival) -> Reply:
-        """Let the first delivery of the sale fail at each of the two."""
+        """Answer the first delivery of the paid link at each of the two with 500."""
         if arrival.path not in paths or arrival.path in failed_paths or not confirms_link(arrival, paid_link):
             return Reply()
         failed_paths.add(arrival.path)
@@ -197,9 +201,9 @@ async def _delete_between_attempts(case: Case) -> DeletedDestination:
     await (await payer(case)).settle(paid_link.bill, memo_carrier(case))
     for destination_path in paths:
         if not await receiver.next(
-            lambda _, destination_path=destination_path: destination_path in failed_paths,
+            lambda _, failed_path=destination_path: failed_path in failed_paths,  # type: ignore[misc]
             seconds=case.profile.budgets.paid,
-        ):  # type: ignore[misc]
+        ):
             raise Inconclusive("no event came to a destination that was just configured, which WH-DELIV-08 judges")
     await asyncio.sleep(_NOTING_SECONDS)
     await admin.call_successfully("DELETE", tenant.id, "webhooks", ids[0])
@@ -207,7 +211,7 @@ async def _delete_between_attempts(case: Case) -> DeletedDestination:
 
 
 async def create_destination(admin: Administrator, tenant: Credentials, url: str) -> str:
-    """Have a destination of a tenant made, and return its id.
+    """Create a destination of a tenant, and return its id.
 
     Raises:
         Inconclusive: It was not made.
@@ -220,7 +224,7 @@ async def create_destination(admin: Administrator, tenant: Credentials, url: str
 
 
 async def delete_quietly(admin: Administrator, tenant: Credentials, destinations: Sequence[str]) -> None:
-    """Have destinations of a tenant deleted that are needed no more, as far as that can be done."""
+    """Delete destinations of a tenant that are no longer needed; failures are ignored."""
     with suppress(Unreachable, Inconclusive, JsonFault):
         for destination_id in destinations:
             await admin.call("DELETE", tenant.id, "webhooks", destination_id)

@@ -21,12 +21,12 @@ _END_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class RunningListener:
-    """A listener that runs.
+    """A running listener.
 
     Attributes:
-        url: Where it receives.
-        effects: URL that tells how often the event `{id}` had its effect.
-        secret: The secret that it verifies with, made for this run.
+        url: Its address.
+        effects: URL that returns the number of effects of the event `{id}`.
+        secret: The secret with which it verifies, made for this run.
     """
 
     url: str
@@ -36,7 +36,7 @@ class RunningListener:
 
 @asynccontextmanager
 async def own_listener(header: str, signed_string: str, tolerance: float) -> AsyncIterator[RunningListener]:
-    """Start our listener on a free port and yield what it is; end it on leaving.
+    """Start the suite's listener on a free port and yield it; end it on leaving.
 
     Raises:
         Inconclusive: It did not start.
@@ -49,16 +49,18 @@ async def own_listener(header: str, signed_string: str, tolerance: float) -> Asy
 
 @asynccontextmanager
 async def started_receiver(words: Sequence[str], variable: str) -> AsyncIterator[RunningListener]:
-    """Start a receiver that prints its `url` and `effects` as JSON and yield what it is; end it on leaving.
+    """Start a receiver that prints its `url` and `effects` as JSON, and yield it; end it on leaving.
 
     Args:
         words: Its module and arguments.
-        variable: Environment variable that it reads its secret from.
+        variable: Environment variable from which it reads its secret.
 
     Raises:
         Inconclusive: It did not start.
     """
     secret = f"weldw_{secrets.token_urlsafe(32)}"
+    # A separate process and the command line: the suite judges the listener exactly as users run
+    # it.
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", *words),
         env={**os.environ, variable: secret},
@@ -89,6 +91,7 @@ async def _ready(lines: asyncio.StreamReader) -> dict[str, str]:
 
 
 async def _read_on(lines: asyncio.StreamReader) -> None:
-    """Take what the listener prints, so that it never waits for a reader."""
+    """Read and discard the listener's output."""
+    # A full pipe would block the listener in its next print.
     while await lines.read(65_536):
         continue

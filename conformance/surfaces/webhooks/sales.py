@@ -154,7 +154,7 @@ async def pay_link(case: Case, link: OpenedLink, *, more: int = 0) -> PaidLink:
 
 
 async def _pay_and_name(case: Case, link: OpenedLink) -> PaidLink:
-    """Pay a link, and send the transaction to the gateway's verify call before the gateway finds it itself (P-CK-06)."""
+    """Pay a link, and send the transaction to the gateway's verify call before the gateway finds it (P-CK-06)."""
     sale = await pay_link(case, link)
     if "gateway.checkout" not in case.profile.claims.options:
         return sale
@@ -164,7 +164,7 @@ async def _pay_and_name(case: Case, link: OpenedLink) -> PaidLink:
     with suppress(Unreachable, Inconclusive):
         for _ in range(_SPARED_NAMINGS if has_pace else _NAMINGS):
             answer = await case.client.call("POST", url, json_body={"tx_id": sale.tx_id})
-            # Until the transaction is final, it is refused as not found or not confirmed. Any other answer is permanent.
+            # Until the transaction is final, it is refused as not found or not confirmed. Other answers are permanent.
             if answer.status != _NOT_VERIFIED_STATUS:
                 return replace(sale, is_named=answer.status == _VERIFIED_STATUS)
             await asyncio.sleep(_SPARED_SECONDS if has_pace else _NAMING_SECONDS)

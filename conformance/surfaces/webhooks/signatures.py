@@ -1,4 +1,4 @@
-"""What the checks of signatures share: the header's name, the signed string, and whether a delivery verifies."""
+"""Shared parts of signature checks: the header's name, the signed string, and the verification of a delivery."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ _SIGNATURE_FIELD = re.compile(r"x-[a-z0-9][a-z0-9-]*-signature", re.IGNORECASE)
 
 
 def header_name(case: Case, delivery: Received) -> str | None:
-    """Return the name of the signature header: as the profile has it, else the one that has the interface's form.
-
-    None where neither tells one.
-    """
+    """Return the name of the signature header: from the profile, else the only field of its form, or None."""
     bound_name = case.profile.webhook_bindings.header
     word = case.profile.service_word
     if bound_name is not None or word is not None:
@@ -30,13 +27,13 @@ def header_name(case: Case, delivery: Received) -> str | None:
 
 
 def header_of(case: Case, delivery: Received) -> SignatureHeader | None:
-    """Return what a delivery's signature header says, None where it has not exactly one."""
+    """Return a delivery's parsed signature header; None if it does not have exactly one."""
     name = header_name(case, delivery)
     return None if name is None else delivery.signature(name)
 
 
 def usable_header(case: Case, delivery: Received) -> SignatureHeader:
-    """Return what a delivery's signature header says.
+    """Return a delivery's parsed signature header.
 
     Raises:
         Inconclusive: It has no usable one, which WH-SIG-01 and -02 judge.
@@ -48,10 +45,10 @@ def usable_header(case: Case, delivery: Received) -> SignatureHeader:
 
 
 def place_of(delivery: Received) -> Place:
-    """Return the destination that a delivery came to.
+    """Return the destination of a delivery.
 
     Raises:
-        Inconclusive: It came to none, so that nobody can tell its secret.
+        Inconclusive: It arrived at no destination, so its secret is unknown.
     """
     if delivery.place is None:
         raise Inconclusive("a delivery came to a path that is no destination's, which WH-DELIV-01 judges")
@@ -59,12 +56,12 @@ def place_of(delivery: Received) -> Place:
 
 
 def key_of(case: Case, place: Place) -> bytes:
-    """Return the key that a destination's deliveries are signed with: as bound, else the secret's whole text."""
+    """Return the key that signs a destination's deliveries: as bound, else the secret's whole text."""
     return mac_key(place.secret, case.profile.webhook_bindings.key or "text")
 
 
 def _open_keys(case: Case, place: Place) -> Iterator[tuple[Form, bytes]]:
-    """Yield the keys that a secret might give where nobody says how it is one."""
+    """Yield further keys that a secret may stand for, if the profile does not bind its form."""
     if case.profile.webhook_bindings.key is None:
         yield from decoded_keys(place.secret)
 
@@ -74,10 +71,10 @@ def _unbound_key(form: Form) -> Inconclusive:
 
 
 def signed_string(case: Case, delivery: Received) -> str:
-    """Return the string that v1 covers: as the operator declares it, else the usual one that a delivery fits.
+    """Return the string that v1 covers: as declared in the profile, else the usual one that fits the delivery.
 
     Raises:
-        Inconclusive: It is not declared, and none is told by the delivery.
+        Inconclusive: It is not declared, and no usual string fits.
     """
     bound_string = case.profile.webhook_bindings.signed_string
     if bound_string is not None:
@@ -100,13 +97,13 @@ def signed_string(case: Case, delivery: Received) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What came of verifying a delivery.
+    """The outcome of verifying a delivery.
 
     Attributes:
         holds: Whether v1 verifies with the destination's secret over the signed string.
         string: The signed string.
-        hint: Which known wrong way it was made by instead, where that can be told.
-        is_raw: Whether it covers the body's bytes as delivered; None where that cannot be told.
+        hint: The known wrong way by which it was made, if any.
+        is_raw: Whether it covers the body's bytes as delivered; None if that is unknown.
     """
 
     holds: bool
@@ -119,7 +116,7 @@ def verify_delivery(case: Case, delivery: Received) -> Verification:
     """Verify a delivery.
 
     Raises:
-        Inconclusive: Its header cannot be used, or nobody knows what v1 covers or how the secret is its key.
+        Inconclusive: Its header is unusable, or the signed string or the form of the key is unknown.
     """
     header, place = usable_header(case, delivery), place_of(delivery)
     string = signed_string(case, delivery)
@@ -127,6 +124,7 @@ def verify_delivery(case: Case, delivery: Received) -> Verification:
     key = key_of(case, place)
     if verify(header, [key], string, body) is not None:
         return Verification(True, string, None, True)
+    # A signature that fits another form of the secret shows an unbound key, not a wrong signature.
     for form, other_key in _open_keys(case, place):
         if verify(header, [other_key], string, body) is not None:
             raise _unbound_key(form)

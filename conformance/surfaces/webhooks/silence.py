@@ -1,4 +1,4 @@
-"""WH-DELIV-03, judged wherever a link is paid wrongly: what does not turn a page to Paid is not told to anybody."""
+"""Unwanted events (WH-DELIV-03): a wrong payment that leaves its page unpaid must cause no `payment.confirmed`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class UnpaidLink:
-    """A link that no event may say is paid.
+    """A link that no event may call paid.
 
     Attributes:
         link: The link.
-        what: What was done instead of paying it, in words.
-        tx_id: The transaction that pays no link, where it is that one's alone.
+        description: The wrong payment in words.
+        tx_id: The transaction that pays no link, if it belongs only to this one.
     """
 
     link: OpenedLink
@@ -31,16 +31,15 @@ class UnpaidLink:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Words by which an event of it is known."""
+        """Words that identify an event about it."""
         order = self.link.order
         return (order.mark, order.token, *(() if self.tx_id is None else (self.tx_id,)))
 
 
 async def judge_unwanted_events(case: Case, honest: OpenedLink, unpaid: Iterable[UnpaidLink]) -> None:
-    """Judge that nothing was told of links that are not paid, once the event of an honest payment is there.
+    """Judge that no event confirms unpaid links, after the event of an honest payment has arrived.
 
-    What was paid wrongly was paid before the honest payment, whose page says Paid. Nothing is raised: the check goes on
-    with its other rows.
+    It raises nothing, so that the check continues with its other rows.
     """
     if not case.profile.claims_surface("webhooks"):
         case.mark_not_applicable(ROW, "the profile does not claim the surface webhooks")
@@ -52,6 +51,8 @@ async def judge_unwanted_events(case: Case, honest: OpenedLink, unpaid: Iterable
         case.mark_inconclusive(ROW, str(reason))
         return
     words = (honest.order.mark, honest.order.token)
+    # The wrong payments were made before the honest one. When its event is there, theirs would be
+    # there too.
     control_events = await inbox.wait(
         lambda link: link.confirms and link.mentions(words), seconds=case.profile.budgets.paid
     )
@@ -68,17 +69,16 @@ async def judge_unwanted_events(case: Case, honest: OpenedLink, unpaid: Iterable
             "no payment.confirmed",
             f"{len(spurious)} of them",
             exchange=spurious[0] if spurious else control_events[0],
-            where={"payment": link.what},
+            where={"payment": link.description},
             hint="Write the event in the same transaction that turns the link to Paid, and nowhere else.",
         )
 
 
 async def _false_confirmations(case: Case, inbox: Inbox, unpaid: UnpaidLink) -> list[Received]:
-    """Return the events that call a link paid, without those by another check's wrong payment, which judges them.
-
-    Such a payment is known once it can become nothing else, which may be after an event tells of it.
-    """
+    """Return the events that call a link paid, except those caused by another check, which judges them itself."""
     strays = case.session.stray_payments
+    # Another check registers its wrong payment only when its outcome is certain, which may be after
+    # its event.
     while True:
         events = [one for one in inbox.deliveries if one.confirms and one.mentions(unpaid.words)]
         spurious = [one for one in events if not one.mentions(strays.list_of_others(case.check.id))]

@@ -180,7 +180,7 @@ class Sender:
         return count
 
     async def settle(self) -> bool:
-        """Wait until earlier deliveries have had their effects: a genuine event has its effect, and a short time passes.
+        """Wait until earlier deliveries have had their effects: until a genuine event has its effect, and a short time.
 
         Returns:
             Whether the genuine event was accepted.
@@ -231,7 +231,7 @@ async def _find_receiver(case: Case) -> TestedReceiver:
     first_receiver = await _open_receiver(case)
     for style in STYLES:
         receiver = replace(first_receiver, signer=replace(first_receiver.signer, style=style))
-        # The client and the seed are not those of a check, so that the requests do not depend on which check comes first.
+        # Client and seed are not those of a check, so that the requests do not depend on which check comes first.
         probe = Sender(case, receiver, client=case.session.client, rng=random.Random(style))  # noqa: S311 - an amount
         if await probe.deliver_genuine(probe.event()):
             return receiver

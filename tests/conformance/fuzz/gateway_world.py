@@ -19,9 +19,9 @@ import httpx
 
 from conformance import target
 from conformance.http.client import Names
-from conformance.lanes.checkout_request import USDC, Bill
+from conformance.lanes.checkout_request import USDC, CheckoutRequest
 from conformance.lanes.descriptor import Payer
-from conformance.lanes.payers import checkout_payer, payer_for
+from conformance.lanes.payers import checkout_payer, open_payer
 from conformance.outcome import Inconclusive
 from conformance.target.lanes.algorand import AlgorandChain
 from conformance.target.lanes.solana import SolanaChain
@@ -106,7 +106,7 @@ class GatewayWorld:
         """Pay on a chain."""
 
         async def settle() -> str:
-            bill = Bill(USDC[network], address, amount, memo)
+            bill = CheckoutRequest(USDC[network], address, amount, memo)
             try:
                 return await checkout_payer(await self._payer(LANES[network])).settle(bill)
             except Inconclusive:  # an account that is used up; a fresh one has more
@@ -118,7 +118,7 @@ class GatewayWorld:
     async def _payer(self, lane: str) -> Payer:
         if lane not in self._payers:
             chains = self._profile.gateway_chains
-            self._payers[lane] = await payer_for(lane, self._profile, self._names, chains)
+            self._payers[lane] = await open_payer(lane, self._profile, self._names, chains)
         return self._payers[lane]
 
     def close(self) -> None:

@@ -45,7 +45,11 @@ def test_a_function_that_one_of_several_mutants_replaces_decides_no_row() -> Non
 
 @pytest.mark.parametrize(
     ("file", "name"),
-    [("conformance/gone.py", "f"), ("conformance/ledger/rule_functions.py", "gone"), ("conformance/ledger/rule_functions.py", "RULES.x")],
+    [
+        ("conformance/gone.py", "f"),
+        ("conformance/ledger/rule_functions.py", "gone"),
+        ("conformance/ledger/rule_functions.py", "RULES.x"),
+    ],
 )
 def test_what_is_not_there_has_no_line(file: str, name: str) -> None:
     """A file that is not installed, a name that is not defined, and one below a constant."""

@@ -8,8 +8,8 @@ import pytest
 
 from conformance.ledger import load
 from conformance.ledger.clause import FOLDER
-from conformance.ledger.specification_parser import sentences
 from conformance.ledger.specification import citations, cited_clauses, clauses, places, quotes, rests_on
+from conformance.ledger.specification_parser import sentences
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = (

@@ -109,11 +109,11 @@ def test_each_refusal_has_its_reason(change: object, fault: falcon.FalconFault, 
 def test_a_key_made_for_one_signature(corpus: list[Signed]) -> None:
     """It holds here and in pqcrypto, as long as the message is that one; one draw gives one key."""
     for seed in range(5):
-        made = falcon_making.signed(b"credential", random.Random(seed))
+        made = falcon_making.sign_once(b"credential", random.Random(seed))
         assert theirs((made.public_key, b"credential", made.signature))
         assert falcon.holds(made.public_key, b"credential", made.signature)
         assert falcon.fault_of(made.public_key, b"Credential", made.signature) is falcon.FalconFault.NORM
-        assert made == falcon_making.signed(b"credential", random.Random(seed))
+        assert made == falcon_making.sign_once(b"credential", random.Random(seed))
     _, message, signature = corpus[0]
     stranger = falcon_making.any_public_key(random.Random(3))
     assert falcon.fault_of(stranger, message, signature) is falcon.FalconFault.NORM

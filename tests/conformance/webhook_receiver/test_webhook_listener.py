@@ -19,8 +19,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from conformance.webhook_receiver.forwarding import Forwarder
-from conformance.webhook_receiver.verifying_listener import ArrivalReport, Listener, Terms
 from conformance.webhook_receiver.raw_receiver import Receiver, bind_sockets
+from conformance.webhook_receiver.verifying_listener import ArrivalReport, Listener, Terms
 
 NEW, OLD = "weldw_the-new-secret", "weldw_the-old-secret"
 HEADER = "X-Weldproof-Signature"

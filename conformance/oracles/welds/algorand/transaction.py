@@ -57,7 +57,7 @@ class SignedTransaction:
         """Return the transaction of its bytes as they are sent.
 
         Raises:
-            Refused: A node would not take them: encoding, addresses, signature.
+            PaymentRefusal: A node would not take them: encoding, addresses, signature.
         """
         whole = _canonical(raw)
         members = whole.get("txn")

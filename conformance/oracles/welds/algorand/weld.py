@@ -26,11 +26,11 @@ def judge_payment(evidence: Mapping[str, Any]) -> dict[str, Any]:
     """Return payer and id of a payment.
 
     Args:
-        given: `challenge`; `signed_transaction_b64`, with `group_b64` where it is one of a group; `outcome`
+        evidence: `challenge`; `signed_transaction_b64`, with `group_b64` where it is one of a group; `outcome`
             (confirmed, failed, pending) and `block` (round, time) as the node tells them.
 
     Raises:
-        Refused: It does not pay the challenge.
+        PaymentRefusal: It does not pay the challenge.
     """
     challenge, block = evidence["challenge"], evidence["block"]
     raw = base64.b64decode(evidence["signed_transaction_b64"])

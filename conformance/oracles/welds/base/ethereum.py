@@ -100,7 +100,7 @@ class SignedTransaction:
         """Return the transaction of its bytes as they are sent.
 
         Raises:
-            Refused: A chain would not take them.
+            PaymentRefusal: A chain would not take them.
         """
         kind = raw[0] if raw[:1] and raw[0] < 0x80 else 0
         members = _members(raw[1:] if kind else raw)

@@ -33,11 +33,11 @@ def judge_payment(evidence: Mapping[str, Any]) -> dict[str, Any]:
     """Return payer and signed digest of an authorization; of a settled one also transaction, its sender, and log.
 
     Args:
-        given: `challenge` with the asset's EIP-712 `name` and `version`; `authorization`, `signature`, `now`; and
+        evidence: `challenge` with the asset's EIP-712 `name` and `version`; `authorization`, `signature`, `now`; and
             `settlement` (transaction, receipt, head_block, confirmations) where it was settled.
 
     Raises:
-        Refused: It does not pay the challenge.
+        PaymentRefusal: It does not pay the challenge.
     """
     challenge, authorization = evidence["challenge"], evidence["authorization"]
     verdict = _judge_authorization(challenge, authorization, evidence["signature"], evidence["now"])
@@ -101,7 +101,7 @@ def _paying_log(
     """Return the index of the Transfer that is the log directly after the use of this very authorization.
 
     Raises:
-        Refused: No Transfer follows directly; one further down may belong to another authorization, or to none.
+        PaymentRefusal: No Transfer follows directly; one further down may belong to another authorization, or to none.
     """
     asset, payer = challenge["asset"].lower(), authorization["from"].lower()
     use_event = (asset, [_USED, _topic(payer), authorization["nonce"].lower()])

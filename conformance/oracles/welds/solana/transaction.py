@@ -40,10 +40,10 @@ class SignedTransaction:
 
         Args:
             raw: The bytes.
-            loaded: What address tables added to its keys: the writable ones, then the read-only ones.
+            loaded_addresses: What address tables added to its keys: the writable ones, then the read-only ones.
 
         Raises:
-            Refused: A validator would not take it: form, indices, signatures.
+            PaymentRefusal: A validator would not take it: form, indices, signatures.
         """
         demand_valid(len(raw) <= _MOST_BYTES, "it is longer than a packet")
         cursor = _Cursor(raw)

@@ -55,11 +55,11 @@ def judge_payment(evidence: Mapping[str, Any]) -> dict[str, Any]:
     """Return payer and id of a payment.
 
     Args:
-        given: `challenge`; `transaction_b64`, with `loaded_addresses` (writable, readonly) where it looks some up;
+        evidence: `challenge`; `transaction_b64`, with `loaded_addresses` (writable, readonly) where it looks some up;
             `err`, `confirmation` and `block_time` as the node tells them.
 
     Raises:
-        Refused: It does not pay the challenge.
+        PaymentRefusal: It does not pay the challenge.
     """
     challenge, loaded_addresses = evidence["challenge"], evidence["loaded_addresses"]
     raw = base64.b64decode(evidence["transaction_b64"])

@@ -1,4 +1,4 @@
-"""Payments on Algorand as a check makes them: from a payer of the lane, welded to one challenge."""
+"""Payments on Algorand by a check: from a payer of the lane, welded to one challenge."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from conformance.oracles.x402 import atomic_amount
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import Challenge
 
-if TYPE_CHECKING:  # checks that pay on any lane come by here, and the SDK only with its extra
+if TYPE_CHECKING:  # the SDK comes with an extra, and checks of all lanes import this module
     from conformance.lanes.algorand.payer import AlgorandPayer
 
 
 async def algorand_payer(case: Case) -> AlgorandPayer:
-    """Return the payer of the check's lane with an Algorand lane's own powers; Algorand's, where it is of no lane."""
+    """Return the payer of the check's lane with the abilities of an Algorand lane; Algorand's if it has no lane."""
     return cast("AlgorandPayer", await case.session.payers.for_rail(case.check.lane or "algorand"))
 
 

@@ -10,8 +10,8 @@ from conformance.lanes.base.authorization import Authorization
 Spelling = Callable[[Authorization], Mapping[str, Any]]
 
 
-# What 5.5 and P-NW-04 say of a spelling, where they do: numbers are decimal strings or integers, addresses and nonce 0x
-# and hex digits, compared by their bytes. They are this suite's defaults, so that who refuses it is only warned.
+# Spellings that 5.5 and P-NW-04 allow: numbers are decimal strings or integers. Addresses and nonces are hexadecimal
+# and compared by their bytes. Both are this suite's defaults, so a refusal is only a warning.
 DUE: Mapping[str, str] = {
     "numbers as JSON integers": "that numbers may be integers is this suite's default (5.5)",
     "addresses in lower case": "that addresses are compared by their bytes is this suite's default (P-NW-04)",
@@ -21,7 +21,7 @@ DUE: Mapping[str, str] = {
 
 
 def spellings(caip2: str) -> dict[str, Spelling]:
-    """Return other spellings of the same proof, by what they are."""
+    """Return other spellings of the same proof, by their descriptions."""
 
     def terms(authorization: Authorization, **changes: Any) -> dict[str, Any]:
         proof = authorization.proof()

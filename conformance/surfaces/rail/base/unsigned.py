@@ -1,4 +1,4 @@
-"""A proof in the shape of Base that nobody signed, such as another lane's rail must not take."""
+"""Unsigned proof in the form of Base, which no lane may accept."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def unsigned_proof(sender: str, entry: Mapping[str, Any], token: str, nonce: bytes) -> dict[str, Any]:
-    """Return an authorization of what an `accepts` entry of any lane asks for, under a signature that is noise."""
+    """Return an authorization with the terms of an `accepts` entry of any lane, under an invalid signature."""
     authorization = {
         "from": sender,
         "to": str(entry["payTo"]),

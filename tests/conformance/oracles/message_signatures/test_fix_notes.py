@@ -120,7 +120,7 @@ def test_a_signature_of_the_wrong_size_is_named() -> None:
     der = encode_dss_signature(
         *(int.from_bytes(part, "big") for part in (made.signature[:half], made.signature[half:]))
     )
-    message = signing.attach(PLAIN, "s", str(made.covered), der)
+    message = signing.attach(PLAIN, "s", str(made.coverage), der)
     assert "has 64 bytes" in notes(message, key)
 
 

@@ -11,7 +11,7 @@ import pytest
 from conformance import target
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names, Unreachable
-from conformance.lanes.checkout_request import Bill
+from conformance.lanes.checkout_request import CheckoutRequest
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
 from conformance.pages.page_loader import PageReader
@@ -122,7 +122,7 @@ async def test_a_page_that_fails_after_the_payment_is_looked_at_again() -> None:
 
 def test_a_node_of_another_chain_than_the_code_names_is_not_paid_on() -> None:
     """A QR code that names a chain is held against the node before anything is signed."""
-    demand = Demand("base", "base_mainnet", 1, Bill("a", "b", 1, "m"), frozenset({"eip155:8453"}))
+    demand = Demand("base", "base_mainnet", 1, CheckoutRequest("a", "b", 1, "m"), frozenset({"eip155:8453"}))
     demand.check_chain("eip155:8453")
     with pytest.raises(PaymentRefused, match=r"paid on eip155:8453, the node is eip155:84532\. Nothing was paid"):
         demand.check_chain("eip155:84532")

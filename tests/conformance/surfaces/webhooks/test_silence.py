@@ -43,7 +43,7 @@ class Inbox:
 
 def link(mark: str) -> OpenedLink:
     order = SimpleNamespace(mark=mark, token=f"token of {mark}", tenant=SimpleNamespace(name="first"))
-    return cast("Opened", SimpleNamespace(order=order))
+    return cast("OpenedLink", SimpleNamespace(order=order))
 
 
 async def judged(strays: StrayPayments, *told: Delivery) -> bool:
