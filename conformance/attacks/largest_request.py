@@ -20,6 +20,7 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import Challenge, challenge, lane_of, name_live_values, present
 from conformance.vocabulary.lanes.registry import FACTS
 
+# Each try costs two calls, and most operations accept the first or second addition.
 _MOST_TRIES = 6
 
 
@@ -86,10 +87,11 @@ async def _make_worthless_proof(case: Case, quote: Challenge) -> dict[str, Any]:
         Inconclusive: Every such proof would cost money.
     """
     offered_lanes = {lane_of(entry) for entry in quote.accepts}
+    # A well-formed id that no transaction has costs nothing, so these lanes are tried before a signature is made.
     for lane, facts in FACTS.items():
         if lane in offered_lanes and facts.no_transaction is not None:
             return {"tx_id": facts.no_transaction, "payment_reference": quote.reference(lane)}
     payer = await case.session.payers.for_rail(case.lane)
     if not isinstance(payer, SignsUnfunded):
         raise Inconclusive("the suite knows no proof without a payment for these lanes")
-    return await payer.unfunded(quote.entry(case.lane))
+    return await payer.sign_unfunded(quote.entry(case.lane))

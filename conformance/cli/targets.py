@@ -1,4 +1,4 @@
-"""Which target a command is about: `--config`, then `--target`, then ./weldproof.toml, else our own stack."""
+"""The target of a command: `--config`, then `--target`, then ./weldproof.toml, else the built-in reference."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ WORKING_PROFILE = Path("weldproof.toml")
 
 
 def load_named_profile(config: Path | None, addresses: Sequence[str], *, is_reference: bool) -> Profile | None:
-    """Return the profile the operator named, or None when our own stack is to be brought up.
+    """Return the profile that the operator named; None for the built-in reference.
 
     Args:
         config: Path of a profile.
         addresses: `NAME=URL` for each surface.
-        ours: Whether our own stack was asked for, whatever lies in the working folder.
+        is_reference: Whether the reference was requested, so that ./weldproof.toml is ignored.
 
     Raises:
         UsageFault: The profile or an address cannot be used.
@@ -45,7 +45,7 @@ def load_named_profile(config: Path | None, addresses: Sequence[str], *, is_refe
 
 
 def load_chain_file(chains: str | None) -> Profile | None:
-    """Return the profile whose chain nodes `--chains FILE` names, None where it names kinds of chains.
+    """Return the profile with the chain nodes of `--chains FILE`; None if the option names kinds of chains.
 
     Raises:
         UsageFault: The file cannot be used.
@@ -62,7 +62,7 @@ def replace_nodes(profile: Profile | None, nodes: Profile) -> Profile:
     """Return a target's profile with the chain nodes of another file.
 
     Raises:
-        UsageFault: There is no target: our own stack pays on nodes that it starts.
+        UsageFault: No target is named. The reference pays on nodes that it starts.
     """
     if profile is None:
         raise UsageFault("--chains FILE needs a target that uses these nodes: give --config or --target")
@@ -70,42 +70,43 @@ def replace_nodes(profile: Profile | None, nodes: Profile) -> Profile:
 
 
 def check_nodes(profile: Profile | None, *, main_network: bool) -> None:
-    """Look whether a profile's chain nodes may be paid on; those paid on from an account of the operator are asked.
-
-    A node that cannot be asked now is asked again before anything is paid there.
+    """Check that payments on a profile's chain nodes are allowed.
 
     Raises:
-        UsageFault: They may not.
+        UsageFault: They are not allowed, for example because a node serves a main network.
     """
     if profile is None:
         return
     try:
-        networks.guard(profile, main_network=main_network)
+        networks.guard_profile(profile, main_network=main_network)
     except target.ProfileError as fault:
         raise UsageFault(str(fault)) from fault
+    # Only nodes on which the operator's money is spent are asked for their network. A profile could
+    # call a main network a test network, and a wrong answer would cost real money.
     funded_chains = [(table, chain) for table, chain in networks.tables(profile) if chain.funder is not None]
     for table, chain in funded_chains:
         node_network = _ask_network(chain, profile.budgets)
-        reason = node_network and networks.refusal(table, chain, node_network, main_network=main_network)
+        # A node that cannot answer now is asked again before anything is paid there.
+        reason = node_network and networks.explain_refusal(table, chain, node_network, main_network=main_network)
         if reason:
             raise UsageFault(reason)
 
 
 def _ask_network(chain: Chain, budgets: Budgets) -> networks.Served | None:
-    from conformance.lanes.payers import served_by  # noqa: PLC0415 - commands that pay nothing do without the chains' SDKs
+    from conformance.lanes.payers import read_network  # noqa: PLC0415 - commands without payments need no SDK of a chain
 
     try:
-        return asyncio.run(served_by(chain, budgets, Names()))
+        return asyncio.run(read_network(chain, budgets, Names()))
     except Inconclusive:
         return None
 
 
 def bare_profile(addresses: Sequence[str], option: str = "--target") -> Profile:
-    """Return a profile that knows addresses only: every lane and option counts as claimed, every name is unbound.
+    """Return a profile with addresses only: every lane and option counts as claimed, and no name is bound.
 
     Args:
         addresses: `NAME=URL` for each surface.
-        option: The option that gave them.
+        option: The option that contained them, for messages.
 
     Raises:
         UsageFault: An address cannot be used.
@@ -121,14 +122,14 @@ def bare_profile(addresses: Sequence[str], option: str = "--target") -> Profile:
 
 
 def load_comparison_profile(texts: Sequence[str], *, main_network: bool) -> Profile | None:
-    """Return the profile of the target that receipts are compared with; None where there is none.
+    """Return the profile of the target of `--compare-with`; None without the option.
 
     Args:
-        given: One profile file, or `NAME=URL` for each surface.
-        main_network: Whether main networks may be paid on.
+        texts: One profile file, or `NAME=URL` for each surface.
+        main_network: Whether payments on main networks are allowed.
 
     Raises:
-        UsageFault: It cannot be used.
+        UsageFault: The profile or an address cannot be used.
     """
     if not texts:
         return None
@@ -145,7 +146,7 @@ def load_comparison_profile(texts: Sequence[str], *, main_network: bool) -> Prof
 
 @asynccontextmanager
 async def open_target(profile: Profile | None, options: Sequence[str] = ()) -> AsyncIterator[Profile]:
-    """Yield the named profile, or bring our own stack up and yield its profile."""
+    """Yield the named profile, or start the reference and yield its profile; the reference ends with the context."""
     if profile is not None:
         yield profile
         return

@@ -8,7 +8,7 @@ from conformance.engine.stale_chains import StaleChains
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.descriptor import Payer
-from conformance.lanes.payers import checkout_payer, payer_for
+from conformance.lanes.payers import open_checkout_payer, open_payer
 from conformance.lanes.spending import Wallet
 from conformance.target import Chains, Profile
 
@@ -46,7 +46,7 @@ class Payers:
         await self._refuse_stale_chain(self._profile.chains, lane)
         async with self._lock:
             if lane not in self.open_payers:
-                self.open_payers[lane] = await payer_for(lane, self._profile, self._names, wallet=self._wallet)
+                self.open_payers[lane] = await open_payer(lane, self._profile, self._names, wallet=self._wallet)
             return self.open_payers[lane]
 
     async def for_gateway(self, lane: str) -> Payer:
@@ -60,7 +60,7 @@ class Payers:
         async with self._lock:
             if place not in self.open_payers:
                 nodes = self._profile.gateway_chains
-                self.open_payers[place] = await payer_for(lane, self._profile, self._names, nodes, self._wallet)
+                self.open_payers[place] = await open_payer(lane, self._profile, self._names, nodes, self._wallet)
             return self.open_payers[place]
 
     async def _refuse_stale_chain(self, chains: Chains, lane: str) -> None:
@@ -74,5 +74,5 @@ class Payers:
             Inconclusive: The profile has no way to reach that node or to fund a payer.
         """
         if lane not in self.checkout_payers:
-            self.checkout_payers[lane] = checkout_payer(await self.for_gateway(lane))
+            self.checkout_payers[lane] = open_checkout_payer(await self.for_gateway(lane))
         return self.checkout_payers[lane]

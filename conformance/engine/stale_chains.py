@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from conformance.http.client import Names
-from conformance.lanes.funded_payer import AskedNode
-from conformance.lanes.payers import node_of
+from conformance.lanes.funded_payer import LaneNode
+from conformance.lanes.payers import open_node
 from conformance.outcome import Inconclusive
 from conformance.target import Chain, Profile
 
@@ -31,7 +31,7 @@ class StaleChains:
     def __init__(self, profile: Profile, names: Names) -> None:
         self._profile = profile
         self._names = names
-        self._nodes: dict[str, AskedNode] = {}
+        self._nodes: dict[str, LaneNode] = {}
         self._last_answers: dict[str, tuple[float, str | None]] = {}
         self._last_stale: dict[str, tuple[float, str]] = {}
 
@@ -58,7 +58,7 @@ class StaleChains:
         try:
             node = self._nodes.get(place)
             if node is None:
-                node = self._nodes.setdefault(place, node_of(chain, self._profile.budgets, self._names))
+                node = self._nodes.setdefault(place, open_node(chain, self._profile.budgets, self._names))
             age = time.time() - await node.next_block_time()
         except (Inconclusive, ImportError):
             # An ImportError means that the lane's extra is not installed: no check pays there, so nothing is at stake.

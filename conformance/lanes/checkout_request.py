@@ -16,7 +16,7 @@ MEMO_WAYS: Mapping[str, tuple[str, ...]] = {name: lane.memo_ways for name, lane 
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class CheckoutRequest:
     """What a page asks for.
 
     Attributes:
@@ -33,13 +33,13 @@ class Bill:
     memo: str
     reference: str | None = None
 
-    def changed(self, **members: Any) -> Bill:
+    def with_changes(self, **members: Any) -> CheckoutRequest:
         """Return it with members changed."""
         return replace(self, **members)
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class WrongPayment:
     """One way to pay a bill: wrongly, or rightly by a transaction of another shape than the usual one.
 
     Attributes:
@@ -50,10 +50,10 @@ class Way:
         beyond: Of a right payment, what the interface leaves open, so that a target may refuse it.
     """
 
-    what: str
-    pay: Callable[[Bill], Awaitable[str]] = field(repr=False)
-    pinned: bool = False
-    claimed: bool = False
+    name: str
+    pay: Callable[[CheckoutRequest], Awaitable[str]] = field(repr=False)
+    needs_pinned_binding: bool = False
+    needs_checkout_claim: bool = False
     beyond: str | None = None
 
 
@@ -63,60 +63,60 @@ class CheckoutPayer(Protocol):
     Every method raises `Inconclusive` when the node cannot be asked or refuses what it should take.
     """
 
-    async def settle(self, bill: Bill, way: str | None = None) -> str:
+    async def settle(self, bill: CheckoutRequest, way: str | None = None) -> str:
         """Pay a bill as it stands, with its memo in one of `MEMO_WAYS`, and return the transaction's id.
 
         It is on the chain when this returns: in a block, or confirmed where a chain has that word.
         """
 
-    async def settle_again(self, bill: Bill, way: str | None = None) -> str:
+    async def settle_again(self, bill: CheckoutRequest, way: str | None = None) -> str:
         """Pay a bill once more that `settle` has paid, from another account where one can carry a memo once only."""
 
-    async def credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
+    async def read_credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
         """Return by owner what a confirmed transaction changed of an asset, in atomic units; nobody else is named."""
 
-    async def holding(self, address: str, asset: str) -> int:
+    async def read_holding(self, address: str, asset: str) -> int:
         """Return what an address holds of an asset, in atomic units."""
 
-    async def shaped(self, way: str | None = None) -> Sequence[Way]:
+    async def list_other_shapes(self, way: str | None = None) -> Sequence[WrongPayment]:
         """Return ways that are right, in the other shapes of transaction that honest payers make.
 
         The memo is bound by `way`; there are none where a shape is known for another way only.
         """
 
-    def unbound(self) -> Sequence[Way]:
+    def list_unbound_payments(self) -> Sequence[WrongPayment]:
         """Return ways that pay address and amount and do not carry the memo."""
 
-    def short(self) -> Sequence[Way]:
+    def list_short_payments(self) -> Sequence[WrongPayment]:
         """Return ways that carry the memo and bring less than the amount."""
 
-    def strayed(self) -> Sequence[Way]:
+    def list_stray_payments(self) -> Sequence[WrongPayment]:
         """Return ways that carry the memo and pay the amount to somebody else than the bill's address."""
 
-    async def elsewhere(self, bill: Bill) -> Sequence[Way]:
+    async def list_other_assets(self, bill: CheckoutRequest) -> Sequence[WrongPayment]:
         """Return ways that carry the memo and pay in another asset than the bill's."""
 
-    def failing(self) -> Sequence[Way]:
+    def list_failing_payments(self) -> Sequence[WrongPayment]:
         """Return ways that are right but fail: the node refuses them, or the chain records an error."""
 
-    async def with_memos(self, bill: Bill, memos: Sequence[str]) -> str:
+    async def settle_with_memos(self, bill: CheckoutRequest, memos: Sequence[str]) -> str:
         """Make the one transfer of a bill under several memos at once and return the transaction's id.
 
         Raises:
             Inconclusive: A transaction of this chain cannot do that.
         """
 
-    async def submitted(self, bill: Bill) -> str:
+    async def submit(self, bill: CheckoutRequest) -> str:
         """Hand a right payment to the node and return its id at once."""
 
-    async def landed(self, tx_id: str) -> None:
+    async def wait_for_success(self, tx_id: str) -> None:
         """Wait until a transaction is on the chain, with success."""
 
-    def together(self, tx_id: str) -> Sequence[str]:
+    def list_group(self, tx_id: str) -> Sequence[str]:
         """Return the ids of the transactions that were sent as one with a transaction, its own among them."""
 
 
-def other_texts(memo: str) -> Sequence[tuple[str, str, bool]]:
+def list_other_texts(memo: str) -> Sequence[tuple[str, str, bool]]:
     """Return texts that are not the memo: what is wrong, the text, and whether only a pinned binding makes it wrong.
 
     A text that has the memo inside it may be said to carry it, and letters may count for nothing in it.
@@ -134,43 +134,46 @@ def other_texts(memo: str) -> Sequence[tuple[str, str, bool]]:
     return texts
 
 
-def respelled(payer: CheckoutPayer, way: str | None = None) -> Sequence[Way]:
-    """Return the ways of `other_texts`, each paid by the lane's first way to bind, or by another that is named."""
+def list_respelled_payments(payer: CheckoutPayer, way: str | None = None) -> Sequence[WrongPayment]:
+    """Return the ways of `list_other_texts`, each paid by the lane's first way to bind, or by another that is named."""
 
-    def paying(place: int) -> Callable[[Bill], Awaitable[str]]:
-        return lambda bill: payer.settle(bill.changed(memo=_text(bill.memo, place)), way)
+    def make_payment(place: int) -> Callable[[CheckoutRequest], Awaitable[str]]:
+        return lambda bill: payer.settle(bill.with_changes(memo=_select_text(bill.memo, place)), way)
 
     where = "" if way is None else f", as {way}"
-    texts = enumerate(other_texts("service:token"))
-    return [Way(what + where, paying(place), pinned, way is not None) for place, (what, _, pinned) in texts]
+    texts = enumerate(list_other_texts("service:token"))
+    return [
+        WrongPayment(name + where, make_payment(place), needs_pin, way is not None)
+        for place, (name, _, needs_pin) in texts
+    ]
 
 
-def _text(memo: str, place: int) -> str:
-    texts = other_texts(memo)
+def _select_text(memo: str, place: int) -> str:
+    texts = list_other_texts(memo)
     if place >= len(texts):
         raise Inconclusive("the memo has no colon, so it has no text after one")
     return texts[place][1]
 
 
-def of_amount(payer: CheckoutPayer, what: str, part: Callable[[int], int]) -> Way:
+def pay_other_amount(payer: CheckoutPayer, name: str, part: Callable[[int], int]) -> WrongPayment:
     """Return a right payment of another amount."""
-    return Way(what, lambda bill: payer.settle(bill.changed(amount=part(bill.amount))))
+    return WrongPayment(name, lambda bill: payer.settle(bill.with_changes(amount=part(bill.amount))))
 
 
-def smaller(payer: CheckoutPayer) -> list[Way]:
+def list_smaller_payments(payer: CheckoutPayer) -> list[WrongPayment]:
     """Return right payments of less."""
     return [
-        of_amount(payer, "one unit less", lambda amount: amount - 1),
-        of_amount(payer, "half", lambda amount: amount // 2),
-        of_amount(payer, "a thousandth", lambda amount: amount // 1000),
+        pay_other_amount(payer, "one unit less", lambda amount: amount - 1),
+        pay_other_amount(payer, "half", lambda amount: amount // 2),
+        pay_other_amount(payer, "a thousandth", lambda amount: amount // 1000),
     ]
 
 
-def in_two(payer: CheckoutPayer) -> Way:
+def pay_in_two(payer: CheckoutPayer) -> WrongPayment:
     """Return the amount in two right payments of a part each; whether a service adds them up is its own matter."""
 
-    async def halves(bill: Bill) -> str:
-        await payer.settle(bill.changed(amount=bill.amount // 2))
-        return await payer.settle(bill.changed(amount=bill.amount - bill.amount // 2))
+    async def halves(bill: CheckoutRequest) -> str:
+        await payer.settle(bill.with_changes(amount=bill.amount // 2))
+        return await payer.settle(bill.with_changes(amount=bill.amount - bill.amount // 2))
 
-    return Way("the amount in two transactions, a part without the other", halves, pinned=True)
+    return WrongPayment("the amount in two transactions, a part without the other", halves, needs_pinned_binding=True)

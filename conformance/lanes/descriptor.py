@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import CheckoutPayer
-from conformance.lanes.funded_payer import AskedNode
+from conformance.lanes.funded_payer import LaneNode
 from conformance.lanes.signed_payment import PaymentSender
 from conformance.lanes.spending import Wallet
 from conformance.target import Budgets
@@ -60,7 +60,7 @@ class Payer(Protocol):
 
 
 @runtime_checkable
-class Settled(Protocol):
+class SettledByRail(Protocol):
     """A payer whose proofs name no transaction, since the rail settles."""
 
     async def settlement(self, entry: Mapping[str, Any], proof: Mapping[str, Any]) -> str | None:
@@ -75,7 +75,7 @@ class Settled(Protocol):
 class SignsUnfunded(Protocol):
     """A payer that can sign what pays an entry without holding the money."""
 
-    async def unfunded(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+    async def sign_unfunded(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         """Return a proof for an `accepts` entry that is right in everything but that its payer holds nothing.
 
         Raises:
@@ -84,7 +84,7 @@ class SignsUnfunded(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class LaneTools:
     """What a lane is paid by; getting it imports the chain's libraries.
 
     Attributes:
@@ -96,7 +96,7 @@ class Means:
             raises `Inconclusive` if the node cannot be asked.
     """
 
-    node: Callable[[Any, Budgets, Names], AskedNode]
+    node: Callable[[Any, Budgets, Names], LaneNode]
     payer: Callable[[Any, Budgets, Names, Wallet | None], Awaitable[Payer]]
     checkout: Callable[[Any], CheckoutPayer]
     sender: Callable[[Any, Budgets, Names], PaymentSender]
@@ -114,5 +114,5 @@ class Descriptor:
     """
 
     name: str
-    means: Callable[[], Means]
+    means: Callable[[], LaneTools]
     spellings: Callable[[str], list[str]] | None = None

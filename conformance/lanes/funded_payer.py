@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Generic, Protocol, TypeVar
 
-from conformance.lanes.networks import Served, admit, payable
+from conformance.lanes.networks import NodeNetwork, admit, require_money
 from conformance.lanes.node_control import Controlled, NodeControl
 from conformance.lanes.spending import Wallet
 from conformance.target import Chain
@@ -21,10 +21,10 @@ class HasAddress(Protocol):
         """Its address as the chain writes it."""
 
 
-class AskedNode(Protocol):
+class LaneNode(Protocol):
     """A node that was opened."""
 
-    async def served(self) -> Served:
+    async def read_network(self) -> NodeNetwork:
         """Return what network it serves."""
 
     async def next_block_time(self) -> int:
@@ -59,7 +59,7 @@ class FundedPayer(Controlled, Generic[A]):
         self.caip2 = ""
         self.has_open_payment = False
         self._accounts: list[A] = []
-        self._giving = asyncio.Lock()
+        self._funding_lock = asyncio.Lock()
 
     @property
     def main(self) -> A:
@@ -73,7 +73,7 @@ class FundedPayer(Controlled, Generic[A]):
 
 
 @asynccontextmanager
-async def admitted(chain: Chain, node: AskedNode, wallet: Wallet | None) -> AsyncIterator[tuple[Served, Wallet]]:
+async def admit_node(chain: Chain, node: LaneNode, wallet: Wallet | None) -> AsyncIterator[tuple[NodeNetwork, Wallet]]:
     """Yield what network a node serves and what the run may take; the node is closed when the body fails.
 
     Args:
@@ -86,10 +86,10 @@ async def admitted(chain: Chain, node: AskedNode, wallet: Wallet | None) -> Asyn
     """
     table = f"chains.{chain.lane}"
     try:
-        payable(table, chain)
-        served, purse = await node.served(), wallet or Wallet()
-        admit(table, chain, served, main_network=purse.main_network)
-        yield served, purse
+        require_money(table, chain)
+        network, purse = await node.served(), wallet or Wallet()
+        admit(table, chain, network, main_network=purse.main_network)
+        yield network, purse
     except BaseException:
         await node.close()
         raise

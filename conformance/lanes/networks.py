@@ -24,11 +24,11 @@ _FIRST_BLOCKS: Final = {lane.main.caip2: lane.first_block for lane in FACTS.valu
 _FURTHER_MAIN: Final = frozenset[str]().union(*(lane.further_main for lane in FACTS.values()))
 _DEVELOPMENT: Final = frozenset[str]().union(*(lane.development for lane in FACTS.values()))
 # Namespaces whose ids anybody may choose; elsewhere they are hashes.
-_CHOSEN: Final = frozenset(name.partition(":")[0] for name in _DEVELOPMENT)
+_CHOSEN_NAMESPACES: Final = frozenset(name.partition(":")[0] for name in _DEVELOPMENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class NodeNetwork:
     """What network a node serves, as it says itself.
 
     Attributes:
@@ -42,13 +42,13 @@ class Served:
     @property
     def name(self) -> str:
         """The network's key, else its CAIP-2 name."""
-        known = network_named(self.caip2)
-        return self.caip2 if known is None else known.key
+        row = network_named(self.caip2)
+        return self.caip2 if row is None else row.key
 
     @property
     def is_private(self) -> bool:
         """Whether it is no public network, as far as is known."""
-        if self.caip2.partition(":")[0] in _CHOSEN:
+        if self.caip2.partition(":")[0] in _CHOSEN_NAMESPACES:
             return self.caip2 in _DEVELOPMENT
         return network_named(self.caip2) is None and self.caip2 not in _FURTHER_MAIN
 
@@ -58,15 +58,15 @@ class Served:
         Args:
             own_key: Whether a key of the operator's signs, not only keys that the suite makes for a run.
         """
-        known = network_named(self.caip2)
-        if known is not None and known.is_test:
+        row = network_named(self.caip2)
+        if row is not None and row.is_test:
             return False
         if not own_key and self.first_block is not None and self.caip2 in _FIRST_BLOCKS:
             return self.first_block == _FIRST_BLOCKS[self.caip2]
         return not self.is_private
 
 
-def is_here(url: str) -> bool:
+def is_local(url: str) -> bool:
     """Return whether an address is on this machine."""
     host = (urlsplit(url).hostname or "").lower()
     try:
@@ -75,7 +75,7 @@ def is_here(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def guard(profile: Profile, *, main_network: bool) -> Profile:
+def guard_profile(profile: Profile, *, main_network: bool) -> Profile:
     """Return the profile when its nodes may be paid on, as far as it tells without asking them.
 
     Args:
@@ -87,7 +87,7 @@ def guard(profile: Profile, *, main_network: bool) -> Profile:
             a limit.
     """
     for table, chain in tables(profile):
-        if is_main(chain.network) and not is_here(chain.node) and not main_network:
+        if is_main(chain.network) and not is_local(chain.node) and not main_network:
             raise ProfileError(
                 f"[{table}] claims {chain.network} for a node that is not on this machine: payments there cost "
                 "real money. Give --main-network if you mean it, or the network key of a test network"
@@ -100,7 +100,7 @@ def guard(profile: Profile, *, main_network: bool) -> Profile:
     return profile
 
 
-def refusal(table: str, chain: Chain, served: Served, *, main_network: bool) -> str | None:
+def explain_refusal(table: str, chain: Chain, network: NodeNetwork, *, main_network: bool) -> str | None:
     """Return why a node may not be paid on, None where it may.
 
     Args:
@@ -109,25 +109,25 @@ def refusal(table: str, chain: Chain, served: Served, *, main_network: bool) -> 
         served: What network it serves.
         main_network: Whether the operator said that main networks may be used.
     """
-    if not served.is_main(own_key=chain.funder is not None and chain.control is None):
+    if not network.is_main(own_key=chain.funder is not None and chain.control is None):
         return None
     if not is_main(chain.network):
         claims = f"[{table}] claims {chain.network}"
-        return f"{claims}, and its node is of the main network {served.name}: nothing is paid there"
+        return f"{claims}, and its node is of the main network {network.name}: nothing is paid there"
     if chain.control is not None:
         return (
-            f"[{table}] gives control verbs for a node of the main network {served.name}, where they would give away "
+            f"[{table}] gives control verbs for a node of the main network {network.name}, where they would give away "
             "somebody's real money: nothing is paid there. Give funder and spending_limit instead of control"
         )
     if not main_network:
         return (
-            f"[{table}] is a node of the main network {served.name}, as it says itself: payments there cost real "
+            f"[{table}] is a node of the main network {network.name}, as it says itself: payments there cost real "
             "money. Give --main-network if you mean it"
         )
     return None
 
 
-def payable(table: str, chain: Chain) -> None:
+def require_money(table: str, chain: Chain) -> None:
     """Say of a node without money to pay with that it has none.
 
     Raises:
@@ -137,31 +137,33 @@ def payable(table: str, chain: Chain) -> None:
         raise Inconclusive(f"[{table}] gives neither control nor funder, so no account can pay")
 
 
-def admit(table: str, chain: Chain, served: Served, *, main_network: bool) -> None:
+def admit(table: str, chain: Chain, network: NodeNetwork, *, main_network: bool) -> None:
     """Refuse to pay on a node that may not be paid on.
 
     Raises:
-        Inconclusive: It may not; see `refusal`.
+        Inconclusive: It may not; see `explain_refusal`.
     """
-    reason = refusal(table, chain, served, main_network=main_network)
+    reason = explain_refusal(table, chain, network, main_network=main_network)
     if reason is not None:
         raise Inconclusive(reason)
 
 
-def usdc_of(table: str, chain: Chain, served: Served) -> Network:
+def usdc_of(table: str, chain: Chain, network: NodeNetwork) -> Network:
     """Return the network whose USDC an account of the operator may pay in; the profile's own on a private network.
 
     Raises:
         Inconclusive: The suite does not know the USDC there, or the profile claims another network.
     """
-    claimed, known = chain.usdc, network_named(served.caip2)
-    if known is None and served.is_private:
-        known = claimed
-    if known is None:
-        raise Inconclusive(f"[{table}] is a node of {served.name}, whose USDC the suite does not know: nothing is paid")
-    if claimed is not known:
-        raise Inconclusive(f"[{table}] claims {chain.network}, and its node serves {served.name}: nothing is paid")
-    return known
+    claimed, row = chain.usdc, network_named(network.caip2)
+    if row is None and network.is_private:
+        row = claimed
+    if row is None:
+        raise Inconclusive(
+            f"[{table}] is a node of {network.name}, whose USDC the suite does not know: nothing is paid"
+        )
+    if claimed is not row:
+        raise Inconclusive(f"[{table}] claims {chain.network}, and its node serves {network.name}: nothing is paid")
+    return row
 
 
 def tables(profile: Profile) -> Iterator[tuple[str, Chain]]:

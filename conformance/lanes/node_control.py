@@ -14,15 +14,15 @@ from conformance.http.transport import PLAIN_ANSWERS, read_whole
 from conformance.outcome import Inconclusive, NodeCannotShow
 from conformance.target import ProfileError, Secret
 
-_AS_TOLD = "as the table of simulator control tells of real nodes (specification 9.1)"
+_SPECIFICATION = "as the table of simulator control tells of real nodes (specification 9.1)"
 
 
 class NodeControl:
     """Control verbs of one node (specification 9.1); without an address it has none."""
 
-    def __init__(self, url: str | None, what: str, seconds: float) -> None:
+    def __init__(self, url: str | None, chain: str, seconds: float) -> None:
         self._url = url
-        self._what = what
+        self._chain = chain
         self._verbs: frozenset[str] | None = None
         # One connection a call: a verb is not idempotent, so it must not meet a connection that the node just closed.
         self._session = aiohttp.ClientSession(
@@ -51,13 +51,13 @@ class NodeControl:
         """
         if self._url is None:
             raise NodeCannotShow(
-                f"this {self._what} node has no control verbs, so that {verb} cannot be asked for (specification 9.1)"
+                f"this {self._chain} node has no control verbs, so that {verb} cannot be asked for (specification 9.1)"
             )
         if await self.lacks(verb):
-            raise NodeCannotShow(f"this {self._what} node lacks the control verb {verb}, {_AS_TOLD}")
+            raise NodeCannotShow(f"this {self._chain} node lacks the control verb {verb}, {_SPECIFICATION}")
         answer = await self._ask("POST", {"verb": verb, **members})
         if answer.get("ok") is not True:
-            raise Inconclusive(f"the {self._what} node refused the control verb {verb}: {answer.get('error')}")
+            raise Inconclusive(f"the {self._chain} node refused the control verb {verb}: {answer.get('error')}")
         return answer
 
     async def lacks(self, verb: str) -> bool:
@@ -65,8 +65,8 @@ class NodeControl:
         if self._url is None:
             return True
         if self._verbs is None:
-            listed = (await self._ask("GET", None)).get("verbs", ())
-            self._verbs = frozenset(map(str, listed)) if isinstance(listed, list | tuple | dict) else frozenset()
+            verbs = (await self._ask("GET", None)).get("verbs", ())
+            self._verbs = frozenset(map(str, verbs)) if isinstance(verbs, list | tuple | dict) else frozenset()
         return bool(self._verbs) and verb not in self._verbs
 
     async def fault_names(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class NodeControl:
             async with self._session.request(method, str(self._url), json=body, allow_redirects=False) as response:
                 answer = json.loads(await read_whole(response) or b"null")
         except (aiohttp.ClientError, TimeoutError, ValueError, RecursionError) as fault:
-            raise Inconclusive(f"the {self._what} control address could not be asked: {fault}") from fault
+            raise Inconclusive(f"the {self._chain} control address could not be asked: {fault}") from fault
         return answer if isinstance(answer, dict) else {}
 
 

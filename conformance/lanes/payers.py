@@ -8,9 +8,9 @@ from __future__ import annotations
 from conformance import extras
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import CheckoutPayer
-from conformance.lanes.descriptor import Means, Payer
-from conformance.lanes.funded_payer import AskedNode
-from conformance.lanes.networks import Served
+from conformance.lanes.descriptor import LaneTools, Payer
+from conformance.lanes.funded_payer import LaneNode
+from conformance.lanes.networks import NodeNetwork
 from conformance.lanes.registry import LANES
 from conformance.lanes.signed_payment import PaymentSender
 from conformance.lanes.spending import Wallet
@@ -19,7 +19,7 @@ from conformance.target import Budgets, Chain, Chains, Profile
 from conformance.vocabulary.lanes.registry import FACTS
 
 
-async def payer_for(
+async def open_payer(
     lane: str, profile: Profile, names: Names, chains: Chains | None = None, wallet: Wallet | None = None
 ) -> Payer:
     """Open the payer of a lane with a funded account, on other nodes than the rail's where `chains` gives them.
@@ -38,49 +38,49 @@ async def payer_for(
     chain = (profile.chains if chains is None else chains).of(lane)
     if chain is None:
         raise Inconclusive(f"the profile has no [chains.{lane}] table, so nothing can be paid on that lane")
-    return await _means(lane).payer(chain, profile.budgets, names, wallet)
+    return await _find_tools(lane).payer(chain, profile.budgets, names, wallet)
 
 
-async def served_by(chain: Chain, budgets: Budgets, names: Names) -> Served:
+async def read_network(chain: Chain, budgets: Budgets, names: Names) -> NodeNetwork:
     """Return what network a node serves, as it says itself.
 
     Raises:
         Inconclusive: The node could not be asked, or the lane's extra is not installed.
     """
-    node = node_of(chain, budgets, names)
+    node = open_node(chain, budgets, names)
     try:
         return await node.served()
     finally:
         await node.close()
 
 
-def node_of(chain: Chain, budgets: Budgets, names: Names) -> AskedNode:
+def open_node(chain: Chain, budgets: Budgets, names: Names) -> LaneNode:
     """Open a node of the profile.
 
     Raises:
         Inconclusive: The lane's extra is not installed, or the node's token cannot be read.
     """
-    return _means(chain.lane).node(chain, budgets, names)
+    return _find_tools(chain.lane).node(chain, budgets, names)
 
 
-def checkout_payer(payer: Payer) -> CheckoutPayer:
-    """Return what pays checkout links from the account of a payer that `payer_for` opened.
+def open_checkout_payer(payer: Payer) -> CheckoutPayer:
+    """Return what pays checkout links from the account of a payer that `open_payer` opened.
 
     Raises:
         Inconclusive: Nothing does on that lane.
     """
     if payer.lane not in LANES:
         raise Inconclusive(f"the suite pays no checkout link on the lane {payer.lane}")
-    return _means(payer.lane).checkout(payer)
+    return _find_tools(payer.lane).checkout(payer)
 
 
-def sender_for(chain: Chain, budgets: Budgets, names: Names) -> PaymentSender:
+def open_sender(chain: Chain, budgets: Budgets, names: Names) -> PaymentSender:
     """Open what sends signed payments to a node of the profile, and asks it for them.
 
     Raises:
         Inconclusive: The lane's extra is not installed, or the node's token cannot be read.
     """
-    return _means(chain.lane).sender(chain, budgets, names)
+    return _find_tools(chain.lane).sender(chain, budgets, names)
 
 
 async def take_back(chain: Chain, budgets: Budgets, names: Names, wallet: Wallet, asset: str) -> None:
@@ -89,10 +89,10 @@ async def take_back(chain: Chain, budgets: Budgets, names: Names, wallet: Wallet
     Raises:
         Inconclusive: The node could not be asked or may not be paid on, or the lane's extra is not installed.
     """
-    await _means(chain.lane).take_back(chain, budgets, names, wallet, asset)
+    await _find_tools(chain.lane).take_back(chain, budgets, names, wallet, asset)
 
 
-def _means(lane: str) -> Means:
+def _find_tools(lane: str) -> LaneTools:
     extra = FACTS[lane].extra
     if not extras.is_installed(extra):
         raise Inconclusive(extras.sentence(extra))

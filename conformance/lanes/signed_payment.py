@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol, runtime_checkable
 
-from conformance.lanes.checkout_request import Bill
+from conformance.lanes.checkout_request import CheckoutRequest
 from conformance.outcome import Inconclusive
 
 _FIRST_WAIT, _LONGEST_WAIT, _LONGER = 0.05, 2.0, 1.5
@@ -114,7 +114,7 @@ class SignsEntries(Protocol):
 class SignsBills(Protocol):
     """A payer of checkout links that signs what a bill asks for and leaves the sending to others."""
 
-    async def sign(self, bill: Bill, way: str | None = None) -> SignedPayment:
+    async def sign(self, bill: CheckoutRequest, way: str | None = None) -> SignedPayment:
         """Return the payment of a bill, its money set aside; see `CheckoutPayer.settle`."""
 
 
@@ -145,8 +145,8 @@ class Landing:
 
     fate: Fate
     trouble: str | None = None
-    refused: bool = False
-    outdated: bool = False
+    is_refused: bool = False
+    is_outdated: bool = False
 
 
 async def land(sender: PaymentSender, payment: SignedPayment, seconds: float) -> Landing:
@@ -179,8 +179,8 @@ async def land(sender: PaymentSender, payment: SignedPayment, seconds: float) ->
             if fate not in {Fate.UNSEEN, Fate.SEEN}:
                 return Landing(fate, trouble)
             if fate is Fate.UNSEEN and not is_given:
-                outdated = isinstance(refusal, OutdatedPayment)
-                return Landing(fate, trouble, refused=True, outdated=outdated)
+                is_outdated = isinstance(refusal, OutdatedPayment)
+                return Landing(fate, trouble, is_refused=True, is_outdated=is_outdated)
         except NotAPayment:
             raise
         except Inconclusive as fault:

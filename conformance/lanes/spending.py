@@ -24,11 +24,11 @@ class Wallet:
 
     main_network: bool = False
     most: int | None = None
-    given: int = 0
+    spent: int = 0
     label: str | None = None
 
 
-def account_seed(funder_key: bytes, label: str) -> bytes:
+def derive_seed(funder_key: bytes, label: str) -> bytes:
     """Return 32 bytes that make the key of a paying account, from the funder's key and a label."""
     return hmac.digest(funder_key, b"weldproof pay, paying account: " + label.encode(), "sha256")
 
@@ -61,13 +61,13 @@ class SpendingLimit:
         self._most = int(most)
 
     @property
-    def _left(self) -> int:
+    def _remainder(self) -> int:
         most = self._most if self._wallet.most is None else min(self._most, self._wallet.most)
-        return most - self._wallet.given
+        return most - self._wallet.spent
 
-    def purse(self, usual: int) -> int:
+    def size_purse(self, usual: int) -> int:
         """Return how much to give at a time: the usual amount, or what is left of the limit."""
-        return max(0, min(usual, self._left))
+        return max(0, min(usual, self._remainder))
 
     async def take(self, asset: str, amount: int, decimals: Callable[[], Awaitable[int]]) -> None:
         """Count `amount` atomic units before they are given.
@@ -86,18 +86,18 @@ class SpendingLimit:
                 f"the asset {asset[:80]} is not USDC of {self.usdc.key} ({self.usdc.asset_id}): nothing else is paid "
                 f"from the account of [{self.table}] funder"
             )
-        told = await decimals()
-        if told != self.usdc.decimals:
+        decimal_places = await decimals()
+        if decimal_places != self.usdc.decimals:
             raise Inconclusive(
                 f"USDC of {self.usdc.key} has {self.usdc.decimals} decimals, and the node's asset {asset[:80]} has "
-                f"{told}: nothing is paid from the account of [{self.table}] funder"
+                f"{decimal_places}: nothing is paid from the account of [{self.table}] funder"
             )
-        if amount > self._left:
-            raise Inconclusive(self._beyond(amount))
-        self._wallet.given += amount
+        if amount > self._remainder:
+            raise Inconclusive(self._explain_excess(amount))
+        self._wallet.spent += amount
 
-    def _beyond(self, amount: int) -> str:
-        bound = f"[{self.table}] spending_limit is {self._most} atomic units"
+    def _explain_excess(self, amount: int) -> str:
+        limit = f"[{self.table}] spending_limit is {self._most} atomic units"
         if self._wallet.most is not None and self._wallet.most < self._most:
-            bound = f"this command may pay {self._wallet.most} atomic units of USDC"
-        return f"{bound}: {self._wallet.given} were given on all lanes, and this payment needs {amount} more"
+            limit = f"this command may pay {self._wallet.most} atomic units of USDC"
+        return f"{limit}: {self._wallet.spent} were given on all lanes, and this payment needs {amount} more"

@@ -19,9 +19,9 @@ from PIL import Image
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from conformance.http.client import Names
-from conformance.lanes.checkout_request import USDC, Bill, CheckoutPayer
+from conformance.lanes.checkout_request import USDC, CheckoutPayer, CheckoutRequest
 from conformance.lanes.descriptor import Payer
-from conformance.lanes.payers import checkout_payer, payer_for
+from conformance.lanes.payers import open_checkout_payer, open_payer
 from conformance.target import Profile, load
 from programs import chromium
 from tests.stack import running_stack
@@ -48,9 +48,9 @@ class Link:
         return f"weldproof:{self.token}"
 
     @property
-    def bill(self) -> Bill:
+    def bill(self) -> CheckoutRequest:
         """What a payer pays."""
-        return Bill(USDC[self.network], self.address, self.amount, self.memo)
+        return CheckoutRequest(USDC[self.network], self.address, self.amount, self.memo)
 
 
 @dataclass(slots=True)
@@ -94,8 +94,8 @@ class Shop:
     async def payer(self, lane: str) -> CheckoutPayer:
         """Return the funded payer of a lane."""
         if lane not in self.payers:
-            self.opened.append(await payer_for(lane, self.profile, Names(), self.profile.gateway_chains))
-            self.payers[lane] = checkout_payer(self.opened[-1])
+            self.opened.append(await open_payer(lane, self.profile, Names(), self.profile.gateway_chains))
+            self.payers[lane] = open_checkout_payer(self.opened[-1])
         return self.payers[lane]
 
     async def pay(self, link: Link) -> str:

@@ -12,7 +12,7 @@ import pytest_asyncio
 import stripe
 from playwright.async_api import Browser
 
-from conformance.lanes.checkout_request import USDC, Bill
+from conformance.lanes.checkout_request import USDC, CheckoutRequest
 from tests.browser.conftest import NETWORKS, PAID_MS, Shop
 from tests.browser.dashboard_desk import admin_key, dashboard
 from tests.browser.keyboard import Keyboard
@@ -81,7 +81,7 @@ async def paid_link(shop: Shop, tenant_id: str, key: str, label: str) -> str:
         answer = await http.post("/v1/payment-links", json=body, headers=headers)
     assert answer.status_code == 201, answer.text
     token, address = str(answer.json()["token"]), shop.profile.tenants["first"].payout[NETWORK]
-    bill = Bill(USDC[NETWORK], address, 8_410_000, f"weldproof:{token}")
+    bill = CheckoutRequest(USDC[NETWORK], address, 8_410_000, f"weldproof:{token}")
     await (await shop.payer("algorand")).settle(bill)
     return token
 

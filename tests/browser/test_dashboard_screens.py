@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from conformance.lanes.checkout_request import USDC, Bill
+from conformance.lanes.checkout_request import USDC, CheckoutRequest
 from tests.browser.conftest import NETWORKS, PAID_MS, PHONE, Shop
 from tests.browser.dashboard_desk import DESKTOP, Walker, admin_key, dashboard
 from tests.reference.webhooks.receiver import Receiver
@@ -48,7 +48,7 @@ async def stocked(shop: Shop) -> AsyncIterator[str]:
             body = {"amount": 8.41, "currency": "USD", "label": label}
             link = await call("POST", "/v1/payment-links", body, headers=credentials)
         payer = await shop.payer("algorand")
-        bill = Bill(USDC[NETWORK], payout, 8_410_000, f"weldproof:{link['token']}")
+        bill = CheckoutRequest(USDC[NETWORK], payout, 8_410_000, f"weldproof:{link['token']}")
         await payer.settle(bill)
         await receiver.until(1)
         await payer.settle(bill)

@@ -14,7 +14,7 @@ import pytest_asyncio
 from PIL import Image
 from playwright.async_api import Browser, expect
 
-from conformance.lanes.checkout_request import USDC, Bill
+from conformance.lanes.checkout_request import USDC, CheckoutRequest
 from tests.browser.conftest import NETWORKS, PAID_MS, PHONE, Shop
 from tests.browser.dashboard_desk import DESKTOP, Walker, admin_key, dashboard
 from tests.browser.keyboard import Keyboard
@@ -100,7 +100,9 @@ async def test_the_first_hour_by_keyboard(keyboard: Keyboard, shop: Shop, mercha
     await expect(page.locator(".merchant")).to_have_text("Corner shop")
     address = shop.profile.tenants["first"].payout[NETWORK]
     assert (await page.inner_text("#addr")).strip() == address
-    await (await shop.payer("algorand")).settle(Bill(USDC[NETWORK], address, 8_410_000, f"weldproof:{token}"))
+    await (await shop.payer("algorand")).settle(
+        CheckoutRequest(USDC[NETWORK], address, 8_410_000, f"weldproof:{token}")
+    )
     await page.wait_for_selector('#state[data-state="paid"]')
     await page.wait_for_selector("#tx")
     await page.goto(f"{dashboard(shop)}/shop/payments")
@@ -198,7 +200,7 @@ async def walk(
     await page.goto(checkout)
     await walker.look("checkout with logo")
     address = shop.profile.tenants["first"].payout[NETWORK]
-    bill = Bill(USDC[NETWORK], address, 8_410_000, f"weldproof:{checkout.rpartition('/')[2]}")
+    bill = CheckoutRequest(USDC[NETWORK], address, 8_410_000, f"weldproof:{checkout.rpartition('/')[2]}")
     await (await shop.payer("algorand")).settle(bill)
     await page.wait_for_selector('#state[data-state="paid"]')
     await page.wait_for_selector("#print")

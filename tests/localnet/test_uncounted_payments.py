@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from conformance.http.client import Names
-from conformance.lanes.checkout_request import USDC, Bill, CheckoutPayer
-from conformance.lanes.payers import checkout_payer, payer_for
+from conformance.lanes.checkout_request import USDC, CheckoutPayer, CheckoutRequest
+from conformance.lanes.payers import open_checkout_payer, open_payer
 from conformance.target import Profile, load
 from tests.stack import running_stack
 
@@ -37,13 +37,13 @@ class Shop:
         assert answer.status_code < 300, answer.text
         return answer.json()
 
-    async def bill(self, lane: str) -> Bill:
+    async def bill(self, lane: str) -> CheckoutRequest:
         """Make a link of 8.41 USDC and return what its payer is asked for."""
         tenant, network = self.profile.tenants["first"], NETWORKS[lane]
         body = {"amount": 8.41, "currency": "USD", "label": "Order", "preferred_network": network}
         told = {"Authorization": f"Bearer {tenant.key.read()}", "X-Tenant-Id": tenant.id}
         made = await self.call("POST", "/v1/payment-links", body, **told)
-        return Bill(USDC[network], tenant.payout[network], AMOUNT, f"weldproof:{made['token']}")
+        return CheckoutRequest(USDC[network], tenant.payout[network], AMOUNT, f"weldproof:{made['token']}")
 
     async def listed(self, state: str, tx_id: str) -> dict[str, Any]:
         """Wait until a transaction is listed in a state."""
@@ -66,9 +66,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         yield Shop(ready, load(Path(ready["profile"])))
 
 
-async def way_of(payer: CheckoutPayer, bill: Bill, what: str) -> str:
+async def way_of(payer: CheckoutPayer, bill: CheckoutRequest, what: str) -> str:
     """Pay a bill in one of the ways that pay another asset, and return the transaction."""
-    ways = {one.what: one for one in await payer.elsewhere(bill)}
+    ways = {one.name: one for one in await payer.list_other_assets(bill)}
     return await ways[what].pay(bill)
 
 
@@ -82,14 +82,14 @@ LOOK_ALIKE = {
 @pytest.mark.parametrize("lane", NETWORKS)
 async def test_what_pays_no_link_is_listed(shop: Shop, lane: str) -> None:
     """A surplus, a look-alike asset and a memo within a longer text, each by a real transfer to the payout address."""
-    below = await payer_for(lane, shop.profile, Names(), shop.profile.gateway_chains)
+    below = await open_payer(lane, shop.profile, Names(), shop.profile.gateway_chains)
     try:
-        payer = checkout_payer(below)
+        payer = open_checkout_payer(below)
         way = "calldata" if lane == "base" else None
-        more = (await shop.bill(lane)).changed(amount=AMOUNT + 1_590_000)
+        more = (await shop.bill(lane)).with_changes(amount=AMOUNT + 1_590_000)
         surplus = await payer.settle(more)
         two, other = await shop.bill(lane), await shop.bill(lane)
-        unclear = await payer.settle(two.changed(memo=f"{two.memo} {other.memo}"), way)
+        unclear = await payer.settle(two.with_changes(memo=f"{two.memo} {other.memo}"), way)
         fake = await way_of(payer, await shop.bill(lane), LOOK_ALIKE[lane])
         found = await shop.listed("surplus", surplus)
         assert (found["reason"], found["amount"], found["surplus"]) == ("surplus", "10000000", "1590000")

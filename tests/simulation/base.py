@@ -120,7 +120,7 @@ class Base:
         now = int(self.ledger.clock.now())
         until = now + int(entry["maxTimeoutSeconds"]) + self._chance.choice((0, 3600, 10**9))
         payee, amount = to_checksum_address(entry["payTo"]), int(entry["amount"]) - less
-        given = Authorization(_address(key), payee, amount, 0, until, nonce_of(token), self._domain, token).signed(key)
+        given = Authorization(_address(key), payee, amount, 0, until, nonce_of(token), self._domain, token).sign(key)
         nonce = "0x" + given.nonce.hex()
         self._signed[nonce] = given
         return Bought(nonce, asyncio.get_running_loop().time(), encoded(given.proof()))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from conformance.engine.check import Case
-from conformance.lanes.descriptor import Payer, Settled
+from conformance.lanes.descriptor import Payer, SettledByRail
 from conformance.oracles import hashing
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import Purchase, lane_of
@@ -77,7 +77,7 @@ def _normalize_id(tx_id: str) -> str:
 async def find_settlement(sale: Purchase, payer: Payer) -> Settlement:
     """Return the transaction that settled a served call."""
     named_id = sale.transaction
-    if isinstance(sale.proof.get("tx_id"), str) or not isinstance(payer, Settled):
+    if isinstance(sale.proof.get("tx_id"), str) or not isinstance(payer, SettledByRail):
         return Settlement(named_id, named_id, by_chain=True)
     chain_id = await _query_chain(sale, payer)
     if chain_id is not None:
@@ -86,7 +86,7 @@ async def find_settlement(sale: Purchase, payer: Payer) -> Settlement:
     return Settlement(plausible_id, named_id, by_chain=False)
 
 
-async def _query_chain(sale: Purchase, payer: Settled) -> str | None:
+async def _query_chain(sale: Purchase, payer: SettledByRail) -> str | None:
     """Return the transaction that used the authorization, or None if the node shows none or refuses the query."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _BEHIND_SECONDS

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from conformance.checks.gateway.checkout_unpaid import judge_not_paid
 from conformance.engine.check import Case, check
-from conformance.lanes.checkout_request import USDC, Bill, Way
-from conformance.lanes.payers import checkout_payer
+from conformance.lanes.checkout_request import USDC, CheckoutRequest, WrongPayment
+from conformance.lanes.payers import open_checkout_payer
 from conformance.surfaces.gateway.orders import memo_carrier, open_link, payer
 from conformance.surfaces.webhooks.silence import ROW as SILENCE
 
@@ -29,11 +29,11 @@ async def payment_in_another_asset(case: Case) -> None:
     of that network. Then makes one correct payment. Expects that only that one is Paid.
     """
     wallet, sample = await payer(case), await open_link(case)
-    ways = await wallet.elsewhere(sample.bill)
+    ways = await wallet.list_other_assets(sample.bill)
     await judge_not_paid(case, "GW-CHK-14", wallet, [*ways, *_on_the_other_network(case)])
 
 
-def _on_the_other_network(case: Case) -> Sequence[Way]:
+def _on_the_other_network(case: Case) -> Sequence[WrongPayment]:
     """Return a payment with a link's own memo on another chain of the lane, in money of a simulator or test network."""
     gateway_chain, rail_chain = case.profile.gateway_chains.of(case.lane), case.profile.chains.of(case.lane)
     # Only with a separate node for links can the same memo be paid on the other chain without paying a link there.
@@ -43,9 +43,9 @@ def _on_the_other_network(case: Case) -> Sequence[Way]:
     if gateway_chain.network == network or network not in USDC:
         return []
 
-    async def pay(bill: Bill) -> str:
-        elsewhere = checkout_payer(await case.session.payers.for_rail(case.lane))
-        return await elsewhere.settle(bill.changed(asset=USDC[network]), memo_carrier(case))
+    async def pay(bill: CheckoutRequest) -> str:
+        elsewhere = open_checkout_payer(await case.session.payers.for_rail(case.lane))
+        return await elsewhere.settle(bill.with_changes(asset=USDC[network]), memo_carrier(case))
 
     # The interface calls the network of a link preferred.
-    return [Way(f"as its page says, on another network: {network}", pay, claimed=True)]
+    return [WrongPayment(f"as its page says, on another network: {network}", pay, needs_checkout_claim=True)]

@@ -16,7 +16,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.lanes.payers import checkout_payer
+from conformance.lanes.payers import open_checkout_payer
 from conformance.oracles.x402 import atomic_amount
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import (
@@ -127,7 +127,7 @@ async def _pay_separate_link(case: Case, shared_address: _SharedAddress) -> None
         Inconclusive: The link does not turn to Paid.
     """
     link = await _open_link(case, shared_address)
-    await checkout_payer(await case.session.payers.for_rail(case.lane)).settle(link.bill, memo_carrier(case))
+    await open_checkout_payer(await case.session.payers.for_rail(case.lane)).settle(link.bill, memo_carrier(case))
     transition = await wait_for_paid(case, link)
     if transition is None:
         raise Inconclusive("the control, an honest payment, did not turn its page to Paid")
@@ -201,7 +201,7 @@ def _memo_instruction(transfer_order: Quoted, link: OpenedLink) -> Any:
 
 
 def _unit_transfer(transfer: TokenTransfer) -> Any:
-    return transfer.changed(amount=1, references=()).instruction()
+    return transfer.with_changes(amount=1, references=()).instruction()
 
 
 def _algorand_sender(form: str) -> Send:

@@ -9,7 +9,7 @@ from conformance.engine.clock import now, pass_time
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
-from conformance.lanes.checkout_request import MEMO_WAYS, CheckoutPayer, Way
+from conformance.lanes.checkout_request import MEMO_WAYS, CheckoutPayer, WrongPayment
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
 from conformance.surfaces.gateway.calls import CHECKOUT
@@ -72,7 +72,7 @@ async def right_payment_is_paid(case: Case) -> None:
     """
     wallet, link = await payer(case), await open_link(case)
     link_order = link.order
-    balance_before = await wallet.holding(link_order.payout, link_order.asset)
+    balance_before = await wallet.read_holding(link_order.payout, link_order.asset)
     link, tx_id, transition = await _pay_by_bound_way(case, wallet, link)
     # Without a bound way the suite may have guessed the wrong one, so the target is not to blame.
     if transition is None and memo_carrier(case) is None:
@@ -90,7 +90,8 @@ async def right_payment_is_paid(case: Case) -> None:
     await _judge_stays_paid(case, link, transition)
     link_order = link.order
     credits_by_owner = {
-        _compared_spelling(owner): amount for owner, amount in (await wallet.credits(tx_id, link_order.asset)).items()
+        _compared_spelling(owner): amount
+        for owner, amount in (await wallet.read_credits(tx_id, link_order.asset)).items()
     }
     # Non-custodial (chapter 3): the transaction credits exactly two accounts. A third one would be a fee or a detour.
     is_right = sorted(credits_by_owner.values()) == [-link_order.microunits, link_order.microunits]
@@ -98,7 +99,7 @@ async def right_payment_is_paid(case: Case) -> None:
     requirement = f"{link_order.microunits} from the payer to {link_order.payout}, nothing to another account"
     case.expect("GW-LINK-24", is_right, requirement, credits_by_owner, exchange=transition.answer)
     # The payout account may have received more meanwhile, so its balance is compared with "at least".
-    balance_after = await wallet.holding(link_order.payout, link_order.asset)
+    balance_after = await wallet.read_holding(link_order.payout, link_order.asset)
     is_kept = balance_after >= balance_before + link_order.microunits
     case.expect(
         "GW-LINK-24",
@@ -135,14 +136,14 @@ async def payment_in_another_shape_is_paid(case: Case) -> None:
     """
     wallet = await payer(case)
     other_ways = _other_memo_ways(case, wallet)
-    shapes = [*case.sample(await wallet.shaped(memo_carrier(case))), *other_ways]
+    shapes = [*case.sample(await wallet.list_other_shapes(memo_carrier(case))), *other_ways]
     *links, control = await open_several_links(case, len(shapes) + 1)
 
-    async def pay(shape: Way, link: OpenedLink) -> str | None:
+    async def pay(shape: WrongPayment, link: OpenedLink) -> str | None:
         try:
             return await shape.pay(link.bill)
         except Inconclusive as reason:
-            case.note(f"{shape.what}: {reason}")
+            case.note(f"{shape.name}: {reason}")
             return None
 
     # All shapes are on the chain before the control, so the control's turn to Paid proves that the target saw them.
@@ -154,9 +155,9 @@ async def payment_in_another_shape_is_paid(case: Case) -> None:
     ]
     flips = await run_concurrently(wait_for_paid(case, link) for _, link, _ in attempts)
     for (shape, link, tx_id), transition in zip(attempts, flips, strict=True):
-        where = {"payment": shape.what}
+        where = {"payment": shape.name}
         if transition is None and shape in other_ways:
-            await _judge_verified_only(case, link, tx_id, shape.what)
+            await _judge_verified_only(case, link, tx_id, shape.name)
             continue
         finding = "not Paid" if transition is None else "Paid"
         case.expect(
@@ -164,7 +165,7 @@ async def payment_in_another_shape_is_paid(case: Case) -> None:
         )
 
 
-def _other_memo_ways(case: Case, wallet: CheckoutPayer) -> Sequence[Way]:
+def _other_memo_ways(case: Case, wallet: CheckoutPayer) -> Sequence[WrongPayment]:
     """Return a payment for each way of the lane to carry a memo except the bound one (by default the usual one).
 
     Only the answer of `verify` shows whether the target accepts such a way. So the list is empty without that call.
@@ -173,8 +174,8 @@ def _other_memo_ways(case: Case, wallet: CheckoutPayer) -> Sequence[Way]:
         return []
     usual_way = memo_carrier(case) or MEMO_WAYS[case.lane][0]
 
-    def carry(memo_way: str) -> Way:
-        return Way(f"the memo carried by {memo_way}", lambda bill: wallet.settle(bill, memo_way))
+    def carry(memo_way: str) -> WrongPayment:
+        return WrongPayment(f"the memo carried by {memo_way}", lambda bill: wallet.settle(bill, memo_way))
 
     return [carry(memo_way) for memo_way in MEMO_WAYS[case.lane] if memo_way != usual_way]
 

@@ -17,7 +17,7 @@ from conformance.assertions.gateway.status import judge_abandoned, judge_same_st
 from conformance.engine.check import Case, check, log_shortened_part
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.exclusive import Exclusive
-from conformance.lanes.checkout_request import Bill, CheckoutPayer, Way
+from conformance.lanes.checkout_request import CheckoutPayer, CheckoutRequest, WrongPayment
 from conformance.lanes.node_control import Controlled
 from conformance.outcome import Inconclusive
 from conformance.pages.view import is_state
@@ -43,15 +43,17 @@ from conformance.surfaces.webhooks.silence import UnpaidLink, judge_unwanted_eve
 _EQUAL_AMOUNT_OTHER_MEMO: Final = "as much, with the memo of another link"
 
 
-async def judge_not_paid(case: Case, row: str, wallet: CheckoutPayer, ways: Sequence[Way]) -> None:
+async def judge_not_paid(case: Case, row: str, wallet: CheckoutPayer, ways: Sequence[WrongPayment]) -> None:
     """Pay a link in each of several wrong ways, and judge that none turns to Paid while a correct payment does.
 
     Raises:
         Inconclusive: This node allows none of the ways, or the correct payment does not turn its link to Paid either.
     """
     is_claimed = "gateway.checkout" in case.profile.claims.options
-    ways = [wrong_way for wrong_way in ways if is_claimed or not wrong_way.claimed]
-    usable_ways = [wrong_way for wrong_way in ways if memo_carrier(case) is not None or not wrong_way.pinned]
+    ways = [wrong_way for wrong_way in ways if is_claimed or not wrong_way.needs_checkout_claim]
+    usable_ways = [
+        wrong_way for wrong_way in ways if memo_carrier(case) is not None or not wrong_way.needs_pinned_binding
+    ]
     if len(usable_ways) < len(ways):
         log_shortened_part(
             case.log, replace(case.check, rows=(row,)), _unbound_reason(case), len(usable_ways), len(ways)
@@ -59,14 +61,14 @@ async def judge_not_paid(case: Case, row: str, wallet: CheckoutPayer, ways: Sequ
     # A separate link for each way: the page of a shared link would not show which payment turned it to Paid.
     *links, control = await open_several_links(case, len(usable_ways) + 1)
 
-    async def pay(wrong_way: Way, link: OpenedLink) -> str | None:
+    async def pay(wrong_way: WrongPayment, link: OpenedLink) -> str | None:
         with case.session.stray_payments.collect_for(case.check.id) as stray_ids:
             try:
                 tx_id = await wrong_way.pay(link.bill)
             except Inconclusive as reason:
-                case.note(f"{wrong_way.what}: {reason}")
+                case.note(f"{wrong_way.name}: {reason}")
                 return None
-            stray_ids.update(wallet.together(tx_id))
+            stray_ids.update(wallet.list_group(tx_id))
         return tx_id
 
     tx_ids = await run_concurrently(map(pay, usable_ways, links))
@@ -79,10 +81,10 @@ async def judge_not_paid(case: Case, row: str, wallet: CheckoutPayer, ways: Sequ
     )
     for wrong_way, link, tx_id in zip(usable_ways, links, tx_ids, strict=True):
         if tx_id is not None:
-            await judge_page_unpaid(case, row, link, transition, wrong_way.what)
+            await judge_page_unpaid(case, row, link, transition, wrong_way.name)
     pairs = zip(usable_ways, links, tx_ids, strict=True)
     await judge_unwanted_events(
-        case, control, [UnpaidLink(link, wrong_way.what, tx_id) for wrong_way, link, tx_id in pairs if tx_id]
+        case, control, [UnpaidLink(link, wrong_way.name, tx_id) for wrong_way, link, tx_id in pairs if tx_id]
     )
 
 
@@ -130,7 +132,7 @@ async def payment_without_the_memo(case: Case) -> None:
     Expects that only the correct one is Paid.
     """
     wallet = await payer(case)
-    await judge_not_paid(case, "GW-CHK-10", wallet, wallet.unbound())
+    await judge_not_paid(case, "GW-CHK-10", wallet, wallet.list_unbound_payments())
 
 
 @check(
@@ -246,7 +248,7 @@ async def _pay_two_memos(case: Case, wallet: CheckoutPayer) -> list[OpenedLink]:
     amount = odd_amount(case)
     pair = await run_concurrently(open_link(case, microunits=amount) for _ in range(2))
     try:
-        await wallet.with_memos(pair[0].bill, [one.memo for one in pair])
+        await wallet.settle_with_memos(pair[0].bill, [one.memo for one in pair])
     except Inconclusive as reason:
         case.note(str(reason))
         return []
@@ -285,7 +287,7 @@ async def failed_payment(case: Case) -> None:
     chain has such. Then makes one payment that succeeds. Expects that only that one is Paid.
     """
     wallet = await payer(case)
-    await judge_not_paid(case, "GW-CHK-12", wallet, wallet.failing())
+    await judge_not_paid(case, "GW-CHK-12", wallet, wallet.list_failing_payments())
 
 
 @check(
@@ -323,9 +325,9 @@ async def pending_payment(case: Case) -> None:
             # `reject_late`: the node accepts the transaction and then drops it from its pool. `withhold`: it keeps the
             # transaction out of every block until the release.
             async with node_payer.fault("reject_late"):
-                stray_ids.add(await wallet.submitted(dropped_link.bill))
+                stray_ids.add(await wallet.submit(dropped_link.bill))
         async with node_payer.fault("withhold"):
-            tx_id = await wallet.submitted(waiting_link.bill)
+            tx_id = await wallet.submit(waiting_link.bill)
         stray_ids.add(tx_id)
     try:
         transition = await pay_rightly(case, wallet, second_link)
@@ -341,7 +343,7 @@ async def pending_payment(case: Case) -> None:
         # Always released, because a withheld payment would block the payer's account for every later check of this
         # lane.
         await node_payer.control("release")
-    await wallet.landed(tx_id)
+    await wallet.wait_for_success(tx_id)
     if await wait_for_paid(case, waiting_link) is None:
         case.mark_inconclusive("GW-CHK-12", "once confirmed it did not turn to Paid either", exchange=waiting_link.page)
 
@@ -361,7 +363,7 @@ async def payment_of_too_little(case: Case) -> None:
     under the memo, or only temporarily. Then makes one correct payment. Expects that only that one is Paid.
     """
     wallet = await payer(case)
-    await judge_not_paid(case, "GW-CHK-13", wallet, wallet.short())
+    await judge_not_paid(case, "GW-CHK-13", wallet, wallet.list_short_payments())
 
 
 @check(
@@ -381,10 +383,12 @@ async def payment_to_somebody_else(case: Case) -> None:
     is Paid.
     """
     wallet = await payer(case)
-    await judge_not_paid(case, "GW-LINK-24", wallet, [*wallet.strayed(), *_ways_to_another_tenant(case, wallet)])
+    await judge_not_paid(
+        case, "GW-LINK-24", wallet, [*wallet.list_stray_payments(), *_ways_to_another_tenant(case, wallet)]
+    )
 
 
-def _ways_to_another_tenant(case: Case, wallet: CheckoutPayer) -> Sequence[Way]:
+def _ways_to_another_tenant(case: Case, wallet: CheckoutPayer) -> Sequence[WrongPayment]:
     """Return a payment to another tenant's address, which the target watches because of an open link of that tenant."""
     network = network_of(case)
     own_tenant, *other_tenants = case.session.tenants.find_all_on(network)
@@ -395,9 +399,9 @@ def _ways_to_another_tenant(case: Case, wallet: CheckoutPayer) -> Sequence[Way]:
         case.note(f"no payment to another tenant: no second tenant has another payout address on {network}")
         return []
 
-    async def pay(bill: Bill) -> str:
+    async def pay(bill: CheckoutRequest) -> str:
         with contextlib.suppress(Inconclusive):  # this tenant's keys may be for other networks only
             await open_link(case, tenant=other_tenant)
-        return await wallet.settle(bill.changed(address=other_tenant.payout[network]), memo_carrier(case))
+        return await wallet.settle(bill.with_changes(address=other_tenant.payout[network]), memo_carrier(case))
 
-    return [Way("to another tenant of the service", pay)]
+    return [WrongPayment("to another tenant of the service", pay)]

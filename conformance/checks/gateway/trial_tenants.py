@@ -9,7 +9,7 @@ from __future__ import annotations
 from conformance.engine.check import Case, check
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.lanes.payers import checkout_payer
+from conformance.lanes.payers import open_checkout_payer
 from conformance.outcome import Inconclusive, NodeCannotShow
 from conformance.surfaces.gateway.administration import Administrator, administrator
 from conformance.surfaces.gateway.calls import LINKS, Creation, brief, link_body, name_live_values, post, target_of
@@ -151,7 +151,7 @@ async def _judge_allowance(case: Case, tenant: Credentials, network: str) -> Non
             "GW-TEN-03", holds, "a link" if is_allowed else "a client error", finding, exchange=answer, where=where
         )
     link = await open_link(case, microunits=odd_amount(case), network=network, tenant=tenant)
-    await pay_rightly(case, checkout_payer(await case.session.payers.for_rail(case.lane)), link)
+    await pay_rightly(case, open_checkout_payer(await case.session.payers.for_rail(case.lane)), link)
     for amount, is_allowed, amount_name in ((whole_allowance, False, "all of it"), (_CENT, True, "a cent")):
         answer = await _request_link(case, tenant, network, amount)
         holds = 200 <= answer.status < 300 if is_allowed else _is_client_error(answer)

@@ -20,7 +20,7 @@ from conformance.discovery.rail import ROLES
 from conformance.http.client import Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import make_context
-from conformance.lanes.networks import is_here
+from conformance.lanes.networks import is_local
 from conformance.log.events import EventLog
 from conformance.outcome import Exit
 from conformance.surfaces.agent.paths import VERIFY
@@ -115,7 +115,7 @@ def _print_limits(limits: Mapping[str, int]) -> None:
 
 def _choose_pace(addresses: Sequence[str], limits: Mapping[str, int]) -> float:
     """Return the default pace: unlimited for targets on this machine that limited no request, else 10 per second."""
-    return 0.0 if not limits and all(map(is_here, addresses)) else _USUAL_PACE
+    return 0.0 if not limits and all(map(is_local, addresses)) else _USUAL_PACE
 
 
 def _check_limit(chain: Mapping[str, Any]) -> None:

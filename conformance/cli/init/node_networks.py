@@ -1,4 +1,4 @@
-"""Which network each node of a drafted profile serves, as the node says itself."""
+"""The network of each chain node of a drafted profile, as the node reports it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from conformance.http.client import Names
-from conformance.lanes.payers import served_by
+from conformance.lanes.payers import read_network
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets, ProfileError
 from conformance.target.chains import TABLES
@@ -21,13 +21,11 @@ _SECONDS: Final = 10.0
 def with_networks(
     tables: Mapping[str, Mapping[str, Any]], offered_networks: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Return the chain tables with the key of the network that each node serves, and what is to be told about it.
-
-    A node of a chain of its own, as simulated ones are, says nothing by itself: there the target's own word counts.
+    """Return the chain tables with the key of the network that each node serves, and notes for the user.
 
     Args:
         tables: Tables of `[chains]` by lane.
-        offered: Network keys that the target offers, by lane.
+        offered_networks: Network keys that the target offers, by lane.
     """
     answers = asyncio.run(_ask_all(tables)) if tables else {}
     completed, notes = dict[str, dict[str, Any]](), list[str]()
@@ -41,6 +39,8 @@ def with_networks(
                 )
         elif isinstance(node_network, Inconclusive):
             notes.append(f"the node of [chains.{lane}] did not report its network: {node_network}")
+        # A private chain, such as a simulated one, has an id that names no known network. Then the
+        # network that the target offers is taken.
         network = (
             node_network if isinstance(node_network, str) and node_network.startswith(f"{lane}_") else offered_network
         )
@@ -54,10 +54,10 @@ async def _ask_all(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, str | I
 
 
 async def _ask_network(lane: str, table: Mapping[str, Any]) -> str | Inconclusive | None:
-    """Return the key of the network, None where the node names none that is known, or why it was not told."""
+    """Return the key of the network, None for an unknown network, or the reason why the node did not report it."""
     try:
         chain = TABLES[lane].model_validate(dict(table))
-        answer = await served_by(chain, Budgets(request=_SECONDS, confirmation=_SECONDS), Names())
+        answer = await read_network(chain, Budgets(request=_SECONDS, confirmation=_SECONDS), Names())
     except Inconclusive as reason:
         return reason
     except (ProfileError, ValidationError) as fault:

@@ -1,4 +1,4 @@
-"""One run of `weldproof pay`: what was asked for, the payment that it works on, and how a payment gets to its chain."""
+"""One run of `weldproof pay`: its options, its payment, and the way of a payment to its chain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from conformance.cli.pay.payment_file import Channel, NotPaymentFile, PaymentFil
 from conformance.cli.private_files import FileInUse
 from conformance.cli.usage import UsageFault
 from conformance.http.client import Names
-from conformance.lanes.payers import sender_for, take_back
+from conformance.lanes.payers import open_sender, take_back
 from conformance.lanes.signed_payment import Fate, Landing, NotAPayment, SignedPayment, SignsAgain, land
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive, PaidExit
@@ -29,49 +29,49 @@ from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.target import Chain, Profile
 from conformance.text.untrusted import one_line
 
-# Letters of what the other side said that are shown.
+# Characters of a text of the rail, gateway or node that are shown.
 _SHOWN_CHARACTERS = 1000
-# Letters of a transaction's id; a longer text in a rail's answer is not an id.
+# Characters of a transaction's id; a longer text in a rail's answer is not an id.
 _LONGEST_ID = 200
-# Pauses before a payment is sent again, if its node says that it came too late. If it can land no more: no pause.
+# Pauses before an outdated payment is sent again. If it can no longer land, a new one is signed without a pause.
 _SEND_AGAIN_SECONDS = (0.5, 1.0, 2.0)
 
 
 class PaymentOpen(Exception):
-    """A payment was made, or may have been, and its answer is not here. The text says why.
+    """A payment was made, or may have been made, and has no answer yet. The text contains the reason.
 
     Attributes:
-        code: How the command ends.
+        code: Exit code of the command.
     """
 
     code = PaidExit.ANSWER_MISSING
 
 
 class PaymentStopped(PaymentOpen):
-    """A payment was made, and presenting it once more brings nothing."""
+    """A payment was made, and presenting it again cannot succeed."""
 
     code = PaidExit.PROOF_REFUSED
 
 
 class Steps:
-    """What the command shows of its steps."""
+    """The output of the command: its steps and its errors."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
 
     def say(self, step: str, detail: str) -> None:
-        """Show a step, except where the output is for a program."""
+        """Print a step, unless the output is JSON."""
         if not self._quiet:
             click.echo(f"{click.style(step + ':', bold=True)} {one_line(detail, _SHOWN_CHARACTERS)}")
 
     def fail(self, reason: str) -> None:
-        """Show why the command ends."""
+        """Print the reason for a failure on standard error."""
         click.echo(
             f"{click.style('weldproof pay:', fg='red', bold=True)} {one_line(reason, _SHOWN_CHARACTERS)}", err=True
         )
 
     def show_continuation(self, payment: PaymentRecord, command: str) -> None:
-        """Show what proves a payment that has no answer, and the command that continues, whole."""
+        """Print the proof of a payment without an answer, and the complete command that continues."""
         tx_id = None if payment.signed is None else payment.signed.tx_id
         proof = one_line(f"transaction {tx_id or 'not known yet'}, token {payment.reference}", _SHOWN_CHARACTERS)
         click.echo(f"{click.style('proof:', bold=True)} {proof}", err=True)
@@ -80,24 +80,24 @@ class Steps:
 
 @dataclass(slots=True)
 class Attempt:
-    """What was asked for, and the payment that it works on.
+    """One run of the command, with its payment.
 
     Attributes:
-        profile: The profile, with what the options change.
-        address: What is paid, or was.
-        lane: The lane that was asked for, None for the usual one.
-        body: The body that was given, as JSON; None for the published example.
+        profile: The profile, with the changes of the options.
+        address: The address that is paid.
+        lane: The lane of --lane; None for the default.
+        body: The body of --body, as JSON; None for the published example.
         is_a2a: Whether a call is ordered over A2A.
-        is_resumed: Whether a file was named, from which nothing is ever paid again.
+        is_resumed: Whether --resume names a file. Such a run never signs a first payment.
         again: Whether to pay although an earlier payment of the request is open.
-        seconds: How long a proof is presented again and again.
-        kept: Folder that keeps request and answer, None where none does.
-        receipt_file: File that keeps the receipt, None for the usual one.
-        agreement: What may be paid.
-        steps: What is shown.
-        options: Options of the command that a later one needs as well.
-        file: The payment, None before there is one.
-        payer: Whose account pays, None where no account was opened.
+        seconds: Longest time in which a proof is presented repeatedly.
+        call_folder: Folder that keeps request and answer, or None.
+        receipt_file: File that keeps the receipt; None for the default.
+        agreement: The permission to pay.
+        steps: The output of the command.
+        options: Options that the command which continues also needs.
+        file: File of the payment; None before it exists.
+        payer: The payer; None if no account was opened.
     """
 
     profile: Profile
@@ -120,35 +120,35 @@ class Attempt:
 
     @property
     def ends(self) -> float:
-        """Time of the loop's clock until which this run waits, counted from the first time that it is asked for."""
+        """Time of the loop's clock at which this run stops waiting. The first access fixes it."""
         if self._ends is None:
             self._ends = asyncio.get_running_loop().time() + self.seconds
         return self._ends
 
     @property
     def payment(self) -> PaymentFile:
-        """The payment that is worked on."""
+        """The file of the current payment."""
         if self.file is None:
             raise UsageFault("there is no payment yet")
         return self.file
 
     @property
     def signed_payment(self) -> SignedPayment:
-        """The signed payment that is worked on."""
+        """The current signed payment."""
         members = self.payment.record.signed
         if members is None:
             raise UsageFault(f"{self.payment.path}: the file contains no signed payment")
         return members.payment()
 
     def resume_command(self) -> str:
-        """Return the command that continues with the payment."""
+        """Return the command that continues the payment."""
         return shlex.join(["weldproof", "pay", "--resume", str(self.payment.path), *self.options])
 
     def chain(self) -> Chain:
         """Return the profile's node of the payment's network.
 
         Raises:
-            PaymentRefused: It has none.
+            PaymentRefused: The profile has no node of the network.
         """
         record = self.payment.record
         chains = self.profile.gateway_chains if record.channel is Channel.CHECKOUT else self.profile.chains
@@ -161,11 +161,11 @@ class Attempt:
         return chain
 
     def begin(self, **members: Any) -> PaymentFile:
-        """Write the file of a new payment, before anything moves.
+        """Write the file of a new payment, before any money moves.
 
         Raises:
-            PaymentRefused: The offer cannot be kept, or another process has begun to pay.
-            UsageFault: It cannot be written.
+            PaymentRefused: The offer cannot be stored, or another process has begun to pay.
+            UsageFault: The file cannot be written.
         """
         try:
             record = PaymentRecord(
@@ -197,24 +197,24 @@ class Attempt:
         self.steps.say("signed", f"{payment.tx_id or 'an authorization'}, stored in {self.payment.path}")
 
     async def bring_to_chain(self) -> None:
-        """Send the payment, if the chain does not show it, and wait for its block.
+        """Send the payment if it is not on the chain, and wait for its block.
 
-        A payment that is not there in time is left as it is, and presented: the rail's node may know more.
+        A payment that is not confirmed in time is presented all the same, since the rail's node may know more.
 
         Raises:
-            PaymentRefused: It failed, or is too old to happen: nothing was paid.
-            NoPaymentFile: The file holds another payment than it says.
-            Inconclusive: The node refused it when it was sent for the first time: nothing was paid.
+            PaymentRefused: The transaction failed or can no longer land: nothing was paid.
+            NotPaymentFile: The transaction in the file is not the payment that the file describes.
+            Inconclusive: The node refused it at its first sending: nothing was paid.
         """
-        sender = sender_for(self.chain(), self.profile.budgets, Names())
+        sender = open_sender(self.chain(), self.profile.budgets, Names())
         try:
-            # The other half is for the proof, which is worth presenting even if this node cannot be asked.
+            # The other half of the time is for the proof, which can be presented even if this node does not answer.
             landing = await land(sender, self.signed_payment, self._seconds_left() / 2)
             for pause in _SEND_AGAIN_SECONDS:
-                if not (landing.outdated and self._is_signed_here and isinstance(self.payer, SignsAgain)):
+                if not (landing.is_outdated and self._is_signed_here and isinstance(self.payer, SignsAgain)):
                     break
-                # Signing again pays once only, because the payer does it only if the first transaction can land no
-                # more. A funder has also given the paying account no more than one price.
+                # A second signature cannot pay twice: the payer signs again only if the first transaction can no
+                # longer land. Also, a funder has given the paying account no more than one price.
                 new_payment = await self.payer.sign_again(self.signed_payment)
                 if new_payment is None:
                     await asyncio.sleep(pause)
@@ -228,7 +228,7 @@ class Attempt:
         await self._conclude(landing)
 
     def _seconds_left(self) -> float:
-        """Return the seconds that are left for the payment and its proof."""
+        """Return the remaining seconds for the payment and its proof."""
         return max(0.0, self.ends - asyncio.get_running_loop().time())
 
     async def _conclude(self, landing: Landing) -> None:
@@ -240,8 +240,8 @@ class Attempt:
         elif landing.fate in {Fate.FAILED, Fate.LAPSED}:
             await self.record_nothing_paid()
             raise PaymentRefused(f"the payment is {landing.fate}. Nothing was paid: give the address to pay")
-        elif landing.refused and self._is_signed_here:
-            # No other process had it, so that it is nowhere else on its way.
+        elif landing.is_refused and self._is_signed_here:
+            # Only this process has the payment, so it cannot be under way anywhere else.
             await self.record_nothing_paid()
             raise Inconclusive(f"{landing.trouble}. Nothing was paid")
         else:
@@ -249,10 +249,10 @@ class Attempt:
             self.steps.say("not confirmed", f"the payment is {landing.fate}{trouble}")
 
     async def look_on_chain(self) -> Fate | None:
-        """Return what the chain shows of the payment, and keep what that decides; None if it cannot be asked."""
+        """Return the fate of the payment on its chain and store a decisive one; None if the chain cannot be asked."""
         sender = None
         try:
-            sender = sender_for(self.chain(), self.profile.budgets, Names())
+            sender = open_sender(self.chain(), self.profile.budgets, Names())
             fate = await sender.fate(self.signed_payment)
             if fate is Fate.LANDED:
                 self.note_transaction(await sender.transaction(self.signed_payment))
@@ -265,23 +265,26 @@ class Attempt:
         return fate
 
     def note_transaction(self, tx_id: str | None) -> None:
-        """Keep that the payment is on the chain, and by which transaction where it was not known before."""
+        """Store that the payment is on the chain, and the id of its transaction if it was unknown before."""
         signed_members = self.payment.record.signed
+        # The id comes from a node or a rail. It goes into a file that must stay readable.
         is_id = tx_id is not None and len(tx_id) <= _LONGEST_ID and tx_id.isascii() and tx_id.isprintable()
         if signed_members is not None and signed_members.tx_id is None and is_id:
             signed_members = signed_members.model_copy(update={"tx_id": tx_id})
         self.payment.save(state=State.PAID, signed=signed_members)
 
     async def record_nothing_paid(self) -> bool:
-        """Keep that nothing was paid, and give the funder back what the paying account holds; return whether it was."""
+        """Store that nothing was paid, and return the paying account's balance to the funder; False if that failed."""
         self.payment.save(state=State.NOT_PAID)
         self.settle_account()
         return await self.give_back()
 
     def forget(self) -> None:
-        """Keep of a payment that was never signed only what is needed to give the funder's money back."""
+        """Keep the file of an unsigned payment only if it is needed to return the funder's money."""
         chains = self.profile.gateway_chains if self.payment.record.channel is Channel.CHECKOUT else self.profile.chains
         chain = chains.of(self.payment.record.lane)
+        # The key of the throw-away account is derived from the label in the file. Without the file
+        # its balance would be lost.
         if chain is not None and chain.funder is not None:
             self.payment.save(state=State.NOT_PAID)
         else:
@@ -289,17 +292,18 @@ class Attempt:
             self.file = None
 
     def settle_account(self) -> None:
-        """Let the paying account be emptied when it is closed: nothing that it holds is needed any more."""
+        """Permit that the paying account is emptied when it is closed: the payment no longer needs its balance."""
         if self.payer is not None:
             self.payer.has_open_payment = False
 
     async def give_back(self) -> bool:
-        """Give the funder back what an account of an earlier process holds; one of this process does it at its end.
+        """Return the balance of an earlier process's account to the funder.
 
         Returns:
             False if the node could not be asked.
         """
         record = self.payment.record
+        # The account of this process is emptied when the payers are closed.
         if record.label == self.agreement.wallet.label:
             return True
         wallet = Wallet(main_network=self.agreement.wallet.main_network, label=record.label)
@@ -313,7 +317,7 @@ class Attempt:
         return True
 
     def describe(self) -> str:
-        """Return the payment in words."""
+        """Return a description of the payment."""
         record = self.payment.record
         when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(record.made_at))
         payee = one_line(record.payee, 100)

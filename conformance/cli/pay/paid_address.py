@@ -1,4 +1,4 @@
-"""Where `weldproof pay` was sent: to a surface of the profile, or to a host that needs a yes of its own."""
+"""The address that `weldproof pay` pays: at a surface of the profile, or at a host that needs consent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from conformance.cli.usage import UsageFault
 from conformance.discovery.rail import PAID_PREFIX
-from conformance.lanes.networks import is_here
+from conformance.lanes.networks import is_local
 from conformance.target import Profile, RailBindings, Surface
 
 _PORTS: Final = {"http": 80, "https": 443}
@@ -18,12 +18,12 @@ Origin = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class PaidAddress:
-    """The address of what is to be paid, as it was typed, without a fragment.
+    """The address to pay, as it was typed, without a fragment.
 
     Attributes:
         url: The address, with its query.
-        query: The query as it is sent, without the question mark; empty where there is none.
-        origin: Scheme, host and port; every name of this machine is one host.
+        query: The query as it is sent, without the question mark; may be empty.
+        origin: Scheme, host and port; all names of this machine are the same host.
     """
 
     url: str
@@ -32,10 +32,10 @@ class PaidAddress:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Read an address.
+        """Parse an address.
 
         Raises:
-            UsageFault: It is not an http or https address, or holds credentials, which nobody here is to be sent.
+            UsageFault: It is not an http or https address, or contains credentials.
         """
         try:
             parts, origin = urlsplit(text), _origin(text)
@@ -43,6 +43,8 @@ class PaidAddress:
             raise UsageFault(f"{text}: {fault}") from fault
         if origin is None:
             raise UsageFault(f"{text}: give an address that begins with http:// or https://")
+        # In https://shop.example@evil.example/ the host is evil.example. A reader takes the first
+        # name for the host.
         if "@" in parts.netloc:
             raise UsageFault(f"{text}: remove the name before @, because it hides the host that is called")
         return cls(parts._replace(fragment="").geturl(), parts.query, origin)
@@ -62,7 +64,7 @@ class PaidAddress:
         return any(_origin(one.url) == self.origin for one in profile.surfaces.values())
 
     def rail(self, profile: Profile) -> Profile:
-        """Return the profile with the rail that is at this address: its own, or one of which nothing is known yet."""
+        """Return the profile with the rail at this address: the profile's rail, or one without any bindings."""
         surface = profile.surfaces.get("rail")
         base = "" if surface is None else surface.url.rstrip("/")
         if profile.claims_surface("rail") and _origin(base) == self.origin and _is_below(urlsplit(base), self.url):
@@ -72,7 +74,7 @@ class PaidAddress:
         parts = urlsplit(self.bare)
         above = parts.path.rpartition(PAID_PREFIX)[0]
         surfaces = {**profile.surfaces, "rail": Surface(url=parts._replace(path=above).geturl())}
-        # What the operator bound, and what the reference has, is of another rail.
+        # Bindings of the profile and defaults of the reference describe another rail.
         unknown_target = profile.target.model_copy(update={"defaults": "none"})
         update = {"surfaces": surfaces, "claims": claims, "target": unknown_target, "rail": RailBindings()}
         return profile.model_copy(update=update)
@@ -82,7 +84,7 @@ def _origin(url: str) -> Origin | None:
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
         return None
-    host = "localhost" if is_here(url) else parts.hostname.rstrip(".")
+    host = "localhost" if is_local(url) else parts.hostname.rstrip(".")
     return parts.scheme, host, parts.port or _PORTS[parts.scheme]
 
 

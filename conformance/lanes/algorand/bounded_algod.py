@@ -24,7 +24,7 @@ from algosdk.v2client.algod import AlgodClient, api_version_path_prefix
 from conformance.http.client import LONGEST_BODY
 
 
-class _Stays(urllib.request.HTTPRedirectHandler):
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
     ) -> None:
@@ -50,10 +50,10 @@ class _TimedStream(io.RawIOBase):
         Raises:
             TimeoutError: The time is over.
         """
-        left = self._ends - time.monotonic()
-        if left <= 0:
+        seconds_left = self._ends - time.monotonic()
+        if seconds_left <= 0:
             raise TimeoutError("timed out")
-        self._connection.settimeout(left)
+        self._connection.settimeout(seconds_left)
         return self._stream.readinto(buffer)
 
     def close(self) -> None:
@@ -91,7 +91,7 @@ class _Https(urllib.request.HTTPSHandler):
         return self.do_open(_TimedHttps, req)
 
 
-_OPENER: Final = urllib.request.build_opener(_Stays, _Http, _Https)
+_OPENER: Final = urllib.request.build_opener(_NoRedirects, _Http, _Https)
 
 
 class BoundedAlgod(AlgodClient):
@@ -129,9 +129,9 @@ class BoundedAlgod(AlgodClient):
         request = urllib.request.Request(url, headers=fields, method=method, data=data)  # noqa: S310 - the profile's
         try:
             with _OPENER.open(request, timeout=min(self._seconds, timeout or self._seconds)) as response:
-                body = _body(response)
+                body = _read_body(response)
         except urllib.error.HTTPError as refused:
-            raise _refusal(refused) from refused
+            raise _read_refusal(refused) from refused
         if response_format != "json":
             return body
         try:
@@ -140,16 +140,16 @@ class BoundedAlgod(AlgodClient):
             raise AlgodResponseError("Failed to parse JSON response from algod") from fault
 
 
-def _body(response: http.client.HTTPResponse | urllib.error.HTTPError) -> bytes:
+def _read_body(response: http.client.HTTPResponse | urllib.error.HTTPError) -> bytes:
     body = response.read(LONGEST_BODY + 1)
     if len(body) > LONGEST_BODY:
         raise AlgodResponseError(f"its answer is longer than {LONGEST_BODY} bytes, of which no more is read")
     return body
 
 
-def _refusal(refused: urllib.error.HTTPError) -> AlgodHTTPError:
+def _read_refusal(answer: urllib.error.HTTPError) -> AlgodHTTPError:
     try:
-        told = json.loads(_body(refused))
-        return AlgodHTTPError(told["message"], refused.code, told.get("data"))
+        error = json.loads(_read_body(answer))
+        return AlgodHTTPError(error["message"], answer.code, error.get("data"))
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return AlgodHTTPError(refused, refused.code, None)
+        return AlgodHTTPError(answer, answer.code, None)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from conformance.lanes.algorand.transaction_ids import spellings
-from conformance.lanes.descriptor import Descriptor, Means
+from conformance.lanes.descriptor import Descriptor, LaneTools
 
 
-def _means() -> Means:
+def _means() -> LaneTools:
     from conformance.lanes.algorand import checkout, node, payer, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
-    return Means(
+    return LaneTools(
         node.AlgorandNode,
         payer.AlgorandPayer.open,
         checkout.AlgorandCheckout,

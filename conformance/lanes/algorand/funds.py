@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from conformance.http.client import Names
 from conformance.lanes.algorand.node import Account, AlgorandNode, Refused
-from conformance.lanes.networks import Served, usdc_of
+from conformance.lanes.networks import NodeNetwork, usdc_of
 from conformance.lanes.node_control import read_secret
-from conformance.lanes.spending import SpendingLimit, Wallet, account_seed
+from conformance.lanes.spending import SpendingLimit, Wallet, derive_seed
 from conformance.outcome import Inconclusive
 from conformance.target.lanes.algorand import AlgorandChain
 
@@ -66,13 +66,13 @@ class OperatorFunds:
     @property
     def purse(self) -> int:
         """How much is given at a time, in atomic units."""
-        return self._limit.purse(self._PURSE)
+        return self._limit.size_purse(self._PURSE)
 
     def main_account(self) -> Account:
         """Return the account that pays, the same for each process that has the funder's key and the label."""
         if self._limit.label is None:
             return self._node.account()
-        seed = account_seed(self._funder.key.encode(), self._limit.label)
+        seed = derive_seed(self._funder.key.encode(), self._limit.label)
         public = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
         return self._node.account(base64.b64encode(seed + public).decode())
 
@@ -80,26 +80,28 @@ class OperatorFunds:
         """Send Algos from the operator's account."""
         amount = self._MAIN_ALGOS if main else self._ALGOS
         params = await self._node.params()
-        sent = transaction.PaymentTxn(self._funder.address, params, account.address, amount)
-        await self._give([sent], f"{amount} microAlgos")
+        payment = transaction.PaymentTxn(self._funder.address, params, account.address, amount)
+        await self._give([payment], f"{amount} microAlgos")
 
     async def asset(self, account: Account, asset: int, amount: int) -> None:
         """Opt the account in and send it USDC, which the asset must be, from the operator's account."""
         await self._limit.take(str(asset), amount, lambda: self._node.decimals(asset))
         params = await self._node.params()
-        sent = transaction.AssetTransferTxn(self._funder.address, params, account.address, amount, asset)
-        opting = transaction.AssetTransferTxn(account.address, params, account.address, 0, asset)
+        transfer = transaction.AssetTransferTxn(self._funder.address, params, account.address, amount, asset)
+        opt_in_transfer = transaction.AssetTransferTxn(account.address, params, account.address, 0, asset)
         is_in = await self._node.balance(account.address, asset) is not None
         # One group has one block to wait for, where two transactions of two senders need one after the other.
-        group, signers = ([sent], []) if is_in else ([opting, sent], [account])
+        group, signers = ([transfer], []) if is_in else ([opt_in_transfer, transfer], [account])
         await self._give(group, f"{amount} atomic units of asset {asset}", *signers)
 
-    async def _give(self, unsigned: list[Any], what: str, *signers: Account) -> None:
+    async def _give(self, transactions: list[Any], amount: str, *signers: Account) -> None:
         """Send what the signers (each of one transaction) and then the funder sign."""
         try:
-            await self._node.submit(unsigned, *signers, self._funder)
+            await self._node.submit(transactions, *signers, self._funder)
         except Refused as reason:
-            raise Inconclusive(f"the account of [{self._limit.table}] funder cannot give {what}: {reason}") from reason
+            raise Inconclusive(
+                f"the account of [{self._limit.table}] funder cannot give {amount}: {reason}"
+            ) from reason
 
     async def take_back(self, accounts: Iterable[Account]) -> None:
         """Close each account's assets and Algos out to the operator; one that an attack gave away is left."""
@@ -113,22 +115,22 @@ class OperatorFunds:
         mine = {one["asset-id"] for one in info.get("assets", [])}
         for asset in sorted(mine & home):
             params = await self._node.params()
-            closing = transaction.AssetTransferTxn(
+            transfer = transaction.AssetTransferTxn(
                 account.address, params, self._funder.address, 0, asset, close_assets_to=self._funder.address
             )
-            await self._node.submit([closing], account)
+            await self._node.submit([transfer], account)
         info = await self._node.holdings(account.address)
         params = await self._node.params()
         whole = not info.get("assets") and not info.get("created-assets")
         spare = 0 if whole else int(info["amount"]) - int(info.get("min-balance", 0)) - int(params.fee)
-        left = transaction.PaymentTxn(
+        payment = transaction.PaymentTxn(
             account.address,
             params,
             self._funder.address,
             max(0, spare),
             close_remainder_to=self._funder.address if whole else None,
         )
-        await self._node.submit([left], account)
+        await self._node.submit([payment], account)
 
 
 Funds: TypeAlias = ControlFunds | OperatorFunds
@@ -140,11 +142,11 @@ async def opt_in(node: AlgorandNode, account: Account, asset: int, *, wait: bool
     Raises:
         Inconclusive: The node refuses it.
     """
-    opting = transaction.AssetTransferTxn(account.address, await node.params(), account.address, 0, asset)
-    await node.submit([opting], account, wait=wait)
+    transfer = transaction.AssetTransferTxn(account.address, await node.params(), account.address, 0, asset)
+    await node.submit([transfer], account, wait=wait)
 
 
-def funds_of(chain: AlgorandChain, node: AlgorandNode, names: Names, served: Served, wallet: Wallet) -> Funds:
+def choose_funds(chain: AlgorandChain, node: AlgorandNode, names: Names, network: NodeNetwork, wallet: Wallet) -> Funds:
     """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
 
     Raises:
@@ -154,7 +156,7 @@ def funds_of(chain: AlgorandChain, node: AlgorandNode, names: Names, served: Ser
         return ControlFunds(node)
     table = f"chains.{chain.lane}"
     words = read_secret(chain.funder, names, "FUNDER_MNEMONIC", table)
-    usdc = usdc_of(table, chain, served)
+    usdc = usdc_of(table, chain, network)
     limit = SpendingLimit(table, chain.spending_limit, usdc, wallet)
     try:
         return OperatorFunds(node, node.account(mnemonic.to_private_key(words)), limit)

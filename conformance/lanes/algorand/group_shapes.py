@@ -10,24 +10,24 @@ from algosdk import transaction
 from conformance.lanes.algorand.payer import AlgorandPayer
 
 
-async def with_pooled_fee(payer: AlgorandPayer, made: Any) -> str:
+async def send_with_pooled_fee(payer: AlgorandPayer, transfer: Any) -> str:
     """Send a transfer without a fee after a payment that pays for both, and return the transfer's id."""
     me = payer.address
-    paying = transaction.PaymentTxn(me, await payer.params(), me, 0)
-    paying.fee, made.fee = paying.fee + made.fee, 0
-    await payer.submit([paying, made], payer.main)
-    return str(made.get_txid())
+    fee_payment = transaction.PaymentTxn(me, await payer.params(), me, 0)
+    fee_payment.fee, transfer.fee = fee_payment.fee + transfer.fee, 0
+    await payer.submit([fee_payment, transfer], payer.main)
+    return str(transfer.get_txid())
 
 
-async def after_opt_in(payer: AlgorandPayer, made: Any) -> str:
+async def send_after_opt_in(payer: AlgorandPayer, transfer: Any) -> str:
     """Send a transfer after an opt-in to its asset, and return the transfer's id."""
     me = payer.address
-    opting = transaction.AssetTransferTxn(me, await payer.params(), me, 0, made.index)
-    await payer.submit([opting, made], payer.main)
-    return str(made.get_txid())
+    opt_in_transfer = transaction.AssetTransferTxn(me, await payer.params(), me, 0, transfer.index)
+    await payer.submit([opt_in_transfer, transfer], payer.main)
+    return str(transfer.get_txid())
 
 
 GROUPS: Final[Mapping[str, Callable[[AlgorandPayer, Any], Awaitable[str]]]] = {
-    "in a group whose other transaction pays the fee": with_pooled_fee,
-    "in a group after an opt-in": after_opt_in,
+    "in a group whose other transaction pays the fee": send_with_pooled_fee,
+    "in a group after an opt-in": send_after_opt_in,
 }

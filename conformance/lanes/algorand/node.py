@@ -17,7 +17,7 @@ from algosdk.error import AlgodHTTPError, AlgodResponseError
 
 from conformance.http.client import Names
 from conformance.lanes.algorand.bounded_algod import BoundedAlgod
-from conformance.lanes.networks import Served
+from conformance.lanes.networks import NodeNetwork
 from conformance.lanes.node_control import NodeControl, read_secret
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets
@@ -88,23 +88,23 @@ class AlgorandNode:
 
     def account(self, key: str | None = None) -> Account:
         """Return the account of a private key, a new one without; the key from now on shows in no log."""
-        made = key or account.generate_account()[0]
-        self._names.key(made, "PAYER_KEY", is_given=key is not None)
-        return Account(account.address_from_private_key(made), made)
+        private_key = key or account.generate_account()[0]
+        self._names.key(private_key, "PAYER_KEY", is_given=key is not None)
+        return Account(account.address_from_private_key(private_key), private_key)
 
     # Asking.
 
     async def _call(self, call: Callable[[], T]) -> T:
         """Run a blocking SDK call on a thread; only the node's own refusals come through as they are."""
-        running = asyncio.get_running_loop().run_in_executor(self._threads, call)
+        future = asyncio.get_running_loop().run_in_executor(self._threads, call)
         try:
             async with asyncio.timeout(self._budgets.request):
-                return await running
+                return await future
         except TimeoutError as fault:
             raise Inconclusive(f"the Algorand node gave no answer within {self._budgets.request:g} s") from fault
         except _STRANGE as fault:
-            told = f"{type(fault).__name__}: {fault}"[:_SHORT]
-            raise Inconclusive(f"the Algorand node could not be asked: {told}") from fault
+            reason = f"{type(fault).__name__}: {fault}"[:_SHORT]
+            raise Inconclusive(f"the Algorand node could not be asked: {reason}") from fault
 
     async def _ask(self, call: Callable[[], T]) -> T:
         try:
@@ -124,29 +124,29 @@ class AlgorandNode:
         params.last = params.first + _LIFE - next(self._lives) % _LIVES
         return params
 
-    async def served(self) -> Served:
+    async def read_network(self) -> NodeNetwork:
         """Return what network the node serves, by its genesis hash."""
         genesis = str((await self.params()).gh)
-        return Served("algorand:" + genesis.replace("+", "-").replace("/", "_")[:_CAIP2])
+        return NodeNetwork("algorand:" + genesis.replace("+", "-").replace("/", "_")[:_CAIP2])
 
     async def decimals(self, asset: int) -> int:
         """Return an asset's decimals."""
 
-        def asked() -> int:
+        def ask() -> int:
             info: Any = self._algod.asset_info(asset)
             return int(info["params"]["decimals"])
 
-        return await self._ask(asked)
+        return await self._ask(ask)
 
     async def block_time(self) -> int:
         """Return the time of the newest block in unix seconds."""
 
-        def newest() -> int:
+        def ask() -> int:
             status: Any = self._algod.status()
             block: Any = self._algod.block_info(status["last-round"])
             return int(block["block"].get("ts", 0))
 
-        return await self._ask(newest)
+        return await self._ask(ask)
 
     async def next_block_time(self) -> int:
         """Return the time of the newest block: the next one is not older."""
@@ -155,11 +155,11 @@ class AlgorandNode:
     async def newest_round(self) -> int:
         """Return the number of the newest block."""
 
-        def newest() -> int:
+        def ask() -> int:
             status: Any = self._algod.status()
             return int(status["last-round"])
 
-        return await self._ask(newest)
+        return await self._ask(ask)
 
     async def holdings(self, address: str) -> Mapping[str, Any]:
         """Return what the node says of an account: Algos, minimum balance, assets held and created."""
@@ -175,7 +175,7 @@ class AlgorandNode:
 
     # Submitting.
 
-    async def submit(self, unsigned: Sequence[Any], *signers: Account, wait: bool = True) -> str:
+    async def submit(self, transactions: Sequence[Any], *signers: Account, wait: bool = True) -> str:
         """Sign and submit transactions as one group (one alone stands alone) and return the first one's id.
 
         One signer signs all of them; several sign one each, in their order.
@@ -184,24 +184,26 @@ class AlgorandNode:
             Refused: The node refuses them.
             Inconclusive: The node cannot be asked, or the first is not confirmed in time.
         """
-        tx_id, raw = self.signed(unsigned, *signers)
+        tx_id, raw = self.sign(transactions, *signers)
         await self.send(tx_id, raw)
         if wait:
-            await self.confirmed(tx_id)
+            await self.wait_for_block(tx_id)
         return tx_id
 
-    def signed(self, unsigned: Sequence[Any], *signers: Account) -> tuple[str, bytes]:
+    def sign(self, transactions: Sequence[Any], *signers: Account) -> tuple[str, bytes]:
         """Sign transactions as one group, without sending them; return the first one's id and what a node takes."""
-        keys = [signer.key for signer in signers] if len(signers) > 1 else [signers[0].key] * len(unsigned)
-        if len(unsigned) > 1:
-            transaction.assign_group_id(list(unsigned))
-        pairs = zip(unsigned, keys, strict=True)
-        signed = [AccountTransactionSigner(key).sign_transactions([one], [0])[0] for one, key in pairs]
-        raw = b"".join(base64.b64decode(encoding.msgpack_encode(one)) for one in signed)
-        tx_id = str(unsigned[0].get_txid())
-        self.groups[tx_id] = tuple(str(one.get_txid()) for one in unsigned)
-        for one in self.groups[tx_id]:
-            self._names.name(one, "TX_ID")
+        keys = [signer.key for signer in signers] if len(signers) > 1 else [signers[0].key] * len(transactions)
+        if len(transactions) > 1:
+            transaction.assign_group_id(list(transactions))
+        pairs = zip(transactions, keys, strict=True)
+        signed_transactions = [
+            AccountTransactionSigner(key).sign_transactions([group_id], [0])[0] for group_id, key in pairs
+        ]
+        raw = b"".join(base64.b64decode(encoding.msgpack_encode(group_id)) for group_id in signed_transactions)
+        tx_id = str(transactions[0].get_txid())
+        self.groups[tx_id] = tuple(str(group_id.get_txid()) for group_id in transactions)
+        for group_id in self.groups[tx_id]:
+            self._names.name(group_id, "TX_ID")
         return tx_id, raw
 
     async def send(self, tx_id: str, raw: bytes) -> None:
@@ -234,34 +236,34 @@ class AlgorandNode:
             raise Inconclusive("the Algorand node told nothing that can be read about a transaction")
         return info
 
-    async def confirmed(self, tx_id: str) -> int:
+    async def wait_for_block(self, tx_id: str) -> int:
         """Wait for a transaction's block and return its round.
 
         Raises:
             Inconclusive: It failed, or is not confirmed within the budget.
         """
-        info = await self._until(tx_id, lambda info: bool(info.get("confirmed-round") or info.get("pool-error")))
+        info = await self._poll_until(tx_id, lambda info: bool(info.get("confirmed-round") or info.get("pool-error")))
         if info.get("pool-error"):
             raise Inconclusive(f"the transaction left the pool: {info['pool-error']}")
         if not info.get("confirmed-round"):
             raise Inconclusive(f"the transaction was not confirmed within {self._budgets.confirmation:g} s")
         return int(info["confirmed-round"])
 
-    async def left_pool(self, tx_id: str) -> None:
+    async def wait_for_drop(self, tx_id: str) -> None:
         """Wait until a transaction has left the pool with an error.
 
         Raises:
             Inconclusive: It was confirmed, or still waits when the budget is over.
         """
-        info = await self._until(tx_id, lambda info: bool(info.get("confirmed-round") or info.get("pool-error")))
+        info = await self._poll_until(tx_id, lambda info: bool(info.get("confirmed-round") or info.get("pool-error")))
         if not info.get("pool-error"):
             raise Inconclusive("the node did not drop the transaction from its pool")
 
-    async def _until(self, tx_id: str, done: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any]:
-        """Ask for a transaction, ever less often, until `done` or the budget is over; return the last answer."""
+    async def _poll_until(self, tx_id: str, is_decided: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any]:
+        """Ask for a transaction, ever less often, until `is_decided` or the budget is over; return the last answer."""
         loop, wait = asyncio.get_running_loop(), _FIRST_WAIT
         ends = loop.time() + self._budgets.confirmation
-        while not done(info := await self.info(tx_id)) and loop.time() < ends:
+        while not is_decided(info := await self.info(tx_id)) and loop.time() < ends:
             await asyncio.sleep(wait)
             wait = min(wait * _LONGER, _LONGEST_WAIT)
         return info

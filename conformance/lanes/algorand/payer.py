@@ -8,10 +8,10 @@ from typing import Any
 from algosdk import encoding, transaction
 
 from conformance.http.client import Names
-from conformance.lanes.algorand.funds import Funds, funds_of
+from conformance.lanes.algorand.funds import Funds, choose_funds
 from conformance.lanes.algorand.node import Account, AlgorandNode, Refused
 from conformance.lanes.algorand.transaction_ids import spellings
-from conformance.lanes.funded_payer import FundedPayer, admitted
+from conformance.lanes.funded_payer import FundedPayer, admit_node
 from conformance.lanes.signed_payment import SignedPayment
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
@@ -47,9 +47,9 @@ class AlgorandPayer(FundedPayer[Account]):
             Inconclusive: The node cannot be asked or may not be paid on, or there is no way to fund an account.
         """
         node = AlgorandNode(chain, budgets, names)
-        async with admitted(chain, node, wallet) as (served, purse):
-            self = cls(chain, node, funds_of(chain, node, names, served, purse))
-            self.caip2 = served.caip2
+        async with admit_node(chain, node, wallet) as (network, purse):
+            self = cls(chain, node, choose_funds(chain, node, names, network, purse))
+            self.caip2 = network.caip2
             await self.new_account()
         return self
 
@@ -58,8 +58,8 @@ class AlgorandPayer(FundedPayer[Account]):
         """Give the funder back what the account of a wallet's label holds; see `Means`."""
         del asset  # every asset that the account holds goes back
         node = AlgorandNode(chain, budgets, names)
-        async with admitted(chain, node, wallet) as (served, purse):
-            self = cls(chain, node, funds_of(chain, node, names, served, purse))
+        async with admit_node(chain, node, wallet) as (network, purse):
+            self = cls(chain, node, choose_funds(chain, node, names, network, purse))
             self._accounts.append(self._funds.main_account())
         await self.close()
 
@@ -89,52 +89,52 @@ class AlgorandPayer(FundedPayer[Account]):
         """Return what an account holds of an asset in atomic units."""
         return await self._node.balance(address, asset) or 0
 
-    async def confirmed(self, tx_id: str) -> int:
+    async def wait_for_block(self, tx_id: str) -> int:
         """Wait for a transaction's block and return its round.
 
         Raises:
             Inconclusive: It failed, or is not confirmed within the budget.
         """
-        return await self._node.confirmed(tx_id)
+        return await self._node.wait_for_block(tx_id)
 
     async def info(self, tx_id: str) -> Mapping[str, Any]:
         """Return what the node knows of a transaction; nothing when it does not know it (yet)."""
         return await self._node.info(tx_id)
 
-    async def left_pool(self, tx_id: str) -> None:
+    async def wait_for_drop(self, tx_id: str) -> None:
         """Wait until a transaction has left the pool with an error.
 
         Raises:
             Inconclusive: It was confirmed, or still waits when the budget is over.
         """
-        await self._node.left_pool(tx_id)
+        await self._node.wait_for_drop(tx_id)
 
     # Accounts.
 
-    async def new_account(self, *, funded: bool = True, assets: Sequence[int] = ()) -> Account:
+    async def new_account(self, *, is_funded: bool = True, assets: Sequence[int] = ()) -> Account:
         """Return a fresh account, with Algos for fees and opted in to `assets`."""
         fresh = self._node.account() if self._accounts else self._funds.main_account()
-        if funded:
+        if is_funded:
             await self._funds.algos(fresh, main=not self._accounts)
             self._accounts.append(fresh)
         # The node takes each while the one before still waits for its block.
-        opted = [
+        tx_ids = [
             await self.transfer(asset=asset, receiver=fresh.address, amount=0, sender=fresh, wait=False)
             for asset in assets
         ]
-        for tx_id in opted:
-            await self._node.confirmed(tx_id)
+        for tx_id in tx_ids:
+            await self._node.wait_for_block(tx_id)
         return fresh
 
     async def hold(self, asset: int, least: int | None = None, owner: Account | None = None) -> None:
         """Make sure that an account (the paying one) holds `least` atomic units of an asset; some when None."""
         holder = owner or self.main
-        async with self._giving:
+        async with self._funding_lock:
             await self._fill(holder, asset, self._funds.purse // 10 if least is None else least)
 
     async def _reserve(self, holder: Account, asset: int, amount: int) -> None:
         """Fill the account for one transfer, so that any number at once find enough."""
-        async with self._giving:
+        async with self._funding_lock:
             await self._fill(holder, asset, amount)
             self._stock[holder.address, asset] = self._stock.get((holder.address, asset), 0) - amount
 
@@ -143,9 +143,9 @@ class AlgorandPayer(FundedPayer[Account]):
         have = self._stock.get((holder.address, asset))
         if have is not None and (have >= least or least > _MOST_GIVEN):
             return
-        given = max(self._funds.purse, least if least <= _MOST_GIVEN else 0)
-        await self._funds.asset(holder, asset, given)
-        self._stock[holder.address, asset] = max(0, have or 0) + given
+        added_amount = max(self._funds.purse, least if least <= _MOST_GIVEN else 0)
+        await self._funds.asset(holder, asset, added_amount)
+        self._stock[holder.address, asset] = max(0, have or 0) + added_amount
 
     # Transactions.
 
@@ -155,7 +155,7 @@ class AlgorandPayer(FundedPayer[Account]):
         Raises:
             Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
         """
-        token, price = _asked(entry)
+        token, price = _read_entry(entry)
         tx_id = await self.transfer(
             asset=self.asset_id(entry), receiver=str(entry.get("payTo")), amount=price, note=token.encode()
         )
@@ -163,7 +163,7 @@ class AlgorandPayer(FundedPayer[Account]):
 
     async def sign(self, entry: Mapping[str, Any]) -> SignedPayment:
         """Sign the transfer that an entry asks for; see `SignsEntries`."""
-        token, price = _asked(entry)
+        token, price = _read_entry(entry)
         return await self.signed_transfer(
             asset=self.asset_id(entry),
             receiver=str(entry.get("payTo")),
@@ -177,10 +177,10 @@ class AlgorandPayer(FundedPayer[Account]):
     ) -> SignedPayment:
         """Return a transfer of the paying account that is signed and not sent; a proof with members gets its id."""
         draft = await self.draft(asset=asset, receiver=receiver, amount=amount, note=note)
-        held = await self.balance(self.address, asset)
-        tx_id, raw = self._node.signed([draft], self.main)
-        named = {"tx_id": tx_id, **proof} if proof else {}
-        return SignedPayment(self.address, str(asset), held, tx_id, raw.hex(), named)
+        balance = await self.balance(self.address, asset)
+        tx_id, raw = self._node.sign([draft], self.main)
+        full_proof = {"tx_id": tx_id, **proof} if proof else {}
+        return SignedPayment(self.address, str(asset), balance, tx_id, raw.hex(), full_proof)
 
     @staticmethod
     def asset_id(entry: Mapping[str, Any]) -> int:
@@ -217,11 +217,11 @@ class AlgorandPayer(FundedPayer[Account]):
             Refused: The node refuses it.
             Inconclusive: The node cannot be asked, or the transaction is not confirmed in time.
         """
-        _sendable(receiver, amount)
+        _check_sendable(receiver, amount)
         payer = sender or (await self.new_account() if close_to or rekey_to else self.main)
         if sender is None and clawback_target is None:
             await self._reserve(payer, asset, amount)
-        sent = transaction.AssetTransferTxn(
+        transfer = transaction.AssetTransferTxn(
             payer.address,
             await self._node.params(first_valid),
             receiver,
@@ -232,11 +232,11 @@ class AlgorandPayer(FundedPayer[Account]):
             note=note or None,
             rekey_to=rekey_to,
         )
-        return await self.submit([sent], payer, wait=wait)
+        return await self.submit([transfer], payer, wait=wait)
 
     async def draft(self, *, asset: int, receiver: str, amount: int, note: bytes) -> Any:
         """Return a transfer of the paying account that is not sent yet; `submit` sends it, its id is known before."""
-        _sendable(receiver, amount)
+        _check_sendable(receiver, amount)
         await self._reserve(self.main, asset, amount)
         return transaction.AssetTransferTxn(
             self.address, await self._node.params(), receiver, amount, asset, note=note or None
@@ -244,14 +244,14 @@ class AlgorandPayer(FundedPayer[Account]):
 
     async def send_native(self, receiver: str, amount: int, note: bytes = b"") -> str:
         """Send Algos and return the transaction's id."""
-        _sendable(receiver, amount)
+        _check_sendable(receiver, amount)
         params = await self._node.params()
-        sent = transaction.PaymentTxn(self.address, params, receiver, amount, note=note or None)
-        return await self.submit([sent], self.main)
+        payment = transaction.PaymentTxn(self.address, params, receiver, amount, note=note or None)
+        return await self.submit([payment], self.main)
 
     async def create_asset(self, *, unit_name: str = "USDC", decimals: int = 6, total: int = 10**15) -> int:
         """Create an asset that looks like another one, with the payer as its clawback, and return its id."""
-        sent = transaction.AssetConfigTxn(
+        creation = transaction.AssetConfigTxn(
             self.address,
             await self._node.params(),
             total=total,
@@ -263,18 +263,18 @@ class AlgorandPayer(FundedPayer[Account]):
             clawback=self.address,
             strict_empty_address_check=False,
         )
-        tx_id = await self.submit([sent], self.main)
-        made = (await self._node.info(tx_id)).get("asset-index")
-        if not isinstance(made, int):
+        tx_id = await self.submit([creation], self.main)
+        asset_id = (await self._node.info(tx_id)).get("asset-index")
+        if not isinstance(asset_id, int):
             raise Inconclusive("the Algorand node told no id of the asset it created")
-        self._stock[self.address, made] = total
-        return made
+        self._stock[self.address, asset_id] = total
+        return asset_id
 
-    async def submit(self, unsigned: Sequence[Any], signer: Account, *, wait: bool = True) -> str:
+    async def submit(self, transactions: Sequence[Any], signer: Account, *, wait: bool = True) -> str:
         """Sign and submit transactions as one group (one alone stands alone) and return the first one's id."""
-        return await self._node.submit(unsigned, signer, wait=wait)
+        return await self._node.submit(transactions, signer, wait=wait)
 
-    def together(self, tx_id: str) -> Sequence[str]:
+    def list_group(self, tx_id: str) -> Sequence[str]:
         """Return the ids of the group that the transaction was submitted in, or its own alone."""
         return self._node.groups.get(tx_id, (tx_id,))
 
@@ -284,7 +284,7 @@ class AlgorandPayer(FundedPayer[Account]):
         return spellings(tx_id)
 
 
-def _asked(entry: Mapping[str, Any]) -> tuple[str, int]:
+def _read_entry(entry: Mapping[str, Any]) -> tuple[str, int]:
     """Return the token and the price of an entry, in atomic units.
 
     Raises:
@@ -300,7 +300,7 @@ def _asked(entry: Mapping[str, Any]) -> tuple[str, int]:
     return token, int(price)
 
 
-def _sendable(receiver: str, amount: int) -> None:
+def _check_sendable(receiver: str, amount: int) -> None:
     if not encoding.is_valid_address(receiver):
         raise Inconclusive(f"{receiver[:80]!r} is no Algorand address, so nothing can be sent there")
     if not 0 <= amount < _UINT64:

@@ -32,7 +32,7 @@ class AlgorandSender:
 
     async def send(self, payment: SignedPayment) -> None:
         """Give the node the transaction; see `PaymentSender`."""
-        tx_id, _ = _read(payment)
+        tx_id, _ = _read_transaction(payment)
         try:
             await self.node.send(tx_id, bytes.fromhex(payment.transaction))
         except Refused as refusal:
@@ -45,7 +45,7 @@ class AlgorandSender:
         A node forgets transactions after a thousand rounds, so its silence alone does not show that a transfer never
         happened. That the paying account, which makes this transfer only, holds what it held does.
         """
-        tx_id, last_valid = _read(payment)
+        tx_id, last_valid = _read_transaction(payment)
         newest = await self.node.newest_round()
         info = await self.node.info(tx_id)
         if info.get("confirmed-round"):
@@ -62,7 +62,7 @@ class AlgorandSender:
         return payment.tx_id
 
 
-def _read(payment: SignedPayment) -> tuple[str, int]:
+def _read_transaction(payment: SignedPayment) -> tuple[str, int]:
     """Return the id of a signed transaction and the last round that takes it.
 
     Raises:
@@ -70,8 +70,12 @@ def _read(payment: SignedPayment) -> tuple[str, int]:
     """
     try:
         raw = base64.b64encode(bytes.fromhex(payment.transaction)).decode()
-        sent: Any = encoding.msgpack_decode(raw).transaction
-        tx_id, last_valid, is_named = str(sent.get_txid()), int(sent.last_valid_round), sent.sender == payment.payer
+        transfer: Any = encoding.msgpack_decode(raw).transaction
+        tx_id, last_valid, is_named = (
+            str(transfer.get_txid()),
+            int(transfer.last_valid_round),
+            transfer.sender == payment.payer,
+        )
     except Exception as fault:  # the SDK raises whatever it meets in bytes that are no transaction
         raise NotAPayment("the signed transaction is no Algorand transaction") from fault
     if tx_id != payment.tx_id or not is_named or not payment.asset.isdecimal():

@@ -65,7 +65,7 @@ class Authorization:
         values = (self.sender, self.to, self.value, self.valid_after, self.valid_before, self.nonce)
         return dict(zip((name for name, _ in _MEMBERS), values, strict=True))
 
-    def signed(self, key: bytes, *, kind: str = _TRANSFER) -> Authorization:
+    def sign(self, key: bytes, *, kind: str = _TRANSFER) -> Authorization:
         """Return it with the signature of a key; another `kind` of message than a transfer fits no transfer."""
         types = {kind: [{"name": name, "type": type_} for name, type_ in _MEMBERS]}
         return replace(
@@ -78,23 +78,23 @@ class Authorization:
         terms = {**self.message, **numbers, "nonce": "0x" + self.nonce.hex()}
         return {"authorization": terms, "signature": "0x" + self.signature.hex(), "challenge_token": self.token}
 
-    def changed(self, **members: Any) -> Authorization:
+    def with_changes(self, **members: Any) -> Authorization:
         """Return it with members changed after it was signed."""
         return replace(self, **members)
 
-    def malleated(self) -> Authorization:
+    def with_other_s(self) -> Authorization:
         """Return it with the signature's other form: s replaced by the order less s, v by the other v."""
         r, s, v = self.signature[:32], int.from_bytes(self.signature[32:64], "big"), self.signature[64]
-        return self.changed(signature=r + (ORDER - s).to_bytes(32, "big") + bytes([55 - v]))
+        return self.with_changes(signature=r + (ORDER - s).to_bytes(32, "big") + bytes([55 - v]))
 
     def with_recovery(self, v: int) -> Authorization:
         """Return it with another last byte of the signature."""
-        return self.changed(signature=self.signature[:64] + bytes([v]))
+        return self.with_changes(signature=self.signature[:64] + bytes([v]))
 
     def compact(self) -> Authorization:
         """Return it with the signature in 64 bytes (EIP-2098)."""
         r, s, v = self.signature[:32], int.from_bytes(self.signature[32:64], "big"), self.signature[64]
-        return self.changed(signature=r + (s | (v - 27) << 255).to_bytes(32, "big"))
+        return self.with_changes(signature=r + (s | (v - 27) << 255).to_bytes(32, "big"))
 
 
 def nonce_of(token: str) -> bytes:

@@ -12,10 +12,15 @@ from eth_utils.crypto import keccak
 from hexbytes import HexBytes
 
 from conformance.lanes.base.authorization import Authorization, Domain, cancellation, nonce_of
-from conformance.lanes.base.node import checksummed
+from conformance.lanes.base.node import to_checksum
 from conformance.lanes.base.payer import BasePayer
-from conformance.lanes.base.token import Token, own_call
-from conformance.lanes.checkout_request import Bill, Way, respelled, smaller
+from conformance.lanes.base.token import Token, encode_own_call
+from conformance.lanes.checkout_request import (
+    CheckoutRequest,
+    WrongPayment,
+    list_respelled_payments,
+    list_smaller_payments,
+)
 from conformance.lanes.signed_payment import SignedPayment
 from conformance.outcome import Inconclusive
 
@@ -31,14 +36,14 @@ class BaseCheckout:
 
     payer: BasePayer
 
-    async def settle(self, bill: Bill, way: str | None = None) -> str:
+    async def settle(self, bill: CheckoutRequest, way: str | None = None) -> str:
         """Pay a bill; see `CheckoutPayer`."""
         if way == "calldata":
             return await self._transfer(bill, bill.memo.encode())
-        _know(way)
-        return await self.payer.use(await self._authorized(bill))
+        _check_way(way)
+        return await self.payer.use(await self._authorize(bill))
 
-    async def sign(self, bill: Bill, way: str | None = None) -> SignedPayment:
+    async def sign(self, bill: CheckoutRequest, way: str | None = None) -> SignedPayment:
         """Sign the transaction that pays a bill; see `SignsBills`."""
         token, me = Token(self.payer.node, bill.asset), self.payer.main
         proof: Mapping[str, Any] = {}
@@ -46,77 +51,77 @@ class BaseCheckout:
             await self.payer.set_aside(token.address, bill.amount)
             data = token.transfer_call(bill.address, bill.amount) + bill.memo.encode()
         else:
-            _know(way)
-            given = await self._authorized(bill)
-            proof, data = given.proof(), token.use_call(given)
-        held = await token.balance(me.address)
-        tx_id, raw = await self.payer.node.signed(me, token.address, data)
-        return SignedPayment(me.address, token.address, held, tx_id, raw.hex(), proof)
+            _check_way(way)
+            authorization = await self._authorize(bill)
+            proof, data = authorization.proof(), token.use_call(authorization)
+        balance = await token.balance(me.address)
+        tx_id, raw = await self.payer.node.sign(me, token.address, data)
+        return SignedPayment(me.address, token.address, balance, tx_id, raw.hex(), proof)
 
-    async def settle_again(self, bill: Bill, way: str | None = None) -> str:
+    async def settle_again(self, bill: CheckoutRequest, way: str | None = None) -> str:
         """Pay a bill once more, from another account, since one uses a nonce once; see `CheckoutPayer`."""
         if way == "calldata":
             return await self.settle(bill, way)
-        other = await self.payer.new_account(asset=bill.asset, amount=bill.amount)
-        return await self.payer.use((await self._authorized(bill, sender=other.address)).signed(other.key))
+        account = await self.payer.new_account(asset=bill.asset, amount=bill.amount)
+        return await self.payer.use((await self._authorize(bill, sender=account.address)).sign(account.key))
 
-    async def settle_together(self, bills: Sequence[Bill]) -> str:
+    async def settle_together(self, bills: Sequence[CheckoutRequest]) -> str:
         """Pay bills in one transaction of the payer's contract, each by the authorization of its memo."""
         return await self.payer.batch(
             [
-                (checksummed(one.asset), Token(self.payer.node, one.asset).use_call(await self._authorized(one)))
-                for one in bills
+                (to_checksum(bill.asset), Token(self.payer.node, bill.asset).use_call(await self._authorize(bill)))
+                for bill in bills
             ]
         )
 
-    async def shaped(self, way: str | None = None) -> Sequence[Way]:
+    async def list_other_shapes(self, way: str | None = None) -> Sequence[WrongPayment]:
         """Return the payer's authorization used by a relayer, and by a contract; see `CheckoutPayer`."""
         if way not in {None, "eip3009"}:
             return []
 
-        async def by_a_relayer(bill: Bill) -> str:
+        async def by_a_relayer(bill: CheckoutRequest) -> str:
             relayer = await self.payer.new_account(coin=True)
-            return await self.payer.use(await self._authorized(bill), sender=relayer)
+            return await self.payer.use(await self._authorize(bill), sender=relayer)
 
-        async def by_a_contract(bill: Bill) -> str:
+        async def by_a_contract(bill: CheckoutRequest) -> str:
             return await self.settle_together([bill])
 
         return [
-            Way("an authorization that a relayer submits", by_a_relayer, beyond=_SUBMITTERS),
-            Way("an authorization that a contract uses", by_a_contract, beyond=_SUBMITTERS),
+            WrongPayment("an authorization that a relayer submits", by_a_relayer, beyond=_SUBMITTERS),
+            WrongPayment("an authorization that a contract uses", by_a_contract, beyond=_SUBMITTERS),
         ]
 
-    async def _authorized(self, bill: Bill, **changes: Any) -> Authorization:
+    async def _authorize(self, bill: CheckoutRequest, **changes: Any) -> Authorization:
         """Return the paying account's authorization for a bill, its amount set aside."""
         token, me = Token(self.payer.node, bill.asset), self.payer.main
-        asked = Authorization(
+        authorization = Authorization(
             sender=me.address,
-            to=checksummed(bill.address),
+            to=to_checksum(bill.address),
             value=bill.amount,
             valid_after=0,
             valid_before=await self.payer.block_time() + _LIFETIME,
             nonce=nonce_of(bill.memo),
             domain=await self._domain(token),
             token=bill.memo,
-        ).changed(**changes)
-        if asked.sender == me.address:
-            await self.payer.set_aside(token.address, asked.value)
-        return asked.signed(me.key)
+        ).with_changes(**changes)
+        if authorization.sender == me.address:
+            await self.payer.set_aside(token.address, authorization.value)
+        return authorization.sign(me.key)
 
     async def _domain(self, token: Token) -> Domain:
         name, version = await token.names()
         return Domain(name, version, self.payer.chain_id, token.address)
 
-    async def _transfer(self, bill: Bill, suffix: bytes = b"") -> str:
+    async def _transfer(self, bill: CheckoutRequest, suffix: bytes = b"") -> str:
         """Send a plain transfer whose call data ends in `suffix`."""
         token = Token(self.payer.node, bill.asset)
         await self.payer.set_aside(token.address, bill.amount)
         return await self.payer.send(token.address, token.transfer_call(bill.address, bill.amount) + suffix)
 
-    async def credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
+    async def read_credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
         """Return what a transaction's Transfer logs changed; see `CheckoutPayer`."""
-        changed: dict[str, int] = {}
-        for log in (await self.payer.node.mined(tx_id)).get("logs", ()):
+        changes: dict[str, int] = {}
+        for log in (await self.payer.node.wait_for_block(tx_id)).get("logs", ()):
             topics = [bytes(HexBytes(topic)) for topic in log["topics"]]
             if (
                 str(log["address"]).lower() != asset.lower()
@@ -127,158 +132,168 @@ class BaseCheckout:
             value = int.from_bytes(bytes(HexBytes(log["data"])), "big")
             for topic, amount in ((topics[1], -value), (topics[2], value)):
                 owner = to_checksum_address(topic[-20:])
-                changed[owner] = changed.get(owner, 0) + amount
-        return {owner: amount for owner, amount in changed.items() if amount}
+                changes[owner] = changes.get(owner, 0) + amount
+        return {owner: amount for owner, amount in changes.items() if amount}
 
-    async def holding(self, address: str, asset: str) -> int:
+    async def read_holding(self, address: str, asset: str) -> int:
         """Return what an address holds; see `CheckoutPayer`."""
         return await Token(self.payer.node, asset).balance(address)
 
-    def unbound(self) -> Sequence[Way]:
+    def list_unbound_payments(self) -> Sequence[WrongPayment]:
         """Return payments without the memo, with other nonces, and with the memo's cancelled or used elsewhere.
 
         Also, as far as specification 3.5 forbids them, with other texts than the memo after the call data, and with the
         memo behind the call of another contract.
         """
 
-        def with_nonce(nonce: Callable[[Bill], bytes]) -> Callable[[Bill], Awaitable[str]]:
-            async def pay(bill: Bill) -> str:
-                return await self.payer.use(await self._authorized(bill, nonce=nonce(bill)))
+        def with_nonce(nonce: Callable[[CheckoutRequest], bytes]) -> Callable[[CheckoutRequest], Awaitable[str]]:
+            async def pay(bill: CheckoutRequest) -> str:
+                return await self.payer.use(await self._authorize(bill, nonce=nonce(bill)))
 
             return pay
 
         return [
-            Way("a plain transfer", self._transfer),
-            Way("an authorization with a nonce of its own", with_nonce(lambda _: os.urandom(32))),
-            Way(
+            WrongPayment("a plain transfer", self._transfer),
+            WrongPayment("an authorization with a nonce of its own", with_nonce(lambda _: os.urandom(32))),
+            WrongPayment(
                 "the memo itself as the nonce", with_nonce(lambda bill: bill.memo.encode()[:32].ljust(32, b"\0")), True
             ),
-            Way("the memo's nonce cancelled, a plain transfer beside", self._cancelled),
-            Way("the memo's nonce used at a look-alike, a plain transfer right after", self._used_elsewhere),
-            *respelled(self),
-            *respelled(self, "calldata"),
-            Way(
+            WrongPayment("the memo's nonce cancelled, a plain transfer beside", self._cancel_nonce),
+            WrongPayment(
+                "the memo's nonce used at a look-alike, a plain transfer right after", self._use_nonce_elsewhere
+            ),
+            *list_respelled_payments(self),
+            *list_respelled_payments(self, "calldata"),
+            WrongPayment(
                 "the memo after the call data of another contract's call",
-                self._behind_another_call,
-                pinned=True,
-                claimed=True,
+                self._pay_behind_another_call,
+                needs_pinned_binding=True,
+                needs_checkout_claim=True,
             ),
         ]
 
-    async def _behind_another_call(self, bill: Bill) -> str:
+    async def _pay_behind_another_call(self, bill: CheckoutRequest) -> str:
         """Have the payer's contract transfer the amount, called with the memo after its own arguments."""
         token = Token(self.payer.node, bill.asset)
-        await self._transfer(bill.changed(address=await self.payer.batcher()))
-        given = token.transfer_call(bill.address, bill.amount)
-        return await self.payer.batch([(token.address, given)], suffix=bill.memo.encode())
+        await self._transfer(bill.with_changes(address=await self.payer.batcher()))
+        authorization = token.transfer_call(bill.address, bill.amount)
+        return await self.payer.batch([(token.address, authorization)], suffix=bill.memo.encode())
 
-    async def _cancelled(self, bill: Bill) -> str:
+    async def _cancel_nonce(self, bill: CheckoutRequest) -> str:
         """Cancel the memo's nonce and transfer the amount, in one transaction of the payer's contract."""
         token, me, nonce = Token(self.payer.node, bill.asset), self.payer.main, nonce_of(bill.memo)
         domain = await self._domain(token)
-        beside = await self._authorized(bill, nonce=os.urandom(32))
+        payment = await self._authorize(bill, nonce=os.urandom(32))
         cancel = token.cancel_call(me.address, nonce, cancellation(domain, me.address, nonce, me.key))
-        return await self.payer.batch([(token.address, cancel), (token.address, token.use_call(beside))])
+        return await self.payer.batch([(token.address, cancel), (token.address, token.use_call(payment))])
 
-    async def _used_elsewhere(self, bill: Bill) -> str:
+    async def _use_nonce_elsewhere(self, bill: CheckoutRequest) -> str:
         """Let a look-alike tell that the memo's nonce was used, and transfer the amount, by the payer's contract."""
         token = Token(self.payer.node, bill.asset)
         fake = await self.payer.deploy("CopycatToken", *await token.names())
         contract = await self.payer.batcher()
-        await self._transfer(bill.changed(address=contract))
-        claim = own_call("CopycatToken", "claim", contract, nonce_of(bill.memo))
+        await self._transfer(bill.with_changes(address=contract))
+        claim = encode_own_call("CopycatToken", "claim", contract, nonce_of(bill.memo))
         return await self.payer.batch([(fake, claim), (token.address, token.transfer_call(bill.address, bill.amount))])
 
-    def short(self) -> Sequence[Way]:
+    def list_short_payments(self) -> Sequence[WrongPayment]:
         """Return payments of less, and the memo's authorization beside another transfer of the whole amount."""
         return [
-            *smaller(self),
-            Way("one unit with the memo, the amount without it right after", lambda bill: self._beside(bill, (1, 0))),
-            Way("the amount without the memo, one unit with it right after", lambda bill: self._beside(bill, (0, 1))),
+            *list_smaller_payments(self),
+            WrongPayment(
+                "one unit with the memo, the amount without it right after",
+                lambda bill: self._pay_in_order(bill, (1, 0)),
+            ),
+            WrongPayment(
+                "the amount without the memo, one unit with it right after",
+                lambda bill: self._pay_in_order(bill, (0, 1)),
+            ),
         ]
 
-    async def _beside(self, bill: Bill, order: tuple[int, int]) -> str:
+    async def _pay_in_order(self, bill: CheckoutRequest, order: tuple[int, int]) -> str:
         token = Token(self.payer.node, bill.asset)
-        pair = (await self._authorized(bill, nonce=os.urandom(32)), await self._authorized(bill, value=1))
+        pair = (await self._authorize(bill, nonce=os.urandom(32)), await self._authorize(bill, value=1))
         return await self.payer.batch([(token.address, token.use_call(pair[place])) for place in order])
 
-    async def _to_itself(self, bill: Bill) -> str:
+    async def _pay_itself(self, bill: CheckoutRequest) -> str:
         token = Token(self.payer.node, bill.asset)
-        mine = await self._authorized(bill, to=self.payer.address)
-        other = await self._authorized(bill, nonce=os.urandom(32))
-        return await self.payer.batch([(token.address, token.use_call(one)) for one in (mine, other)])
+        mine = await self._authorize(bill, to=self.payer.address)
+        payment = await self._authorize(bill, nonce=os.urandom(32))
+        return await self.payer.batch([(token.address, token.use_call(one)) for one in (mine, payment)])
 
-    def strayed(self) -> Sequence[Way]:
+    def list_stray_payments(self) -> Sequence[WrongPayment]:
         """Return payments to the payer itself, alone and with as much to the payee without the memo."""
 
-        async def itself(bill: Bill) -> str:
-            return await self.payer.use(await self._authorized(bill, to=self.payer.address))
+        async def itself(bill: CheckoutRequest) -> str:
+            return await self.payer.use(await self._authorize(bill, to=self.payer.address))
 
-        what = "to the payer itself, as much to the payee without the memo"
-        return [Way("to the payer itself", itself), Way(what, self._to_itself)]
+        name = "to the payer itself, as much to the payee without the memo"
+        return [WrongPayment("to the payer itself", itself), WrongPayment(name, self._pay_itself)]
 
-    async def elsewhere(self, bill: Bill) -> Sequence[Way]:
+    async def list_other_assets(self, bill: CheckoutRequest) -> Sequence[WrongPayment]:
         """Return payments in native coin and in a contract that tells of transfers nobody made."""
         name, version = await Token(self.payer.node, bill.asset).names()
         fake = await self.payer.deploy("CopycatToken", name, version)
 
-        async def coin(bill: Bill) -> str:
+        async def coin(bill: CheckoutRequest) -> str:
             tx_id = await self.payer.node.send(
                 self.payer.main, bill.address, bill.memo.encode(), value=bill.amount, gas=_ENOUGH_GAS
             )
-            await self.payer.node.succeeded(tx_id)
+            await self.payer.node.wait_for_success(tx_id)
             return tx_id
 
-        async def copycat(bill: Bill) -> str:
-            given = await self._authorized(bill.changed(asset=fake), sender=_STRANGER)
-            return await self.payer.use(given)
+        async def copycat(bill: CheckoutRequest) -> str:
+            authorization = await self._authorize(bill.with_changes(asset=fake), sender=_STRANGER)
+            return await self.payer.use(authorization)
 
-        async def used_beside_fake_log(bill: Bill) -> str:
+        async def used_beside_fake_log(bill: CheckoutRequest) -> str:
             """Use the memo's nonce for one unit and tell of the amount by the look-alike's log right after it."""
             token = Token(self.payer.node, bill.asset)
-            to_itself = await self._authorized(bill, to=self.payer.address, value=1)
-            pretended = own_call("CopycatToken", "pretend", self.payer.address, checksummed(bill.address), bill.amount)
-            return await self.payer.batch([(token.address, token.use_call(to_itself)), (fake, pretended)])
+            to_itself = await self._authorize(bill, to=self.payer.address, value=1)
+            fake_log = encode_own_call(
+                "CopycatToken", "pretend", self.payer.address, to_checksum(bill.address), bill.amount
+            )
+            return await self.payer.batch([(token.address, token.use_call(to_itself)), (fake, fake_log)])
 
         return [
-            Way("native coin", coin),
-            Way("a look-alike token", copycat),
-            Way("the memo's authorization with a look-alike's transfer", used_beside_fake_log),
+            WrongPayment("native coin", coin),
+            WrongPayment("a look-alike token", copycat),
+            WrongPayment("the memo's authorization with a look-alike's transfer", used_beside_fake_log),
         ]
 
-    def failing(self) -> Sequence[Way]:
+    def list_failing_payments(self) -> Sequence[WrongPayment]:
         """Return a right payment that fails in its block, because its payer holds nothing."""
 
-        async def penniless(bill: Bill) -> str:
+        async def penniless(bill: CheckoutRequest) -> str:
             poor = await self.payer.new_account()
-            given = (await self._authorized(bill, sender=poor.address)).signed(poor.key)
-            tx_id = await self.payer.use(given, gas=_ENOUGH_GAS, wait=False)
-            if (await self.payer.node.mined(tx_id)).get("status") != 0:
+            authorization = (await self._authorize(bill, sender=poor.address)).sign(poor.key)
+            tx_id = await self.payer.use(authorization, gas=_ENOUGH_GAS, wait=False)
+            if (await self.payer.node.wait_for_block(tx_id)).get("status") != 0:
                 raise Inconclusive("the chain took the payment of an account that holds nothing")
             return tx_id
 
-        return [Way("failed in its block", penniless)]
+        return [WrongPayment("failed in its block", penniless)]
 
-    async def with_memos(self, bill: Bill, memos: Sequence[str]) -> str:
+    async def settle_with_memos(self, bill: CheckoutRequest, memos: Sequence[str]) -> str:
         """Say that there is no such thing: an authorization has one nonce, and moves its own amount."""
         del bill, memos
         raise Inconclusive("one transfer on Base carries one memo")
 
-    async def submitted(self, bill: Bill) -> str:
+    async def submit(self, bill: CheckoutRequest) -> str:
         """Hand a payment to the node, from an account that nobody else waits for; see `CheckoutPayer`."""
         sender = await self.payer.new_account(coin=True)
-        return await self.payer.use(await self._authorized(bill), sender=sender, wait=False)
+        return await self.payer.use(await self._authorize(bill), sender=sender, wait=False)
 
-    async def landed(self, tx_id: str) -> None:
+    async def wait_for_success(self, tx_id: str) -> None:
         """Wait for a transaction's block; see `CheckoutPayer`."""
-        await self.payer.node.succeeded(tx_id)
+        await self.payer.node.wait_for_success(tx_id)
 
-    def together(self, tx_id: str) -> Sequence[str]:
+    def list_group(self, tx_id: str) -> Sequence[str]:
         """Return the transaction alone; see `CheckoutPayer`."""
         return (tx_id,)
 
 
-def _know(way: str | None) -> None:
+def _check_way(way: str | None) -> None:
     if way not in {None, "eip3009"}:
         raise Inconclusive(f"the suite knows no way {way!r} to bind a memo on Base; it knows eip3009 and calldata")
 

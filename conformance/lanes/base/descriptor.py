@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from conformance.lanes.descriptor import Descriptor, Means
+from conformance.lanes.descriptor import Descriptor, LaneTools
 
 
-def _means() -> Means:
+def _means() -> LaneTools:
     from conformance.lanes.base import checkout, node, payer, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
-    return Means(
+    return LaneTools(
         node.BaseNode,
         payer.BasePayer.open,
         checkout.BaseCheckout,

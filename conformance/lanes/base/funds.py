@@ -14,9 +14,9 @@ from conformance.http.client import Names
 from conformance.lanes.base.evm_sdk import Signer
 from conformance.lanes.base.node import Account, BaseNode, Refused
 from conformance.lanes.base.token import Token
-from conformance.lanes.networks import Served, usdc_of
+from conformance.lanes.networks import NodeNetwork, usdc_of
 from conformance.lanes.node_control import read_secret
-from conformance.lanes.spending import SpendingLimit, Wallet, account_seed
+from conformance.lanes.spending import SpendingLimit, Wallet, derive_seed
 from conformance.outcome import Inconclusive
 from conformance.target.lanes.base import BaseChain
 
@@ -76,13 +76,13 @@ class OperatorFunds:
     @property
     def purse(self) -> int:
         """How much is given at a time, in atomic units."""
-        return self._limit.purse(self._PURSE)
+        return self._limit.size_purse(self._PURSE)
 
     def main_account(self) -> Account:
         """Return the account that pays, the same for each process that has the funder's key and the label."""
         if self._limit.label is None:
             return self._node.account()
-        return self._node.account(account_seed(self._funder.key, self._limit.label))
+        return self._node.account(derive_seed(self._funder.key, self._limit.label))
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Send native coin from the operator's account."""
@@ -96,29 +96,31 @@ class OperatorFunds:
         data = token.transfer_call(address, amount)
         await self._give(asset, data, 0, f"{amount} atomic units of {asset}")
 
-    async def _give(self, to: str, data: bytes, value: int, what: str) -> None:
+    async def _give(self, to: str, data: bytes, value: int, amount: str) -> None:
         try:
-            await self._node.succeeded(await self._node.send(self._funder, to, data, value=value))
+            await self._node.wait_for_success(await self._node.send(self._funder, to, data, value=value))
         except Refused as reason:
-            raise Inconclusive(f"the account of [{self._limit.table}] funder cannot give {what}: {reason}") from reason
+            raise Inconclusive(
+                f"the account of [{self._limit.table}] funder cannot give {amount}: {reason}"
+            ) from reason
 
     async def take_back(self, accounts: Iterable[Account]) -> None:
         """Send each account's native coin to the operator."""
         for account in accounts:
             with suppress(Inconclusive):
-                await self._coin_home(account)
+                await self._return_coin(account)
 
-    async def _coin_home(self, account: Account) -> None:
+    async def _return_coin(self, account: Account) -> None:
         fee = _TRANSFER_GAS * await self._node.gas_price()
-        left = await self._node.wei(account.address) - fee * 2
-        if left > 0:
-            await self._node.send(account, self._funder.address, value=left, gas=_TRANSFER_GAS)
+        remainder = await self._node.wei(account.address) - fee * 2
+        if remainder > 0:
+            await self._node.send(account, self._funder.address, value=remainder, gas=_TRANSFER_GAS)
 
 
 Funds: TypeAlias = ControlFunds | OperatorFunds
 
 
-def funds_of(chain: BaseChain, node: BaseNode, names: Names, served: Served, wallet: Wallet) -> Funds:
+def choose_funds(chain: BaseChain, node: BaseNode, names: Names, network: NodeNetwork, wallet: Wallet) -> Funds:
     """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
 
     Raises:
@@ -128,7 +130,7 @@ def funds_of(chain: BaseChain, node: BaseNode, names: Names, served: Served, wal
         return ControlFunds(node)
     table = f"chains.{chain.lane}"
     text = read_secret(chain.funder, names, "FUNDER_KEY", table)
-    usdc = usdc_of(table, chain, served)
+    usdc = usdc_of(table, chain, network)
     limit = SpendingLimit(table, chain.spending_limit, usdc, wallet)
     try:
         return OperatorFunds(node, node.account(bytes(Signer.from_key(text).key)), limit)

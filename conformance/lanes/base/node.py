@@ -16,7 +16,7 @@ from web3.exceptions import ContractLogicError, TransactionNotFound, Web3Excepti
 from conformance.http.client import Names
 from conformance.lanes.base.evm_sdk import Signer
 from conformance.lanes.base.provider import NodeProvider
-from conformance.lanes.networks import Served
+from conformance.lanes.networks import NodeNetwork
 from conformance.lanes.node_control import NodeControl
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets
@@ -26,7 +26,7 @@ T = TypeVar("T")
 _FIRST_WAIT, _LONGEST_WAIT, _LONGER = 0.05, 1.0, 1.5
 _SHORT = 300
 # What nodes answer if they have a transaction already, or its place in the account's order is taken by a block.
-_KNOWN = ("already known", "already imported", "nonce too low")
+_KNOWN_ANSWERS = ("already known", "already imported", "nonce too low")
 # What web3.py lets through when an answer is no answer of an Ethereum node.
 _STRANGE = (
     Web3Exception,
@@ -71,14 +71,14 @@ class BaseNode:
 
     def account(self, key: bytes | None = None) -> Account:
         """Return the account of a private key, a new one without; the key from now on shows in no log."""
-        made = Signer.create() if key is None else Signer.from_key(key)
-        for text in (bytes(made.key).hex(), "0x" + bytes(made.key).hex()):
+        signer = Signer.create() if key is None else Signer.from_key(key)
+        for text in (bytes(signer.key).hex(), "0x" + bytes(signer.key).hex()):
             self._names.key(text, "PAYER_KEY", is_given=key is not None)
-        return Account(str(made.address), bytes(made.key))
+        return Account(str(signer.address), bytes(signer.key))
 
     # Asking.
 
-    async def ask(self, asked: Awaitable[T]) -> T:
+    async def ask(self, question: Awaitable[T]) -> T:
         """Return an answer of the node.
 
         Raises:
@@ -87,33 +87,33 @@ class BaseNode:
         """
         try:
             async with asyncio.timeout(self._budgets.request):
-                return await asked
+                return await question
         except TimeoutError as fault:
             raise Inconclusive(f"the Base node gave no answer within {self._budgets.request:g} s") from fault
         except ContractLogicError as fault:
             raise Refused(f"the contract refuses: {fault.message}"[:_SHORT]) from fault
         except _STRANGE as fault:
-            told = f"{type(fault).__name__}: {fault}"[:_SHORT]
-            raise Inconclusive(f"the Base node could not be asked: {told}") from fault
+            reason = f"{type(fault).__name__}: {fault}"[:_SHORT]
+            raise Inconclusive(f"the Base node could not be asked: {reason}") from fault
 
     async def chain_id(self) -> int:
         """Return the chain id that the node tells."""
-        told = await self.ask(self.web3.eth.chain_id)
-        if not isinstance(told, int):
+        answer = await self.ask(self.web3.eth.chain_id)
+        if not isinstance(answer, int):
             raise Inconclusive("the Base node told no chain id")
-        return told
+        return answer
 
-    async def served(self) -> Served:
+    async def read_network(self) -> NodeNetwork:
         """Return what network the node serves, by its chain id, and by its first block where that tells simulators."""
         chain_id = await self.chain_id()
         if not self.control.exists:
             # The chain id decides alone, and public nodes do not all keep their first block.
-            return Served(f"eip155:{chain_id}")
+            return NodeNetwork(f"eip155:{chain_id}")
         try:
             first = bytes((await self.ask(self.web3.eth.get_block(0)))["hash"])
         except (LookupError, TypeError, ValueError) as fault:
             raise Inconclusive("the Base node told no hash of its first block") from fault
-        return Served(f"eip155:{chain_id}", "0x" + first.hex())
+        return NodeNetwork(f"eip155:{chain_id}", "0x" + first.hex())
 
     async def newest(self) -> Mapping[str, Any]:
         """Return the newest block."""
@@ -133,8 +133,8 @@ class BaseNode:
         """
         newest = await self.block_time()
         try:
-            pending = await self.ask(self.web3.eth.get_block("pending"))
-            return max(newest, int(pending["timestamp"]))
+            pending_block = await self.ask(self.web3.eth.get_block("pending"))
+            return max(newest, int(pending_block["timestamp"]))
         except (Inconclusive, LookupError, TypeError, ValueError):
             return newest  # many nodes have no pending block
 
@@ -160,15 +160,15 @@ class BaseNode:
             Refused: The node refuses it, or it would revert.
             Inconclusive: The node could not be asked.
         """
-        call, limit, fees = await self._prepared(sender, to, data, value, gas)
+        call, limit, fees = await self._prepare(sender, to, data, value, gas)
         async with self._turns[sender.address]:
             nonce = await self._next_nonce(sender)
-            tx_id, raw = await self._signed(sender, {**call, **fees, "gas": limit, "nonce": nonce})
+            tx_id, raw = await self._sign_fields(sender, {**call, **fees, "gas": limit, "nonce": nonce})
             await self._submit(sender, raw)
             self._nonces[sender.address] = nonce + 1
         return tx_id
 
-    async def signed(self, sender: Account, to: str, data: bytes) -> tuple[str, bytes]:
+    async def sign(self, sender: Account, to: str, data: bytes) -> tuple[str, bytes]:
         """Sign a transaction without sending it; return its id and what a node takes.
 
         The sender's next transaction has the same nonce until this one is sent.
@@ -177,26 +177,26 @@ class BaseNode:
             Refused: It would revert.
             Inconclusive: The node could not be asked.
         """
-        call, limit, fees = await self._prepared(sender, to, data, 0, None)
+        call, limit, fees = await self._prepare(sender, to, data, 0, None)
         nonce = await self._next_nonce(sender)
-        return await self._signed(sender, {**call, **fees, "gas": limit, "nonce": nonce})
+        return await self._sign_fields(sender, {**call, **fees, "gas": limit, "nonce": nonce})
 
-    async def _prepared(
+    async def _prepare(
         self, sender: Account, to: str | None, data: bytes, value: int, gas: int | None
     ) -> tuple[dict[str, Any], int, dict[str, int]]:
         """Return a call, its gas limit and its fees."""
         call: dict[str, Any] = {"from": sender.address, "data": data, "value": value}
         if to is not None:
-            call["to"] = checksummed(to)
+            call["to"] = to_checksum(to)
         # What others do before its block may make it dearer (a balance that is zero by then costs more to fill).
-        limit = gas or 2 * await self._estimated(call)
+        limit = gas or 2 * await self._estimate_gas(call)
         return call, limit, await self._fees()
 
-    async def _signed(self, sender: Account, filled: dict[str, Any]) -> tuple[str, bytes]:
-        signed = Signer.sign_transaction({**filled, "chainId": await self.chain_id(), "type": 2}, sender.key)
-        tx_id = "0x" + bytes(signed.hash).hex()
+    async def _sign_fields(self, sender: Account, fields: dict[str, Any]) -> tuple[str, bytes]:
+        transaction = Signer.sign_transaction({**fields, "chainId": await self.chain_id(), "type": 2}, sender.key)
+        tx_id = "0x" + bytes(transaction.hash).hex()
         self._names.name(tx_id, "TX_ID")
-        return tx_id, bytes(signed.raw_transaction)
+        return tx_id, bytes(transaction.raw_transaction)
 
     async def take(self, raw: bytes) -> None:
         """Give the node a signed transaction; one that it knows already is no fault.
@@ -209,12 +209,12 @@ class BaseNode:
             async with asyncio.timeout(self._budgets.request):
                 await self.web3.eth.send_raw_transaction(raw)
         except Web3RPCError as fault:
-            if not any(word in str(fault.message).lower() for word in _KNOWN):
+            if not any(word in str(fault.message).lower() for word in _KNOWN_ANSWERS):
                 raise Refused(f"the Base node refused the transaction: {fault.message}"[:_SHORT]) from fault
         except (TimeoutError, *_STRANGE) as fault:
             raise Inconclusive(f"the Base node could not be given a transaction: {fault}"[:_SHORT]) from fault
 
-    async def _estimated(self, call: Any) -> int:
+    async def _estimate_gas(self, call: Any) -> int:
         """Return the gas that a transaction needs; a node that tells an error has refused the transaction."""
 
         async def estimate() -> int:
@@ -237,9 +237,9 @@ class BaseNode:
             raise Inconclusive(f"the Base node could not be given a transaction: {fault}"[:_SHORT]) from fault
 
     async def _next_nonce(self, sender: Account) -> int:
-        known = self._nonces.get(sender.address)
-        if known is not None:
-            return known
+        nonce = self._nonces.get(sender.address)
+        if nonce is not None:
+            return nonce
         return int(await self.ask(self.web3.eth.get_transaction_count(to_checksum_address(sender.address), "pending")))
 
     async def gas_price(self) -> int:
@@ -261,7 +261,7 @@ class BaseNode:
         except (TimeoutError, *_STRANGE) as fault:
             raise Inconclusive(f"the Base node could not be asked: {fault}"[:_SHORT]) from fault
 
-    async def blocks_later(self, count: int) -> None:
+    async def wait_for_blocks(self, count: int) -> None:
         """Wait for so many new blocks.
 
         Raises:
@@ -282,7 +282,7 @@ class BaseNode:
             yield wait
             wait = min(wait * _LONGER, _LONGEST_WAIT)
 
-    async def mined(self, tx_id: str) -> Mapping[str, Any]:
+    async def wait_for_block(self, tx_id: str) -> Mapping[str, Any]:
         """Wait for a transaction's block and return its receipt, whether it succeeded or not.
 
         Raises:
@@ -294,20 +294,20 @@ class BaseNode:
             await asyncio.sleep(wait)
         raise Inconclusive(f"the transaction was in no block within {self._budgets.confirmation:g} s")
 
-    async def succeeded(self, tx_id: str) -> Mapping[str, Any]:
+    async def wait_for_success(self, tx_id: str) -> Mapping[str, Any]:
         """Wait for a transaction's block and return its receipt.
 
         Raises:
             Refused: It failed in its block.
             Inconclusive: It is in no block within the budget.
         """
-        receipt = await self.mined(tx_id)
+        receipt = await self.wait_for_block(tx_id)
         if receipt.get("status") != 1:
             raise Refused("the transaction failed in its block")
         return receipt
 
 
-def checksummed(address: str) -> str:
+def to_checksum(address: str) -> str:
     """Return an address in the spelling that the SDK wants.
 
     Raises:

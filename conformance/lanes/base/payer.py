@@ -12,10 +12,10 @@ from eth_utils.address import is_address, to_checksum_address
 
 from conformance.http.client import Names
 from conformance.lanes.base.authorization import Authorization, Domain, cancellation, nonce_of
-from conformance.lanes.base.funds import Funds, Home, funds_of
+from conformance.lanes.base.funds import Funds, Home, choose_funds
 from conformance.lanes.base.node import Account, BaseNode, Refused
-from conformance.lanes.base.token import SPLIT, Token, creation, own_call
-from conformance.lanes.funded_payer import FundedPayer, admitted
+from conformance.lanes.base.token import SPLIT, Token, encode_creation, encode_own_call
+from conformance.lanes.funded_payer import FundedPayer, admit_node
 from conformance.lanes.signed_payment import SignedPayment
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
@@ -26,10 +26,10 @@ __all__ = ["Account", "BasePayer", "Refused"]
 
 _MOST_GIVEN = 2_000_000_000
 _UINT256 = 2**256
-_A_BATCH = 40
+_BATCH_SIZE = 40
 _LIFETIME, _SPARE, _A_DAY = 1800, 3600, 86_400
 # Blocks that public nodes let logs be asked of at once.
-_LOOKED_BACK = 450
+_LOG_BLOCKS = 450
 
 
 class BasePayer(FundedPayer[Account]):
@@ -55,9 +55,9 @@ class BasePayer(FundedPayer[Account]):
             Inconclusive: The node cannot be asked or may not be paid on, or there is no way to fund an account.
         """
         node = BaseNode(chain, budgets, names)
-        async with admitted(chain, node, wallet) as (served, purse):
-            self = cls(chain, node, funds_of(chain, node, names, served, purse))
-            self.caip2 = served.caip2
+        async with admit_node(chain, node, wallet) as (network, purse):
+            self = cls(chain, node, choose_funds(chain, node, names, network, purse))
+            self.caip2 = network.caip2
             await self.new_account(coin=True)
         return self
 
@@ -66,9 +66,9 @@ class BasePayer(FundedPayer[Account]):
         """Give the funder back what the account of a wallet's label holds; see `Means`."""
         del asset  # it is the network's USDC, which is all that the funder gave
         node = BaseNode(chain, budgets, names)
-        async with admitted(chain, node, wallet) as (served, purse):
-            self = cls(chain, node, funds_of(chain, node, names, served, purse))
-            self.caip2 = served.caip2
+        async with admit_node(chain, node, wallet) as (network, purse):
+            self = cls(chain, node, choose_funds(chain, node, names, network, purse))
+            self.caip2 = network.caip2
             self._accounts.append(self._funds.main_account())
         await self.close()
 
@@ -79,12 +79,12 @@ class BasePayer(FundedPayer[Account]):
             return
         try:
             if self._funds.home is not None:
-                await self._tokens_home(self._funds.home)
+                await self._return_tokens(self._funds.home)
             await self._funds.take_back(self._accounts)
         finally:
             await self.node.close()
 
-    async def _tokens_home(self, home: Home) -> None:
+    async def _return_tokens(self, home: Home) -> None:
         """Give USDC back by authorizations that the paying account uses, since most accounts cannot pay for gas.
 
         Their domain is the contract's own, not what some offer said of it.
@@ -93,14 +93,14 @@ class BasePayer(FundedPayer[Account]):
         with suppress(Inconclusive):
             domain = Domain(*await token.names(), self.chain_id, token.address)
             for account in self._accounts:
-                if left := await token.balance(account.address):
+                if balance := await token.balance(account.address):
                     terms = Authorization(
-                        account.address, home.address, left, 0, _UINT256 - 1, os.urandom(32), domain, token=""
+                        account.address, home.address, balance, 0, _UINT256 - 1, os.urandom(32), domain, token=""
                     )
-                    calls.append((token.address, token.use_call(terms.signed(account.key))))
-        for start in range(0, len(calls), _A_BATCH):
+                    calls.append((token.address, token.use_call(terms.sign(account.key))))
+        for start in range(0, len(calls), _BATCH_SIZE):
             with suppress(Inconclusive):
-                await self.batch(calls[start : start + _A_BATCH])
+                await self.batch(calls[start : start + _BATCH_SIZE])
 
     @property
     def chain_id(self) -> int:
@@ -113,7 +113,7 @@ class BasePayer(FundedPayer[Account]):
         """Return the time of the newest block in unix seconds."""
         return await self.node.block_time()
 
-    async def blocks_later(self, count: int) -> None:
+    async def wait_for_blocks(self, count: int) -> None:
         """Wait for so many new blocks; a node that can be told to makes them at once.
 
         Raises:
@@ -122,7 +122,7 @@ class BasePayer(FundedPayer[Account]):
         if not await self.lacks("advance"):
             await self.control("advance", blocks=count)
         else:
-            await self.node.blocks_later(count)
+            await self.node.wait_for_blocks(count)
 
     def token(self, entry: Mapping[str, Any]) -> Token:
         """Return the token that an entry wants.
@@ -153,12 +153,12 @@ class BasePayer(FundedPayer[Account]):
 
     async def set_aside(self, asset: str, amount: int) -> None:
         """Fill the paying account for one more payment, so that any number at once find enough."""
-        async with self._giving:
+        async with self._funding_lock:
             have = self._stock.get(asset, 0)
             if have < amount <= _MOST_GIVEN:
-                given = max(self._funds.purse, amount)
-                await self.give(self.address, asset, given)
-                have += given
+                added_amount = max(self._funds.purse, amount)
+                await self.give(self.address, asset, added_amount)
+                have += added_amount
             self._stock[asset] = have - amount
 
     # Authorizations.
@@ -171,14 +171,14 @@ class BasePayer(FundedPayer[Account]):
         Raises:
             Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
         """
-        given = await self.authorize(entry)
-        if self._funds.home is not None and given.domain.chain_id != self.chain_id:
+        authorization = await self.authorize(entry)
+        if self._funds.home is not None and authorization.domain.chain_id != self.chain_id:
             raise Inconclusive(
-                f"the entry is paid on eip155:{given.domain.chain_id}, and the node of [chains.{self.lane}] serves "
+                f"the entry is paid on eip155:{authorization.domain.chain_id}, and the node of [chains.{self.lane}] serves "
                 f"{self.caip2}: nothing is signed"
             )
-        await self.set_aside(given.domain.contract, given.value)
-        return given.proof()
+        await self.set_aside(authorization.domain.contract, authorization.value)
+        return authorization.proof()
 
     async def sign(self, entry: Mapping[str, Any]) -> SignedPayment:
         """Sign the authorization that an entry asks for, which the rail sends; see `SignsEntries`."""
@@ -209,7 +209,7 @@ class BasePayer(FundedPayer[Account]):
         lifetime = entry.get("maxTimeoutSeconds")
         seconds = min(lifetime, _A_DAY) if isinstance(lifetime, int) and lifetime > 0 else _LIFETIME
         now = await self.block_time()
-        asked = Authorization(
+        authorization = Authorization(
             sender=holder.address,
             to=_address(entry, "payTo"),
             value=_price(entry),
@@ -219,9 +219,9 @@ class BasePayer(FundedPayer[Account]):
             domain=self.domain(entry),
             token=token,
         )
-        return asked.changed(**changes).signed(key or holder.key)
+        return authorization.with_changes(**changes).sign(key or holder.key)
 
-    async def unfunded(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+    async def sign_unfunded(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         """Return a proof for an entry that is right in everything but that its payer holds nothing.
 
         Raises:
@@ -242,7 +242,7 @@ class BasePayer(FundedPayer[Account]):
             return None
         newest = await self.node.ask(self.node.web3.eth.block_number)
         nonce = bytes.fromhex(str(terms["nonce"]).removeprefix("0x"))
-        return await self.token(entry).used_in(str(terms["from"]), nonce, max(0, newest - _LOOKED_BACK))
+        return await self.token(entry).used_in(str(terms["from"]), nonce, max(0, newest - _LOG_BLOCKS))
 
     def domain(self, entry: Mapping[str, Any]) -> Domain:
         """Return the EIP-712 domain of an entry.
@@ -261,7 +261,7 @@ class BasePayer(FundedPayer[Account]):
 
     async def use(
         self,
-        given: Authorization,
+        authorization: Authorization,
         *,
         sender: Account | None = None,
         overload: str = SPLIT,
@@ -274,14 +274,16 @@ class BasePayer(FundedPayer[Account]):
             Refused: It reverts.
             Inconclusive: The node cannot be asked, or the transaction is in no block in time.
         """
-        data = Token(self.node, given.domain.contract).use_call(given, overload=overload)
-        return await self.send(given.domain.contract, data, sender=sender, gas=gas, wait=wait)
+        data = Token(self.node, authorization.domain.contract).use_call(authorization, overload=overload)
+        return await self.send(authorization.domain.contract, data, sender=sender, gas=gas, wait=wait)
 
-    async def cancel(self, payer: Account, given: Authorization) -> str:
+    async def cancel(self, payer: Account, authorization: Authorization) -> str:
         """Take an authorization's nonce out of use, with the payer's signature, and return the transaction's id."""
-        signature = cancellation(given.domain, payer.address, given.nonce, payer.key)
-        data = Token(self.node, given.domain.contract).cancel_call(payer.address, given.nonce, signature)
-        return await self.send(given.domain.contract, data)
+        signature = cancellation(authorization.domain, payer.address, authorization.nonce, payer.key)
+        data = Token(self.node, authorization.domain.contract).cancel_call(
+            payer.address, authorization.nonce, signature
+        )
+        return await self.send(authorization.domain.contract, data)
 
     async def transfer(
         self, asset: str, to: str, amount: int, *, sender: Account | None = None, wait: bool = True
@@ -297,16 +299,16 @@ class BasePayer(FundedPayer[Account]):
         """Send a transaction (from the paying account) and return its id; `wait` for its block and its success."""
         tx_id = await self.node.send(sender or self.main, to, data, gas=gas)
         if wait:
-            await self.node.succeeded(tx_id)
+            await self.node.wait_for_success(tx_id)
         return tx_id
 
     async def deploy(self, name: str, *arguments: Any) -> str:
         """Deploy one of the suite's own contracts and return its address; its owner is the paying account."""
-        tx_id = await self.node.send(self.main, None, creation(name, arguments))
-        made = (await self.node.succeeded(tx_id)).get("contractAddress")
-        if not isinstance(made, str):
+        tx_id = await self.node.send(self.main, None, encode_creation(name, arguments))
+        address = (await self.node.wait_for_success(tx_id)).get("contractAddress")
+        if not isinstance(address, str):
             raise Inconclusive("the Base node told no address of the contract it created")
-        return made
+        return address
 
     async def batch(self, calls: Sequence[tuple[str, bytes]], *, suffix: bytes = b"") -> str:
         """Carry out calls in one transaction, all or none, from `batcher`, and return its id.
@@ -315,8 +317,8 @@ class BasePayer(FundedPayer[Account]):
             calls: Contracts and call data.
             suffix: What follows the batcher's own call data, which it does not read.
         """
-        listed = [(to_checksum_address(to), data) for to, data in calls]
-        return await self.send(await self.batcher(), own_call("Batcher", "run", listed) + suffix)
+        call_list = [(to_checksum_address(to), data) for to, data in calls]
+        return await self.send(await self.batcher(), encode_own_call("Batcher", "run", call_list) + suffix)
 
     async def batcher(self) -> str:
         """Return the address of the payer's batching contract, deploying it at first use."""

@@ -21,7 +21,7 @@ from conformance.target.lanes.base import BaseChain
 # After the end of an authorization, until a block that used it in time is no longer replaced by another.
 _SETTLED_SECONDS: Final = 120
 # Blocks that public nodes let logs be asked of at once.
-_LOOKED_BACK: Final = 450
+_LOG_BLOCKS: Final = 450
 _NONCE_BYTES: Final = 32
 
 
@@ -82,7 +82,7 @@ class BaseSender:
             return payment.tx_id
         newest = int(await self.node.ask(self.node.web3.eth.block_number))
         token = Token(self.node, terms.contract)
-        return await token.used_in(terms.authorizer, terms.nonce, max(0, newest - _LOOKED_BACK))
+        return await token.used_in(terms.authorizer, terms.nonce, max(0, newest - _LOG_BLOCKS))
 
 
 def _raw(payment: SignedPayment) -> bytes:
@@ -111,9 +111,9 @@ def _terms(payment: SignedPayment) -> _Terms | None:
     terms = payment.proof.get("authorization")
     try:
         nonce = bytes.fromhex(str(terms["nonce"]).removeprefix("0x"))  # type: ignore[index]
-        found = _Terms(payment.asset, str(terms["from"]), nonce, int(terms["validBefore"]))  # type: ignore[index]
+        terms_read = _Terms(payment.asset, str(terms["from"]), nonce, int(terms["validBefore"]))  # type: ignore[index]
     except (TypeError, ValueError, LookupError) as fault:
         raise NotAPayment("the proof holds no authorization") from fault
-    if found.authorizer != payment.payer or len(nonce) != _NONCE_BYTES or not is_address(payment.asset):
+    if terms_read.authorizer != payment.payer or len(nonce) != _NONCE_BYTES or not is_address(payment.asset):
         raise NotAPayment("the authorization is another account's, or of no token")
-    return found
+    return terms_read

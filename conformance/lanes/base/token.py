@@ -12,11 +12,11 @@ from eth_utils.crypto import keccak
 from web3 import Web3
 
 from conformance.lanes.base.authorization import Authorization
-from conformance.lanes.base.node import BaseNode, checksummed
+from conformance.lanes.base.node import BaseNode, to_checksum
 
 
-def _types(listed: str) -> list[str]:
-    return [one for one in listed.split(",") if one]
+def _types(type_list: str) -> list[str]:
+    return [one for one in type_list.split(",") if one]
 
 
 def _function(name: str, inputs: str, outputs: str = "", *, view: bool = False) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def _function(name: str, inputs: str, outputs: str = "", *, view: bool = False) 
     }
 
 
-_AUTHORIZED = "address,address,uint256,uint256,uint256,bytes32"
+_AUTHORIZATION_TYPES = "address,address,uint256,uint256,uint256,bytes32"
 SPLIT, WHOLE = ",uint8,bytes32,bytes32", ",bytes"
 ABI = (
     _function("name", "", "string", view=True),
@@ -41,7 +41,7 @@ ABI = (
     _function("transferFrom", "address,address,uint256", "bool"),
     _function("approve", "address,uint256", "bool"),
     _function("cancelAuthorization", "address,bytes32,bytes"),
-    *(_function("transferWithAuthorization", _AUTHORIZED + signature) for signature in (SPLIT, WHOLE)),
+    *(_function("transferWithAuthorization", _AUTHORIZATION_TYPES + signature) for signature in (SPLIT, WHOLE)),
 )
 
 _USED = "0x" + keccak(text="AuthorizationUsed(address,bytes32)").hex()
@@ -51,13 +51,13 @@ class Token:
     """One token at one address; `…_call` gives call data for any transaction to it."""
 
     def __init__(self, node: BaseNode, address: str) -> None:
-        self.address = checksummed(address)
+        self.address = to_checksum(address)
         self._node = node
         self._contract = node.web3.eth.contract(address=to_checksum_address(self.address), abi=ABI)
 
     async def balance(self, address: str) -> int:
         """Return what an address holds, in atomic units."""
-        return int(await self._node.ask(self._contract.functions.balanceOf(checksummed(address)).call()))
+        return int(await self._node.ask(self._contract.functions.balanceOf(to_checksum(address)).call()))
 
     async def decimals(self) -> int:
         """Return the token's decimals."""
@@ -70,51 +70,57 @@ class Token:
 
     async def is_used(self, authorizer: str, nonce: bytes) -> bool:
         """Return whether an authorization is used or cancelled."""
-        called = self._contract.functions.authorizationState(checksummed(authorizer), nonce)
+        called = self._contract.functions.authorizationState(to_checksum(authorizer), nonce)
         return bool(await self._node.ask(called.call()))
 
     async def used_in(self, authorizer: str, nonce: bytes, first_block: int) -> str | None:
         """Return the transaction that used an authorization in a block from `first_block` on, None where none did."""
-        topics = [_USED, "0x" + checksummed(authorizer)[2:].lower().rjust(64, "0"), "0x" + nonce.hex()]
+        topics = [_USED, "0x" + to_checksum(authorizer)[2:].lower().rjust(64, "0"), "0x" + nonce.hex()]
         sought = {"address": self.address, "fromBlock": hex(first_block), "toBlock": "latest", "topics": topics}
         logs = await self._node.ask(self._node.web3.eth.get_logs(sought))  # type: ignore[arg-type]
         return "0x" + bytes(logs[0]["transactionHash"]).hex() if logs else None
 
     def call(self, signature: str, *arguments: Any) -> bytes:
         """Return the call data of a function of `ABI`, named with its types."""
-        spelled = [checksummed(one) if isinstance(one, str) and is_address(one) else one for one in arguments]
+        spelled = [to_checksum(one) if isinstance(one, str) and is_address(one) else one for one in arguments]
         return bytes.fromhex(str(self._contract.encode_abi(signature, args=spelled)).removeprefix("0x"))
 
     def transfer_call(self, to: str, amount: int) -> bytes:
         """Return call data of a plain transfer."""
-        return self.call("transfer(address,uint256)", checksummed(to), amount)
+        return self.call("transfer(address,uint256)", to_checksum(to), amount)
 
-    def use_call(self, given: Authorization, *, overload: str = SPLIT) -> bytes:
+    def use_call(self, authorization: Authorization, *, overload: str = SPLIT) -> bytes:
         """Return call data that uses an authorization, by one of the two overloads."""
-        terms = tuple(given.message.values())
-        signed = given.signature
-        signature: tuple[Any, ...] = (signed,) if overload == WHOLE else (signed[64], signed[:32], signed[32:64])
-        return self.call(f"transferWithAuthorization({_AUTHORIZED}{overload})", *terms, *signature)
+        terms = tuple(authorization.message.values())
+        signature_bytes = authorization.signature
+        signature: tuple[Any, ...] = (
+            (signature_bytes,)
+            if overload == WHOLE
+            else (signature_bytes[64], signature_bytes[:32], signature_bytes[32:64])
+        )
+        return self.call(f"transferWithAuthorization({_AUTHORIZATION_TYPES}{overload})", *terms, *signature)
 
     def cancel_call(self, authorizer: str, nonce: bytes, signature: bytes) -> bytes:
         """Return call data that cancels an authorization."""
         return self.call("cancelAuthorization(address,bytes32,bytes)", authorizer, nonce, signature)
 
 
-def artefact(name: str) -> dict[str, Any]:
+def load_artefact(name: str) -> dict[str, Any]:
     """Return one of the suite's own contracts as it was compiled: `abi`, `bytecode`."""
-    found: dict[str, Any] = json.loads(files("conformance.lanes.base").joinpath(f"contracts/{name}.json").read_bytes())
-    return found
+    document: dict[str, Any] = json.loads(
+        files("conformance.lanes.base").joinpath(f"contracts/{name}.json").read_bytes()
+    )
+    return document
 
 
-def creation(name: str, arguments: Sequence[Any] = ()) -> bytes:
+def encode_creation(name: str, arguments: Sequence[Any] = ()) -> bytes:
     """Return the data of a transaction that deploys one of the suite's own contracts."""
-    built = artefact(name)
-    contract = Web3().eth.contract(abi=built["abi"], bytecode=built["bytecode"])
+    contract_file = load_artefact(name)
+    contract = Web3().eth.contract(abi=contract_file["abi"], bytecode=contract_file["bytecode"])
     return bytes.fromhex(str(contract.constructor(*arguments).data_in_transaction).removeprefix("0x"))
 
 
-def own_call(name: str, function: str, *arguments: Any) -> bytes:
+def encode_own_call(name: str, function: str, *arguments: Any) -> bytes:
     """Return call data for a function of one of the suite's own contracts."""
-    contract = Web3().eth.contract(abi=artefact(name)["abi"])
+    contract = Web3().eth.contract(abi=load_artefact(name)["abi"])
     return bytes.fromhex(str(contract.encode_abi(function, args=list(arguments))).removeprefix("0x"))

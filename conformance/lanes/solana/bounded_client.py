@@ -14,19 +14,19 @@ from conformance.http.client import LONGEST_BODY
 def bounded_client(url: str, seconds: float) -> AsyncClient:
     """Return a client of one node; an answer is read up to `LONGEST_BODY` bytes, and refused where it is packed."""
     client = AsyncClient(url, commitment=Confirmed, timeout=seconds, extra_headers={"Accept-Encoding": "identity"})
-    client._provider.session.event_hooks = {"response": [_bound]}  # noqa: SLF001 - there is no public way
+    client._provider.session.event_hooks = {"response": [_bound_body]}  # noqa: SLF001 - there is no public way
     return client
 
 
-async def _bound(response: httpx2.Response) -> None:
+async def _bound_body(response: httpx2.Response) -> None:
     """See, before the body of an answer is read, that it will end.
 
     Raises:
         ValueError: It is packed, although no packing was asked for.
     """
-    packed = response.headers.get("Content-Encoding", "identity").strip().lower()
-    if packed not in {"", "identity"}:
-        raise ValueError(f"its answer is packed as {packed[:40]}, which was not asked for")
+    coding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if coding not in {"", "identity"}:
+        raise ValueError(f"its answer is packed as {coding[:40]}, which was not asked for")
     response.stream = _Bounded(response.stream)
 
 

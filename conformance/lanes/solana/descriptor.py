@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from conformance.lanes.descriptor import Descriptor, Means
+from conformance.lanes.descriptor import Descriptor, LaneTools
 from conformance.lanes.solana.transaction_ids import spellings
 
 
-def _means() -> Means:
+def _means() -> LaneTools:
     from conformance.lanes.solana import checkout, node, payer, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
-    return Means(
+    return LaneTools(
         node.SolanaNode,
         payer.SolanaPayer.open,
         checkout.SolanaCheckout,

@@ -19,12 +19,12 @@ from solders.system_program import TransferParams, transfer
 from spl.token.instructions import create_idempotent_associated_token_account
 
 from conformance.http.client import Names
-from conformance.lanes.networks import Served, usdc_of
+from conformance.lanes.networks import NodeNetwork, usdc_of
 from conformance.lanes.node_control import read_secret
 from conformance.lanes.solana.instructions import TokenTransfer, amount_in, associated_account, close, decimals_in
 from conformance.lanes.solana.node import CONFIRMED, Account, SolanaNode
 from conformance.lanes.solana.refusals import Refused
-from conformance.lanes.spending import SpendingLimit, Wallet, account_seed
+from conformance.lanes.spending import SpendingLimit, Wallet, derive_seed
 from conformance.outcome import Inconclusive
 from conformance.target.lanes.solana import SolanaChain
 
@@ -70,13 +70,13 @@ class OperatorFunds:
     @property
     def purse(self) -> int:
         """How much is given at a time, in atomic units."""
-        return self._limit.purse(self._PURSE)
+        return self._limit.size_purse(self._PURSE)
 
     def main_account(self) -> Account:
         """Return the account that pays, the same for each process that has the funder's key and the label."""
         if self._limit.label is None:
             return self._node.account()
-        return self._node.account(Keypair.from_seed(account_seed(self._funder.keypair.secret(), self._limit.label)))
+        return self._node.account(Keypair.from_seed(derive_seed(self._funder.keypair.secret(), self._limit.label)))
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Send native coin from the operator's account."""
@@ -87,9 +87,9 @@ class OperatorFunds:
     async def token(self, owner: Pubkey, mint: Pubkey, amount: int) -> None:
         """Send USDC, which the token must be, from the operator's associated account."""
         await self._limit.take(str(mint), amount, lambda: self._decimals(mint))
-        made = create_idempotent_associated_token_account(self._funder.key, owner, mint)
-        sent = await self._transfer(mint, self._funder.key, owner, amount)
-        await self._give([made, sent.instruction()], f"{amount} atomic units of {mint}")
+        account = create_idempotent_associated_token_account(self._funder.key, owner, mint)
+        transfer_ = await self._transfer(mint, self._funder.key, owner, amount)
+        await self._give([account, transfer_.instruction()], f"{amount} atomic units of {mint}")
 
     async def _transfer(self, mint: Pubkey, owner: Pubkey, to: Pubkey, amount: int) -> TokenTransfer:
         decimals = await self._decimals(mint)
@@ -100,46 +100,48 @@ class OperatorFunds:
     async def _decimals(self, mint: Pubkey) -> int:
         return decimals_in(await self._node.data(mint))
 
-    async def _give(self, instructions: Sequence[Instruction], what: str) -> None:
+    async def _give(self, instructions: Sequence[Instruction], amount: str) -> None:
         try:
-            await self._sent(instructions, self._funder)
+            await self._send(instructions, self._funder)
         except Refused as reason:
-            raise Inconclusive(f"the account of [{self._limit.table}] funder cannot give {what}: {reason}") from reason
+            raise Inconclusive(
+                f"the account of [{self._limit.table}] funder cannot give {amount}: {reason}"
+            ) from reason
 
-    async def _sent(self, instructions: Sequence[Instruction], payer: Account) -> None:
-        sign = partial(self._node.signed, instructions, payer)
-        sent = await self._node.deliver(await sign(), sign)
-        await self._node.succeeded(str(sent.signatures[0]), CONFIRMED)
+    async def _send(self, instructions: Sequence[Instruction], payer: Account) -> None:
+        sign = partial(self._node.sign, instructions, payer)
+        transaction = await self._node.deliver(await sign(), sign)
+        await self._node.wait_for_success(str(transaction.signatures[0]), CONFIRMED)
 
     async def take_back(self, accounts: Iterable[Account], mints: Iterable[Pubkey]) -> None:
         """Send each account's tokens, the rent of its token accounts, and its native coin to the operator."""
-        held = tuple(mints)
+        mint_list = tuple(mints)
         for account in accounts:
-            for mint in held:
+            for mint in mint_list:
                 with suppress(Inconclusive):
-                    await self._tokens_home(account, mint)
+                    await self._return_tokens(account, mint)
             with suppress(Inconclusive):
-                await self._coin_home(account)
+                await self._return_coin(account)
 
-    async def _tokens_home(self, account: Account, mint: Pubkey) -> None:
+    async def _return_tokens(self, account: Account, mint: Pubkey) -> None:
         place = associated_account(account.key, mint)
         data = await self._node.data(place)
         if data is None:
             return
-        sent = await self._transfer(mint, account.key, self._funder.key, amount_in(data))
-        await self._sent([sent.instruction(), close(place, account.key, self._funder.key)], account)
+        remainder = await self._transfer(mint, account.key, self._funder.key, amount_in(data))
+        await self._send([remainder.instruction(), close(place, account.key, self._funder.key)], account)
 
-    async def _coin_home(self, account: Account) -> None:
-        left = await self._node.lamports(account.key) - _FEE
-        if left > 0:
-            params = TransferParams(from_pubkey=account.key, to_pubkey=self._funder.key, lamports=left)
-            await self._sent([transfer(params)], account)
+    async def _return_coin(self, account: Account) -> None:
+        remainder = await self._node.lamports(account.key) - _FEE
+        if remainder > 0:
+            params = TransferParams(from_pubkey=account.key, to_pubkey=self._funder.key, lamports=remainder)
+            await self._send([transfer(params)], account)
 
 
 Funds: TypeAlias = ControlFunds | OperatorFunds
 
 
-def funds_of(chain: SolanaChain, node: SolanaNode, names: Names, served: Served, wallet: Wallet) -> Funds:
+def choose_funds(chain: SolanaChain, node: SolanaNode, names: Names, network: NodeNetwork, wallet: Wallet) -> Funds:
     """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
 
     Raises:
@@ -149,7 +151,7 @@ def funds_of(chain: SolanaChain, node: SolanaNode, names: Names, served: Served,
         return ControlFunds(node)
     table = f"chains.{chain.lane}"
     text = read_secret(chain.funder, names, "FUNDER_KEY", table)
-    usdc = usdc_of(table, chain, served)
+    usdc = usdc_of(table, chain, network)
     limit = SpendingLimit(table, chain.spending_limit, usdc, wallet)
     try:
         pair = Keypair.from_bytes(json.loads(text)) if text.startswith("[") else Keypair.from_base58_string(text)

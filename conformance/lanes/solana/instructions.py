@@ -60,7 +60,7 @@ class TokenTransfer:
     writable: bool = False
     program: Pubkey = TOKEN_PROGRAM_ID
 
-    def changed(self, **changes: Any) -> TokenTransfer:
+    def with_changes(self, **changes: Any) -> TokenTransfer:
         """Return it with members changed."""
         return replace(self, **changes)
 
@@ -74,17 +74,17 @@ class TokenTransfer:
             "amount": self.amount,
         }
         if self.decimals is None:
-            made = token.transfer(models.TransferParams(**common))
+            instruction = token.transfer(models.TransferParams(**common))
         else:
-            checked = models.TransferCheckedParams(**common, mint=self.mint, decimals=self.decimals)
-            made = token.transfer_checked(checked)
-        return with_accounts(made, self.references, writable=self.writable)
+            params = models.TransferCheckedParams(**common, mint=self.mint, decimals=self.decimals)
+            instruction = token.transfer_checked(params)
+        return with_accounts(instruction, self.references, writable=self.writable)
 
 
-def with_accounts(made: Instruction, keys: Sequence[Pubkey], *, writable: bool = False) -> Instruction:
+def with_accounts(instruction: Instruction, keys: Sequence[Pubkey], *, writable: bool = False) -> Instruction:
     """Return an instruction that names further accounts after its own."""
-    added = [AccountMeta(key, is_signer=False, is_writable=writable) for key in keys]
-    return Instruction(made.program_id, bytes(made.data), [*made.accounts, *added])
+    metas = [AccountMeta(key, is_signer=False, is_writable=writable) for key in keys]
+    return Instruction(instruction.program_id, bytes(instruction.data), [*instruction.accounts, *metas])
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +133,13 @@ class Order:
 
 def _reference(members: Mapping[str, Any]) -> object:
     """Return the member of `extra` that is the reference account, whatever it is called exactly."""
-    named = (value for name, value in members.items() if "reference" in name.lower() and name != "payment_reference")
-    return members.get("svm_reference_pubkey") or next(named, None)
+    candidates = (
+        value for name, value in members.items() if "reference" in name.lower() and name != "payment_reference"
+    )
+    return members.get("svm_reference_pubkey") or next(candidates, None)
 
 
-def pubkey(text: object, what: str) -> Pubkey:
+def pubkey(text: object, member: str) -> Pubkey:
     """Read an address.
 
     Raises:
@@ -146,7 +148,7 @@ def pubkey(text: object, what: str) -> Pubkey:
     try:
         return Pubkey.from_string(str(text))
     except ValueError as fault:
-        raise Inconclusive(f"the entry's {what} {str(text)[:80]!r} is no Solana address") from fault
+        raise Inconclusive(f"the entry's {member} {str(text)[:80]!r} is no Solana address") from fault
 
 
 def memo(signer: Pubkey, text: bytes) -> Instruction:
@@ -157,7 +159,7 @@ def memo(signer: Pubkey, text: bytes) -> Instruction:
 def make_account(payer: Pubkey, fresh: Pubkey, mint: Pubkey, owner: Pubkey, rent: int) -> list[Instruction]:
     """Return instructions that make `fresh` a token account of `owner`, not the associated one; `fresh` signs."""
     params = models.InitializeAccount3Params(program_id=TOKEN_PROGRAM_ID, account=fresh, mint=mint, owner=owner)
-    return [_created(payer, fresh, rent, ACCOUNT_LEN), token.initialize_account3(params)]
+    return [_create(payer, fresh, rent, ACCOUNT_LEN), token.initialize_account3(params)]
 
 
 def make_mint(
@@ -165,10 +167,10 @@ def make_mint(
 ) -> list[Instruction]:
     """Return instructions that make `fresh` a mint of a token program, its authority `payer`; `fresh` signs."""
     params = models.InitializeMint2Params(program_id=program, mint=fresh, decimals=decimals, mint_authority=payer)
-    return [_created(payer, fresh, rent, MINT_LEN, program), token.initialize_mint2(params)]
+    return [_create(payer, fresh, rent, MINT_LEN, program), token.initialize_mint2(params)]
 
 
-def _created(payer: Pubkey, fresh: Pubkey, rent: int, size: int, program: Pubkey = TOKEN_PROGRAM_ID) -> Instruction:
+def _create(payer: Pubkey, fresh: Pubkey, rent: int, size: int, program: Pubkey = TOKEN_PROGRAM_ID) -> Instruction:
     params = CreateAccountParams(from_pubkey=payer, to_pubkey=fresh, lamports=rent, space=size, owner=program)
     return create_account(params)
 

@@ -24,10 +24,10 @@ from solders.transaction import VersionedTransaction
 from solders.transaction_status import TransactionConfirmationStatus, TransactionStatus
 
 from conformance.http.client import Names
-from conformance.lanes.networks import Served
+from conformance.lanes.networks import NodeNetwork
 from conformance.lanes.node_control import NodeControl
 from conformance.lanes.solana.bounded_client import bounded_client
-from conformance.lanes.solana.refusals import Refused, UnknownBlockhash, error_text, refusal_in
+from conformance.lanes.solana.refusals import Refused, UnknownBlockhash, make_refusal, shorten_error
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets
 from conformance.target.lanes.solana import SolanaChain
@@ -92,41 +92,41 @@ class SolanaNode:
         self.control = NodeControl(chain.control, "Solana", budgets.request)
         # The last block height at which each transaction may still get into a block.
         self._last_heights: dict[Signature, int] = {}
-        self._wanted: set[Signature] = set()
+        self._pending_signatures: set[Signature] = set()
         self._answer: asyncio.Task[dict[Signature, TransactionStatus | None]] | None = None
         self._asking: set[asyncio.Task[dict[Signature, TransactionStatus | None]]] = set()
 
     async def close(self) -> None:
         """End questions nobody waits for, and close connections."""
-        for asked in self._asking:
-            asked.cancel()
+        for question in self._asking:
+            question.cancel()
         await asyncio.gather(*self._asking, return_exceptions=True)
         await self.client.close()
         await self.control.close()
 
     def account(self, keypair: Keypair | None = None) -> Account:
         """Return the account of a key pair, a new one without; the key from now on shows in no log."""
-        made = Account(keypair or Keypair())
-        for text in (str(made.keypair), made.keypair.to_json(), bytes(made.keypair.secret()).hex()):
+        account = Account(keypair or Keypair())
+        for text in (str(account.keypair), account.keypair.to_json(), bytes(account.keypair.secret()).hex()):
             self._names.key(text, "PAYER_KEY", is_given=keypair is not None)
-        return made
+        return account
 
     # Asking.
 
-    async def ask(self, asked: Awaitable[T]) -> T:
+    async def ask(self, question: Awaitable[T]) -> T:
         """Return an answer of the node.
 
         Raises:
             Inconclusive: The node could not be asked, or answered with an error.
         """
-        async with self._within_reason():
+        async with self._translate_faults():
             try:
-                return await asked
+                return await question
             except RPCException as fault:
-                raise Inconclusive(f"the Solana node answered with an error: {error_text(fault)}") from fault
+                raise Inconclusive(f"the Solana node answered with an error: {shorten_error(fault)}") from fault
 
     @asynccontextmanager
-    async def _within_reason(self) -> AsyncIterator[None]:
+    async def _translate_faults(self) -> AsyncIterator[None]:
         """Turn whatever the SDK raises about an answer into `Inconclusive`."""
         try:
             async with asyncio.timeout(self._budgets.request):
@@ -141,10 +141,10 @@ class SolanaNode:
                 raise
             raise Inconclusive(f"the Solana node's answer broke its parser: {fault}"[:_SHORT]) from fault
 
-    async def served(self) -> Served:
+    async def read_network(self) -> NodeNetwork:
         """Return what network the node serves, by its genesis hash."""
         genesis = str((await self.ask(self.client.get_genesis_hash())).value)
-        return Served(f"solana:{genesis[:_CAIP2]}")
+        return NodeNetwork(f"solana:{genesis[:_CAIP2]}")
 
     async def slot(self) -> int:
         """Return the newest confirmed slot."""
@@ -176,7 +176,7 @@ class SolanaNode:
 
     # Submitting.
 
-    async def signed(
+    async def sign(
         self,
         instructions: Sequence[Instruction],
         payer: Account,
@@ -197,29 +197,29 @@ class SolanaNode:
             tables: Address tables whose addresses it may take; none for a legacy transaction.
             legacy: Whether it is of the form without a version.
         """
-        return await self._signed_afresh(
+        return await self._sign_uniquely(
             lambda recent: _transaction(instructions, payer, signers, tables, recent, legacy=legacy)
         )
 
-    async def resigned(self, message: MessageV0, payer: Account) -> VersionedTransaction:
+    async def sign_again(self, message: MessageV0, payer: Account) -> VersionedTransaction:
         """Return the transaction of a message with the newest blockhash; the paying account alone signs it."""
 
         def build(recent: Hash) -> VersionedTransaction:
             parts = (message.header, message.account_keys, recent, message.instructions, message.address_table_lookups)
             return VersionedTransaction(MessageV0(*parts), [payer.keypair])
 
-        return await self._signed_afresh(build)
+        return await self._sign_uniquely(build)
 
-    async def _signed_afresh(self, build: Callable[[Hash], VersionedTransaction]) -> VersionedTransaction:
+    async def _sign_uniquely(self, build: Callable[[Hash], VersionedTransaction]) -> VersionedTransaction:
         try:
             async with asyncio.timeout(self._budgets.confirmation):
                 while True:
                     recent = (await self.ask(self.client.get_latest_blockhash(Confirmed))).value
-                    made = build(recent.blockhash)
-                    if made.signatures[0] not in self._last_heights:
-                        self._last_heights[made.signatures[0]] = recent.last_valid_block_height
-                        self._names.name(str(made.signatures[0]), "TX_ID")
-                        return made
+                    transaction = build(recent.blockhash)
+                    if transaction.signatures[0] not in self._last_heights:
+                        self._last_heights[transaction.signatures[0]] = recent.last_valid_block_height
+                        self._names.name(str(transaction.signatures[0]), "TX_ID")
+                        return transaction
                     await asyncio.sleep(_GATHER_SECONDS)
         except TimeoutError as fault:
             seconds = f"{self._budgets.confirmation:g}"
@@ -227,7 +227,7 @@ class SolanaNode:
 
     async def deliver(
         self,
-        drafted: VersionedTransaction,
+        draft: VersionedTransaction,
         sign_again: Callable[[], Awaitable[VersionedTransaction]],
         *,
         skip_preflight: bool = False,
@@ -246,28 +246,28 @@ class SolanaNode:
         pauses = iter(_SUBMIT_AGAIN_SECONDS)
         while True:
             try:
-                await self.submit(drafted, skip_preflight=skip_preflight)
+                await self.submit(draft, skip_preflight=skip_preflight)
             except UnknownBlockhash as refusal:
                 is_lapsed = await self.is_lapsed(refusal.tx_id)
                 # The order matters: what is unknown after the chain has passed its last block can land no more.
                 if await self.status(refusal.tx_id) is not None:
-                    return drafted
+                    return draft
                 pause = next(pauses, None)
                 if pause is None:
                     raise
                 if is_lapsed:
-                    drafted = await sign_again()
+                    draft = await sign_again()
                 else:
                     await asyncio.sleep(pause)
             else:
-                return drafted
+                return draft
 
     async def is_lapsed(self, tx_id: str) -> bool:
         """Return whether the chain is past the last block that may contain a transaction which this object signed."""
         height = (await self.ask(self.client.get_block_height(Confirmed))).value
         return height > self._last_heights[Signature.from_string(tx_id)]
 
-    async def submit(self, sent: VersionedTransaction, *, skip_preflight: bool = False) -> str:
+    async def submit(self, transaction: VersionedTransaction, *, skip_preflight: bool = False) -> str:
         """Submit a transaction and return its id.
 
         Raises:
@@ -275,13 +275,13 @@ class SolanaNode:
             Refused: The node refuses it.
             Inconclusive: The node could not be asked.
         """
-        tx_id = str(sent.signatures[0])
+        tx_id = str(transaction.signatures[0])
         options = TxOpts(skip_preflight=skip_preflight, preflight_commitment=Confirmed)
-        async with self._within_reason():
+        async with self._translate_faults():
             try:
-                await self.client.send_transaction(sent, opts=options)
+                await self.client.send_transaction(transaction, opts=options)
             except RPCException as fault:
-                raise refusal_in(fault, tx_id) from fault
+                raise make_refusal(fault, tx_id) from fault
         return tx_id
 
     async def status(self, tx_id: str) -> TransactionStatus | None:
@@ -290,7 +290,7 @@ class SolanaNode:
         Whoever waits at the same time is asked for in one request.
         """
         signature = Signature.from_string(tx_id)
-        self._wanted.add(signature)
+        self._pending_signatures.add(signature)
         if self._answer is None:
             self._answer = asyncio.create_task(self._ask_statuses())
             self._asking.add(self._answer)
@@ -299,60 +299,60 @@ class SolanaNode:
 
     async def _ask_statuses(self) -> dict[Signature, TransactionStatus | None]:
         await asyncio.sleep(_GATHER_SECONDS)
-        self._answer, wanted = None, list(self._wanted)[:_MOST_STATUSES]
-        self._wanted = set()
-        answer = await self.ask(self.client.get_signature_statuses(wanted, search_transaction_history=True))
-        return dict(zip(wanted, answer.value, strict=False))
+        self._answer, signatures = None, list(self._pending_signatures)[:_MOST_STATUSES]
+        self._pending_signatures = set()
+        answer = await self.ask(self.client.get_signature_statuses(signatures, search_transaction_history=True))
+        return dict(zip(signatures, answer.value, strict=False))
 
     async def may_land(self, message: MessageV0) -> bool:
         """Return whether a transaction can still get into a block: a node has no fee for one of an old blockhash."""
         return (await self.ask(self.client.get_fee_for_message(message, Confirmed))).value is not None
 
-    async def landed(self, tx_id: str, level: TransactionConfirmationStatus = FINALIZED) -> TransactionStatus:
+    async def wait_for_level(self, tx_id: str, level: TransactionConfirmationStatus = FINALIZED) -> TransactionStatus:
         """Wait until a transaction has reached a level of commitment, whether it succeeded or not; return its status.
 
         Raises:
             Inconclusive: It has not within the budget.
         """
         loop = asyncio.get_running_loop()
-        started = loop.time()
-        while (found := await self.status(tx_id)) is None or _rank(found) < _RANK[str(level)]:
-            if loop.time() > started + self._budgets.confirmation:
+        start = loop.time()
+        while (status := await self.status(tx_id)) is None or _rank(status) < _RANK[str(level)]:
+            if loop.time() > start + self._budgets.confirmation:
                 raise Inconclusive(f"the transaction was not {level} within {self._budgets.confirmation:g} s")
             # A simulated chain is final in a second, another one in a quarter of a minute.
-            await asyncio.sleep(0 if loop.time() < started + _SOON_SECONDS else _LATER_SECONDS)
-        return found
+            await asyncio.sleep(0 if loop.time() < start + _SOON_SECONDS else _LATER_SECONDS)
+        return status
 
     async def lists(self, account: Pubkey, tx_id: str) -> bool:
         """Return whether the node lists a confirmed transaction under an account, where a watcher finds it."""
-        listed = (await self.ask(self.client.get_signatures_for_address(account, commitment=Confirmed))).value
-        return any(str(one.signature) == tx_id for one in listed)
+        signatures = (await self.ask(self.client.get_signatures_for_address(account, commitment=Confirmed))).value
+        return any(str(one.signature) == tx_id for one in signatures)
 
-    async def changed(self, tx_id: str, mint: Pubkey) -> dict[str, int]:
+    async def read_changes(self, tx_id: str, mint: Pubkey) -> dict[str, int]:
         """Return by owner what a confirmed transaction changed of a token, in atomic units; nobody else is named."""
-        asked = self.client.get_transaction(
+        question = self.client.get_transaction(
             Signature.from_string(tx_id), "json", Confirmed, max_supported_transaction_version=0
         )
-        found = (await self.ask(asked)).value
-        meta = None if found is None else found.transaction.meta
+        transaction = (await self.ask(question)).value
+        meta = None if transaction is None else transaction.transaction.meta
         if meta is None:
             raise Inconclusive("the Solana node tells nothing of what a transaction changed")
-        changed: dict[str, int] = {}
+        changes: dict[str, int] = {}
         for sign, balances in ((-1, meta.pre_token_balances), (1, meta.post_token_balances)):
-            for one in balances or ():
-                if one.mint == mint:
-                    owner = str(one.owner)
-                    changed[owner] = changed.get(owner, 0) + sign * int(one.ui_token_amount.amount)
-        return {owner: amount for owner, amount in changed.items() if amount}
+            for balance in balances or ():
+                if balance.mint == mint:
+                    owner = str(balance.owner)
+                    changes[owner] = changes.get(owner, 0) + sign * int(balance.ui_token_amount.amount)
+        return {owner: amount for owner, amount in changes.items() if amount}
 
-    async def succeeded(self, tx_id: str, level: TransactionConfirmationStatus = FINALIZED) -> None:
+    async def wait_for_success(self, tx_id: str, level: TransactionConfirmationStatus = FINALIZED) -> None:
         """Wait until a transaction has reached a level of commitment.
 
         Raises:
             Refused: It failed on the chain.
             Inconclusive: It has not within the budget.
         """
-        err = (await self.landed(tx_id, level)).err
+        err = (await self.wait_for_level(tx_id, level)).err
         if err is not None:
             raise Refused(f"the transaction failed on the chain: {err}"[:_SHORT], tx_id)
 

@@ -20,10 +20,10 @@ from spl.token.constants import ACCOUNT_LEN, MINT_LEN, TOKEN_PROGRAM_ID
 from spl.token.instructions import create_idempotent_associated_token_account
 
 from conformance.http.client import Names
-from conformance.lanes.funded_payer import FundedPayer, admitted
+from conformance.lanes.funded_payer import FundedPayer, admit_node
 from conformance.lanes.signed_payment import SignedPayment
 from conformance.lanes.solana import relay
-from conformance.lanes.solana.funds import Funds, funds_of
+from conformance.lanes.solana.funds import Funds, choose_funds
 from conformance.lanes.solana.instructions import (
     Order,
     TokenTransfer,
@@ -64,7 +64,7 @@ class SolanaPayer(FundedPayer[Account]):
         self._mints: set[Pubkey] = set()
         self._stock: dict[tuple[Pubkey, Pubkey], int] = {}
         self._decimals: dict[Pubkey, int] = {}
-        self._standing: set[Pubkey] = set()
+        self._existing_accounts: set[Pubkey] = set()
         self._deploying = asyncio.Lock()
         self._relay: Pubkey | None = None
         self._tables = AddressTables(node)
@@ -79,9 +79,9 @@ class SolanaPayer(FundedPayer[Account]):
             Inconclusive: The node cannot be asked or may not be paid on, or there is no way to fund an account.
         """
         node = SolanaNode(chain, budgets, names)
-        async with admitted(chain, node, wallet) as (served, purse):
-            self = cls(chain, node, funds_of(chain, node, names, served, purse))
-            self.caip2 = served.caip2
+        async with admit_node(chain, node, wallet) as (network, purse):
+            self = cls(chain, node, choose_funds(chain, node, names, network, purse))
+            self.caip2 = network.caip2
             await self.new_account()
         return self
 
@@ -89,8 +89,8 @@ class SolanaPayer(FundedPayer[Account]):
     async def take_back(cls, chain: SolanaChain, budgets: Budgets, names: Names, wallet: Wallet, asset: str) -> None:
         """Give the funder back what the account of a wallet's label holds; see `Means`."""
         node = SolanaNode(chain, budgets, names)
-        async with admitted(chain, node, wallet) as (served, purse):
-            self = cls(chain, node, funds_of(chain, node, names, served, purse))
+        async with admit_node(chain, node, wallet) as (network, purse):
+            self = cls(chain, node, choose_funds(chain, node, names, network, purse))
             self._accounts.append(self._funds.main_account())
             self._mints.add(pubkey(asset, "asset"))
         await self.close()
@@ -111,18 +111,18 @@ class SolanaPayer(FundedPayer[Account]):
 
     async def balance(self, owner: Pubkey, mint: Pubkey) -> int:
         """Return what an owner's associated account holds of a token in atomic units."""
-        return await self.held(associated_account(owner, mint))
+        return await self.read_holding(associated_account(owner, mint))
 
-    async def held(self, account: Pubkey) -> int:
+    async def read_holding(self, account: Pubkey) -> int:
         """Return what a token account holds in atomic units; 0 when there is none."""
         return amount_in(await self.node.data(account))
 
     # Accounts and tokens.
 
-    async def new_account(self, *, funded: bool = True) -> Account:
+    async def new_account(self, *, is_funded: bool = True) -> Account:
         """Return a fresh account, with native coin for fees and rent."""
         fresh = self.node.account() if self._accounts else self._funds.main_account()
-        if funded:
+        if is_funded:
             await self._funds.coin(fresh, main=not self._accounts)
             self._accounts.append(fresh)
         return fresh
@@ -130,12 +130,12 @@ class SolanaPayer(FundedPayer[Account]):
     async def hold(self, mint: Pubkey, least: int | None = None, owner: Account | None = None) -> None:
         """Make sure that an account (the paying one) holds `least` atomic units of a token; some when None."""
         holder = owner or self.main
-        async with self._giving:
+        async with self._funding_lock:
             await self._fill(holder, mint, self._funds.purse // 10 if least is None else least)
 
     async def _reserve(self, mint: Pubkey, amount: int) -> None:
         """Fill the paying account for one transfer, so that any number at once find enough."""
-        async with self._giving:
+        async with self._funding_lock:
             await self._fill(self.main, mint, amount)
             place = (self.main.key, mint)
             self._stock[place] = self._stock.get(place, 0) - amount
@@ -145,10 +145,10 @@ class SolanaPayer(FundedPayer[Account]):
         have = self._stock.get((holder.key, mint))
         if have is not None and (have >= least or least > _MOST_GIVEN):
             return
-        given = max(self._funds.purse if holder is self.main else least, least if least <= _MOST_GIVEN else 0)
+        amount = max(self._funds.purse if holder is self.main else least, least if least <= _MOST_GIVEN else 0)
         self._mints.add(mint)
-        await self._funds.token(holder.key, mint, given)
-        self._stock[holder.key, mint] = max(0, have or 0) + given
+        await self._funds.token(holder.key, mint, amount)
+        self._stock[holder.key, mint] = max(0, have or 0) + amount
 
     async def decimals(self, mint: Pubkey) -> int:
         """Return a mint's decimals."""
@@ -177,18 +177,20 @@ class SolanaPayer(FundedPayer[Account]):
         """Make a token account of `owner` that is not his associated one, and return its address."""
         fresh = self.node.account()
         rent = await self.node.rent(ACCOUNT_LEN)
-        made = make_account(self.main.key, fresh.key, mint, owner, rent)
-        await self.send(made, signers=[fresh], wait=CONFIRMED)
+        instructions = make_account(self.main.key, fresh.key, mint, owner, rent)
+        await self.send(instructions, signers=[fresh], wait=CONFIRMED)
         return fresh.key
 
-    async def associated(self, owner: Pubkey, mint: Pubkey, program: Pubkey = TOKEN_PROGRAM_ID) -> Pubkey:
+    async def ensure_associated_account(
+        self, owner: Pubkey, mint: Pubkey, program: Pubkey = TOKEN_PROGRAM_ID
+    ) -> Pubkey:
         """Return an owner's associated token account, made where it is missing."""
         place = associated_account(owner, mint, program)
-        if place not in self._standing:
+        if place not in self._existing_accounts:
             if await self.node.data(place) is None:
-                made = create_idempotent_associated_token_account(self.main.key, owner, mint, program)
-                await self.send([made], wait=CONFIRMED)
-            self._standing.add(place)
+                instruction = create_idempotent_associated_token_account(self.main.key, owner, mint, program)
+                await self.send([instruction], wait=CONFIRMED)
+            self._existing_accounts.add(place)
         return place
 
     # Transactions.
@@ -200,36 +202,36 @@ class SolanaPayer(FundedPayer[Account]):
             Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
         """
         order = Order.of(entry)
-        made = await self.transfer(order)
-        return {"tx_id": await self.send([made.instruction()]), "payment_reference": order.text}
+        token_transfer = await self.transfer(order)
+        return {"tx_id": await self.send([token_transfer.instruction()]), "payment_reference": order.text}
 
     async def sign(self, entry: Mapping[str, Any]) -> SignedPayment:
         """Sign the transfer that an entry asks for; see `SignsEntries`."""
         order = Order.of(entry)
-        made = await self.transfer(order)
-        return await self.signed_payment([made.instruction()], order.mint, {"payment_reference": order.text})
+        token_transfer = await self.transfer(order)
+        return await self.signed_payment([token_transfer.instruction()], order.mint, {"payment_reference": order.text})
 
     async def signed_payment(
         self, instructions: Sequence[Instruction], mint: Pubkey, proof: Mapping[str, Any]
     ) -> SignedPayment:
         """Return a transaction that is signed and not sent; a proof with members gets its id."""
-        held = await self.balance(self.main.key, mint)
-        drafted = await self.draft(instructions)
-        tx_id = str(drafted.signatures[0])
-        named = {"tx_id": tx_id, **proof} if proof else {}
-        return SignedPayment(self.address, str(mint), held, tx_id, bytes(drafted).hex(), named)
+        balance = await self.balance(self.main.key, mint)
+        draft = await self.draft(instructions)
+        tx_id = str(draft.signatures[0])
+        full_proof = {"tx_id": tx_id, **proof} if proof else {}
+        return SignedPayment(self.address, str(mint), balance, tx_id, bytes(draft).hex(), full_proof)
 
     async def sign_again(self, payment: SignedPayment) -> SignedPayment | None:
         """Return a payment's instructions under the newest blockhash; see `SignsAgain`. Nothing is set aside for it."""
-        sent, message = read_signed(payment)
-        tx_id = str(sent.signatures[0])
+        old_transaction, message = read_signed(payment)
+        tx_id = str(old_transaction.signatures[0])
         if not await self.node.is_lapsed(tx_id) or await self.node.status(tx_id) is not None:
             return None
-        signed = await self.node.resigned(message, self.main)
-        tx_id = str(signed.signatures[0])
+        transaction = await self.node.sign_again(message, self.main)
+        tx_id = str(transaction.signatures[0])
         proof = {**payment.proof, "tx_id": tx_id} if payment.proof else {}
         now = int(time.time())
-        return replace(payment, tx_id=tx_id, transaction=bytes(signed).hex(), proof=proof, signed_at=now)
+        return replace(payment, tx_id=tx_id, transaction=bytes(transaction).hex(), proof=proof, signed_at=now)
 
     async def transfer(self, order: Order, *, mint: Pubkey | None = None, **changes: Any) -> TokenTransfer:
         """Return the transfer that an order asks for, not sent, with `changes` made to it; its tokens are set aside.
@@ -245,7 +247,7 @@ class SolanaPayer(FundedPayer[Account]):
         if "source" not in changes:
             await self._reserve(token, int(standard["amount"]))
         if "destination" not in changes:
-            standard["destination"] = await self.associated(order.payee, token, program)
+            standard["destination"] = await self.ensure_associated_account(order.payee, token, program)
         if "decimals" not in changes:
             standard["decimals"] = await self.decimals(token)
         return TokenTransfer(token, **{"source": associated_account(me, token, program), "owner": me, **standard})
@@ -277,12 +279,12 @@ class SolanaPayer(FundedPayer[Account]):
             Inconclusive: The node cannot be asked, or the level is not reached in time.
         """
         sign = partial(self.draft, instructions, sender=sender, signers=signers, tables=tables, legacy=legacy)
-        sent = await self.deliver(await sign(), sign, skip_preflight=skip_preflight, wait=wait)
-        return str(sent.signatures[0])
+        transaction = await self.deliver(await sign(), sign, skip_preflight=skip_preflight, wait=wait)
+        return str(transaction.signatures[0])
 
     async def deliver(
         self,
-        drafted: VersionedTransaction,
+        draft: VersionedTransaction,
         sign_again: Callable[[], Awaitable[VersionedTransaction]],
         *,
         skip_preflight: bool = False,
@@ -292,10 +294,10 @@ class SolanaPayer(FundedPayer[Account]):
 
         `wait` for a level of commitment, with success.
         """
-        sent = await self.node.deliver(drafted, sign_again, skip_preflight=skip_preflight)
+        transaction = await self.node.deliver(draft, sign_again, skip_preflight=skip_preflight)
         if wait is not None:
-            await self.node.succeeded(str(sent.signatures[0]), wait)
-        return sent
+            await self.node.wait_for_success(str(transaction.signatures[0]), wait)
+        return transaction
 
     async def draft(
         self,
@@ -307,19 +309,19 @@ class SolanaPayer(FundedPayer[Account]):
         legacy: bool = False,
     ) -> VersionedTransaction:
         """Return a signed transaction that is not sent yet; its id, the first signature, is known before."""
-        return await self.node.signed(instructions, sender or self.main, signers, tables=tables, legacy=legacy)
+        return await self.node.sign(instructions, sender or self.main, signers, tables=tables, legacy=legacy)
 
     async def submit(
         self,
-        made: VersionedTransaction,
+        transaction: VersionedTransaction,
         *,
         skip_preflight: bool = False,
         wait: TransactionConfirmationStatus | None = FINALIZED,
     ) -> str:
         """Send a signed transaction and return its id; `wait` for a level of commitment, with success."""
-        tx_id = await self.node.submit(made, skip_preflight=skip_preflight)
+        tx_id = await self.node.submit(transaction, skip_preflight=skip_preflight)
         if wait is not None:
-            await self.node.succeeded(tx_id, wait)
+            await self.node.wait_for_success(tx_id, wait)
         return tx_id
 
     async def send_native(self, receiver: Pubkey, amount: int, *references: Pubkey) -> str:
@@ -335,12 +337,12 @@ class SolanaPayer(FundedPayer[Account]):
         """Return the address of the suite's own program (`solana_relay`), deploying it at first use."""
         async with self._deploying:
             if self._relay is None:
-                self._relay = await self._deployed()
+                self._relay = await self._deploy_relay()
             return self._relay
 
-    async def _deployed(self) -> Pubkey:
+    async def _deploy_relay(self) -> Pubkey:
         buffer, program, me = self.node.account(), self.node.account(), self.main.key
-        rent = await self.node.rent(relay.BUFFER_HEAD + len(relay.elf()))
+        rent = await self.node.rent(relay.BUFFER_HEAD + len(relay.build_elf()))
         await self.send(relay.make_buffer(me, buffer.key, rent), signers=[buffer], wait=CONFIRMED)
         for part in relay.write_buffer(me, buffer.key):
             await self.send([part], wait=CONFIRMED)

@@ -38,9 +38,9 @@ class UnknownBlockhash(Refused):
     """The node refused a transaction in preflight, because it does not know the blockhash, or no longer."""
 
 
-def refusal_in(fault: RPCException, tx_id: str) -> Inconclusive:
+def make_refusal(fault: RPCException, tx_id: str) -> Inconclusive:
     """Return what a node's error about a submission means: `Refused`, or `Inconclusive` for trouble of the node."""
-    reason = error_text(fault)
+    reason = shorten_error(fault)
     answer = fault.args[0] if fault.args else None
     if not isinstance(answer, _REFUSALS):
         return Inconclusive(f"the Solana node answered a submission with an error: {reason}")
@@ -49,9 +49,9 @@ def refusal_in(fault: RPCException, tx_id: str) -> Inconclusive:
     return kind(f"the Solana node refused the transaction: {reason}", tx_id)
 
 
-def error_text(fault: RPCException) -> str:
+def shorten_error(fault: RPCException) -> str:
     """Return what an error of the node says, short."""
-    said = fault.args[0] if fault.args else fault
-    data = getattr(said, "data", None)
-    reason = getattr(data, "err", None) or getattr(said, "message", None)
-    return f"{type(said).__name__}: {said if reason is None else reason}"[:_SHORT]
+    answer = fault.args[0] if fault.args else fault
+    data = getattr(answer, "data", None)
+    reason = getattr(data, "err", None) or getattr(answer, "message", None)
+    return f"{type(answer).__name__}: {answer if reason is None else reason}"[:_SHORT]

@@ -6,7 +6,7 @@ the rights it has, and goes to the program that is account n. What stands after 
 No account may be named twice. It keeps nothing, owns nothing, and signs for nobody.
 
 There is no toolchain behind it: `CODE` is written below instruction by instruction (sBPF version 0: 8 bytes each), and
-`elf` puts it into the file form that Solana's loader takes.
+`build_elf` puts it into the file form that Solana's loader takes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _META_SIZE, _INFO_SIZE = 16, 56
 _SPARE = 10_240
 
 _LOAD8, _LOAD64, _STORE8, _STORE64 = 0x71, 0x79, 0x73, 0x7B
-_MOVE, _SET, _ADD, _ADD_NUMBER, _AND_NUMBER, _SHIFT_LEFT = 0xBF, 0xB7, 0x0F, 0x07, 0x57, 0x67
+_MOVE, _SET_NUMBER, _ADD, _ADD_NUMBER, _AND_NUMBER, _SHIFT_LEFT = 0xBF, 0xB7, 0x0F, 0x07, 0x57, 0x67
 _JUMP, _JUMP_IF_EQUAL, _WIDE, _CALL, _EXIT = 0x05, 0x1D, 0x18, 0x85, 0x95
 
 
@@ -52,8 +52,8 @@ def _copy_byte(source: int, *targets: tuple[int, int]) -> list[bytes]:
 
 def _point(source: int, *targets: tuple[int, int]) -> list[bytes]:
     """Store the address of a part of the account at r6 in places (register, offset)."""
-    stored = (_op(_STORE64, register, 3, at=place) for register, place in targets)
-    return [_op(_MOVE, 3, 6), _op(_ADD_NUMBER, 3, number=source), *stored]
+    stores = (_op(_STORE64, register, 3, at=place) for register, place in targets)
+    return [_op(_MOVE, 3, 6), _op(_ADD_NUMBER, 3, number=source), *stores]
 
 
 def _each_account() -> list[bytes]:
@@ -105,8 +105,8 @@ def _call_on() -> list[bytes]:
         _op(_MOVE, 2, 1),
         _op(_ADD_NUMBER, 2, number=_INFOS),
         _op(_MOVE, 3, 7),
-        _op(_SET, 4, number=0),
-        _op(_SET, 5, number=0),
+        _op(_SET_NUMBER, 4, number=0),
+        _op(_SET_NUMBER, 5, number=0),
     ]
 
 
@@ -117,7 +117,7 @@ _BEFORE_CALL = b"".join(
         _op(_ADD_NUMBER, 6, number=8),
         _wide(8, _HEAP + _METAS),
         _wide(5, _HEAP + _INFOS),
-        _op(_SET, 9, number=0),
+        _op(_SET_NUMBER, 9, number=0),
         *_each_account(),
         *_call_on(),
     ]
@@ -129,32 +129,32 @@ _SECTION_NAMES = b"\0.text\0.dynamic\0.dynsym\0.dynstr\0.rel.dyn\0.shstrtab\0"
 _HEAD, _PROGRAM_HEAD, _SECTION_HEAD, _SYMBOL, _RELOCATION = 64, 56, 64, 24, 16
 
 
-def _aligned(place: int) -> int:
+def _align(place: int) -> int:
     return (place + 7) & ~7
 
 
 def _section(name: str, kind: int, flags: int, place: int, size: int, **more: int) -> bytes:
-    named = _SECTION_NAMES.index(name.encode() + b"\0")
+    name_offset = _SECTION_NAMES.index(name.encode() + b"\0")
     address = place if flags else 0
     link, info, entry = more.get("link", 0), more.get("info", 0), more.get("entry", 0)
-    return struct.pack("<IIQQQQIIQQ", named, kind, flags, address, place, size, link, info, 8, entry)
+    return struct.pack("<IIQQQQIIQQ", name_offset, kind, flags, address, place, size, link, info, 8, entry)
 
 
 def _segment(kind: int, flags: int, place: int, size: int) -> bytes:
     return struct.pack("<IIQQQQQQ", kind, flags, place, place, place, size, size, 8)
 
 
-def elf() -> bytes:
+def build_elf() -> bytes:
     """Return the program file: `CODE`, and one relocation that names the system call at its end."""
     symbols = bytes(_SYMBOL) + struct.pack("<IBBHQQ", 1, 0x10, 0, 0, 0, 0)
     strings = b"\0" + _SYSCALL + b"\0"
     text = _HEAD + 3 * _PROGRAM_HEAD
-    dynamic = _aligned(text + len(CODE))
+    dynamic = _align(text + len(CODE))
     symbol_place = dynamic + 7 * 16
     string_place = symbol_place + len(symbols)
-    relocations = _aligned(string_place + len(strings))
+    relocations = _align(string_place + len(strings))
     name_place = relocations + _RELOCATION
-    heads = _aligned(name_place + len(_SECTION_NAMES))
+    heads = _align(name_place + len(_SECTION_NAMES))
     tags = ((17, relocations), (18, _RELOCATION), (19, _RELOCATION), (6, symbol_place), (5, string_place))
     sections = (
         bytes(_SECTION_HEAD),
@@ -192,13 +192,13 @@ def _account(payer: Pubkey, fresh: Pubkey, size: int, rent: int) -> Instruction:
 def make_buffer(payer: Pubkey, buffer: Pubkey, rent: int) -> list[Instruction]:
     """Return instructions that make a buffer for the program; `buffer` signs."""
     accounts = [AccountMeta(buffer, False, True), AccountMeta(payer, False, False)]
-    made = Instruction(LOADER, struct.pack("<I", 0), accounts)
-    return [_account(payer, buffer, BUFFER_HEAD + len(elf()), rent), made]
+    instruction = Instruction(LOADER, struct.pack("<I", 0), accounts)
+    return [_account(payer, buffer, BUFFER_HEAD + len(build_elf()), rent), instruction]
 
 
 def write_buffer(payer: Pubkey, buffer: Pubkey) -> list[Instruction]:
     """Return instructions that write the program into the buffer, each for a transaction of its own."""
-    file = elf()
+    file = build_elf()
     accounts = [AccountMeta(buffer, False, True), AccountMeta(payer, True, False)]
     parts = [(start, file[start : start + _CHUNK]) for start in range(0, len(file), _CHUNK)]
     return [Instruction(LOADER, struct.pack("<IIQ", 1, start, len(part)) + part, accounts) for start, part in parts]
@@ -215,12 +215,12 @@ def deploy(payer: Pubkey, buffer: Pubkey, program: Pubkey, rent: int) -> list[In
         *(AccountMeta(key, False, False) for key in (RENT, CLOCK, SYSTEM_PROGRAM)),
         AccountMeta(payer, True, False),
     ]
-    made = Instruction(LOADER, struct.pack("<IQ", 2, len(elf())), accounts)
-    return [_account(payer, program, PROGRAM_SIZE, rent), made]
+    instruction = Instruction(LOADER, struct.pack("<IQ", 2, len(build_elf())), accounts)
+    return [_account(payer, program, PROGRAM_SIZE, rent), instruction]
 
 
-def through(relay: Pubkey, inner: Instruction, *, outer_only: Sequence[Pubkey] = ()) -> Instruction:
+def call_through(relay: Pubkey, inner: Instruction, *, outer_only: Sequence[Pubkey] = ()) -> Instruction:
     """Return a call of the relay that carries out `inner`; accounts `outer_only` are named by the outer call only."""
-    named = [*inner.accounts, AccountMeta(inner.program_id, False, False)]
-    rest = [AccountMeta(key, False, False) for key in outer_only]
-    return Instruction(relay, struct.pack("<Q", len(inner.accounts)) + bytes(inner.data), [*named, *rest])
+    accounts = [*inner.accounts, AccountMeta(inner.program_id, False, False)]
+    outer_accounts = [AccountMeta(key, False, False) for key in outer_only]
+    return Instruction(relay, struct.pack("<Q", len(inner.accounts)) + bytes(inner.data), [*accounts, *outer_accounts])

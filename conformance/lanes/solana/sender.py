@@ -40,9 +40,9 @@ class SolanaSender:
 
     async def send(self, payment: SignedPayment) -> None:
         """Give the node the transaction; see `PaymentSender`."""
-        sent, _ = read_signed(payment)
+        transaction, _ = read_signed(payment)
         try:
-            await self.node.submit(sent)
+            await self.node.submit(transaction)
         except UnknownBlockhash as refusal:
             raise OutdatedPayment(str(refusal)) from refusal
         except Refused as refusal:
@@ -54,9 +54,9 @@ class SolanaSender:
         Nodes keep old statuses for a while only. That the paying account, which makes this transfer only, holds what it
         held shows that the transfer never happened.
         """
-        sent, message = read_signed(payment)
+        transaction, message = read_signed(payment)
         is_over = time.time() > payment.signed_at + _SURELY_OVER_SECONDS and not await self.node.may_land(message)
-        status = await self.node.status(str(sent.signatures[0]))
+        status = await self.node.status(str(transaction.signatures[0]))
         if status is not None:
             if status.err is not None:
                 return Fate.FAILED
@@ -80,11 +80,11 @@ def read_signed(payment: SignedPayment) -> tuple[VersionedTransaction, MessageV0
         NotAPayment: It cannot be read, is not paid by the payer, or has another id than the payment says.
     """
     try:
-        sent = VersionedTransaction.from_bytes(bytes.fromhex(payment.transaction))
-        message = sent.message
-        tx_id, first = str(sent.signatures[0]), str(message.account_keys[0])
+        transaction = VersionedTransaction.from_bytes(bytes.fromhex(payment.transaction))
+        message = transaction.message
+        tx_id, first = str(transaction.signatures[0]), str(message.account_keys[0])
     except Exception as fault:  # the SDK raises whatever it meets in bytes that are no transaction
         raise NotAPayment("the signed transaction is no Solana transaction") from fault
     if tx_id != payment.tx_id or first != payment.payer or not isinstance(message, MessageV0):
         raise NotAPayment("the signed transaction is another one than its id and payer say")
-    return sent, message
+    return transaction, message

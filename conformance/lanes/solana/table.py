@@ -29,7 +29,7 @@ class AddressTables:
 
     def __init__(self, node: SolanaNode) -> None:
         self._node = node
-        self._choosing = asyncio.Lock()
+        self._slot_lock = asyncio.Lock()
         self._newest_slot = -1
 
     async def make(self, payer: Account, addresses: Sequence[Pubkey]) -> AddressLookupTableAccount:
@@ -40,16 +40,16 @@ class AddressTables:
             Inconclusive: The node cannot be asked, or no slot follows.
         """
         node = self._node
-        sent, place = await self._submitted(payer, addresses)
-        slot = (await node.landed(sent, CONFIRMED)).slot
-        await node.succeeded(sent, CONFIRMED)
+        tx_id, place = await self._submit(payer, addresses)
+        slot = (await node.wait_for_level(tx_id, CONFIRMED)).slot
+        await node.wait_for_success(tx_id, CONFIRMED)
         for _ in range(_TRIES):
             if await node.slot() > slot:
                 return AddressLookupTableAccount(place, list(addresses))
             await asyncio.sleep(_PAUSE)
         raise Inconclusive("no slot followed the one in which the address table was filled")
 
-    async def _submitted(self, payer: Account, addresses: Sequence[Pubkey]) -> tuple[str, Pubkey]:
+    async def _submit(self, payer: Account, addresses: Sequence[Pubkey]) -> tuple[str, Pubkey]:
         """Submit the transaction that makes a table, and return its id and the table's address.
 
         If its blockhash is too old by then, the slot of which the address is made may be too old as well. So another
@@ -60,8 +60,8 @@ class AddressTables:
             params = CreateLookupTableParams(
                 authority_address=payer.key, payer_address=payer.key, recent_slot=await self._unused_slot()
             )
-            made, place = create_lookup_table(params)
-            filled = extend_lookup_table(
+            creation, place = create_lookup_table(params)
+            extension = extend_lookup_table(
                 ExtendLookupTableParams(
                     lookup_table_address=place,
                     authority_address=payer.key,
@@ -70,7 +70,7 @@ class AddressTables:
                 )
             )
             try:
-                return await self._node.submit(await self._node.signed([made, filled], payer)), place
+                return await self._node.submit(await self._node.sign([creation, extension], payer)), place
             except UnknownBlockhash:
                 tries += 1
                 if tries == _SIGNATURES:
@@ -79,7 +79,7 @@ class AddressTables:
 
     async def _unused_slot(self) -> int:
         """Return a slot that no other table was made of, and that the chain surely still knows by its hash."""
-        async with self._choosing:
+        async with self._slot_lock:
             for _ in range(_TRIES):
                 slot = (await self._node.ask(self._node.client.get_slot(Finalized))).value
                 if slot > self._newest_slot:

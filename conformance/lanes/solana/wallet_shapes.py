@@ -26,7 +26,7 @@ GUARD: Final = Pubkey.from_string("L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95")
 _UNITS, _UNIT_PRICE = 250_000, 1_000
 # Kinds of assertion, how one is logged (if it fails, as text), and operators.
 _ACCOUNTS, _TOKEN_ACCOUNTS, _CLOCK = 6, 10, 15
-_LOGGED = 4
+_LOG_FAILURE = 4
 _EQUAL, _LESS, _AT_LEAST = 0, 3, 4
 _LAMPORTS, _OWNER, _AMOUNT, _SLOT = 0, 1, 2, 0
 
@@ -63,7 +63,7 @@ class Shape:
         differs_for_links: Whether a checkout link's payment in it differs from the usual one and from the other shapes.
     """
 
-    what: str
+    name: str
     parts: tuple[Part, ...]
     tables: Tables = Tables.NONE
     differs_for_links: bool = True
@@ -96,7 +96,7 @@ SHAPES: Final = (
 )
 
 
-async def shapes_of(payer: SolanaPayer) -> tuple[Sequence[Shape], Sequence[Shape]]:
+async def list_shapes(payer: SolanaPayer) -> tuple[Sequence[Shape], Sequence[Shape]]:
     """Return the shapes that a node can be sent, and those that need the guard program, which it does not have."""
     if await payer.node.data(GUARD) is not None:
         return SHAPES, ()
@@ -104,7 +104,7 @@ async def shapes_of(payer: SolanaPayer) -> tuple[Sequence[Shape], Sequence[Shape
 
 
 async def send_in_shape(
-    payer: SolanaPayer, shape: Shape, made: TokenTransfer, payee: Pubkey, text: bytes, **how: Any
+    payer: SolanaPayer, shape: Shape, transfer: TokenTransfer, payee: Pubkey, text: bytes, **how: Any
 ) -> str:
     """Send a transfer in the shape of a wallet's transaction and return the transaction's id.
 
@@ -119,17 +119,17 @@ async def send_in_shape(
     me = payer.main.key
     # A table of a wallet also lists accounts that this transaction does not load; one that signs cannot be loaded.
     tables: dict[Tables, tuple[tuple[Pubkey, ...], ...]] = {
-        Tables.ACCOUNTS: ((me, made.mint, made.destination),),
-        Tables.REFERENCE: (made.references,),
-        Tables.TWO: ((made.mint, made.destination), (me, *made.references, payee)),
+        Tables.ACCOUNTS: ((me, transfer.mint, transfer.destination),),
+        Tables.REFERENCE: (transfer.references,),
+        Tables.TWO: ((transfer.mint, transfer.destination), (me, *transfer.references, payee)),
     }
     parts = {
         Part.BUDGET: [set_compute_unit_limit(_UNITS), set_compute_unit_price(_UNIT_PRICE)],
-        Part.ACCOUNT: [create_idempotent_associated_token_account(me, payee, made.mint)],
-        Part.GUARDS: [_lamports_left(me), _still_owned(made.source, me), _not_too_late()],
-        Part.GUARD: [_amount_left(made.source)],
+        Part.ACCOUNT: [create_idempotent_associated_token_account(me, payee, transfer.mint)],
+        Part.GUARDS: [_assert_lamports(me), _assert_owner(transfer.source, me), _assert_slot()],
+        Part.GUARD: [_assert_amount(transfer.source)],
         Part.MEMO: [memo(me, text)],
-        Part.TRANSFER: [made.instruction()],
+        Part.TRANSFER: [transfer.instruction()],
     }
     return await payer.send(
         [one for part in shape.parts for one in parts[part]],
@@ -143,22 +143,22 @@ def _guard(data: bytes, *accounts: Pubkey) -> Instruction:
     return Instruction(GUARD, data, [AccountMeta(key, is_signer=False, is_writable=False) for key in accounts])
 
 
-def _each(kind: int, assertions: Iterable[bytes]) -> bytes:
-    listed = list(assertions)
-    return bytes((kind, _LOGGED, len(listed))) + b"".join(listed)
+def _encode_assertions(kind: int, assertions: Iterable[bytes]) -> bytes:
+    assertion_list = list(assertions)
+    return bytes((kind, _LOG_FAILURE, len(assertion_list))) + b"".join(assertion_list)
 
 
-def _lamports_left(owner: Pubkey) -> Instruction:
-    return _guard(_each(_ACCOUNTS, [struct.pack("<BQB", _LAMPORTS, 1, _AT_LEAST)]), owner)
+def _assert_lamports(owner: Pubkey) -> Instruction:
+    return _guard(_encode_assertions(_ACCOUNTS, [struct.pack("<BQB", _LAMPORTS, 1, _AT_LEAST)]), owner)
 
 
-def _still_owned(account: Pubkey, owner: Pubkey) -> Instruction:
-    return _guard(_each(_TOKEN_ACCOUNTS, [bytes((_OWNER,)) + bytes(owner) + bytes((_EQUAL,))]), account)
+def _assert_owner(account: Pubkey, owner: Pubkey) -> Instruction:
+    return _guard(_encode_assertions(_TOKEN_ACCOUNTS, [bytes((_OWNER,)) + bytes(owner) + bytes((_EQUAL,))]), account)
 
 
-def _amount_left(account: Pubkey) -> Instruction:
-    return _guard(_each(_TOKEN_ACCOUNTS, [struct.pack("<BQB", _AMOUNT, 0, _AT_LEAST)]), account)
+def _assert_amount(account: Pubkey) -> Instruction:
+    return _guard(_encode_assertions(_TOKEN_ACCOUNTS, [struct.pack("<BQB", _AMOUNT, 0, _AT_LEAST)]), account)
 
 
-def _not_too_late() -> Instruction:
-    return _guard(bytes((_CLOCK, _LOGGED)) + struct.pack("<BQB", _SLOT, 2**63, _LESS))
+def _assert_slot() -> Instruction:
+    return _guard(bytes((_CLOCK, _LOG_FAILURE)) + struct.pack("<BQB", _SLOT, 2**63, _LESS))

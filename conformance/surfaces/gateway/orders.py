@@ -12,7 +12,7 @@ from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.tenant_credentials import Credentials
 from conformance.http.client import Answer
-from conformance.lanes.checkout_request import CheckoutRequest, CheckoutPayer
+from conformance.lanes.checkout_request import CheckoutPayer, CheckoutRequest
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View
 from conformance.surfaces.gateway.calls import create_link, new_text

@@ -145,9 +145,9 @@ async def pay_link(case: Case, link: OpenedLink, *, more: int = 0) -> PaidLink:
     """
     places = case.session.inbox.of_tenant(link.order.tenant.name)
     checkout_payer = await payer(case)
-    tx_id = await checkout_payer.settle(link.bill.changed(amount=link.bill.amount + more), memo_carrier(case))
+    tx_id = await checkout_payer.settle(link.bill.with_changes(amount=link.bill.amount + more), memo_carrier(case))
     case.client.names.name(tx_id, "TX_ID")
-    balance_changes: Mapping[str, int] = await checkout_payer.credits(tx_id, link.order.asset)
+    balance_changes: Mapping[str, int] = await checkout_payer.read_credits(tx_id, link.order.asset)
     below = await case.session.payers.for_gateway(case.lane)
     senders = {owner for owner, amount in balance_changes.items() if amount < 0} | {below.address}
     return PaidLink(case.lane, link, tx_id, frozenset(senders), places)

@@ -21,7 +21,7 @@ from conformance import target
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import USDC, CheckoutRequest
 from conformance.lanes.descriptor import Payer
-from conformance.lanes.payers import checkout_payer, open_payer
+from conformance.lanes.payers import open_checkout_payer, open_payer
 from conformance.outcome import Inconclusive
 from conformance.target.lanes.algorand import AlgorandChain
 from conformance.target.lanes.solana import SolanaChain
@@ -108,10 +108,10 @@ class GatewayWorld:
         async def settle() -> str:
             bill = CheckoutRequest(USDC[network], address, amount, memo)
             try:
-                return await checkout_payer(await self._payer(LANES[network])).settle(bill)
+                return await open_checkout_payer(await self._payer(LANES[network])).settle(bill)
             except Inconclusive:  # an account that is used up; a fresh one has more
                 await self._payers.pop(LANES[network]).close()
-                return await checkout_payer(await self._payer(LANES[network])).settle(bill)
+                return await open_checkout_payer(await self._payer(LANES[network])).settle(bill)
 
         return self._loop.run(settle(), _PAY_SECONDS)
 

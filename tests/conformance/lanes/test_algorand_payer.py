@@ -208,7 +208,7 @@ async def test_an_answer_that_no_node_gives_is_inconclusive(answer: bytes) -> No
                 asked.params,
                 asked.block_time,
                 lambda: asked.control.carry_out("fund"),
-                lambda: asked.confirmed("A" * 52),
+                lambda: asked.wait_for_block("A" * 52),
             ):
                 with pytest.raises(Inconclusive):
                     await question()
@@ -281,7 +281,7 @@ async def test_native_coin_first_valid_and_unwaited_submission_go_out_as_asked(n
         assert (native["type"], native["amt"]) == ("pay", 1234)
         first = (await payer.params()).first - 1
         tx_id = await payer.transfer(asset=USDC, receiver=receiver, amount=1, first_valid=first, wait=False)
-        assert await payer.confirmed(tx_id) > first
+        assert await payer.wait_for_block(tx_id) > first
         assert node.transaction(tx_id)["fv"] == first
 
 

@@ -17,9 +17,9 @@ from conformance.http.client import Names
 from conformance.lanes.base.authorization import Authorization, Domain, nonce_of
 from conformance.lanes.base.checkout import BaseCheckout
 from conformance.lanes.base.payer import BasePayer, Refused
-from conformance.lanes.base.token import SPLIT, WHOLE, Token, own_call
-from conformance.lanes.checkout_request import Bill
-from conformance.lanes.payers import payer_for
+from conformance.lanes.base.token import SPLIT, WHOLE, Token, encode_own_call
+from conformance.lanes.checkout_request import CheckoutRequest
+from conformance.lanes.payers import open_payer
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets, Chains, Profile, Secret
@@ -147,9 +147,9 @@ async def test_what_is_altered_is_refused_by_the_token_for_the_reason_it_was_alt
         for domain in wrong_domains:
             signed = await payer.authorize(terms, holder, domain=domain)
             with pytest.raises(Refused, match="FiatTokenV2: invalid signature"):
-                await payer.use(signed.changed(domain=good.domain))
+                await payer.use(signed.with_changes(domain=good.domain))
         with pytest.raises(Refused, match="invalid signature 's' value"):
-            await payer.use(good.malleated())
+            await payer.use(good.with_other_s())
         with pytest.raises(Refused, match="invalid signature 'v' value"):
             await payer.use(good.with_recovery(good.signature[64] - 27))
         with pytest.raises(Refused, match="invalid signature length"):
@@ -159,7 +159,7 @@ async def test_what_is_altered_is_refused_by_the_token_for_the_reason_it_was_alt
         with pytest.raises(Refused, match="authorization is not yet valid"):
             await payer.use(await payer.authorize(terms, holder, valid_after=now + 3600))
         with pytest.raises(Refused, match="FiatTokenV2: invalid signature"):
-            await payer.use(good.changed(value=PRICE - 1))
+            await payer.use(good.with_changes(value=PRICE - 1))
         await payer.use(good)
 
 
@@ -172,7 +172,7 @@ async def test_a_batch_is_one_transaction_with_the_events_of_all_its_calls(node:
         first = await payer.authorize(terms, holder, to=holder.address)
         second = await payer.authorize(terms, holder, nonce=b"\x07" * 32)
         fake = await payer.deploy("CopycatToken", "USD Coin", "2")
-        pretend = own_call("CopycatToken", "pretend", holder.address, terms["payTo"], PRICE)
+        pretend = encode_own_call("CopycatToken", "pretend", holder.address, terms["payTo"], PRICE)
         tx_id = await payer.batch(
             [(USDC, token.use_call(first)), (fake, pretend), (USDC, token.use_call(second, overload=WHOLE))]
         )
@@ -194,7 +194,7 @@ async def test_a_contract_wallet_pays_by_its_owner_signature_until_it_is_hushed(
         await payer.give(wallet, USDC, 2 * PRICE)
         await payer.use(await payer.authorize(terms, sender=wallet))
         assert await balance(payer, terms["payTo"]) == PRICE
-        await payer.send(wallet, own_call("ContractWallet", "hush", True))
+        await payer.send(wallet, encode_own_call("ContractWallet", "hush", True))
         with pytest.raises(Refused, match="FiatTokenV2: invalid signature"):
             await payer.use(await payer.authorize(terms, sender=wallet, nonce=b"\x09" * 32))
 
@@ -213,7 +213,7 @@ async def test_many_transactions_at_once_take_nonces_in_turn(node: str) -> None:
         await payer.control("fund", address=payee, amount="1")
         assert await payer.node.receipt(held) is None
         await payer.control("release")
-        assert (await payer.node.succeeded(held))["status"] == 1
+        assert (await payer.node.wait_for_success(held))["status"] == 1
 
 
 async def test_the_operators_account_funds_throw_away_accounts_and_is_paid_back(node: str, tmp_path: Path) -> None:
@@ -261,10 +261,10 @@ async def test_a_profile_without_money_or_node_is_inconclusive() -> None:
     with reserved_port() as port:
         url = f"http://127.0.0.1:{port}"
         with pytest.raises(Inconclusive, match="neither control nor funder"):
-            await payer_for("base", Profile(chains=Chains.model_validate({"base": BaseChain(rpc=url)})), Names())
+            await open_payer("base", Profile(chains=Chains.model_validate({"base": BaseChain(rpc=url)})), Names())
         controlled = Profile(chains=Chains.model_validate({"base": BaseChain(rpc=url, control=url)}))
         with pytest.raises(Inconclusive, match="could not be asked"):
-            await payer_for("base", controlled, Names())
+            await open_payer("base", controlled, Names())
 
 
 @pytest.mark.parametrize(
@@ -306,11 +306,11 @@ def test_altering_an_authorization_alters_one_thing() -> None:
     key = b"\x11" * 32
     domain = Domain("USD Coin", "2", 8453, USDC)
     payer = str(Signer.from_key(key).address)
-    signed = Authorization(payer, "0x" + "11" * 20, PRICE, 0, 2**40, nonce_of(TOKEN), domain, TOKEN).signed(key)
-    assert signed.malleated().signature[:32] == signed.signature[:32]
-    assert signed.malleated().signature[32:] != signed.signature[32:]
-    assert signed.malleated().malleated() == signed
-    assert signed.malleated().message == signed.message
+    signed = Authorization(payer, "0x" + "11" * 20, PRICE, 0, 2**40, nonce_of(TOKEN), domain, TOKEN).sign(key)
+    assert signed.with_other_s().signature[:32] == signed.signature[:32]
+    assert signed.with_other_s().signature[32:] != signed.signature[32:]
+    assert signed.with_other_s().with_other_s() == signed
+    assert signed.with_other_s().message == signed.message
     assert len(signed.compact().signature) == 64
 
 
@@ -367,7 +367,7 @@ async def test_what_is_left_of_a_checkout_payment_comes_home(node: str, tmp_path
         await rich.give(funder.address, USDC, 100 * PRICE)
         async with opened(node, funder=Secret(file=tmp_path / "funder"), spending_limit=LIMIT) as payer:
             payee = await stranger(payer)
-            await BaseCheckout(payer).settle(Bill(USDC, payee, PRICE, "service:token"))
+            await BaseCheckout(payer).settle(CheckoutRequest(USDC, payee, PRICE, "service:token"))
         assert await balance(rich, payee) == PRICE
         assert await balance(rich, funder.address) == 99 * PRICE
 

@@ -18,8 +18,8 @@ from solders.signature import Signature
 
 from conformance.http.client import Names
 from conformance.lanes.base.checkout import BaseCheckout
-from conformance.lanes.checkout_request import MEMO_WAYS, USDC, Bill, CheckoutPayer, Way
-from conformance.lanes.payers import checkout_payer, payer_for
+from conformance.lanes.checkout_request import MEMO_WAYS, USDC, CheckoutPayer, CheckoutRequest, WrongPayment
+from conformance.lanes.payers import open_checkout_payer, open_payer
 from conformance.outcome import Inconclusive
 from conformance.target import LANES, Budgets, Chains, Profile, Secret
 from conformance.target.lanes.algorand import AlgorandChain
@@ -58,18 +58,18 @@ def chains(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @asynccontextmanager
-async def opened(chains: tuple[str, Chains]) -> AsyncIterator[tuple[CheckoutPayer, Any, Bill]]:
+async def opened(chains: tuple[str, Chains]) -> AsyncIterator[tuple[CheckoutPayer, Any, CheckoutRequest]]:
     """A payer, the lane's payer below it, and a bill of an account that is ready to be paid."""
     lane, nodes = chains
     profile = Profile(budgets=Budgets(confirmation=120.0, request=120.0))
-    below: Any = await payer_for(lane, profile, Names(), nodes)
+    below: Any = await open_payer(lane, profile, Names(), nodes)
     try:
-        bill = Bill(USDC[NETWORKS[lane]], payee(lane), AMOUNT, MEMO)
+        bill = CheckoutRequest(USDC[NETWORKS[lane]], payee(lane), AMOUNT, MEMO)
         if lane == "algorand":
             await below.control("fund", address=bill.address, amount="10000000")
             await below.control("opt_in", address=bill.address, asset=bill.asset)
             await below.control("mint", address=bill.address, asset=bill.asset, amount="1")
-        yield checkout_payer(below), below, bill
+        yield open_checkout_payer(below), below, bill
     finally:
         await below.close()
 
@@ -83,16 +83,16 @@ def payee(lane: str) -> str:
 async def test_right_payment_credits_the_payee_and_nobody_else(chains: tuple[str, Chains]) -> None:
     """A bill that is paid moves its amount from the payer to the payee, who then holds it."""
     async with opened(chains) as (payer, below, bill):
-        before = await payer.holding(bill.address, bill.asset)
+        before = await payer.read_holding(bill.address, bill.asset)
         tx_id = await payer.settle(bill)
-        assert {below.address: -AMOUNT, bill.address: AMOUNT} == await payer.credits(tx_id, bill.asset)
-        assert before + AMOUNT == await payer.holding(bill.address, bill.asset)
+        assert {below.address: -AMOUNT, bill.address: AMOUNT} == await payer.read_credits(tx_id, bill.asset)
+        assert before + AMOUNT == await payer.read_holding(bill.address, bill.asset)
 
 
 async def test_memo_stands_where_the_profile_binds_it(chains: tuple[str, Chains]) -> None:
     """The memo is Algorand's note, a Solana memo instruction, or the hash in Base's authorization log."""
     async with opened(chains) as (payer, below, bill):
-        tx_id = await payer.settle(bill.changed(memo=MEMO + chains[0]))
+        tx_id = await payer.settle(bill.with_changes(memo=MEMO + chains[0]))
         assert (MEMO + chains[0]).encode() == await bound(chains[0], below, tx_id)
 
 
@@ -111,14 +111,18 @@ async def bound(lane: str, below: Any, tx_id: str) -> bytes:
 async def test_ways_without_the_memo_pay_the_whole_amount(chains: tuple[str, Chains]) -> None:
     """Whatever is wrong with the memo, address and amount are right, so only the memo can tell it."""
     async with opened(chains) as (payer, _, bill):
-        for way in payer.unbound():
-            assert (await credited(payer, way, bill))[0] == AMOUNT, way.what
+        for way in payer.list_unbound_payments():
+            assert (await credited(payer, way, bill))[0] == AMOUNT, way.name
 
 
 async def test_texts_are_respelled_by_both_ways_of_base(chains: tuple[str, Chains]) -> None:
     """What is not the memo is tried where a lane's other way has it, too, and a cut one without any binding."""
     async with opened(chains) as (payer, _, _bill):
-        other = {way.what: way.pinned for way in payer.unbound() if way.what.endswith(", as calldata")}
+        other = {
+            way.name: way.needs_pinned_binding
+            for way in payer.list_unbound_payments()
+            if way.name.endswith(", as calldata")
+        }
         assert bool(other) == (chains[0] == "base")
         assert [what for what, pinned in other.items() if not pinned] == [
             f"the memo without its last letter, as {way}" for way in MEMO_WAYS[chains[0]][1:]
@@ -128,47 +132,47 @@ async def test_texts_are_respelled_by_both_ways_of_base(chains: tuple[str, Chain
 async def test_short_ways_bring_less_under_the_memo(chains: tuple[str, Chains]) -> None:
     """No short way leaves the payee with the amount, unless a part of it stands without the memo."""
     async with opened(chains) as (payer, _, bill):
-        for way in payer.short():
+        for way in payer.list_short_payments():
             amount, _ = await credited(payer, way, bill)
-            assert amount < AMOUNT or "without" in way.what, way.what
+            assert amount < AMOUNT or "without" in way.name, way.name
 
 
 async def test_what_is_sent_as_one_with_a_payment_is_known_by_it(chains: tuple[str, Chains]) -> None:
     """Each part of a group is on the chain, and what of it reaches the payee is reported; others are separate."""
     async with opened(chains) as (payer, _, bill):
-        for place, way in enumerate((*payer.unbound(), *payer.short())):
-            tx_id = await way.pay(bill.changed(memo=f"{MEMO}{place}"))
-            parts = payer.together(tx_id)
-            assert tx_id in parts, way.what
-            assert len(parts) == (2 if "group" in way.what else 1), way.what
-            moved = [(await payer.credits(one, bill.asset)).get(bill.address, 0) for one in parts]
-            assert sum(moved) == AMOUNT + 1 or "one unit with the memo" not in way.what, way.what
+        for place, way in enumerate((*payer.list_unbound_payments(), *payer.list_short_payments())):
+            tx_id = await way.pay(bill.with_changes(memo=f"{MEMO}{place}"))
+            parts = payer.list_group(tx_id)
+            assert tx_id in parts, way.name
+            assert len(parts) == (2 if "group" in way.name else 1), way.name
+            moved = [(await payer.read_credits(one, bill.asset)).get(bill.address, 0) for one in parts]
+            assert sum(moved) == AMOUNT + 1 or "one unit with the memo" not in way.name, way.name
 
 
 async def test_strayed_ways_bring_the_payee_nothing_under_the_memo(chains: tuple[str, Chains]) -> None:
     """What stays with the payer is not the payee's; what he gets beside it stands without the memo, or is a unit."""
     async with opened(chains) as (payer, _, bill):
-        for way in payer.strayed():
+        for way in payer.list_stray_payments():
             amount, _ = await credited(payer, way, bill)
-            assert amount <= 1 or "without" in way.what, way.what
+            assert amount <= 1 or "without" in way.name, way.name
 
 
 async def test_other_assets_bring_nothing_of_the_right_one(chains: tuple[str, Chains]) -> None:
     """A payment in another asset leaves the payee's holding of the right one as it was."""
     async with opened(chains) as (payer, _, asked):
         # A page may write an EVM address in lower case.
-        bill = asked.changed(address=asked.address.lower()) if chains[0] == "base" else asked
-        ways = await payer.elsewhere(bill)
+        bill = asked.with_changes(address=asked.address.lower()) if chains[0] == "base" else asked
+        ways = await payer.list_other_assets(bill)
         assert len(ways) > 1
         for way in ways:
-            assert (await credited(payer, way, bill))[0] == 0, way.what
+            assert (await credited(payer, way, bill))[0] == 0, way.name
 
 
 async def test_failing_ways_bring_nothing(chains: tuple[str, Chains]) -> None:
     """A transaction that is refused or fails leaves everything as it was."""
     async with opened(chains) as (payer, _, bill):
-        for way in payer.failing():
-            assert (await credited(payer, way, bill))[0] == 0, way.what
+        for way in payer.list_failing_payments():
+            assert (await credited(payer, way, bill))[0] == 0, way.name
 
 
 async def test_one_transfer_under_two_memos(chains: tuple[str, Chains]) -> None:
@@ -176,21 +180,21 @@ async def test_one_transfer_under_two_memos(chains: tuple[str, Chains]) -> None:
     async with opened(chains) as (payer, _, bill):
         if chains[0] == "base":
             with pytest.raises(Inconclusive, match="one memo"):
-                await payer.with_memos(bill, [MEMO, MEMO + "2"])
+                await payer.settle_with_memos(bill, [MEMO, MEMO + "2"])
             return
-        await payer.with_memos(bill, [MEMO, MEMO + "2"])
-        assert AMOUNT <= await payer.holding(bill.address, bill.asset) <= AMOUNT + 1
+        await payer.settle_with_memos(bill, [MEMO, MEMO + "2"])
+        assert AMOUNT <= await payer.read_holding(bill.address, bill.asset) <= AMOUNT + 1
 
 
 async def test_a_bill_is_paid_twice(chains: tuple[str, Chains]) -> None:
     """A second payment under one memo is another transaction that brings the amount again, by each way of the lane."""
     async with opened(chains) as (payer, _, asked):
         for way in MEMO_WAYS[chains[0]]:
-            bill = asked.changed(memo=f"{MEMO[:12]}twice{way}")
-            before = await payer.holding(bill.address, bill.asset)
+            bill = asked.with_changes(memo=f"{MEMO[:12]}twice{way}")
+            before = await payer.read_holding(bill.address, bill.asset)
             first, second = await payer.settle(bill, way), await payer.settle_again(bill, way)
             assert first != second
-            assert await payer.holding(bill.address, bill.asset) == before + 2 * AMOUNT
+            assert await payer.read_holding(bill.address, bill.asset) == before + 2 * AMOUNT
 
 
 async def test_two_bills_are_paid_in_one_transaction_on_base(chains: tuple[str, Chains]) -> None:
@@ -198,9 +202,9 @@ async def test_two_bills_are_paid_in_one_transaction_on_base(chains: tuple[str, 
     async with opened(chains) as (payer, below, bill):
         if not isinstance(payer, BaseCheckout):
             return
-        both = [bill.changed(memo=f"{MEMO[:12]}together{place}") for place in range(2)]
+        both = [bill.with_changes(memo=f"{MEMO[:12]}together{place}") for place in range(2)]
         tx_id = await payer.settle_together(both)
-        assert (await payer.credits(tx_id, bill.asset))[bill.address] == 2 * AMOUNT
+        assert (await payer.read_credits(tx_id, bill.asset))[bill.address] == 2 * AMOUNT
         topics = [bytes(one) for log in (await below.node.mined(tx_id))["logs"] for one in log["topics"]]
         assert all(bytes(keccak(one.memo.encode())) in topics for one in both)
 
@@ -215,14 +219,14 @@ async def test_unknown_way_to_bind_is_named(chains: tuple[str, Chains]) -> None:
 async def test_submitted_payment_lands(chains: tuple[str, Chains]) -> None:
     """A payment can be handed to the node first and waited for afterwards."""
     async with opened(chains) as (payer, _, bill):
-        tx_id = await payer.submitted(bill.changed(memo=MEMO + "later"))
-        await payer.landed(tx_id)
-        assert await payer.holding(bill.address, bill.asset) >= AMOUNT
+        tx_id = await payer.submit(bill.with_changes(memo=MEMO + "later"))
+        await payer.wait_for_success(tx_id)
+        assert await payer.read_holding(bill.address, bill.asset) >= AMOUNT
 
 
-async def credited(payer: CheckoutPayer, way: Way, bill: Bill) -> tuple[int, str]:
+async def credited(payer: CheckoutPayer, way: WrongPayment, bill: CheckoutRequest) -> tuple[int, str]:
     """What a way brings the payee of the bill's asset, each with a memo of its own."""
-    own = bill.changed(memo=f"{MEMO[:12]}{abs(hash(way.what)):020d}")
-    before = await payer.holding(bill.address, bill.asset)
+    own = bill.with_changes(memo=f"{MEMO[:12]}{abs(hash(way.name)):020d}")
+    before = await payer.read_holding(bill.address, bill.asset)
     tx_id = await way.pay(own)
-    return await payer.holding(bill.address, bill.asset) - before, tx_id
+    return await payer.read_holding(bill.address, bill.asset) - before, tx_id

@@ -125,7 +125,7 @@ async def asked_base(url: str) -> Any:
     chain = BaseChain(network="base_sepolia", rpc=url)
     node = BaseNode(chain, BUDGETS, Names())
     try:
-        return await node.served()
+        return await node.read_network()
     finally:
         await node.close()
 

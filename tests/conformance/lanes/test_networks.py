@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.lanes.networks import Served, admit, guard, is_here, usdc_of
+from conformance.lanes.networks import NodeNetwork, admit, guard_profile, is_local, usdc_of
 from conformance.outcome import Inconclusive
 from conformance.target import Chain, Chains, Profile, ProfileError, Secret, parse
 from conformance.target.lanes.algorand import AlgorandChain
@@ -26,7 +26,7 @@ def with_base(**members: object) -> Profile:
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://[::1]:1/", "http://localhost:8545", "ws://a.localhost"])
 def test_nodes_on_this_machine(url: str) -> None:
     """Loopback addresses are here, whatever network their ids are of."""
-    assert is_here(url)
+    assert is_local(url)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_nodes_on_this_machine(url: str) -> None:
 )
 def test_nodes_elsewhere(url: str) -> None:
     """Anything else is not, also when it looks alike."""
-    assert not is_here(url)
+    assert not is_local(url)
 
 
 def test_networks_by_their_keys() -> None:
@@ -64,8 +64,8 @@ def test_a_main_network_elsewhere_needs_its_own_word(chains: Chains) -> None:
     """A profile that claims a main network for a node elsewhere is refused without `--main-network`."""
     profile = Profile(chains=chains)
     with pytest.raises(ProfileError, match="--main-network"):
-        guard(profile, main_network=False)
-    assert guard(profile, main_network=True) is profile
+        guard_profile(profile, main_network=False)
+    assert guard_profile(profile, main_network=True) is profile
 
 
 def test_local_nodes_and_test_networks_need_no_word() -> None:
@@ -76,17 +76,17 @@ def test_local_nodes_and_test_networks_need_no_word() -> None:
         )
     )
     test = with_base(network="base_sepolia")
-    assert guard(local, main_network=False) is local
-    assert guard(test, main_network=False) is test
+    assert guard_profile(local, main_network=False) is local
+    assert guard_profile(test, main_network=False) is test
 
 
 @pytest.mark.parametrize("rpc", [ELSEWHERE, "http://127.0.0.1:8545"])
 def test_an_operators_money_needs_a_limit(rpc: str) -> None:
     """A funder goes with a spending limit, wherever the node is: a forwarded port makes any node local."""
     with pytest.raises(ProfileError, match="spending_limit"):
-        guard(with_base(network="base_sepolia", rpc=rpc, funder=FUNDER), main_network=False)
+        guard_profile(with_base(network="base_sepolia", rpc=rpc, funder=FUNDER), main_network=False)
     limited = with_base(network="base_sepolia", funder=FUNDER, spending_limit="5000000")
-    assert guard(limited, main_network=False) is limited
+    assert guard_profile(limited, main_network=False) is limited
 
 
 @pytest.mark.parametrize("text", ["-1", "1.5", "01", "1e6", "", "9" * 20])
@@ -114,30 +114,30 @@ def base(**members: object) -> BaseChain:
 def test_a_node_that_is_not_what_the_profile_claims_is_not_paid_on(caip2: str, rpc: str, main_network: bool) -> None:
     """A main network's node behind a test network's key is refused wherever it is, and no word allows it."""
     with pytest.raises(Inconclusive, match="nothing is paid there"):
-        admit("t", base(network="base_sepolia", rpc=rpc, **OWN), Served(caip2), main_network=main_network)
+        admit("t", base(network="base_sepolia", rpc=rpc, **OWN), NodeNetwork(caip2), main_network=main_network)
 
 
-MAIN: dict[str, tuple[Chain, Served]] = {
+MAIN: dict[str, tuple[Chain, NodeNetwork]] = {
     "algorand": (
         AlgorandChain.model_validate({"algod": LOOPBACK, **OWN}),
-        Served("algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k"),
+        NodeNetwork("algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k"),
     ),
     "voi": (
         AlgorandChain.model_validate({"algod": LOOPBACK, **OWN}),
-        Served("algorand:r20fSQI8gWe_kFZziNonSPCXLwcQmH_n"),
+        NodeNetwork("algorand:r20fSQI8gWe_kFZziNonSPCXLwcQmH_n"),
     ),
-    "base": (base(**OWN), Served(MAIN_BASE)),
-    "base, its first block unlike": (base(**OWN), Served(MAIN_BASE, PRIVATE_FIRST)),
-    "an unknown chain": (base(**OWN), Served("eip155:1")),
+    "base": (base(**OWN), NodeNetwork(MAIN_BASE)),
+    "base, its first block unlike": (base(**OWN), NodeNetwork(MAIN_BASE, PRIVATE_FIRST)),
+    "an unknown chain": (base(**OWN), NodeNetwork("eip155:1")),
     "solana": (
         SolanaChain.model_validate({"rpc": LOOPBACK, **OWN}),
-        Served("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"),
+        NodeNetwork("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"),
     ),
 }
 
 
 @pytest.mark.parametrize(("chain", "served"), MAIN.values(), ids=MAIN.keys())
-def test_a_main_network_on_this_machine_needs_its_own_word(chain: Chain, served: Served) -> None:
+def test_a_main_network_on_this_machine_needs_its_own_word(chain: Chain, served: NodeNetwork) -> None:
     """What the node serves counts, not where it is: a forwarded port is on this machine, too."""
     with pytest.raises(Inconclusive, match="--main-network"):
         admit("t", chain, served, main_network=False)
@@ -148,11 +148,11 @@ def test_a_main_network_on_this_machine_needs_its_own_word(chain: Chain, served:
 def test_control_verbs_are_no_pass_for_a_main_network(main_network: bool) -> None:
     """Their operator gives real money away, so nothing is asked of them there."""
     algorand = AlgorandChain(algod=LOOPBACK, control=LOOPBACK)
-    refused: list[tuple[Chain, Served]] = [
-        (base(**CONTROLLED), Served(MAIN_BASE, MAIN_FIRST)),
-        (base(**CONTROLLED), Served(MAIN_BASE)),
-        (base(**CONTROLLED, **OWN), Served(MAIN_BASE, MAIN_FIRST)),
-        (base(**CONTROLLED), Served("eip155:1", PRIVATE_FIRST)),
+    refused: list[tuple[Chain, NodeNetwork]] = [
+        (base(**CONTROLLED), NodeNetwork(MAIN_BASE, MAIN_FIRST)),
+        (base(**CONTROLLED), NodeNetwork(MAIN_BASE)),
+        (base(**CONTROLLED, **OWN), NodeNetwork(MAIN_BASE, MAIN_FIRST)),
+        (base(**CONTROLLED), NodeNetwork("eip155:1", PRIVATE_FIRST)),
         (algorand, MAIN["algorand"][1]),
     ]
     for chain, served in refused:
@@ -162,13 +162,13 @@ def test_control_verbs_are_no_pass_for_a_main_network(main_network: bool) -> Non
 
 def test_simulators_are_told_by_their_first_block_and_genesis() -> None:
     """They bear a main network's chain id and cost nothing, as long as no key of the operator's signs."""
-    play: list[tuple[Chain, Served]] = [
-        (base(**CONTROLLED), Served(MAIN_BASE, PRIVATE_FIRST)),
-        (base(network="base_sepolia", **CONTROLLED), Served(MAIN_BASE, PRIVATE_FIRST)),
-        (base(network="base_sepolia", **OWN), Served("eip155:84532")),
-        (base(**OWN), Served("eip155:31337")),
-        (AlgorandChain.model_validate({"algod": LOOPBACK, **OWN}), Served("algorand:" + "x" * 32)),
-        (SolanaChain(rpc=LOOPBACK, control=LOOPBACK), Served("solana:" + "x" * 32)),
+    play: list[tuple[Chain, NodeNetwork]] = [
+        (base(**CONTROLLED), NodeNetwork(MAIN_BASE, PRIVATE_FIRST)),
+        (base(network="base_sepolia", **CONTROLLED), NodeNetwork(MAIN_BASE, PRIVATE_FIRST)),
+        (base(network="base_sepolia", **OWN), NodeNetwork("eip155:84532")),
+        (base(**OWN), NodeNetwork("eip155:31337")),
+        (AlgorandChain.model_validate({"algod": LOOPBACK, **OWN}), NodeNetwork("algorand:" + "x" * 32)),
+        (SolanaChain(rpc=LOOPBACK, control=LOOPBACK), NodeNetwork("solana:" + "x" * 32)),
     ]
     for chain, served in play:
         admit("t", chain, served, main_network=False)
@@ -176,22 +176,22 @@ def test_simulators_are_told_by_their_first_block_and_genesis() -> None:
 
 def test_the_usdc_of_an_account_is_of_the_network_that_the_node_serves() -> None:
     """On a private network it is that of the profile's own; a claim that the node gives the lie is refused."""
-    assert usdc_of("t", base(), Served(MAIN_BASE)).key == "base_mainnet"
-    assert usdc_of("t", base(network="base_sepolia"), Served("eip155:31337")).key == "base_sepolia"
+    assert usdc_of("t", base(), NodeNetwork(MAIN_BASE)).key == "base_mainnet"
+    assert usdc_of("t", base(network="base_sepolia"), NodeNetwork("eip155:31337")).key == "base_sepolia"
     refused = [(base(), "eip155:84532"), (base(), "eip155:1"), (base(network="base_x"), "eip155:31337")]
     for chain, caip2 in refused:
         with pytest.raises(Inconclusive, match="nothing is paid"):
-            usdc_of("t", chain, Served(caip2))
+            usdc_of("t", chain, NodeNetwork(caip2))
 
 
 def test_a_private_network_has_the_usdc_of_the_profile() -> None:
     """Its node created that asset, which no table lists; on a public network the same claim is refused."""
     chain = AlgorandChain(algod="http://127.0.0.1:4001", network="algorand_localnet", asset="1001")
-    network = usdc_of("t", chain, Served("algorand:0123456789abcdefghijklmnopqrstuv"))
+    network = usdc_of("t", chain, NodeNetwork("algorand:0123456789abcdefghijklmnopqrstuv"))
     assert (network.key, network.asset_id, network.decimals, network.is_test) == ("algorand_localnet", "1001", 6, True)
     for public in (FACTS["algorand"].main.caip2, FACTS["algorand"].test.caip2):
         with pytest.raises(Inconclusive, match="nothing is paid"):
-            usdc_of("t", chain, Served(public))
+            usdc_of("t", chain, NodeNetwork(public))
 
 
 def test_a_network_that_is_not_a_main_one_is_named_so() -> None:

@@ -20,8 +20,8 @@ from eth_account import Account
 from solders.keypair import Keypair
 
 from conformance.http.client import Names
-from conformance.lanes.checkout_request import Bill
-from conformance.lanes.payers import checkout_payer, sender_for, take_back
+from conformance.lanes.checkout_request import CheckoutRequest
+from conformance.lanes.payers import open_checkout_payer, open_sender, take_back
 from conformance.lanes.registry import LANES
 from conformance.lanes.signed_payment import Fate, Landing, NotAPayment, NotTaken, OutdatedPayment, SignedPayment, land
 from conformance.lanes.spending import Wallet
@@ -134,16 +134,16 @@ def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 async def held(payer: Any, node: Node, address: str) -> int:
     """Return what an address holds of USDC."""
-    return int(await checkout_payer(payer).holding(address, node.usdc))
+    return int(await open_checkout_payer(payer).read_holding(address, node.usdc))
 
 
 async def test_a_transaction_is_stored_first_and_lands_once(node: Node) -> None:
     """Nothing moves by signing; sent twice it is one payment, and the chain shows its fate at each step."""
     payer, payee = await node.payer(), await node.payee()
-    sender = sender_for(node.chain(), BUDGETS, Names())
-    bill = Bill(node.usdc, payee, PRICE, "service:token" + node.lane)
+    sender = open_sender(node.chain(), BUDGETS, Names())
+    bill = CheckoutRequest(node.usdc, payee, PRICE, "service:token" + node.lane)
     is_entry = node.lane != "base"
-    till: Any = checkout_payer(payer)
+    till: Any = open_checkout_payer(payer)
     signed: SignedPayment = await (payer.sign(node.entry(payee)) if is_entry else till.sign(bill))
     assert await held(payer, node, payee) == 0
     assert await sender.fate(signed) is Fate.UNSEEN
@@ -173,9 +173,9 @@ async def test_what_is_stored_holds_no_key(node: Node) -> None:
 async def test_another_payment_than_it_says_is_never_sent(node: Node, changes: dict[str, Any]) -> None:
     """A file from elsewhere cannot have one transaction sent under the id of another."""
     payer, payee = await node.payer(), await node.payee()
-    sender = sender_for(node.chain(), BUDGETS, Names())
-    bill = Bill(node.usdc, payee, PRICE, "service:token" + node.lane)
-    till: Any = checkout_payer(payer)
+    sender = open_sender(node.chain(), BUDGETS, Names())
+    bill = CheckoutRequest(node.usdc, payee, PRICE, "service:token" + node.lane)
+    till: Any = open_checkout_payer(payer)
     signed: SignedPayment = replace(await till.sign(bill), **changes)
     with pytest.raises(NotAPayment):
         await land(sender, signed, 5)
@@ -187,7 +187,7 @@ async def test_another_payment_than_it_says_is_never_sent(node: Node, changes: d
 async def test_a_payment_that_became_too_old_is_known_to_be_none(node: Node) -> None:
     """Only when its time is over and the account still holds the money, so that it can never happen any more."""
     payer, payee = await node.payer(), await node.payee()
-    sender = sender_for(node.chain(), BUDGETS, Names())
+    sender = open_sender(node.chain(), BUDGETS, Names())
     signed = await payer.sign(node.entry(payee))
     assert await sender.fate(signed) is Fate.UNSEEN
     if node.lane == "algorand":
@@ -262,7 +262,7 @@ class Scripted:
 
 
 SIGNED = SignedPayment("P", "1", 1, "TX")
-OUTDATED = Landing(Fate.UNSEEN, "old", refused=True, outdated=True)
+OUTDATED = Landing(Fate.UNSEEN, "old", is_refused=True, is_outdated=True)
 # The first answer is lost, so the node may have passed the transaction on, and the second one is no verdict.
 LOST_THEN_REFUSED = (Fate.UNSEEN, Fate.UNSEEN, Fate.UNSEEN, Fate.SEEN, Fate.LANDED)
 
@@ -272,7 +272,12 @@ LOST_THEN_REFUSED = (Fate.UNSEEN, Fate.UNSEEN, Fate.UNSEEN, Fate.SEEN, Fate.LAND
     [
         (Scripted(Fate.LANDED), 10, Landing(Fate.LANDED), 0),
         (Scripted(Fate.UNSEEN, Fate.SEEN, Fate.LANDED), 10, Landing(Fate.LANDED), 1),
-        (Scripted(Fate.UNSEEN, Fate.UNSEEN, sends=(NotTaken("no"),)), 10, Landing(Fate.UNSEEN, "no", refused=True), 1),
+        (
+            Scripted(Fate.UNSEEN, Fate.UNSEEN, sends=(NotTaken("no"),)),
+            10,
+            Landing(Fate.UNSEEN, "no", is_refused=True),
+            1,
+        ),
         (Scripted(Fate.UNSEEN, Fate.LANDED, sends=(NotTaken("twice"),)), 10, Landing(Fate.LANDED, "twice"), 1),
         (Scripted(Fate.UNSEEN, Fate.SEEN, Fate.LANDED, sends=(NotTaken("twice"),)), 10, Landing(Fate.LANDED), 1),
         (Scripted(Inconclusive("away"), Fate.UNSEEN, Fate.LANDED), 10, Landing(Fate.LANDED), 1),

@@ -21,11 +21,11 @@ from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
 from conformance.http.client import Names
-from conformance.lanes.payers import payer_for
+from conformance.lanes.payers import open_payer
 from conformance.lanes.solana.instructions import TokenTransfer, associated_account, hand_over
 from conformance.lanes.solana.node import CONFIRMED
 from conformance.lanes.solana.payer import Order, Refused, SolanaPayer, UnknownBlockhash
-from conformance.lanes.solana.relay import through
+from conformance.lanes.solana.relay import call_through
 from conformance.lanes.solana.transaction_ids import invented_id, spellings
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
@@ -144,10 +144,10 @@ async def test_a_transfer_inside_a_program_call(node: str) -> None:
     async with opened(node) as payer:
         wanted, relay = order(), await payer.relay()
         made = await payer.transfer(wanted)
-        await payer.send([through(relay, made.instruction())], wait=CONFIRMED)
+        await payer.send([call_through(relay, made.instruction())], wait=CONFIRMED)
         assert await received(payer, wanted) == PRICE
         bare = (await payer.transfer(wanted, references=())).instruction()
-        tx_id = await payer.send([through(relay, bare, outer_only=[wanted.reference])], wait=CONFIRMED)
+        tx_id = await payer.send([call_through(relay, bare, outer_only=[wanted.reference])], wait=CONFIRMED)
         assert await received(payer, wanted) == 2 * PRICE
         message = (await sent(payer, tx_id)).message
         assert [message.account_keys[one.program_id_index] for one in message.instructions] == [relay]
@@ -161,12 +161,12 @@ async def test_a_token_account_is_emptied_and_handed_over_in_one_transaction(nod
         wanted, me = order(), payer.main.key
         bait = await payer.token_account(wanted.mint, me)
         made = await payer.transfer(wanted, destination=bait)
-        back = made.changed(source=bait, destination=made.source)
+        back = made.with_changes(source=bait, destination=made.source)
         await payer.send([made.instruction(), back.instruction(), hand_over(bait, me, wanted.payee)], wait=CONFIRMED)
         data = await payer.node.data(bait)
         assert data is not None
         assert data[32:64] == bytes(wanted.payee)
-        assert await payer.held(bait) == 0
+        assert await payer.read_holding(bait) == 0
         assert await received(payer, wanted) == 0
 
 
@@ -185,7 +185,7 @@ async def test_what_fails_is_refused_or_recorded_as_failed(node: str) -> None:
     """A transfer of what is not there is refused in preflight; without it, it is on the chain with its error."""
     async with opened(node) as payer:
         wanted, poor = order(), await payer.new_account()
-        source = await payer.associated(poor.key, wanted.mint)
+        source = await payer.ensure_associated_account(poor.key, wanted.mint)
         made = (await payer.transfer(wanted, source=source, owner=poor.key)).instruction()
         with pytest.raises(Refused) as refused:
             await payer.send([made], sender=poor)
@@ -301,7 +301,7 @@ async def test_a_transaction_that_landed_although_it_was_refused_is_not_signed_a
 
         async def twice(made: VersionedTransaction, **options: Any) -> str:
             submitted.append(await submit(made, **options))
-            await payer.node.succeeded(submitted[-1])
+            await payer.node.wait_for_success(submitted[-1])
             raise UnknownBlockhash("BlockhashNotFound", submitted[-1])
 
         monkeypatch.setattr(payer.node, "submit", twice)
@@ -363,14 +363,14 @@ async def test_without_funds_nothing_can_be_paid(node: str) -> None:
     with pytest.raises(Inconclusive, match="neither control nor funder"):
         await SolanaPayer.open(SolanaChain(rpc=node), BUDGETS, Names())
     with pytest.raises(Inconclusive, match=r"no \[chains\.solana\] table"):
-        await payer_for("solana", Profile(), Names())
+        await open_payer("solana", Profile(), Names())
 
 
 async def test_a_payer_is_opened_by_its_lane(node: str) -> None:
-    """`payer_for` gives the lane's payer; its keys and transaction ids show in no log."""
+    """`open_payer` gives the lane's payer; its keys and transaction ids show in no log."""
     names = Names()
     chains = Chains.model_validate({"solana": SolanaChain(rpc=node, control=f"{node}/control")})
-    payer = await payer_for("solana", Profile(chains=chains, budgets=BUDGETS), names)
+    payer = await open_payer("solana", Profile(chains=chains, budgets=BUDGETS), names)
     try:
         assert isinstance(payer, SolanaPayer)
         proof = await payer.pay(entry())
@@ -460,7 +460,7 @@ def test_a_changed_transfer_is_another_instruction() -> None:
     """`changed` leaves the rest as it is."""
     keys = [Keypair().pubkey() for _ in range(5)]
     made = TokenTransfer(keys[0], keys[1], keys[2], keys[3], 7, 6, (keys[4],))
-    other = made.changed(amount=8).instruction()
+    other = made.with_changes(amount=8).instruction()
     assert other.accounts == made.instruction().accounts
     assert other.data != made.instruction().data
 
@@ -487,7 +487,7 @@ async def test_an_account_pays_in_usdc_only(node: str, tmp_path: Path) -> None:
         await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
         await bank.control("mint", address=str(pair.pubkey()), amount=str(100 * PRICE))
         other = await bank.create_mint(decimals=8)
-        place = await bank.associated(pair.pubkey(), other)
+        place = await bank.ensure_associated_account(pair.pubkey(), other)
         given = await bank.transfer(order(asset=str(other)), destination=place)
         await bank.send([given.instruction()])
         assert await bank.balance(pair.pubkey(), other) == PRICE
@@ -503,7 +503,7 @@ async def test_a_question_ends_with_the_payer(node: str) -> None:
     unheard: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
     async with opened(node) as payer:
-        waiting = asyncio.create_task(payer.node.landed(str(Signature.new_unique())))
+        waiting = asyncio.create_task(payer.node.wait_for_level(str(Signature.new_unique())))
         await asyncio.sleep(0.01)
         waiting.cancel()
     await asyncio.sleep(0.2)

@@ -16,7 +16,7 @@ from spl.memo.constants import MEMO_PROGRAM_ID
 from spl.token.constants import ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_PROGRAM_ID
 
 from conformance.lanes.solana.node import CONFIRMED
-from conformance.lanes.solana.wallet_shapes import GUARD, SHAPES, Shape, send_in_shape, shapes_of
+from conformance.lanes.solana.wallet_shapes import GUARD, SHAPES, Shape, list_shapes, send_in_shape
 from tests import prepared
 from tests.conformance.lanes.test_solana_payer import PRICE, opened, order, received
 
@@ -70,8 +70,8 @@ async def test_each_shape_pays(node: str, shape: Shape) -> None:
     message = sent.message
     keys = [*message.account_keys, *loaded.writable, *loaded.readonly]
     called = " ".join(_NAMES[str(keys[one.program_id_index])] for one in message.instructions)
-    assert (called, len(loaded.writable) + len(loaded.readonly)) == _CALLS[shape.what]
-    assert isinstance(message, Message if shape.what == "a legacy transaction" else MessageV0)
+    assert (called, len(loaded.writable) + len(loaded.readonly)) == _CALLS[shape.name]
+    assert isinstance(message, Message if shape.name == "a legacy transaction" else MessageV0)
     assert wanted.reference in keys
 
 
@@ -100,9 +100,9 @@ async def test_a_node_without_the_guard_program_gets_the_other_shapes(
     """What cannot be sent is returned separately, so that a report can name it."""
     monkeypatch.setattr("conformance.lanes.solana.wallet_shapes.GUARD", Pubkey.new_unique())
     async with opened(node) as payer:
-        sendable, unguarded = await shapes_of(payer)
+        sendable, unguarded = await list_shapes(payer)
     assert not any(one.has_guards for one in sendable)
-    assert [one.what for one in unguarded] == [
+    assert [one.name for one in unguarded] == [
         "guards last",
         "guards before and after the transfer",
         "all of it, with two lookup tables",

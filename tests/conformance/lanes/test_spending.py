@@ -40,14 +40,14 @@ async def test_a_limit_holds_over_all_lanes_of_a_run() -> None:
     await other.take(network(BASE).asset_id.lower(), 60, decimals(6))
     with pytest.raises(Inconclusive, match="spending_limit is 150"):
         await other.take(network(BASE).asset_id, 1, decimals(6))
-    assert (one.purse(50), other.purse(50), wallet.given) == (0, 0, 150)
+    assert (one.size_purse(50), other.size_purse(50), wallet.spent) == (0, 0, 150)
 
 
 async def test_what_was_agreed_bounds_a_limit() -> None:
     """One command takes no more than the user agreed to, however large the profile's limit is."""
     wallet = Wallet(most=10)
     one = limit(ALGORAND, "100", wallet)
-    assert one.purse(50) == 10
+    assert one.size_purse(50) == 10
     with pytest.raises(Inconclusive, match="this command may pay 10 atomic units"):
         await one.take("31566704", 11, decimals(6))
     await one.take("31566704", 10, decimals(6))
@@ -65,7 +65,7 @@ async def test_another_asset_is_not_given(asset: str) -> None:
 
     with pytest.raises(Inconclusive, match="is not USDC of algorand_mainnet"):
         await limit(ALGORAND, "100", wallet).take(asset, 1, asked)
-    assert wallet.given == 0
+    assert wallet.spent == 0
 
 
 async def test_usdc_of_other_decimals_is_not_given() -> None:
@@ -73,7 +73,7 @@ async def test_usdc_of_other_decimals_is_not_given() -> None:
     wallet = Wallet()
     with pytest.raises(Inconclusive, match="has 6 decimals, and the node's asset 31566704 has 8"):
         await limit(ALGORAND, "100", wallet).take("31566704", 1, decimals(8))
-    assert wallet.given == 0
+    assert wallet.spent == 0
 
 
 def test_without_a_limit_nothing_is_taken() -> None:

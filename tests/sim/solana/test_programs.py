@@ -15,7 +15,7 @@ from conformance.lanes.solana import relay
 def deployed(bench: Any, payer: Keypair) -> Keypair:
     """Deploy a program that carries out the instruction it is given, by the loader's own transactions."""
     buffer, program, me = Keypair(), Keypair(), payer.pubkey()
-    rent = bench.call("getMinimumBalanceForRentExemption", relay.BUFFER_HEAD + len(relay.elf()))
+    rent = bench.call("getMinimumBalanceForRentExemption", relay.BUFFER_HEAD + len(relay.build_elf()))
     made = relay.make_buffer(me, buffer.pubkey(), rent)
     bench.send(bench.sign(made, payer, buffer), preflightCommitment="processed")
     for part in relay.write_buffer(me, buffer.pubkey()):
@@ -31,7 +31,7 @@ def relayed(bench: Any, payer: Keypair, program: Keypair, amount: int) -> Any:
     """Return the outcome of a payment of lamports to a fresh account through the program."""
     receiver = Pubkey.new_unique()
     moved = transfer(TransferParams(from_pubkey=payer.pubkey(), to_pubkey=receiver, lamports=amount))
-    call = relay.through(program.pubkey(), moved)
+    call = relay.call_through(program.pubkey(), moved)
     signature = bench.send(bench.sign([call], payer, blockhash=bench.chain.head.hash), skipPreflight=True)
     status = bench.status(signature)
     return None if status is None else (status["err"], bench.balance(receiver))

@@ -49,9 +49,9 @@ def _bad(
 
 def _signers() -> Iterator[Draft]:
     why = "an authorization is the payer's only when his key has signed it"
-    stranger_authorization = wallet.offer().signed(STRANGER.key)
+    stranger_authorization = wallet.offer().sign(STRANGER.key)
     yield _bad("signer", "another", stranger_authorization, "another key has signed", why)
-    stranger_payer = wallet.sign().changed(sender=STRANGER.address)
+    stranger_payer = wallet.sign().with_changes(sender=STRANGER.address)
     yield _bad("signer", "payer-renamed", stranger_payer, "it is shown as another payer's", why)
     nobody = wallet.offer(sender="0x" + "0" * 40, signature=bytes(64) + b"\x1b")
     fault = "the zero address pays, and the signature is one from which recovery gives nobody"
@@ -60,7 +60,7 @@ def _signers() -> Iterator[Draft]:
     for variant, place in (("in-r", 5), ("in-s", 40)):
         raw = bytearray(good.signature)
         raw[place] ^= 1
-        yield _bad("bit", variant, good.changed(signature=bytes(raw)), "a bit of the signature is flipped", why)
+        yield _bad("bit", variant, good.with_changes(signature=bytes(raw)), "a bit of the signature is flipped", why)
     other_recovery = good.with_recovery(55 - good.signature[64])
     yield _bad("bit", "other-v", other_recovery, "v is the other of the two", why)
 
@@ -78,16 +78,18 @@ def _altered_drafts() -> Iterator[Draft]:
     why = "every member is covered by the signature"
     for fault_name, variant, change, fault in changes:
         signature = wallet.sign(**change).signature
-        yield _bad(fault_name, variant, offer.changed(signature=signature), fault, why)
+        yield _bad(fault_name, variant, offer.with_changes(signature=signature), fault, why)
 
 
 def _forms() -> Iterator[Draft]:
     good = wallet.sign()
     why = "the contract takes one form of a signature, so that nobody else can make a second one"
-    yield _bad("high-s", "other-v", good.malleated(), "s is the order less s, and v the other of the two", why)
+    yield _bad("high-s", "other-v", good.with_other_s(), "s is the order less s, and v the other of the two", why)
     raw = good.signature
     high_s = (ORDER - int.from_bytes(raw[32:64], "big")).to_bytes(32, "big")
-    yield _bad("high-s", "same-v", good.changed(signature=raw[:32] + high_s + raw[64:]), "s is the order less s", why)
+    yield _bad(
+        "high-s", "same-v", good.with_changes(signature=raw[:32] + high_s + raw[64:]), "s is the order less s", why
+    )
     for v in (2, 26, 29):
         yield _bad("v", f"{v}", good.with_recovery(v), f"the last byte, v, is {v}", why)
     eip155 = good.with_recovery(0)
@@ -97,14 +99,14 @@ def _forms() -> Iterator[Draft]:
     yield _bad("length", "compact", good.compact(), fault, why, pins=_LENGTH)
     yield _bad("length", "byte-more", good, "there is a byte after v", why, signature="0x" + raw.hex() + "00")
     yield _bad("nothing", "empty", good, "there is no signature", why, signature="0x")
-    yield _bad("nothing", "zero", good.changed(signature=bytes(64) + b"\x1b"), "r and s are zero", why)
+    yield _bad("nothing", "zero", good.with_changes(signature=bytes(64) + b"\x1b"), "r and s are zero", why)
     yield _bad("nothing", "no-hex", good, "the signature is in base64", why, signature="MEUCIQ==" * 16)
     top = ORDER.to_bytes(32, "big")
-    yield _bad("range", "r-is-order", good.changed(signature=top + raw[32:]), "r is the curve's order", why)
+    yield _bad("range", "r-is-order", good.with_changes(signature=top + raw[32:]), "r is the curve's order", why)
     turned_signature = raw[64:] + raw[:64]
-    yield _bad("arranged", "v-first", good.changed(signature=turned_signature), "v stands before r and s", why)
+    yield _bad("arranged", "v-first", good.with_changes(signature=turned_signature), "v stands before r and s", why)
     swapped_signature = raw[32:64] + raw[:32] + raw[64:]
-    yield _bad("arranged", "s-first", good.changed(signature=swapped_signature), "s stands before r", why)
+    yield _bad("arranged", "s-first", good.with_changes(signature=swapped_signature), "s stands before r", why)
 
 
 def _domains() -> Iterator[Draft]:
@@ -129,20 +131,22 @@ def _messages() -> Iterator[Draft]:
     """Signatures of the payer over the right members in another message."""
     why = "a signature counts for one kind of message"
     for variant, kind in (("receive", "ReceiveWithAuthorization"), ("own-name", "Transfer")):
-        authorization = wallet.offer().signed(PAYER.key, kind=kind)
+        authorization = wallet.offer().sign(PAYER.key, kind=kind)
         yield _bad("message", variant, authorization, f"a {kind} is signed", why)
     authorization = wallet.sign()
     digest = bytes.fromhex(str(wallet.values(authorization)["digest"])[2:])
     again = bytes(Signer.unsafe_sign_hash(keccak(digest), PAYER.key).signature)
-    yield _bad("message", "hashed-twice", authorization.changed(signature=again), "the digest is hashed once more", why)
+    yield _bad(
+        "message", "hashed-twice", authorization.with_changes(signature=again), "the digest is hashed once more", why
+    )
     personal = keccak(b"\x19Ethereum Signed Message:\n32" + digest)
     signature = bytes(Signer.unsafe_sign_hash(personal, PAYER.key).signature)
     fault = "the digest is signed as a personal message"
-    yield _bad("message-personal", "digest", authorization.changed(signature=signature), fault, why)
+    yield _bad("message-personal", "digest", authorization.with_changes(signature=signature), fault, why)
     token = keccak(b"\x19Ethereum Signed Message:\n92" + wallet.TOKEN.encode())
     signature = bytes(Signer.unsafe_sign_hash(token, PAYER.key).signature)
     fault = "the token is signed as a personal message"
-    yield _bad("message-personal", "token", authorization.changed(signature=signature), fault, why)
+    yield _bad("message-personal", "token", authorization.with_changes(signature=signature), fault, why)
     plain = {**DOMAIN.data()}
     del plain["verifyingContract"]
     types = [("from", "address"), ("to", "address"), ("value", "uint256"), ("validAfter", "uint256")]
@@ -150,10 +154,12 @@ def _messages() -> Iterator[Draft]:
     other_type = {"TransferWithAuthorization": [{"name": name, "type": type_} for name, type_ in types]}
     signature = bytes(Signer.sign_typed_data(PAYER.key, plain, other_type, authorization.message).signature)
     fault = "the domain has no member verifyingContract"
-    yield _bad("domain-members", "no-contract", authorization.changed(signature=signature), fault, why)
+    yield _bad("domain-members", "no-contract", authorization.with_changes(signature=signature), fault, why)
     salted_domain = {**DOMAIN.data(), "salt": draw("salt")}
     signature = bytes(Signer.sign_typed_data(PAYER.key, salted_domain, other_type, authorization.message).signature)
-    yield _bad("domain-members", "salt", authorization.changed(signature=signature), "the domain has a salt, too", why)
+    yield _bad(
+        "domain-members", "salt", authorization.with_changes(signature=signature), "the domain has a salt, too", why
+    )
 
 
 def _contracts() -> Iterator[Draft]:
@@ -163,7 +169,7 @@ def _contracts() -> Iterator[Draft]:
     owner = "0x" + PAYER.address[2:].lower().rjust(64, "0") + good.signature.hex()
     fault = "the signature is a contract wallet's bytes (ERC-1271)"
     yield _bad("contract", "erc-1271", good, fault, why, signature=owner, pins=_HOLDER)
-    several = "0x" + good.signature.hex() + wallet.offer().signed(STRANGER.key).signature.hex()
+    several = "0x" + good.signature.hex() + wallet.offer().sign(STRANGER.key).signature.hex()
     fault = "the signature is two owners' signatures in a row"
     yield _bad("contract", "two-owners", good, fault, why, signature=several, pins=_HOLDER)
     wrapped_signature = "0x" + STRANGER.address[2:].lower().rjust(64, "0") + good.signature.hex() + _MAGIC

@@ -51,12 +51,12 @@ def offer(**changes: Any) -> Authorization:
     authorization = Authorization(
         PAYER.address, PAYEE.address, PRICE, 0, LATER, nonce_of(TOKEN), DOMAIN, TOKEN, signature=b""
     )
-    return authorization.changed(**changes)
+    return authorization.with_changes(**changes)
 
 
 def sign(**changes: Any) -> Authorization:
     """Return the authorization that pays the challenge, with members changed, signed by the payer."""
-    return offer(**changes).signed(PAYER.key)
+    return offer(**changes).sign(PAYER.key)
 
 
 def build_evidence(authorization: Authorization, *, signature: str | None = None, **members: Any) -> dict[str, Any]:

@@ -155,7 +155,7 @@ def _loaded_drafts() -> Iterator[Draft]:
     yield _draft_broken(
         "loaded-twice", "reference", VersionedTransaction(twice, [PAYER]), fault, loaded_addresses=loaded_addresses
     )
-    plain = wallet.sign(transfer.changed(references=()).instruction())
+    plain = wallet.sign(transfer.with_changes(references=()).instruction())
     reported_addresses = {"writable": [], "readonly": [str(own)]}
     fault = "addresses are told though a legacy message looks none up"
     yield _draft_broken("loaded-legacy", "reference", plain, fault, loaded_addresses=reported_addresses)

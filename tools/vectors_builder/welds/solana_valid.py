@@ -121,14 +121,14 @@ def _beside() -> Iterator[Draft]:
 
 def _several() -> Iterator[Draft]:
     transfer = wallet.transfer()
-    small = transfer.changed(amount=1, references=())
+    small = transfer.with_changes(amount=1, references=())
     signed_transaction = wallet.sign(small.instruction(), transfer.instruction())
     yield _holds("several", "small-one-first", signed_transaction, "each transfer is looked at, not the first alone")
-    strange = transfer.changed(destination=associated_account(STRANGER.pubkey(), MINT), references=())
+    strange = transfer.with_changes(destination=associated_account(STRANGER.pubkey(), MINT), references=())
     signed_transaction = wallet.sign(transfer.instruction(), strange.instruction())
     yield _holds("several", "another-payee-behind", signed_transaction, "who else is paid is the payer's matter")
     other_token = challenge(wallet.TERMS, "another challenge")["token"]
-    twice = transfer.changed(references=(wallet.reference(other_token),))
+    twice = transfer.with_changes(references=(wallet.reference(other_token),))
     signed_transaction = wallet.sign(twice.instruction(), transfer.instruction())
     yield _holds("several", "two-challenges", signed_transaction, "each of two transfers pays its own challenge")
 

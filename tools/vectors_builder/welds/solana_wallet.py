@@ -63,7 +63,7 @@ def transfer(**changes: Any) -> TokenTransfer:
         decimals=6,
         references=(reference(),),
     )
-    return token_transfer.changed(**changes)
+    return token_transfer.with_changes(**changes)
 
 
 def sign(*instructions: Instruction, signers: Sequence[Keypair] = (PAYER,)) -> VersionedTransaction:

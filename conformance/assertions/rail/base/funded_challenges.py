@@ -121,6 +121,7 @@ class FundedChallenges:
         """Return a funded challenge; with `account`, on money that is already there."""
         entry = quote.entry(self.payer.lane)
         token, balance = self.payer.token(entry), max(0, prices * price_of(entry) - short)
+        # A new account for each challenge: the money that leaves it can have only one cause.
         if account is None:
             account = await self.payer.new_account(coin=coin, asset=token.address, amount=balance)
         else:
@@ -167,7 +168,7 @@ class FundedChallenges:
         loss = await funded.measure_loss()
         if is_served and loss != funded.price:
             # RAIL-PAY-07 judges whether it was served before its settlement was final. Here only the sum counts.
-            await self.payer.blocks_later(_BLOCKS_LATER)
+            await self.payer.wait_for_blocks(_BLOCKS_LATER)
             loss = await funded.measure_loss()
         case.expect(
             row,
@@ -189,7 +190,7 @@ class FundedChallenges:
         refused_challenges = [stake for stake in self._challenges if stake.judged_rows]
         if not refused_challenges:
             return
-        await self.payer.blocks_later(_BLOCKS_LATER)
+        await self.payer.wait_for_blocks(_BLOCKS_LATER)
         for stake in refused_challenges:
             loss = await stake.measure_loss()
             for row, payment_name in stake.judged_rows:

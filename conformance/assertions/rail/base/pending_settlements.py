@@ -16,6 +16,7 @@ from conformance.lanes.base.payer import BasePayer
 from conformance.surfaces.rail.paid_answers import brief
 
 Judge = Callable[[], Awaitable[None]]
+# More blocks than the default finality of the simulated chain, so that the rail cannot wait for another one.
 _BLOCKS_LATER = 4
 # Statuses that ask the client to wait: a conflict with the same payment, too early, too many.
 _WAIT_STATUSES: Final = frozenset({409, 425, 429})
@@ -30,6 +31,8 @@ async def apply_node_fault(payer: BasePayer, name: str, count: int = 10_000) -> 
         async with payer.fault(name, count=count):
             yield
     finally:
+        # Released in any case, and put into a block: a withheld transaction would block the rail's account for later
+        # checks.
         await payer.control("release")
         await payer.control("advance", blocks=1)
 
@@ -87,7 +90,7 @@ async def can_show(case: Case, payer: BasePayer, *names: str, rows: Sequence[str
 
 async def present_later(case: Case, stake: FundedChallenge, authorization: Authorization) -> Answer:
     """Present a proof some blocks later, as a client does that is asked to try again, and return the last answer."""
-    await stake.payer.blocks_later(_BLOCKS_LATER)
+    await stake.payer.wait_for_blocks(_BLOCKS_LATER)
     return await stake.redeem(case, authorization)
 
 

@@ -104,6 +104,6 @@ async def _pay_oneself(case: Case, wallet: BaseCheckout, link: OpenedLink) -> st
     # The id is registered as a stray payment: if an event reports it, this check has to judge that, and no other check.
     with case.session.stray_payments.collect_for(case.check.id) as stray_ids:
         tx_id = await wallet.settle(link.bill, memo_carrier(case))
-        stray_ids.update(wallet.together(tx_id))
+        stray_ids.update(wallet.list_group(tx_id))
     case.client.names.name(tx_id, "TX_ID")
     return tx_id

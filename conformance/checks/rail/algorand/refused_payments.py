@@ -156,7 +156,7 @@ async def unconfirmed_transaction(case: Case) -> None:
             await judge_refused(case, "RAIL-PAY-07", quote, proof, "still in the pool")
     finally:
         await payer.control("release")
-    await payer.confirmed(proof["tx_id"])
+    await payer.wait_for_block(proof["tx_id"])
     answer = await present(case, operation, proof)
     if answer.status != 200:
         case.mark_inconclusive(
@@ -174,7 +174,7 @@ async def _present_before_round(case: Case, payer: AlgorandPayer, operation: Ope
         proof = await pay_welded(payer, quote, wait=False)
         answer = await present(case, operation, proof)
         newest_round = await payer.newest_round()
-        rounds_left = await payer.confirmed(proof["tx_id"]) - newest_round
+        rounds_left = await payer.wait_for_block(proof["tx_id"]) - newest_round
         if rounds_left > 1 or (rounds_left == 1 and answer.status >= 300):
             judge_refusal(case, "RAIL-PAY-07", quote, answer, "still in the pool")
             answer = await redeem(case, operation, proof)
@@ -222,7 +222,7 @@ async def failed_transaction(case: Case) -> None:
     await payer.hold(payer.asset_id(quote.entry(case.lane)))
     async with payer.fault("reject_late"):
         proof = await pay_welded(payer, quote, wait=False)
-        await payer.left_pool(proof["tx_id"])
+        await payer.wait_for_drop(proof["tx_id"])
     await judge_refused(case, "RAIL-PAY-11", quote, proof, "dropped from the pool with an error")
 
 

@@ -172,7 +172,7 @@ async def _read_head(payer: BasePayer) -> int:
 
 async def _judge_mined_settlement(case: Case, payer: BasePayer, stake: FundedChallenge) -> None:
     authorization, description = await stake.sign(), "its settlement's block was taken back"
-    await payer.blocks_later(2)
+    await payer.wait_for_blocks(2)
     start = await _read_head(payer)
     presentation = asyncio.create_task(stake.present(case, authorization))
     try:
@@ -202,7 +202,7 @@ async def _await_use(stake: FundedChallenge, authorization: Authorization, prese
 
 async def _judge_served_settlement(case: Case, payer: BasePayer, stake: FundedChallenge) -> None:
     authorization = await stake.sign()
-    await payer.blocks_later(2)
+    await payer.wait_for_blocks(2)
     start = await _read_head(payer)
     # With a lying node the rail serves too early, which is not its fault. What it must not do is serve twice.
     async with apply_node_fault(payer, "early_finality"):

@@ -15,7 +15,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer
-from conformance.lanes.base.token import WHOLE, own_call
+from conformance.lanes.base.token import WHOLE, encode_own_call
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.paid_answers import brief
 
@@ -65,7 +65,7 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
         authorization = await stake.sign()
         lie = (
             fake_token,
-            own_call("CopycatToken", "pretend", authorization.sender, authorization.to, authorization.value),
+            encode_own_call("CopycatToken", "pretend", authorization.sender, authorization.to, authorization.value),
         )
         await payer.batch(order(real, lie, make_fake_use(authorization)))
         await stakes.judge_buys_nothing("RAIL-PAY-10", stake, authorization, description)

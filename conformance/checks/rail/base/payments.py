@@ -278,7 +278,7 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
         authorization = await stake.sign()
         # The gas is fixed, because an estimate would fail before the transaction is sent.
         tx_id = await payer.use(authorization, gas=200_000, wait=False)
-        if (await payer.node.mined(tx_id)).get("status") != 0:
+        if (await payer.node.wait_for_block(tx_id)).get("status") != 0:
             raise Inconclusive("the chain accepted the payment of an empty account")
         await stakes.judge_buys_nothing("RAIL-PAY-11", stake, authorization, "its settlement failed in a block")
 

@@ -189,7 +189,7 @@ async def fifty_at_once_move_one_price(case: Case) -> None:
         if not served_answers:
             raise Inconclusive("none of 50 identical calls was served")
         # A second settlement may still be in the pool when the first answer arrives.
-        await payer.blocks_later(2)
+        await payer.wait_for_blocks(2)
         receipt_sets, moved_amount = {extract_receipts(answer) for answer in served_answers}, await stake.measure_loss()
         case.expect(
             "RAIL-WELD-12",
@@ -223,7 +223,7 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
     assert_control_is_served(first)
     repetitions: dict[str, Mapping[str, Any]] = {
         **{description: spell(authorization) for description, spell in spellings(payer.caip2).items()},
-        "the malleable twin": authorization.malleated().proof(),
+        "the malleable twin": authorization.with_other_s().proof(),
         # The contract knows only payer and nonce, so a new signature over another window is the same authorization.
         "signed again with another window": (await stake.sign(valid_before=authorization.valid_before + 1)).proof(),
     }
@@ -264,7 +264,7 @@ async def payer_is_not_locked_out(case: Case) -> None:
         thief = payer.node.account()
         # The odd ones fail for lack of money, the even ones for their signature. Neither may occupy the payer's token.
         name = thief.address if number % 2 else stake.account.address
-        return await stake.present(case, authorization.changed(sender=name).signed(thief.key))
+        return await stake.present(case, authorization.with_changes(sender=name).sign(thief.key))
 
     claim_answers = await run_concurrently(claim(number) for number in range(_CLAIMS))
     answer = await stake.redeem(case, authorization)
@@ -307,7 +307,7 @@ async def settlement_whose_log_comes_late(case: Case) -> None:
         )
     finally:
         await payer.control("lag", blocks=0)
-    await payer.blocks_later(2)
+    await payer.wait_for_blocks(2)
     late_answers = await run_concurrently(
         (honest.redeem(case, right_authorization), dishonest.redeem(case, wrong_authorization))
     )

@@ -14,7 +14,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.lanes.base.authorization import Authorization
 from conformance.lanes.base.payer import BasePayer
-from conformance.lanes.base.token import own_call
+from conformance.lanes.base.token import encode_own_call
 
 Change = Callable[[Authorization], Authorization]
 Spelling = Callable[[Authorization], Mapping[str, Any]]
@@ -106,9 +106,9 @@ class _Forgeries:
         right_value = getattr(right_authorization, member)
         other_value = self.stranger if member == "to" else right_value + shift
         authorization = (
-            right_authorization.changed(**{member: other_value})
-            .signed(stake.account.key)
-            .changed(**{member: right_value})
+            right_authorization.with_changes(**{member: other_value})
+            .sign(stake.account.key)
+            .with_changes(**{member: right_value})
         )
         await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, authorization, f"signed over another {member}")
 
@@ -117,12 +117,12 @@ class _Forgeries:
         sender = stake.account.address if signs_for_payer else thief.address
         authorization = await stake.sign(sender=sender, key=thief.key)
         await self.stakes.judge_buys_nothing(
-            "RAIL-PAY-12", stake, authorization.changed(sender=stake.account.address), description
+            "RAIL-PAY-12", stake, authorization.with_changes(sender=stake.account.address), description
         )
 
     async def present_other_kind(self) -> None:
         stake = await self.stakes.open_challenge(self.operation)
-        authorization = (await stake.sign()).signed(stake.account.key, kind="ReceiveWithAuthorization")
+        authorization = (await stake.sign()).sign(stake.account.key, kind="ReceiveWithAuthorization")
         await self.stakes.judge_buys_nothing("RAIL-PAY-12", stake, authorization, "signed as ReceiveWithAuthorization")
 
 
@@ -169,9 +169,9 @@ async def signature_of_another_form(case: Case) -> None:
     forms: dict[str, Change] = {
         # For each ECDSA signature (r, s) the pair (r, n - s) is valid as well. USDC's contract rejects the second
         # form.
-        "the malleable twin": Authorization.malleated,
-        "the malleable twin, v as 0 or 1": lambda given: given.malleated().with_recovery(
-            given.malleated().signature[64] - 27
+        "the malleable twin": Authorization.with_other_s,
+        "the malleable twin, v as 0 or 1": lambda given: given.with_other_s().with_recovery(
+            given.with_other_s().signature[64] - 27
         ),
         "64 bytes": Authorization.compact,
         **{f"v {v}": partial(Authorization.with_recovery, v=v) for v in (26, 29, 35)},
@@ -210,7 +210,7 @@ async def payer_that_is_a_contract(case: Case) -> None:
         stake = await stakes.open_challenge(operation, account=replace(payer.main, address=wallet_address))
         await payer.give(wallet_address, stake.token.address, stake.price)
         if rejects_all:
-            await payer.send(wallet_address, own_call("ContractWallet", "hush", True))
+            await payer.send(wallet_address, encode_own_call("ContractWallet", "hush", True))
         await stake.accept_balance()
         return stake
 

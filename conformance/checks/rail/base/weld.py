@@ -104,10 +104,12 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
         second = await stakes.open_challenge(operation, account=first.account)
         first_authorization, second_authorization = await first.sign(), await second.sign()
         mixed_pairs = {
-            "another live challenge's nonce": second_authorization.changed(token=first_authorization.token),
-            "another live challenge's token": first_authorization.changed(token=second_authorization.token),
+            "another live challenge's nonce": second_authorization.with_changes(token=first_authorization.token),
+            "another live challenge's token": first_authorization.with_changes(token=second_authorization.token),
             # The signature covers the nonce, so it must fail together with the other challenge's nonce.
-            "another live challenge's signature": first_authorization.changed(signature=second_authorization.signature),
+            "another live challenge's signature": first_authorization.with_changes(
+                signature=second_authorization.signature
+            ),
         }
         for description, pair in mixed_pairs.items():
             await stakes.judge_buys_nothing(("RAIL-WELD-03", "RAIL-WELD-15"), first, pair, description)
@@ -301,7 +303,9 @@ async def _make_refused_proofs(
         for description, changes_of_one in changes.items()
     }
     poor_authorization = await (await stakes.open_challenge(operation, prices=0)).sign()
-    noise_authorization = (await (await stakes.open_challenge(operation)).sign()).changed(signature=bytes(64) + b"\x1b")
+    noise_authorization = (await (await stakes.open_challenge(operation)).sign()).with_changes(
+        signature=bytes(64) + b"\x1b"
+    )
     bare_proof = (await (await stakes.open_challenge(operation)).sign()).proof()
     return {
         **proofs,

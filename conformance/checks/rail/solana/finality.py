@@ -71,7 +71,7 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
     finally:
         await payer.control("release")
     # A rail may wait for finality, so the second presentation must not come before it.
-    await payer.node.succeeded(tx_id, FINALIZED)
+    await payer.node.wait_for_success(tx_id, FINALIZED)
     answer = await quote.present(tx_id)
     if answer.status != 200:
         case.mark_inconclusive("RAIL-PAY-07", f"once final it was answered {brief(answer)}, not 200", exchange=answer)

@@ -22,7 +22,7 @@ from conformance.lanes.algorand.transaction_ids import invented_id as invented_a
 from conformance.lanes.solana.instructions import TokenTransfer
 from conformance.lanes.solana.payer import Refused, SolanaPayer
 from conformance.lanes.solana.transaction_ids import invented_id
-from conformance.lanes.solana.wallet_shapes import Shape, send_in_shape, shapes_of
+from conformance.lanes.solana.wallet_shapes import Shape, list_shapes, send_in_shape
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.base.unsigned import unsigned_proof
 from conformance.surfaces.rail.paid_answers import brief
@@ -108,7 +108,7 @@ async def solana_payment_as_wallets_make_it(case: Case) -> None:
     """
     payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
-    shapes, guard_shapes = await shapes_of(payer)
+    shapes, guard_shapes = await list_shapes(payer)
     # Some wallets add assertions of the Lighthouse program by themselves. A node without it rejects such transactions.
     if guard_shapes:
         remark = "shapes of a wallet's transaction: this node has no guard program (Lighthouse)"
@@ -121,7 +121,7 @@ async def solana_payment_as_wallets_make_it(case: Case) -> None:
         proof = quote.proof(await send_in_shape(payer, shape, transfer, quote.order.payee, b"thank you"))
         name_live_values(case, proof)
         answer = await redeem(case, operation, proof, body=quote.quote.body)
-        where = {"operation": operation.path, "payment": shape.what}
+        where = {"operation": operation.path, "payment": shape.name}
         case.expect("RAIL-PAY-03", answer.status == 200, "200", brief(answer), exchange=answer, where=where)
 
     await run_concurrently(attempt(quote, shape) for quote, shape in zip(quotes, sample_shapes, strict=True))
@@ -174,7 +174,7 @@ def list_other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Ca
 
     def add_other_transfer(transfer: TokenTransfer) -> list[Instruction]:
         return [
-            transfer.changed(amount=1, references=(), destination=transfer.source).instruction(),
+            transfer.with_changes(amount=1, references=(), destination=transfer.source).instruction(),
             transfer.instruction(),
         ]
 

@@ -34,7 +34,7 @@ from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick_policy import sample
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
 from conformance.lanes.solana.payer import Refused, UnknownBlockhash
-from conformance.lanes.solana.relay import through
+from conformance.lanes.solana.relay import call_through
 from conformance.surfaces.rail.challenges import let_lapse
 from conformance.surfaces.rail.forgeries import forge_tokens
 from conformance.surfaces.rail.paid_answers import brief
@@ -98,15 +98,15 @@ def _list_misplaced_references(own_key: Pubkey, stray_key: Pubkey) -> Mapping[st
         return send
 
     def to_self(quote: Quoted, transfer: TokenTransfer) -> Instruction:
-        return transfer.changed(
+        return transfer.with_changes(
             amount=1, destination=transfer.source, references=(quote.order.reference,)
         ).instruction()
 
     def to_payee(quote: Quoted, transfer: TokenTransfer) -> Instruction:
-        return transfer.changed(amount=1, references=(quote.order.reference,)).instruction()
+        return transfer.with_changes(amount=1, references=(quote.order.reference,)).instruction()
 
     def nothing_to_payee(quote: Quoted, transfer: TokenTransfer) -> Instruction:
-        return transfer.changed(amount=0, references=(quote.order.reference,)).instruction()
+        return transfer.with_changes(amount=0, references=(quote.order.reference,)).instruction()
 
     return {
         "no reference": lambda quote: quote.send(references=()),
@@ -156,14 +156,14 @@ async def transfer_inside_a_program_call(case: Case) -> None:
     quote = await Quoted.ask(case, operation)
 
     def around(transfer: TokenTransfer) -> list[Instruction]:
-        bare = transfer.changed(references=()).instruction()
+        bare = transfer.with_changes(references=()).instruction()
         # The outer instruction lists the reference for itself only. The token program never sees it.
-        return [through(relay, bare, outer_only=(quote.order.reference,))]
+        return [call_through(relay, bare, outer_only=(quote.order.reference,))]
 
     description = "inside a program call, the reference in the call around it"
     await quote.judge_buys_nothing("RAIL-WELD-04", await quote.send(around), description)
     inner = await Quoted.ask(case, operation)
-    answer = await inner.present(await inner.send(lambda transfer: [through(relay, transfer.instruction())]))
+    answer = await inner.present(await inner.send(lambda transfer: [call_through(relay, transfer.instruction())]))
     case.note(f"a transfer inside a program call that itself names the reference was answered {brief(answer)}")
 
 

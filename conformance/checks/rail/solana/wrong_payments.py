@@ -42,19 +42,19 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
     payer, operation = await get_solana_payer(case), case.session.catalog.operations[0]
     await require_honest_payment_served(case, operation)
     mint = (await Quoted.ask(case, operation)).order.mint
-    stranger, own_key = await payer.new_account(funded=False), payer.main.key
-    foreign_account = await payer.associated(stranger.key, mint)
+    stranger, own_key = await payer.new_account(is_funded=False), payer.main.key
+    foreign_account = await payer.ensure_associated_account(stranger.key, mint)
     # One account for each attack, since handing an account over changes its owner for good.
     own_account, first, second, third = await run_concurrently(payer.token_account(mint, own_key) for _ in range(4))
 
     def empty_and_hand_over(transfer: TokenTransfer) -> list[Instruction]:
-        back = transfer.changed(source=transfer.destination, destination=transfer.source, references=())
+        back = transfer.with_changes(source=transfer.destination, destination=transfer.source, references=())
         payee = quotes["emptied and handed to the payee"].order.payee
         return [transfer.instruction(), back.instruction(), hand_over(transfer.destination, own_key, payee)]
 
     def send_back_and_hand_over(transfer: TokenTransfer) -> list[Instruction]:
-        out = transfer.changed(references=())
-        back = transfer.changed(source=transfer.destination, destination=transfer.source)
+        out = transfer.with_changes(references=())
+        back = transfer.with_changes(source=transfer.destination, destination=transfer.source)
         payee = quotes["emptied by the welded transfer and handed to the payee"].order.payee
         return [out.instruction(), back.instruction(), hand_over(transfer.destination, own_key, payee)]
 
@@ -125,7 +125,7 @@ async def solana_payment_of_less(case: Case) -> None:
 
     def split_transfer(transfer: TokenTransfer) -> list[Instruction]:
         remainder = transfer.amount - transfer.amount // 2
-        return [transfer.changed(amount=part).instruction() for part in (transfer.amount // 2, remainder)]
+        return [transfer.with_changes(amount=part).instruction() for part in (transfer.amount // 2, remainder)]
 
     async def pay_in_two() -> None:
         quote = await Quoted.ask(case, operation)
@@ -230,7 +230,7 @@ async def failed_solana_transaction(case: Case) -> None:
 
     def add_failing_transfer(transfer: TokenTransfer) -> list[Instruction]:
         # The second transfer fails, so Solana undoes the whole transaction but still records it with its instructions.
-        return [transfer.instruction(), transfer.changed(amount=2**63, references=()).instruction()]
+        return [transfer.instruction(), transfer.with_changes(amount=2**63, references=()).instruction()]
 
     async def present_undone() -> None:
         quote = await Quoted.ask(case, operation)
@@ -269,7 +269,7 @@ async def _pay_from_empty_account(case: Case, payer: SolanaPayer, operation: Ope
     empty_account = await payer.new_account()
     for skip, description in ((False, "refused by the node"), (True, "failed on the chain")):
         quote = await Quoted.ask(case, operation)
-        source = await payer.associated(empty_account.key, quote.order.mint)
+        source = await payer.ensure_associated_account(empty_account.key, quote.order.mint)
         how = {"sender": empty_account, "skip_preflight": skip}
         tx_id = await _send_failing(quote.send(source=source, owner=empty_account.key, how=how))
         await quote.judge_buys_nothing("RAIL-PAY-11", tx_id, description)

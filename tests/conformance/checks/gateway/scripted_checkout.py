@@ -18,7 +18,14 @@ from algosdk import account
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.engine.session import Session
-from conformance.lanes.checkout_request import USDC, Bill, Way, in_two, respelled, smaller
+from conformance.lanes.checkout_request import (
+    USDC,
+    CheckoutRequest,
+    WrongPayment,
+    list_respelled_payments,
+    list_smaller_payments,
+    pay_in_two,
+)
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive, Verdict
 from tests.conformance.checks.trial import tried
@@ -224,15 +231,15 @@ class Payer:
     skims: int = 0
     network: str = NETWORK
 
-    async def settle(self, bill: Bill, way: str | None = None) -> str:
+    async def settle(self, bill: CheckoutRequest, way: str | None = None) -> str:
         """Pay a bill; a way other than the note is the shape of the transfer."""
         return self._enter(bill) if way in {None, "note"} else self._enter(bill, shape=way)
 
-    async def settle_again(self, bill: Bill, way: str | None = None) -> str:
+    async def settle_again(self, bill: CheckoutRequest, way: str | None = None) -> str:
         """Pay a bill once more."""
         return await self.settle(bill, way)
 
-    def _enter(self, bill: Bill, **changes: Any) -> str:
+    def _enter(self, bill: CheckoutRequest, **changes: Any) -> str:
         terms = {"asset": bill.asset, "address": bill.address, "amount": bill.amount, "memo": bill.memo, **changes}
         self.checkout.transfers.append(Transfer(**terms, network=self.network))
         return f"tx{len(self.checkout.transfers)}"
@@ -247,49 +254,51 @@ class Payer:
         """Return what an address holds."""
         return sum(one.amount for one in self.checkout.transfers if (one.address, one.asset) == (address, asset))
 
-    async def shaped(self, way: str | None = None) -> Sequence[Way]:
+    async def shaped(self, way: str | None = None) -> Sequence[WrongPayment]:
         """Return right payments of two shapes, of which the second may be refused; a third is not sent."""
         del way
 
-        async def refused(bill: Bill) -> str:
+        async def refused(bill: CheckoutRequest) -> str:
             raise Inconclusive(f"the node does not take {bill.amount}")
 
         return [
-            Way("after a budget", lambda bill: self._soon(bill, shape="after a budget")),
-            Way("in a group", lambda bill: self._soon(bill, shape="in a group"), beyond="groups are left open"),
-            Way("by a program that is not there", refused),
+            WrongPayment("after a budget", lambda bill: self._soon(bill, shape="after a budget")),
+            WrongPayment(
+                "in a group", lambda bill: self._soon(bill, shape="in a group"), beyond="groups are left open"
+            ),
+            WrongPayment("by a program that is not there", refused),
         ]
 
-    def unbound(self) -> Sequence[Way]:
+    def unbound(self) -> Sequence[WrongPayment]:
         """Return payments without the memo."""
-        return [Way("no memo", lambda bill: self._soon(bill, memo="")), *respelled(self)]
+        return [WrongPayment("no memo", lambda bill: self._soon(bill, memo="")), *list_respelled_payments(self)]
 
-    def short(self) -> Sequence[Way]:
+    def short(self) -> Sequence[WrongPayment]:
         """Return payments of less."""
-        return [*smaller(self), in_two(self)]
+        return [*list_smaller_payments(self), pay_in_two(self)]
 
-    def strayed(self) -> Sequence[Way]:
+    def strayed(self) -> Sequence[WrongPayment]:
         """Return payments to a third party."""
-        return [Way("to a third party", lambda bill: self._soon(bill, address=ELSEWHERE))]
+        return [WrongPayment("to a third party", lambda bill: self._soon(bill, address=ELSEWHERE))]
 
-    async def elsewhere(self, bill: Bill) -> Sequence[Way]:
+    async def elsewhere(self, bill: CheckoutRequest) -> Sequence[WrongPayment]:
         """Return payments in another asset."""
         del bill
-        return [Way("another asset", lambda bill: self._soon(bill, asset="31566704"))]
+        return [WrongPayment("another asset", lambda bill: self._soon(bill, asset="31566704"))]
 
-    def failing(self) -> Sequence[Way]:
+    def failing(self) -> Sequence[WrongPayment]:
         """Return payments that fail."""
-        return [Way("failed", lambda bill: self._soon(bill, failed=True))]
+        return [WrongPayment("failed", lambda bill: self._soon(bill, failed=True))]
 
-    async def _soon(self, bill: Bill, **changes: Any) -> str:
+    async def _soon(self, bill: CheckoutRequest, **changes: Any) -> str:
         await asyncio.sleep(0)
         return self._enter(bill, **changes)
 
-    async def with_memos(self, bill: Bill, memos: Sequence[str]) -> str:
+    async def with_memos(self, bill: CheckoutRequest, memos: Sequence[str]) -> str:
         """Make one transfer under several memos."""
         return self._enter(bill, memo="\n".join(memos))
 
-    async def submitted(self, bill: Bill) -> str:
+    async def submitted(self, bill: CheckoutRequest) -> str:
         """Hand a payment over."""
         return self._enter(bill)
 

@@ -20,7 +20,7 @@ DOMAIN = Domain("USD Coin", "2", 8453, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA029
 
 def sign_authorization() -> Authorization:
     payer = str(Account.from_key(KEY).address)
-    return Authorization(payer, "0x" + "1A" * 20, 10_000, 0, 2**40, nonce_of(TOKEN), DOMAIN, TOKEN).signed(KEY)
+    return Authorization(payer, "0x" + "1A" * 20, 10_000, 0, 2**40, nonce_of(TOKEN), DOMAIN, TOKEN).sign(KEY)
 
 
 def test_no_wrong_nonce_is_right() -> None:
