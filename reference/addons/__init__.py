@@ -1,1 +1,1 @@
-"""Services that join the control plane: a kit to write them with, and those that come along (specification 8)."""
+"""Addons, which are services that join the control plane: a kit to write them, and three that are bundled (8)."""

@@ -1,4 +1,4 @@
-"""An issuing addon's own Falcon key on disk: made on the first run, published, never handed out (P-AD-05, 8.3)."""
+"""The Falcon key of an issuing addon: made on the first run; only its public half is published (P-AD-05, 8.3)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class FalconKey:
     """A key pair.
 
     Attributes:
-        did: Whose it is.
-        public: Its 1793 bytes.
-        made_at: When it was made (P-CV-04).
+        did: DID of its owner.
+        public: The 1793 bytes of its public half.
+        made_at: The time at which it was made (P-CV-04).
     """
 
     did: str
@@ -37,7 +37,7 @@ class FalconKey:
 
     @property
     def kid(self) -> str:
-        """What names it (P-KY-09)."""
+        """Its key id (P-KY-09)."""
         return falcon_kid(self.public)
 
     @property
@@ -46,26 +46,28 @@ class FalconKey:
         return falcon.public_key_text(self.public)
 
     async def sign(self, message: bytes) -> bytes:
-        """Return a signature; the eight milliseconds that it takes hold up no other call.
+        """Return a signature.
 
         Raises:
-            Refused: 503, there is no library or it fails (P-AD-05).
+            Refused: 503: the library is missing or fails (P-AD-05).
         """
         if self._library is None:
             raise build_unavailable()
         try:
+            # In a thread, because the eight milliseconds would hold up every other call.
             return await asyncio.to_thread(self._library.sign, self._secret, message)
+        # The library is foreign code and raises what it likes; the addon reports each failure as unavailable (P-AD-05).
         except Exception as fault:
             raise build_unavailable() from fault
 
 
 def build_unavailable() -> Refused:
-    """Return the refusal to issue anything."""
+    """Return the refusal to sign anything."""
     return Refused(503, "falcon_unavailable", "falcon_unavailable")
 
 
 def open_falcon_key(path: Path, did: str, library: falcon.Library | None, *, now: int) -> FalconKey | None:
-    """Read the key, making it on the first run (mode 0600); None when there is none and no library to make one.
+    """Read the key, which is made on the first run (mode 0600); None without a key and a library to make one.
 
     Raises:
         Misconfigured: The file cannot be used, or does not hold a key pair.
@@ -95,6 +97,8 @@ def _read_key(path: Path, did: str, library: falcon.Library | None) -> FalconKey
         public = falcon.public_key_of(members["public_key_b64"])
         secret = base64.b64decode(members["secret_key_b64"], validate=True)
         unix_of(members["made_at"])
+        # A signature that verifies is the only proof that both halves belong together; without a library the addon
+        # signs nothing anyway.
         whole = library is None or falcon.verify(library, public, _PROBE, library.sign(secret, _PROBE))
     except (KeyError, TypeError, ValueError, RuntimeError) as fault:
         raise ValueError(f"{path} does not hold a Falcon-1024 key pair") from fault

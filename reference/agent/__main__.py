@@ -20,7 +20,7 @@ def main(server: str | None) -> None:
     """Serve the verifiable-comms agent. Settings come from the environment (WP_…, S2_HUB_…).
 
     It keeps no database: A2A tasks are in the memory of this process for an hour. Several processes on one socket share
-    everything but these, so whoever carries A2A tasks on must reach the process that has them.
+    everything but these, so a client that continues A2A tasks must reach the process that has them.
     """
     settings = read_settings(AgentSettings, server=server)
     registration.serve(

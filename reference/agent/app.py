@@ -34,7 +34,8 @@ def build_app(documents: Mapping[str, Document], rpc: JsonRpcServer, clock: WpCl
     app = Quart(__name__, static_folder=None)
     app.asgi_http_class = SingleTaskConnection
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
-    app.url_map.merge_slashes = False  # paths are literal
+    # Paths are compared literally, so that a filter in front and this app see the same path.
+    app.url_map.merge_slashes = False
 
     async def serve_document() -> Response:
         return to_document_response(documents[request.path])
@@ -58,6 +59,7 @@ def build_app(documents: Mapping[str, Document], rpc: JsonRpcServer, clock: WpCl
 
 
 async def _handle_fault(fault: Exception) -> Response:
-    if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
+    # The guard in front of the app has refused most of these already.
+    if isinstance(fault, HTTPException):
         fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.name)
     return to_response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

@@ -1,4 +1,4 @@
-"""What a message over A2A means to the agent: a skill and its request, or a question for them (6.6)."""
+"""A2A messages to the agent: a skill with its request, or any other message, which is answered with help (6.6)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ class Conversation:
         self._proxies = proxies
 
     async def __call__(self, message: Message, task: Task | None, request: Request) -> Outcome:
-        """Return what comes of a message: a result, or help when no data part of it asks for a skill.
+        """Return the outcome of a message: a result, or help if no data part names a skill.
 
         Raises:
-            RpcError: -32602 for a skill that there is not, or whose request would be a 422.
+            RpcError: -32602 for an unknown skill, or for a request that would be a 422.
         """
         data = message.data_with("skill")
+        # Tasks are bounded for each client, which is known by its address alone: the agent needs no credential.
         memo = {OPENER: self._address(request)} if task is None else task.memo
+        # INPUT_REQUIRED keeps the task open: the client can send the data part in its next message.
         if data is None:
             return Outcome(TaskState.INPUT_REQUIRED, parts=(text_part(HELP),), memo=memo)
         name = data["skill"]

@@ -17,7 +17,7 @@ from reference.web.http.cached_document import Document
 VERSION = "0.1.0"
 _ABOUT = (
     "Verifies RFC 9421 signed HTTP messages offline against the key that the caller expects, explains them, and signs"
-    " demo requests with throwaway keys. Free, without a credential; it keeps nothing and calls nobody."
+    " demo requests with throwaway keys. Free, without a credential; it stores nothing and makes no calls."
 )
 
 
@@ -27,10 +27,12 @@ def build_documents(settings: AgentSettings) -> Mapping[str, Document]:
     health = {"status": "ok", "service": f"{settings.word.lower}-agent", "version": VERSION}
     return {
         "/": Document(orjson.dumps(_build_landing(settings))),
+        # A cached answer would report an agent as healthy that has stopped.
         "/health": Document(orjson.dumps(health), "no-store"),
         "/openapi.json": Document(orjson.dumps(_build_openapi(settings))),
         ENDPOINT: Document(orjson.dumps(a2a_card.hint(settings.public_url))),
         CARD: card,
+        # The path before A2A 0.3, which older clients read.
         LEGACY_CARD: card,
     }
 
@@ -64,6 +66,6 @@ def _build_landing(settings: AgentSettings) -> dict[str, Any]:
 
 
 def _build_openapi(settings: AgentSettings) -> dict[str, Any]:
-    """Return the contract as it was written by hand, with this agent's address in it."""
+    """Return the hand-written contract with this agent's address."""
     document: dict[str, Any] = orjson.loads(files("openapi").joinpath("agent.json").read_bytes())
     return {**document, "servers": [{"url": settings.public_url}]}

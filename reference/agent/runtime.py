@@ -1,4 +1,4 @@
-"""One running agent: how its parts are put together. It holds nothing open and calls nobody."""
+"""One running agent: assembles its parts. It holds nothing open and makes no calls."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from reference.web.http.detail_faults import render_refusal
 from reference.web.http.rate import AddressLimit
 from reference.web.http.request_guard import RequestGuard
 
+# Tasks cost nothing, so a client that lost one asks again; an hour is enough to continue a conversation (decision
+# 0068).
 TASK_SECONDS = 3600
 CORS = {
     "Access-Control-Allow-Origin": "*",

@@ -1,4 +1,4 @@
-"""Verify, explain and sign: each a request model and a pure function, by HTTP and by A2A alike (6.2 to 6.6)."""
+"""Skills of the agent: verify, explain and sign, each a request model and a pure function (6.2 to 6.6)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from reference.web.http.json_body import MOST_FAULTS, as_model
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a call is judged.
+    """The time of a call.
 
     Attributes:
         now: Unix seconds.
@@ -37,14 +37,14 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One thing that the agent does.
+    """One skill.
 
     Attributes:
         id: Its name in A2A.
         path: Its path in HTTP.
         name: Its name for people.
         description: What it does, in a sentence.
-        tags: What it is found by.
+        tags: Search words.
         model: Its request model.
         execute: From request and moment to the result.
     """
@@ -62,7 +62,7 @@ class Skill:
 
         Args:
             body: The request as JSON was read.
-            moment: When.
+            moment: The time of the call.
 
         Raises:
             Unprocessable: It is malformed (6.2), or cannot be signed.
@@ -83,6 +83,7 @@ def _explain(request: MessageRequest, moment: Moment) -> dict[str, Any]:
 
 
 def _sign(request: SignRequest, moment: Moment) -> dict[str, Any]:
+    # A new key for each call, never one of the caller: the agent must not become a signer for others.
     return sign(request, seed=secrets.token_bytes(32), now=moment.now)
 
 

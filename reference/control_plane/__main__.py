@@ -1,4 +1,4 @@
-"""`weldproof-controlplane`: serve the control plane, or tell the token with which one service registers."""
+"""`weldproof-controlplane`: serve the control plane, or print the token with which one service registers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from reference.web.http.bearer_token import BearerToken
 from reference.web.servers import serving
 from reference.web.settings import EXIT_USAGE, Misconfigured, name_setting, read_settings, server_option
 
-# Names of health addresses are looked up in the loop's own threads, half of which may wait for a resolver: by its four,
-# two names that nobody answers for would hold every other one up.
+# Host names are looked up in the event loop's threads, half of which may wait for a resolver. With the default of four,
+# two names whose servers do not answer would delay all others.
 _THREADS = "64"
 
 

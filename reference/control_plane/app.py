@@ -53,7 +53,7 @@ def list_operations(
 
 
 class Routes:
-    """Finds operations. Paths are literal, as they were sent; only the segment behind a `/` at the end is anything."""
+    """Finds operations. Paths are compared as they were sent; only a last segment after `/` is free."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         self._by_path: dict[str, dict[str, Operation]] = {}
@@ -86,6 +86,7 @@ def build_app(routes: Routes, token: BearerToken, rights: RegistrationRights) ->
         operation, segment = routes.find(scope)
         body = await read_current_body()
         is_registration = operation.is_for_admin and rights.is_registration(operation)
+        # After the body was read: the token belongs to the name in it.
         by = rights.judge(scope, body) if is_registration else Registrant()
         content = None if operation.body_model is None else read_body(operation.body_model, body)
         call = Call(read_request(scope, request.path, body), token.is_sent_with(scope), segment, content, by)
@@ -100,13 +101,14 @@ def build_app(routes: Routes, token: BearerToken, rights: RegistrationRights) ->
 
 
 def raw_path_of(scope: Scope) -> str:
-    """Return the path of a call as it was sent, a character a byte."""
+    """Return the path of a call as it was sent, one character for each byte."""
+    # Not the decoded path: an encoded slash in a DID would otherwise read as a further segment.
     raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
     return raw_path.partition(b"?")[0].decode("latin-1")
 
 
 def _split_path(path: str) -> tuple[str, bytes]:
-    """Return the path that is looked up and its free segment."""
+    """Return the path of the operation and the free segment."""
     for prefix in ("/v1/issuers/", "/v1/services/"):
         segment = path.removeprefix(prefix)
         if path.startswith(prefix) and segment and "/" not in segment:
@@ -115,7 +117,8 @@ def _split_path(path: str) -> tuple[str, bytes]:
 
 
 async def _handle_fault(fault: Exception) -> Response:
-    if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
+    # The guard in front of the app has refused most of these already.
+    if isinstance(fault, HTTPException):
         fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.name)
     if isinstance(fault, DatabaseUnavailable):
         _log.error("database_unavailable", request_id=request.scope.get(REQUEST_ID, ""), reason=str(fault))

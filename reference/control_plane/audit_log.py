@@ -1,4 +1,8 @@
-"""The audit log: every change of trust goes through here, and every check of the chain (7.4)."""
+"""The audit log: every change of trust is written here, and the chain of entries is checked here (7.4).
+
+Each entry carries the MAC of the one before, so a changed or removed entry breaks the chain. Removing the newest
+entries would leave a shorter chain that is whole. So the newest entry is also recorded in a file next to the database.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +37,13 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """A change of trust that is wanted.
+    """A change of trust that is to be made.
 
     Attributes:
-        action: What is done.
-        subject: To what.
-        payload: What the log tells of it.
-        change: The change itself, told the number of its entry.
+        action: The kind of change.
+        subject: The issuer or service that is changed.
+        payload: Members of its entry.
+        change: Returns the change of the database for the number of its entry.
     """
 
     action: Action
@@ -49,7 +53,7 @@ class PlannedChange:
 
 
 def ignore_number(change: Change) -> Callable[[int], Change]:
-    """Return a planned change for which the number of its entry means nothing."""
+    """Return a planned change that does not use the number of its entry."""
     return lambda _: change
 
 
@@ -61,7 +65,7 @@ class Page:
         entries: In order.
         count: How many there are in all.
         head: The end of the log.
-        valid: Whether the chain is whole, as far as that is known; None while its first check runs.
+        valid: Whether the chain is whole as far as it was checked; None while its first check runs.
     """
 
     entries: Sequence[Entry]
@@ -74,14 +78,14 @@ class AuditLog:
     """Writes and checks the log of one database under one chain key."""
 
     def __init__(self, audit: Audit, key: bytes, head_file: HeadFile, clock: WpClock, *, is_shared: bool) -> None:
-        """Take what the log is made of.
+        """Take the parts of the log.
 
         Args:
             audit: The log as it is stored.
             key: The chain key.
-            head_file: Where the end of the log is kept beside the database.
-            clock: Tells when a change was made.
-            is_shared: Whether other hosts, with folders of their own, write to the same database.
+            head_file: The file with the end of the log.
+            clock: Time of a change.
+            is_shared: Whether other hosts with separate folders write to the same database.
         """
         self._audit = audit
         self._key = key
@@ -99,6 +103,7 @@ class AuditLog:
         """Create what is missing: the tables, and the file of an empty log."""
         await self._audit.prepare()
         if await self._audit.head() == Head():
+            # Only for an empty log: a file that is missing later is a sign that entries were cut off.
             self._head_file.begin()
 
     async def change(
@@ -107,8 +112,8 @@ class AuditLog:
         """Make one change of trust and its entry in one transaction.
 
         Args:
-            decide: Reads what is there and returns, told the time in Unix seconds, the outcome and the change that
-                leads to it, None for none.
+            decide: Takes the time in Unix seconds, reads the state, and returns the outcome with the change that leads
+                to it, or None for no change.
             actor: By whose credential it is made.
 
         Raises:
@@ -131,25 +136,26 @@ class AuditLog:
             )
             return outcome, TrustChange(entry, [planned.change(entry.seq)])
 
+        # Entry and change are one transaction: neither can exist without the other, after any crash (7.4).
         outcome, trust_change = await self._audit.change(step)
         if trust_change is not None:
             await self._keep(trust_change.entry)
         return outcome
 
     async def read_page(self, *, after: int, limit: int, full: bool) -> Page:
-        """Return entries behind a number, checked, and with `full` only after the whole log was checked anew."""
+        """Return the entries after a number, checked; with `full`, after a new check of the whole log."""
         if full:
             await self.check()
         head = await self._audit.head()
         before = Head() if after == 0 else Head(after, await self._audit.mac_at(after) or "")
-        # What is added while this is read belongs to the next answer.
+        # Entries that are added while this page is read belong to the next answer.
         rows = [row for row in await self._audit.after(after, limit) if row[0] <= head.seq]
         if not await self._is_continued(before, rows, head):
             self._is_whole = False
         return Page([decode_entry(row) for row in rows], await self._audit.count(head.seq), head, self._is_whole)
 
     async def check(self) -> Break | None:
-        """Check every entry, and that the entry which the file names is there; return the first flaw.
+        """Check every entry, and that the entry in the file exists; return the first flaw.
 
         Raises:
             DatabaseUnavailable: The log cannot be read.
@@ -157,6 +163,7 @@ class AuditLog:
         try:
             file_head = self._head_file.read_head()
         except HeadUnreadable:
+            # A file that was destroyed could hide a cut, so it is reported as one.
             first_break: Break | None = Break(0, Flaw.CUT)
         else:
             first_break = await self._walk(file_head)
@@ -166,7 +173,7 @@ class AuditLog:
         return first_break
 
     async def check_at_start(self) -> None:
-        """Check the log until that was possible once."""
+        """Check the log once; try again while the database is away."""
         while True:
             try:
                 await self.check()
@@ -180,7 +187,10 @@ class AuditLog:
         while rows := await self._audit.after(walk.head.seq, _BATCH):
             if not walk.walk(rows):
                 break
-            await asyncio.sleep(0)  # let others be served between two batches
+            # Between two batches other calls are served.
+            await asyncio.sleep(0)
+        # On one host the file is written with the first entry. On shared databases another host may have written all of
+        # them.
         if file_head is None and not self._is_shared and walk.head.seq:
             return walk.end() or Break(walk.head.seq + 1, Flaw.CUT)
         if walk.end() is None and (file_head is None or file_head.seq < walk.head.seq):
@@ -188,7 +198,7 @@ class AuditLog:
         return walk.end()
 
     def _write(self, file_head: Head | None, head: Head) -> bool:
-        """Write the file; False when somebody else changed it. A folder that is full lets it only lag behind."""
+        """Write the file; False if another worker changed it. In a full folder the file only lags."""
         try:
             return self._head_file.replace(file_head, head)
         except (HeadUnreadable, OSError) as fault:
@@ -196,7 +206,7 @@ class AuditLog:
             return True
 
     async def _is_continued(self, before: Head, rows: Sequence[StoredEntry], head: Head) -> bool:
-        """Return whether entries follow `before`, and whether the log still holds the entry that the file names."""
+        """Return whether entries follow `before`, and whether the log still holds the entry in the file."""
         if before.seq > head.seq:
             rows = []
         elif not before.mac or not ChainCheck(self._key, after=before).walk(rows):
@@ -210,16 +220,18 @@ class AuditLog:
         return file_head == Head() or await self._audit.mac_at(file_head.seq) == file_head.mac
 
     async def _keep(self, entry: Entry) -> None:
-        """Write an entry that is in the database to the file, unless what the file names is not before it."""
+        """Record a stored entry in the file, unless the file already names a later one."""
         try:
             while True:
                 file_head = self._head_file.read_head()
+                # The file only moves forward, and only along the chain: a rolled-back database cannot overwrite a later
+                # head.
                 if file_head is None or file_head.seq >= entry.seq or not await self._is_after(file_head, entry):
                     return
                 if self._write(file_head, entry.head):
                     return
         except (HeadUnreadable, DatabaseUnavailable) as fault:
-            # The change is made; the file only lags behind, which the next start mends or finds.
+            # The change is made. The file only lags, which the next start corrects or reports.
             _log.error("audit_head_not_written", kind=type(fault).__name__)
 
     async def _is_after(self, file_head: Head, entry: Entry) -> bool:

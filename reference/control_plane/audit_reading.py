@@ -1,4 +1,4 @@
-"""GET /v1/audit (7.4)."""
+"""The audit endpoint: GET /v1/audit (7.4)."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class AuditEndpoint:
         query = call.read_query()
         after = _read_number(query, "after", 0, lowest=0, highest=MAX_INTEGER)
         limit = _read_number(query, "limit", MOST, lowest=1, highest=MOST)
+        # A misspelt value must not read as a full check that was not made.
         if query.get("verify", "full") != "full":
             raise build_bad_query("verify", "is `full` or left out")
         page = await self._log.read_page(after=after, limit=limit, full="verify" in query)

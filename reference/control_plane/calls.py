@@ -1,4 +1,4 @@
-"""What every call meets on its way to its operation: who may call, the body, the query (7.1)."""
+"""Calls and operations: the caller's rights, the body and the query of a call (7.1)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from reference.web.http.json_body import as_model, read_canonical
 
 @dataclass(frozen=True, slots=True)
 class Registrant:
-    """Who registers a service.
+    """The client that registers a service.
 
     Attributes:
-        actor: As the log names it.
+        actor: Its name in the log.
         is_bound_to_address: Whether it registers only where the service is recorded already.
     """
 
@@ -36,14 +36,14 @@ class Registrant:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call whose credential and form are in order.
+    """A call whose credential and form were checked.
 
     Attributes:
-        request: As it came.
+        request: The HTTP request.
         is_admin: Whether it came with the admin token.
         segment: Last segment of its path as it was sent.
-        content: What the operation's model made of the body.
-        by: Who registers, where it is the registration of a service.
+        content: The body as the operation's model.
+        by: The registrant, if the call registers a service.
     """
 
     request: Request
@@ -64,6 +64,7 @@ class Call:
         """
         pairs = parse_qsl(self.request.query, keep_blank_values=True)
         values = dict(pairs)
+        # Of two values one reader takes the first and another the last, so neither is taken.
         if len(values) != len(pairs):
             raise build_bad_query(
                 next(name for name, _ in pairs if sum(name == one for one, _ in pairs) > 1), "is given twice"
@@ -91,7 +92,7 @@ class Operation:
 
 
 def read_body(model: type[BaseModel], body: bytes) -> BaseModel:
-    """Return what a body holds.
+    """Return a body as the operation's model.
 
     Raises:
         Unprocessable: It is not JSON, has no canonical form, or does not fit the model (P-CV-13, P-CV-20).
@@ -105,5 +106,5 @@ def build_bad_query(name: str, sentence: str) -> Unprocessable:
 
 
 def build_not_found() -> Refused:
-    """Return the refusal of what is not there."""
+    """Return the refusal of an unknown issuer or service."""
     return Refused(404, "not_found", "Not Found")

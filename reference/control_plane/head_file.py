@@ -1,4 +1,4 @@
-"""The end of the audit log in a file beside the database, so that a tail that was cut off is missed (7.4)."""
+"""Head file: the newest audit entry, recorded outside of the database so that a cut tail is noticed (7.4)."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _MAC = re.compile(r"[0-9a-f]{64}")
 
 
 class HeadUnreadable(ValueError):
-    """The file holds something else than a head."""
+    """The file does not hold a head."""
 
 
 class HeadFile:
-    """The last entry that is known to have been there. It only moves forward."""
+    """The last entry that is known to have existed. It only moves forward."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def begin(self) -> None:
-        """Write the head of an empty log unless there is a file."""
+        """Write the head of an empty log, unless the file exists."""
         make_secret(self._path, _encode_head(Head()))
 
     def read_head(self) -> Head | None:
-        """Return what the file says, None when there is none.
+        """Return the recorded head, or None without a file.
 
         Raises:
-            HeadUnreadable: It holds something else.
+            HeadUnreadable: It does not hold a head.
         """
         try:
             text = self._path.read_bytes()
@@ -47,14 +47,14 @@ class HeadFile:
         try:
             document = orjson.loads(text)
         except orjson.JSONDecodeError as fault:
-            raise HeadUnreadable("audit_head is no JSON") from fault
+            raise HeadUnreadable("audit_head is not JSON") from fault
         seq, mac = (document.get("seq"), document.get("mac")) if isinstance(document, dict) else (None, None)
         if type(seq) is not int or not 0 <= seq <= MAX_INTEGER or not isinstance(mac, str) or not _MAC.fullmatch(mac):
             raise HeadUnreadable("audit_head names no entry")
         return Head(seq, mac)
 
     def replace(self, last_head: Head | None, head: Head) -> bool:
-        """Write a head; False when the file has changed since it was read as `last_head`."""
+        """Write a head; False if the file no longer holds `last_head`."""
         with self._lock_folder():
             if self.read_head() != last_head:
                 return False
@@ -64,6 +64,8 @@ class HeadFile:
     @contextmanager
     def _lock_folder(self) -> Iterator[None]:
         """Keep other workers of this folder out for the moment of reading and writing."""
+        # The folder is locked, not the file: write_secret replaces the file, and a lock on the old one would not
+        # exclude anyone.
         folder = os.open(self._path.parent, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)

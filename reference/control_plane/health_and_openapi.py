@@ -1,4 +1,4 @@
-"""What the control plane says of itself: health and OpenAPI (7.1)."""
+"""The control plane's health and OpenAPI documents (7.1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VERSION = "0.1.0"
 
 
 class Documents:
-    """Documents that are free and want no credential."""
+    """Documents that are free and need no credential."""
 
     def __init__(self, word: ServiceWord, services: Services, log: AuditLog) -> None:
         self._service = f"{word.lower}-controlplane"
@@ -25,9 +25,10 @@ class Documents:
         self._openapi = Document(files("openapi").joinpath("control_plane.json").read_bytes())
 
     async def serve_health(self, _: Call) -> Reply:
-        """Answer GET /health; a database that is away is no health (503)."""
+        """Answer GET /health; 503 if the database is away."""
         issuers, services = await self._services.counts()
         health = {
+            # A log that is not checked yet counts as degraded, too: None is not whole.
             "status": "ok" if self._log.is_whole else "degraded",
             "service": self._service,
             "version": VERSION,
@@ -37,5 +38,5 @@ class Documents:
         return json_reply(health, headers={"Cache-Control": "no-store"})
 
     async def serve_openapi(self, call: Call) -> Reply:
-        """Answer GET /openapi.json: the contract as it was written by hand."""
+        """Answer GET /openapi.json: the hand-written contract."""
         return call.reply_with_document(self._openapi)

@@ -23,13 +23,13 @@ _PIECE = 8192
 
 @dataclass(frozen=True, slots=True)
 class HealthResult:
-    """What an address answered.
+    """The answer of a health address.
 
     Attributes:
         status: Its status code, None without an answer.
-        latency_ms: How long that took, None without an answer.
-        error: Why it is not healthy: `timeout`, `unreachable`, `address_refused`, `bad_answer` or `unexpected_status`;
-            None when it is.
+        latency_ms: Its duration, None without an answer.
+        error: Why the service is not healthy: `timeout`, `unreachable`, `address_refused`, `bad_answer` or
+            `unexpected_status`; None if it is healthy.
     """
 
     status: int | None
@@ -38,19 +38,19 @@ class HealthResult:
 
 
 class HealthClient:
-    """Sends one GET on a connection of its own, follows nothing, uses no proxy, and reads 64 KiB at most.
+    """Sends one GET on a new connection, follows no redirect, uses no proxy, and reads at most 64 KiB.
 
     A name is looked up for each question, and the connection is made to an address that was judged: a name that changes
     between a check and its use changes nothing.
     """
 
     def __init__(self, agent: str, check: AddressCheck, *, seconds: float) -> None:
-        """Take how it asks.
+        """Take the parameters of a question.
 
         Args:
             agent: `User-Agent`.
             check: Judges the addresses of a host.
-            seconds: How long an answer may take, looking up the name included.
+            seconds: Seconds for an answer, with the lookup of the name.
         """
         self._agent = agent
         self._check = check
@@ -58,7 +58,7 @@ class HealthClient:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        # Reading the system's authorities costs a start more than its tables do, and most hubs ask over HTTP alone.
+        # Made when needed: reading the system's authorities is slow, and most control planes ask over HTTP alone.
         return ssl.create_default_context()
 
     async def __call__(self, address: str) -> HealthResult:
@@ -69,7 +69,7 @@ class HealthClient:
                 status = await self._ask_status(address)
         except TimeoutError:
             return HealthResult(None, None, "timeout")
-        except (Unresolved, OSError, UnicodeError):  # refused, no such name, no valid certificate
+        except (Unresolved, OSError, UnicodeError):  # connection refused, unknown name, or invalid certificate
             return HealthResult(None, None, "unreachable")
         except BadDestination:
             return HealthResult(None, None, "address_refused")
@@ -104,20 +104,22 @@ class HealthClient:
                 )
                 break
             except OSError:
-                if addresses_left == 0:  # the last address of the name
+                # Only the failure of the last address is the failure of the name.
+                if addresses_left == 0:
                     raise
         try:
             yield reader, writer
         finally:
+            # Not closed in order: a service that does not answer the close would hold the connection.
             writer.transport.abort()
 
 
 class _BadAnswer(Exception):
-    """What came is no answer."""
+    """The answer is malformed."""
 
 
 async def _read_status(http: h11.Connection, reader: asyncio.StreamReader) -> int:
-    """Return the status of an answer that came whole, or of which 64 KiB were read."""
+    """Return the status of an answer that is complete, or of which 64 KiB were read."""
     status, bytes_left = 0, MOST_BYTES
     while True:
         event = http.next_event()

@@ -1,4 +1,4 @@
-"""Registering and revoking issuers, and publishing the trust set (7.1, 7.2)."""
+"""Registration and revocation of issuers, and publication of the trust set (7.1, 7.2)."""
 
 from __future__ import annotations
 
@@ -46,15 +46,16 @@ class NewIssuer(BaseModel):
 
 
 class IssuerRegister:
-    """The issuers that are trusted."""
+    """The register of trusted issuers."""
 
     def __init__(self, issuers: Issuers, log: AuditLog) -> None:
         self._issuers = issuers
         self._log = log
 
     async def register(self, call: Call) -> Reply:
-        """Answer POST /v1/issuers: 201 for a new one, 200 for one that is there, with this key or now with it."""
+        """Answer POST /v1/issuers: 201 for a new issuer, 200 for a recorded one; another key replaces its key."""
         request: NewIssuer = call.content
+        # The key id is computed from the key, so a caller cannot choose that of another issuer (P-KY-09).
         kid = falcon_kid(public_key_of(request.public_key_b64))
 
         async def decide(now: int) -> tuple[tuple[int, int], PlannedChange | None]:
@@ -97,15 +98,15 @@ class IssuerRegister:
 
 
 class TrustDocuments:
-    """The trust set as it is published, made anew only when it has changed."""
+    """The published trust set; its documents are made again only after a change."""
 
     def __init__(self, issuers: Issuers, audit: Audit, did: str, began_at: int) -> None:
-        """Take what is published.
+        """Take the issuers and the publisher.
 
         Args:
             issuers: The issuers.
-            audit: Tells when the trust set was changed.
-            did: DID of who publishes it.
+            audit: The time of the last change of the trust set.
+            did: DID of the publisher.
             began_at: Unix seconds from which an empty set is published.
         """
         self._issuers = issuers
@@ -125,7 +126,7 @@ class TrustDocuments:
         )
 
     async def _answer(self, call: Call, write: Callable[[Sequence[Issuer], int], bytes]) -> Reply:
-        # Asked for before the issuers are read: what is kept may be newer than its version, never older.
+        # Read before the issuers: the cached document may be newer than its version, but never older.
         last = await self._audit.last_trust_change()
         cached = self._cache.get(call.request.path)
         if cached is None or cached[0] != last:

@@ -1,4 +1,4 @@
-"""Who may register which service, and where: tokens of a name and its address, which do nothing else (0042, 0071)."""
+"""Registration rights: tokens of one service name and address, which can do nothing else (decisions 0042, 0070)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ class RegistrationRights:
 
     Attributes:
         admin: The admin token.
-        admin_registers: Whether that token registers services, as the interface shows.
+        admin_registers: Whether the admin token may register services, as the interface shows.
     """
 
     admin: BearerToken
     admin_registers: bool = True
 
     def derive_token(self, name: str, origin: str = "") -> BearerToken:
-        """Return the token of the service with a name, at an origin; without one, at the address that is recorded."""
+        """Return the token of a service name at an origin; without an origin, at the recorded address."""
+        # Computed and not stored: the token of a service needs no table, and all workers know it.
         return self.admin.derive(f"register service {name}" + (f" at {origin}" if origin else ""))
 
     def is_registration(self, operation: Operation) -> bool:
@@ -40,7 +41,7 @@ class RegistrationRights:
         """Judge a registration by its head and the name and address in its body; return who registers.
 
         Raises:
-            Refused: 401 without a token for that name and address; 403 for the admin token where it registers nothing.
+            Refused: 401 without a token for that name and address; 403 for the admin token if it may not register.
         """
         if self.admin.is_sent_with(scope):
             if self.admin_registers:
@@ -51,6 +52,8 @@ class RegistrationRights:
         name, origin = _text_member(record, "name"), _origin_of(record)
         if origin and self.derive_token(name, origin).is_sent_with(scope):
             return Registrant(service_actor(name))
+        # Tokens of a name alone are older. They go on working at the recorded address, where they can change nothing
+        # else (decision 0070).
         if self.derive_token(name).is_sent_with(scope):
             return Registrant(service_actor(name), is_bound_to_address=True)
         raise build_unauthorized()
@@ -64,7 +67,7 @@ def _read_record(body: bytes) -> Any:
 
 
 def _text_member(record: Any, member: str) -> str:
-    """Return a member that is a text, empty where there is none: no service is called that."""
+    """Return a member that is a text, or the empty string, which is not a service name."""
     value = record.get(member) if isinstance(record, dict) else None
     return value if isinstance(value, str) else ""
 

@@ -1,4 +1,4 @@
-"""What is judged by a call's head alone, before its body is read: limit, route, method, admin token (P-RL-07, 7.1)."""
+"""Request guard: checks of a call's head before its body is read: limit, route, method, admin token (P-RL-07, 7.1)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference.web.http.request_guard import RequestGuard
 
 
 class ControlPlaneGuard:
-    """Lets calls through that some operation answers, to who may call it."""
+    """Admits calls that an operation answers, from callers that may use it."""
 
     def __init__(
         self, routes: Routes, token: BearerToken, limit: AddressLimit, proxies: Networks, rights: RegistrationRights
@@ -21,8 +21,8 @@ class ControlPlaneGuard:
 
         Args:
             routes: Every operation.
-            token: The admin token, with which nothing is charged.
-            limit: Charges each other call to its address.
+            token: The admin token; its calls are not counted.
+            limit: Counts every other call under its address.
             proxies: Networks whose `X-Forwarded-For` is believed (P-CV-19).
             rights: Judges registrations of services, once their bodies are read.
         """
@@ -43,5 +43,6 @@ class ControlPlaneGuard:
         operation, _ = self._routes.find(scope)
         if operation.is_for_admin and not self._token.is_sent_with(scope):
             if self._rights.is_registration(operation) and has_token(scope):
-                return  # whose it is its body says
+                # The name in the body decides whose token it is, so the registration is judged after reading it.
+                return
             raise build_unauthorized()

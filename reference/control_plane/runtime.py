@@ -1,4 +1,4 @@
-"""One running control plane: what it holds open, and how its parts are put together."""
+"""One running control plane: opens its database and secrets, and assembles its parts."""
 
 from __future__ import annotations
 
@@ -50,14 +50,17 @@ async def open_control_plane(settings: ControlPlaneSettings) -> AsyncIterator[As
         exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
         token, key = await _open_secrets(settings, UsedKeyIds(database), clock)
+        # The age of the key file dates the empty trust set, so that its document is the same after each restart.
         began_at = int(settings.audit_key_file.stat().st_mtime)
         audit, issuers, services = Audit(database), Issuers(database), Services(database)
         log = AuditLog(audit, key, HeadFile(settings.audit_head_file), clock, is_shared=settings.is_shared)
         await _prepare(settings, log)
+        # Loopback is allowed only through the networks of the setting, or in test mode (decision 0070).
         check = AddressCheck(allow_loopback=False, allowed_networks=settings.allowed_networks)
         asker = HealthClient(f"{settings.word.word}/1", check, seconds=settings.health_timeout)
         board = HealthBoard(asker, clock)
         exits.push_async_callback(board.close)
+        # In the background: a long log must not delay the start, and /health reports degraded until it was checked.
         exits.push_async_callback(_cancel, asyncio.create_task(log.check_at_start()))
         routes = Routes(
             list_operations(
@@ -79,7 +82,7 @@ async def open_control_plane(settings: ControlPlaneSettings) -> AsyncIterator[As
 async def _open_secrets(
     settings: ControlPlaneSettings, known_keys: UsedKeyIds, clock: WpClock
 ) -> tuple[BearerToken, bytes]:
-    """Return the admin token and the chain key, made at a first start only; another chain key shows in the audit."""
+    """Return the admin token and the chain key, made at a first start only."""
     try:
         with name_setting("S2CP_DATA_DIR"):
             await known_keys.prepare()
@@ -87,6 +90,7 @@ async def _open_secrets(
             refuse_lost(settings.token_file, await known_keys.ids(name), name)
             token = BearerToken.of(settings.token_file)
             await known_keys.add(name, token.id, now=clock.now())
+            # Another chain key is not refused here: every entry would fail its check, so the audit shows it.
             key = await open_secret(
                 known_keys, "control plane audit key", settings.audit_key_file, now=clock.now(), is_kept=False
             )

@@ -1,4 +1,4 @@
-"""GET /v1/posture: the health of every registered service, asked for side by side (7.3)."""
+"""Service health: GET /v1/posture asks every registered service at the same time (7.3)."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ from reference.web.http.detail_faults import json_reply
 from reference.web.http.exchange import Reply
 
 SHARED_SECONDS = 1.0
+# Less than the three seconds of 7.3, with time left to write the answer.
 WHOLE_SECONDS = 2.7
+# Bounds the open connections; further services wait for a place within the same time.
 AT_ONCE = 512
 _LATE = HealthResult(None, None, "timeout")
 
 
 @dataclass(frozen=True, slots=True)
 class HealthReading:
-    """What was found at a time, in Unix seconds."""
+    """A health result and its time in Unix seconds."""
 
     finding: HealthResult
     at: int
 
 
 class HealthBoard:
-    """Findings by address. Whoever asks within a second, or while an address is being asked, shares one finding."""
+    """Health readings by address. Callers within one second, or while an address is asked, share one reading."""
 
     def __init__(self, ask: Callable[[str], Awaitable[HealthResult]], clock: WpClock) -> None:
         self._ask = ask
@@ -44,6 +46,7 @@ class HealthBoard:
     async def look(self, addresses: Sequence[str]) -> Mapping[str, HealthReading]:
         """Return what each address answers, within the time that a whole answer may take."""
         now = time.monotonic()
+        # Shared for a second, so that callers of the free posture cannot make the control plane flood the services.
         self._fresh = {one: told for one, told in self._fresh.items() if now - told[0] < SHARED_SECONDS}
         addresses_once = dict.fromkeys(addresses)
         readings = {one: self._fresh[one][1] for one in addresses_once if one in self._fresh}
@@ -54,7 +57,7 @@ class HealthBoard:
         return readings | {one: task.result() if task.done() else late for one, task in tasks.items()}
 
     async def close(self) -> None:
-        """End what is still being asked."""
+        """Cancel unfinished questions."""
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()
@@ -77,7 +80,7 @@ class HealthBoard:
 
 
 class Posture:
-    """Shows how the registered services are."""
+    """Reports the health of the registered services."""
 
     def __init__(self, services: Services, board: HealthBoard, clock: WpClock) -> None:
         self._services = services

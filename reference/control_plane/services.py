@@ -1,4 +1,4 @@
-"""Registering and removing services (7.1)."""
+"""Registration and removal of services (7.1)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHANGE_SECONDS = 60
 
 
 class NewService(BaseModel):
-    """A service with the address at which its health is asked for; unknown members are ignored (P-CV-14)."""
+    """A service with its health address; unknown members are ignored (P-CV-14)."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
@@ -44,7 +44,7 @@ class NewService(BaseModel):
 
     @property
     def members(self) -> dict[str, str]:
-        """What the log tells of it."""
+        """The members of its audit entry."""
         return {"type": self.type, "base_url": self.base_url, "health_path": self.health_path}
 
 
@@ -52,19 +52,19 @@ class ServiceRegister:
     """The services that share the trust set."""
 
     def __init__(self, services: Services, log: AuditLog, allowed_networks: tuple[Network, ...]) -> None:
-        """Take what is written to.
+        """Take the tables that are written.
 
         Args:
             services: The records.
             log: The audit log.
-            allowed_networks: Networks that are not public in which services may be.
+            allowed_networks: Networks that are not public and may hold services.
         """
         self._services = services
         self._log = log
         self._allowed_networks = allowed_networks
 
     async def register(self, call: Call) -> Reply:
-        """Answer POST /v1/services: 201 for a new name, 200 for one that is there and has this record now."""
+        """Answer POST /v1/services: 201 for a new name, 200 for a recorded one."""
         request: NewService = call.content
         self._refuse_address(request)
 
@@ -72,6 +72,7 @@ class ServiceRegister:
             recorded_service = await self._services.get(request.name)
             if call.by.is_bound_to_address:
                 _refuse_elsewhere(request, recorded_service)
+            # A service registers again every 30 s. The same record is no change, and makes no entry in the log.
             if recorded_service is not None and _members_of(recorded_service) == request.members:
                 return (200, recorded_service.registered_at), None
             if recorded_service is not None and not call.by.is_admin:
@@ -95,7 +96,7 @@ class ServiceRegister:
         return json_reply(record, status)
 
     def _refuse_address(self, request: NewService) -> None:
-        """Refuse an IP address that is never asked. What a name leads to is judged each time that it is asked.
+        """Refuse an IP address that may not be asked. The addresses of a name are judged at each question.
 
         Raises:
             Unprocessable: It is not public, and not in a network of `S2CP_SERVICE_NETWORKS`.
@@ -110,6 +111,7 @@ class ServiceRegister:
 
     async def remove(self, call: Call) -> Reply:
         """Answer DELETE /v1/services/{name}."""
+        # A path segment can be percent-encoded or literal, and both spellings may be names of services.
         names = [text for text in meant_by(call.segment) if is_name(text)]
 
         async def decide(_: int) -> tuple[bool, PlannedChange | None]:
@@ -126,7 +128,7 @@ class ServiceRegister:
 
 
 def _refuse_elsewhere(request: NewService, service: Service | None) -> None:
-    """Refuse a token of a name alone at a place that is not the recorded one.
+    """Refuse a token without an address, if the service is not at the recorded address.
 
     Raises:
         Refused: 403.

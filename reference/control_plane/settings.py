@@ -16,7 +16,7 @@ from reference.web.settings import CommaList, CommonSettings, Switch
 
 
 class ControlPlaneSettings(CommonSettings):
-    """What one control plane process is told. Its own members are given by the names of the environment."""
+    """The settings of one control plane process. Its own members have the names of their environment variables."""
 
     bind: str = Field(default="127.0.0.1", validation_alias="S2CP_HOST")
     port: int = Field(default=8094, ge=0, le=65535, validation_alias="S2CP_PORT")
@@ -24,6 +24,7 @@ class ControlPlaneSettings(CommonSettings):
     data_dir: Path = Field(default=Path("/app/data"), validation_alias="S2CP_DATA_DIR")
     db: str = Field(default="", validation_alias="S2CP_DB")
     issuer_did: str = Field(default="did:web:localhost%3A8094", validation_alias="S2CP_ISSUER_DID")
+    # At most 2.5 s, because a whole posture is answered within three seconds (7.3).
     health_timeout: float = Field(default=2, gt=0, le=2.5, validation_alias="S2CP_HEALTH_TIMEOUT")
     rate: int = Field(default=120, ge=1, validation_alias="S2CP_RATE")
     admin_registers: Switch = Field(default=True, validation_alias="S2CP_ADMIN_REGISTERS")
@@ -57,19 +58,19 @@ class ControlPlaneSettings(CommonSettings):
 
     @property
     def allowed_networks(self) -> tuple[Network, ...]:
-        """Networks that are not public in which services may be: those of the setting, in test mode else loopback."""
+        """Networks that are not public and may hold services: those of the setting, or loopback in test mode."""
         if self.service_networks:
             return tuple(ip_network(text) for text in self.service_networks)
         return LOOPBACK if self.mode == "test" else ()
 
     @property
     def is_shared(self) -> bool:
-        """Whether the database is PostgreSQL, which hosts with folders of their own may share."""
+        """Whether the database is PostgreSQL, which several hosts may share."""
         return bool(self.db)
 
     @property
     def dsn(self) -> str:
-        """Address of the database; SQLite in the data directory unless told otherwise."""
+        """Address of the database; SQLite in the data directory by default."""
         return self.db or sqlite_dsn(self.data_dir / "controlplane.sqlite3")
 
     @property

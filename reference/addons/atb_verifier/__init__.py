@@ -1,1 +1,1 @@
-"""The ATB credential verifier: says what a certificate or a passport is worth now (8.2)."""
+"""The ATB credential verifier: judges whether a certificate or a passport is valid now (8.2)."""

@@ -1,4 +1,4 @@
-"""POST /v1/verify (8.2)."""
+"""The verifier of ATB credentials: POST /v1/verify (8.2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Text = Annotated[str, Field(strict=True)]
 
 
 class VerifyRequest(BaseModel):
-    """What is asked; the credential may come in a header instead."""
+    """A request to verify; the credential may be in a header instead."""
 
     credential: Text | None = None
     expected_issuer: Text | None = None
@@ -51,7 +51,7 @@ class Verifier:
         self._library = library
 
     async def verify(self, call: Call) -> dict[str, Any]:
-        """Answer one call: 200 whatever the credential is worth (P-AD-07)."""
+        """Answer one call: 200 also for invalid credentials (P-AD-07)."""
         request, credential = _read_credential(call)
         now = self._context.clock.now() if request.now is None else unix_of(request.now)
         question = Question(now, self._context.skew, request.expected_issuer, request.min_score)
@@ -61,6 +61,8 @@ class Verifier:
 def _read_credential(call: Call) -> tuple[VerifyRequest, str]:
     fields = call.request.headers.get(HEADER, ())
     request = as_model(VerifyRequest, {} if fields and not call.request.body else call.json())
+    # A set: the same credential in header and body is one. Two different ones are refused, since the caller could not
+    # know which was judged.
     texts = {*fields, *([] if request.credential is None else [request.credential])}
     if len(texts) != 1:
         sentence = "send one credential, in the body or in header X-ATB-Credential"
@@ -78,6 +80,7 @@ ADDON = Addon(
     "atb-credential-verifier",
     8095,
     operations,
+    # The interface has this addon read atb-keys.json instead of the trust set (8.2).
     source=KeySource(ATB_KEYS, keys_of_key_document),
     openapi="atb_verifier.json",
 )

@@ -1,4 +1,4 @@
-"""POST /v1/validate, POST /v1/tokens/verify and the key that both need (8.3)."""
+"""The validator of federated credentials: POST /v1/validate, POST /v1/tokens/verify, and its key (8.3)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Audience = Annotated[str, Field(strict=True, min_length=1, max_length=512)]
 
 
 class ValidateRequest(BaseModel):
-    """Credentials, and whom the token is for."""
+    """Credentials, and the audience of the token."""
 
     credentials: Annotated[list[Text], Field(min_length=1, max_length=MAX_CREDENTIALS)]
     audience: Audience | None = None
 
 
 class TokenRequest(BaseModel):
-    """A token, and whom it must be for."""
+    """A token, and the audience that it must have."""
 
     token: Text
     audience: Audience | None = None
@@ -56,7 +56,7 @@ def operations(context: Context) -> Mapping[str, Handler]:
 
 
 class Validator:
-    """Judges credentials by the trust set, and signs what it found with a key of its own."""
+    """Judges credentials by the trust set, and signs the result with its own key."""
 
     def __init__(self, context: Context, library: falcon.Library | None, did: str, key: FalconKey | None) -> None:
         self._context = context
@@ -66,11 +66,12 @@ class Validator:
         self._opened_at = utc_text(context.clock.now())
 
     async def validate(self, call: Call) -> dict[str, Any]:
-        """Judge each credential; a token only when every one is active."""
+        """Judge each credential; a token is issued only if every one is active."""
         request = call.model(ValidateRequest)
         keys, question = self._context.keys(), self._build_question()
         judgements = [judge(text, question, keys, self._library) for text in request.credentials]
         envelopes = [one.envelope for one in judgements if one.valid and one.envelope is not None]
+        # One bad credential spoils the token: it would vouch for all of them (8.3).
         valid = len(envelopes) == len(judgements)
         return {
             "valid": valid,
@@ -80,7 +81,7 @@ class Validator:
         }
 
     async def verify_token(self, call: Call) -> dict[str, Any]:
-        """Judge a token of this validator, or of another of the same word that the trust set knows."""
+        """Judge a token of this validator, or of another with the same service word and a trusted key."""
         request = call.model(TokenRequest)
         judgement = judge_token(
             request.token,
@@ -88,6 +89,7 @@ class Validator:
             self._context.keys(),
             self._library,
             issuer=self._did,
+            # The own key counts without the control plane, so the validator's tokens stay valid while that is away.
             own_keys=[key.public for key in self._list_published()],
             audience=request.audience,
         )
@@ -99,7 +101,7 @@ class Validator:
         }
 
     async def keys(self, _: Call) -> dict[str, Any]:
-        """Publish the key with which others check tokens."""
+        """Publish the key for checking tokens."""
         published_keys = self._list_published()
         return key_document(self._did, published_keys[0].made_at if published_keys else self._opened_at, published_keys)
 

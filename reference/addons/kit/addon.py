@@ -1,4 +1,4 @@
-"""An addon: its name, its port, its operations; and how it runs (8.1)."""
+"""An addon: its name, port and operations, and its command (8.1)."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _FRESH = {"Cache-Control": "no-store"}
 
 @dataclass(frozen=True, slots=True)
 class Addon:
-    """One kind of service that joins the hub.
+    """One kind of service that joins the control plane.
 
     Attributes:
-        name: What comes after `<service>-` in its name.
+        name: The part of its name after `<service>-`.
         port: Its port, unless `WP_ADDON_PORT` names another.
-        operations: From what it works with to its operations, each under method and path, like `POST /v1/verify`.
-            Called once, before it serves.
-        source: Which of the hub's documents its keys are read from.
+        operations: From the context to its operations by method and path, like `POST /v1/verify`. Called once, before
+            it serves.
+        source: The document of the control plane from which its keys are read.
         openapi: File of its document in `openapi/`, served at `/openapi.json`; empty for none.
-        version: What `/health` says; empty takes the distribution's.
-        notice: What `/health` says beside, for those who might rely on more than there is.
+        version: Version in `/health`; empty takes the distribution's.
+        notice: A warning in `/health`, for clients that might rely on more than the addon gives.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Addon:
 
     @asynccontextmanager
     async def open_addon(self, settings: AddonSettings, link: ControlPlaneLink) -> AsyncIterator[AsgiApp]:
-        """Open the addon over a link that runs.
+        """Open the addon with a running link.
 
         Raises:
             Misconfigured: One of its files cannot be used.
@@ -98,11 +98,12 @@ class Addon:
         )
 
     def _build_health(self, context: Context) -> Handler:
-        """P-AD-01; issuers are those whose keys may be used now."""
+        """Return the operation of GET /health (P-AD-01)."""
         service = f"{context.word.lower}-{self.name}"
         version_text = self.version or version("weldproof")
 
         async def health(_: Call) -> Reply:
+            # Only keys that may be used now count: those of a stale trust set do not (P-AD-04).
             issuers = len(context.keys() or ())
             body = {
                 "status": "ok",

@@ -27,6 +27,7 @@ def methods_of(routes: Mapping[str, object]) -> dict[str, frozenset[str]]:
     methods: dict[str, frozenset[str]] = {}
     for route in routes:
         method, path = route.split(" ")
+        # P-CV-10: every GET answers HEAD, too; the envelope removes the body.
         names = {method, "HEAD"} if method == "GET" else {method}
         methods[path] = methods.get(path, frozenset()) | names
     return methods
@@ -37,7 +38,8 @@ def build_app(operations: Mapping[str, Handler]) -> Quart:
     app = Quart(__name__, static_folder=None)
     app.asgi_http_class = SingleTaskConnection
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
-    app.url_map.merge_slashes = False  # paths are literal
+    # Paths are compared literally, so that a filter in front and this app see the same path.
+    app.url_map.merge_slashes = False
     for route in operations:
         method, path = route.split(" ")
         app.add_url_rule(path, route, _build_view(operations[route]), methods=[method], provide_automatic_options=False)
@@ -65,6 +67,7 @@ def _build_view(handler: Handler) -> Callable[[], Awaitable[Response]]:
 
 
 async def _handle_fault(fault: Exception) -> Response:
-    if isinstance(fault, HTTPException):  # what the gate in front of the app did not see
+    # The guard in front of the app has refused most of these already.
+    if isinstance(fault, HTTPException):
         fault = Refused(fault.code or 500, fault.name.lower().replace(" ", "_"), fault.name)
     return to_response(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

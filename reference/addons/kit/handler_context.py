@@ -1,4 +1,4 @@
-"""What an addon's operation is given: the call, and what the kit holds for it."""
+"""Arguments of an addon's operations: the context of the addon, and the call."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from reference.web.http.json_body import Model, as_model, read_canonical
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What an addon works with.
+    """The parts of the kit that an addon uses.
 
     Attributes:
         word: The service word.
         clock: The service's time.
         skew: Seconds by which clocks may differ.
-        data_dir: Folder of what it keeps; made when something is written.
-        keys: Returns each trusted issuer's key, None while no trust set may be used (P-AD-04).
-        hub: Returns the hub's state.
+        data_dir: Folder of its files; made when one is written.
+        keys: Returns each trusted issuer's key, or None while no trust set may be used (P-AD-04).
+        hub: Returns the state of the link.
     """
 
     word: ServiceWord
@@ -58,5 +58,5 @@ class Call:
         return as_model(model, self.json())
 
 
-# What is no `Reply` is sent as JSON with status 200.
+# A result that is not a `Reply` is sent as JSON with status 200.
 Handler: TypeAlias = Callable[[Call], Awaitable["Reply | Mapping[str, Any]"]]

@@ -1,4 +1,4 @@
-"""Settings of an addon (specification 9); those of the hub are `reference.web.control_plane_link.link.HubSettings`."""
+"""Settings of an addon (specification 9); those of its link are in `reference.web.control_plane_link.link`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from reference.web.settings import CommonSettings
 
 
 class AddonSettings(CommonSettings):
-    """What one addon process is told.
+    """The settings of one addon process.
 
     Attributes:
         addon_port: Port; None takes the addon's own.
         addon_fd: Number of a socket that already listens, or None.
-        addon_data_dir: Folder of what it keeps; None takes `data/<name>`.
+        addon_data_dir: Folder of its files; None takes `data/<name>`.
         addon_rate: Calls a minute and address (P-RL-07).
     """
 

@@ -1,1 +1,1 @@
-"""The ZK receipt: a paid call's score shown to reach a threshold, and not told (8.4). Ours, and unaudited."""
+"""The ZK receipt: a proof that a paid call's score reaches a threshold, without the score (8.4). Unaudited."""

@@ -1,4 +1,4 @@
-"""POST /v1/receipts, POST /v1/receipts/verify and the addon's key (8.4)."""
+"""ZK receipts: POST /v1/receipts, POST /v1/receipts/verify, and the addon's key (8.4)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def operations(context: Context) -> Mapping[str, Handler]:
 
 
 class Receipts:
-    """Proves scores that it is told, keeps none of them, and judges receipts."""
+    """Proves scores that callers state, stores none of them, and judges receipts."""
 
     def __init__(
         self, context: Context, library: falcon.Library | None, did: str, key: FalconKey | None, token: BearerToken
@@ -72,7 +72,8 @@ class Receipts:
         self._opened_at = utc_text(context.clock.now())
 
     async def issue(self, call: Call) -> Reply:
-        """Issue a receipt to whoever has the token."""
+        """Issue a receipt to a caller with the token."""
+        # Judged before the body: a caller without the token learns nothing about its request (8.4).
         if not self._token.is_in(call.request.headers.get("authorization", ())):
             raise build_unauthorized()
         request = call.model(IssueRequest)
@@ -90,23 +91,25 @@ class Receipts:
         return json_reply(answer, 201)
 
     async def verify(self, call: Call) -> dict[str, Any]:
-        """Judge a receipt: 200 whatever it is worth (P-AD-07)."""
+        """Judge a receipt: 200 also for invalid receipts (P-AD-07)."""
         request = call.model(VerifyRequest)
         own = [key.public for key in self._list_published()]
         question, keys = self._build_question(), self._context.keys()
+        # Checking the proof takes long enough to hold up other calls, so it runs in a thread.
         judgement = await asyncio.to_thread(judge_receipt, request.receipt, question, keys, self._library, own_keys=own)
         return _as_json(judgement)
 
     async def keys(self, _: Call) -> dict[str, Any]:
-        """Publish the key with which others check receipts."""
+        """Publish the key for checking receipts."""
         published_keys = self._list_published()
         return key_document(self._did, published_keys[0].made_at if published_keys else self._opened_at, published_keys)
 
     async def _prove(self, request: IssueRequest) -> dict[str, Any]:
-        """Return the payload; the proof's tenth of a second holds up no other call."""
+        """Return the payload with its proof."""
         question = self._build_question()
         issuer, score = find_score(request, question, self._context.keys(), self._library)
         try:
+            # A proof takes a tenth of a second, so it is made in a thread.
             return await asyncio.to_thread(
                 build_proven_payload,
                 request.model_dump(exclude={"score_milliunits", "atb_certificate"}),
@@ -119,6 +122,7 @@ class Receipts:
             )
         except ScoreTooLow as fault:
             where = {"loc": ["body", "threshold_milliunits"], "msg": str(fault), "type": "score_too_low"}
+            # Without the cause, whose traceback in a log could hold the secret score.
             raise Unprocessable([where]) from None
 
     def _list_published(self) -> Sequence[FalconKey]:

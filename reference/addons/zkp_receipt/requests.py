@@ -1,4 +1,4 @@
-"""What the ZK receipt's operations are asked."""
+"""Request models of the ZK receipt's operations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Milliunits = Annotated[int, Field(strict=True, ge=0, le=HIGHEST_SCORE)]
 
 
 class IssueRequest(BaseModel):
-    """A settled payment, a score and the threshold that it reaches; with a certificate the score may be left out."""
+    """A settled payment, a score and the threshold that it reaches; a certificate may replace the score."""
 
     payment_id: Name
     chain: Text
@@ -26,6 +26,7 @@ class IssueRequest(BaseModel):
     tx_id: Name
     settled_at: Text
     bench_issuer: Name | None = None
+    # Never shown, also not in logs: the receipt exists to keep it secret.
     score_milliunits: Annotated[Milliunits | None, Field(repr=False)] = None
     threshold_milliunits: Milliunits
     ttl_seconds: Annotated[int, Field(strict=True, ge=1, le=LIFETIME_SECONDS)] = LIFETIME_SECONDS

@@ -1,4 +1,4 @@
-"""Whose score it is and how high: as the caller says, or as a certificate does that was verified (8.4)."""
+"""Source of the score of a receipt: the caller's own members, or a verified certificate (8.4)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MILLIUNITS = 1000
 def find_score(
     request: IssueRequest, question: Question, keys: Keys, library: falcon.Library | None
 ) -> tuple[str, int]:
-    """Return who measured the score, and the score in milliunits.
+    """Return the issuer that measured the score, and the score in milliunits.
 
     Raises:
-        Unprocessable: The certificate is malformed, or not active, or says something else than the caller.
+        Unprocessable: The certificate is malformed, not active, or disagrees with the caller's members.
     """
     if request.atb_certificate is None:
         return request.bench_issuer or "", request.score_milliunits or 0
@@ -26,8 +26,9 @@ def find_score(
     if judgement.verified_payload is None or not judgement.valid:
         raise _build_refusal("atb_certificate", "the certificate is not active", judgement.reason or "")
     if judgement.kind is not Kind.CERTIFICATE:
-        raise _build_refusal("atb_certificate", "the credential is no ATB certificate", "not_a_certificate")
+        raise _build_refusal("atb_certificate", "the credential is not an ATB certificate", "not_a_certificate")
     issuer, score = str(judgement.issuer), to_milliunits(judgement.verified_payload["score"])
+    # A caller that names another issuer or score would get a receipt that disagrees with what it meant.
     if request.bench_issuer not in {None, issuer}:
         raise _build_refusal("bench_issuer", "the certificate names another issuer", "disagrees")
     if request.score_milliunits not in {None, score}:
@@ -36,7 +37,9 @@ def find_score(
 
 
 def to_milliunits(score: float) -> int:
-    """Return a score from 0 to 1 in milliunits, rounded down; of the number as it was written."""
+    """Return a score from 0 to 1 in milliunits, rounded down."""
+    # Of the number as it was written: a product of floats could fall below a whole number. Rounded down, so that no
+    # receipt shows more than was measured.
     return int(Decimal(str(score)) * _MILLIUNITS)
 
 

@@ -143,7 +143,7 @@ class A2aServer:
         async with self._lock(parameters.message.taskId):
             task = await self._find(open_task.id)
             if task.state is TaskState.COMPLETED:
-                # Another call has completed it meanwhile, maybe with the same payment. This outcome is still its answer.
+                # Another call has completed it meanwhile, maybe with the same payment. It still gets its answer.
                 outcome = await self._converse(parameters.message, open_task, request)
                 return self._answer_second_completion(open_task, task, params["message"], outcome).wire(length)
             if task.is_over:
