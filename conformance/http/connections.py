@@ -123,10 +123,10 @@ def _trace_reuse() -> aiohttp.TraceConfig:
     """Return what tells each request whether its connection had carried another before."""
 
     async def mark_reused(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
-        context.trace_request_ctx.reused = True
+        context.trace_request_ctx.is_reused = True
 
     async def mark_new(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
-        context.trace_request_ctx.reused = False
+        context.trace_request_ctx.is_reused = False
 
     traces = aiohttp.TraceConfig()
     traces.on_connection_reuseconn.append(mark_reused)
