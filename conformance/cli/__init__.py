@@ -43,25 +43,27 @@ _COMMANDS = {
 }
 
 
-# How a command may end that a signal cut short; after a payment that is said by its own code.
+# Exit codes of a command that a signal ended; `weldproof pay` has its own one after a payment.
 _INTERRUPTED_CODES = (Exit.INTERRUPTED, PaidExit.ANSWER_MISSING)
 
 
 class _LazyGroup(SuggestingGroup):
-    """Imports a command when it is used, so that `--help` does not wait for what it will not need.
+    """The group of all commands; imports a command only when it is used.
 
-    However a command ends, the exit code is not that of a breach: 2 when it wants an extra that is not installed, 130
-    when it was interrupted, 4 when it tripped over itself, 141, which a shell shows for SIGPIPE, when nobody read its
-    output to the end.
+    A command that fails by itself never ends with the exit code of a breach. The codes are 2 if an extra is not
+    installed, 130 after an interrupt, 4 after a fault of the suite, and 141 if its output was closed early. 141 is what
+    a shell shows for SIGPIPE.
     """
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was named."""
+        """Run the named command and turn exceptions into exit codes."""
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except ModuleNotFoundError as fault:
+            # A missing module of an extra is an installation to complete. Any other missing module
+            # is a fault of the suite.
             reason = extras.reason(fault)
             if reason is None:
                 _report_suite_fault(ctx)
@@ -73,30 +75,34 @@ class _LazyGroup(SuggestingGroup):
         except BrokenPipeError:
             discard_output()
             ctx.exit(SIGPIPE_CODE)
-        except Exception:  # noqa: BLE001 - whatever it is, it is no breach of the target's
+        except Exception:  # noqa: BLE001 - an exception of the suite is not a breach of the target
             _report_suite_fault(ctx)
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run a command and end the process; one that was interrupted waits for no thread of its own.
+        """Run a command and end the process.
 
-        What it prints on standard output and standard error holds no command of a build service.
+        Standard output and standard error contain no commands of a build service.
         """
         try:
             with redirect_stdout(_without_commands(sys.stdout)), redirect_stderr(_without_commands(sys.stderr)):
                 return super().main(*args, **extra)
         except SystemExit as end:
+            # An interrupted run must end at once. The interpreter would first wait for threads,
+            # such as those of a chain's SDK, which may hang on a node. The module is looked up and
+            # not imported: only commands that start such work have loaded it.
             if end.code in _INTERRUPTED_CODES and "conformance.processes.interrupt" in sys.modules:
                 import_module("conformance.processes.interrupt").end_interrupted(end.code)
             raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        # Once the command `list` was imported, that is what `list` means here.
+        # Importing the command `list` binds that name in this package, so the built-in `list` is not used here.
         return [*_COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - same
         if cmd_name not in _COMMANDS:
             return None
         command: Any = import_module(f"conformance.cli.{cmd_name}").command
+        # A module of this package that is not a command has no `command`, or one of another type.
         if not isinstance(command, click.Command):
             return None
         command.short_help = _COMMANDS[cmd_name]

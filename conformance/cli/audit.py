@@ -1,4 +1,4 @@
-"""`weldproof audit verify`: a control plane's audit log, verified apart from the control plane."""
+"""`weldproof audit verify`: verifies a control plane's audit log without trusting the control plane."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from conformance.text.untrusted import one_line
 _PATH = "/v1/audit"
 _PAGE_SIZE = 1000
 _REQUEST_SECONDS = 60.0
-# Entries of a log that are read; a page has a thousand.
+# Limits of a log that a control plane serves: entries, bytes of all pages together, and seconds for all pages. A
 _MOST_ENTRIES = 1_000_000
-# Bytes of all pages together, and seconds for them.
+# faulty server could otherwise send pages for ever.
 _MOST_BYTES = 512 * 1024 * 1024
 _MOST_SECONDS = 1800.0
 TOKEN_VARIABLE = "WELDPROOF_HUB_TOKEN"  # noqa: S105 - a variable's name
 
 
 class _Unreachable(Exception):
-    """The log could not be had; the text says why."""
+    """The log could not be read; the text contains the reason."""
 
 
 @dataclass(slots=True)
@@ -104,6 +104,7 @@ def verify(
     except _Unreachable as fault:
         click.echo(f"weldproof audit verify: {fault}", err=True)
         ctx.exit(Exit.NO_VERDICT)
+    # A recorded head comes first: whoever cut the log's tail could serve a head that fits the rest.
     known_head = log.head if head_file is None else _read_head(head_file)
     form = audit_chain.PROFILE if recipe is None else audit_chain.Form(recipe=recipe, any_case=True)
     finding = audit_chain.first_fault(log.entries, key, form, known_head, partial=partial)
@@ -131,8 +132,8 @@ def _print_result(
     elif finding is not None:
         click.echo(f"{finding.kind.value}: {one_line(finding.text)}")
     else:
-        tail = "" if known_head is not None else "; the head is not known, so a cut tail would not show"
-        click.echo(f"whole: {len(log.entries)} entries, each as it was written{tail}")
+        tail = "" if known_head is not None else "; the head is not known, so a missing tail would not be noticed"
+        click.echo(f"complete: {len(log.entries)} entries, none of them altered{tail}")
 
 
 def _read_key(path: Path, form: str) -> bytes:
@@ -142,7 +143,7 @@ def _read_key(path: Path, form: str) -> bytes:
     except OSError as fault:
         raise UsageFault(f"--key-file {path}: {fault.strerror}") from fault
     except ValueError as fault:
-        # Never the text of the fault underneath, which could show the key.
+        # The text of the original fault is not shown, because it could contain the key.
         raise UsageFault(f"--key-file {path}: the file contains no key in the form {form}") from fault
 
 
@@ -154,7 +155,7 @@ def _read_head(path: Path) -> audit_chain.Head:
     except (JsonTextFault, TooLarge) as fault:
         raise UsageFault(f"--head-file {path}: {fault}") from fault
     if head is None:
-        raise UsageFault(f'--head-file {path}: it holds no {{"seq", "mac"}}')
+        raise UsageFault(f'--head-file {path}: the file does not contain {{"seq", "mac"}}')
     return head
 
 
@@ -198,15 +199,16 @@ def _read_token(path: Path | None) -> str:
 
 
 def _parse_log(raw: bytes) -> _Log:
-    """Return the log of a file: an answer, an array, or one entry a line.
+    """Return the log in a file: an answer of the control plane, an array, or one entry per line.
 
     Raises:
-        JsonTextFault: It is none of these.
+        JsonTextFault: The file has none of these forms.
     """
     try:
         value = strict_json(raw)
     except JsonTextFault:
         lines = [line for line in raw.splitlines() if line.strip()]
+        # A single line that is not JSON is a damaged document. Its fault has the better text.
         if len(lines) < 2:
             raise
         return _Log([strict_json(line) for line in lines])
@@ -220,20 +222,20 @@ def _parse_log(raw: bytes) -> _Log:
 
 
 async def _fetch_in_time(url: str, token: str) -> _Log:
-    """Return a log as a control plane gives it.
+    """Return the log that a control plane serves.
 
     Raises:
-        _Unreachable: It could not be had, or its pages do not end.
+        _Unreachable: The log could not be read in time, or its pages do not end.
     """
     try:
         async with asyncio.timeout(_MOST_SECONDS):
             return await _fetch(url, token)
     except TimeoutError as fault:
-        raise _Unreachable(f"{url} gave no whole log within {_MOST_SECONDS:g} s") from fault
+        raise _Unreachable(f"{url} did not serve the complete log within {_MOST_SECONDS:g} s") from fault
 
 
 async def _fetch(url: str, token: str) -> _Log:
-    """Return a log as a control plane gives it, page by page, with the head that its last page told."""
+    """Return the log that a control plane serves page by page, with the head of its last page."""
     parts = urlsplit(url)
     if parts.path in {"", "/"}:
         url = url.split("?", maxsplit=1)[0].rstrip("/") + _PATH
@@ -246,16 +248,16 @@ async def _fetch(url: str, token: str) -> _Log:
             page = await _fetch_page(session, url, after)
             log.length += page.length
             if log.length > _MOST_BYTES:
-                raise _Unreachable(f"{url} gave more than {_MOST_BYTES} bytes, of which no more is read")
+                raise _Unreachable(f"{url} served more than {_MOST_BYTES} bytes, which is the limit")
+            # A control plane that ignores `after` repeats the log from its beginning; only the new
+            # entries count.
             fresh = page.entries[len(log.entries) :] if page.entries[:1] == log.entries[:1] else page.entries
             log.entries += fresh
             if len(log.entries) > _MOST_ENTRIES:
-                raise _Unreachable(
-                    f"{url} gave more than {_MOST_ENTRIES} entries; this command reads no more than that"
-                )
+                raise _Unreachable(f"{url} served more than {_MOST_ENTRIES} entries, which is the limit")
             log.head = page.head
             last = _last_sequence_number(log) or 0
-            # Entries that lead no further would be asked for again and again; they are judged as they are.
+            # A page that does not advance would be requested for ever. Its entries are verified as they are.
             if not fresh or page.head is None or last >= page.head.seq or last <= (after or 0):
                 return log
 
@@ -280,7 +282,7 @@ async def _fetch_page(session: aiohttp.ClientSession, url: str, after: int | Non
 
 
 def _reason(fault: Exception) -> str:
-    """Return why a page could not be had; neither token nor query belongs into the words."""
+    """Return why a page could not be read, without the token and the query, which the exception may contain."""
     if isinstance(fault, JsonTextFault) or type(fault) is ValueError:
         return str(fault)
     if isinstance(fault, OSError) and fault.errno:

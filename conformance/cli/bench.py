@@ -1,4 +1,4 @@
-"""`weldproof bench`: hands over to the bench, which is a tool of the source tree and no part of the wheel."""
+"""`weldproof bench`: runs the benchmark of the source tree, which the wheel does not contain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NEEDS_CHECKOUT: Final = "needs the tools of the source tree: run it in a checko
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Measure the speed of the reference against baselines and other servers in one run; `--help` says more."""
+    """Measure the speed of the reference against baselines and other servers in one run."""
     if not (_TREE / "tools" / "bench" / "__main__.py").is_file():
         if "--help" in ctx.args:
             click.echo(f"weldproof bench {_NEEDS_CHECKOUT}")

@@ -1,4 +1,4 @@
-"""What `--json` prints on standard output."""
+"""JSON on standard output, for `--json`."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from conformance.text.disarmed import escape_commands_in_json
 
 
 def print_json(value: Any, *, indent: bool = True) -> None:
-    """Print a JSON value, in which no text of a target is a command of a build service."""
+    """Print a JSON value, in which text of a target is not a command of a build service."""
     click.echo(escape_commands_in_json(orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None)))

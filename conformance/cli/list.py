@@ -57,7 +57,7 @@ def select_rows(ids: Sequence[str]) -> tuple[Requirement, ...]:
     """Return the rows that start with one of `ids`.
 
     Raises:
-        UsageFault: None starts so; the text names the nearest.
+        UsageFault: No requirement starts with an id; the text contains the nearest ones.
     """
     ledger = load()
     try:
@@ -78,6 +78,7 @@ def _passes_filters(row: Requirement, deciders: Mapping[str, tuple[str, ...]], f
     return (
         (not filters["surfaces"] or row.surface in filters["surfaces"])
         and (not filters["levels"] or row.level in filters["levels"])
+        # A row of one lane's family is decided on each lane of the family.
         and (not filters["lanes"] or (row.lane is not None and any(decided_on(row, lane) for lane in filters["lanes"])))
         and (not filters["deciding"] or row.decides)
         and (not filters["unchecked"] or (row.id not in deciders and row.documented is None))

@@ -1,4 +1,4 @@
-"""`weldproof localnet`: real nodes, started and ended by the launcher, which is a program of its own."""
+"""`weldproof localnet`: starts and stops real nodes by the launcher, which is a separate program."""
 
 from __future__ import annotations
 
@@ -20,4 +20,5 @@ def command(ctx: click.Context) -> None:
     """Start, stop, inspect and fund real nodes: `start`, `stop`, `status`, `fund`, `doctor`."""
     if ctx.args and not {"-h", "--help"}.intersection(ctx.args):
         extras.need("reference")
+    # The launcher replaces this process: signals and the exit code are then its own.
     os.execv(sys.executable, [sys.executable, "-m", "localnet", *(ctx.args or ["--help"])])  # noqa: S606 - our own launcher

@@ -1,4 +1,4 @@
-"""Whether our own stack has a mutant: asked before anything is started."""
+"""Mutants on the command line: checks that the named one exists before anything is started."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _SECONDS = 300.0
 
 
 def check_mutant(name: str) -> None:
-    """See that a mutant exists.
-
-    Those that a kill list names do. Of others, which no row sees, the reference itself is asked.
+    """Check that a mutant exists.
 
     Raises:
-        UsageFault: There is none of this name; the text has those near it.
+        UsageFault: No mutant has this name; the text contains similar names.
     """
     if any(one.mutant == name for one in load_kill_lists()):
         return
+    # A mutant in no kill list may still exist: the reference has some that no row can see. Only the
+    # reference knows them, and the suite shares no code with it, so a process asks.
     extras.need("reference")
-    # After -- a name that begins with a hyphen is a name, too.
+    # After -- a name that begins with a hyphen is not taken for an option.
     words = [sys.executable, "-m", "reference.variants.mutants", "--", name]
     process = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_SECONDS)  # noqa: S603 - as above
     if process.returncode == Exit.USAGE:
@@ -34,7 +34,7 @@ def check_mutant(name: str) -> None:
 
 
 def find_mutant_option(words: Sequence[str]) -> str | None:
-    """Return the mutant that the words of a command line name, None where they name none."""
+    """Return the mutant that the words of a command line name; None without one."""
     for place, word in enumerate(words):
         if word == "--mutant":
             return words[place + 1] if place + 1 < len(words) else None

@@ -1,4 +1,4 @@
-"""Files that hold what others could use: readable by their owner alone, whole or absent after a crash, and bounded."""
+"""Private files: readable by their owner only, complete or absent after a crash, bounded and lockable."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 
 from conformance.cli.usage import UsageFault
 
-# Bytes of a file that is read; a signed payment and its request are far below that.
+# Largest file in bytes; a signed payment and its request are far below it.
 LONGEST_FILE: Final = 4 * 1024 * 1024
 _SHARED_BITS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 class LockedFile(NamedTuple):
-    """A file that this process alone works on, until the descriptor is closed."""
+    """A file that only this process works on, until the descriptor is closed."""
 
     descriptor: int
     content: bytes
@@ -28,27 +28,32 @@ class FileInUse(Exception):
 
 
 def write_private(path: Path, data: bytes, *, lock: bool = False) -> int | None:
-    """Write a file with mode 0600 that is there whole or not at all, whenever the machine stops.
+    """Write a file with mode 0600 that is complete or absent whenever the machine stops.
 
     Args:
-        path: Where it is to be; what was there is replaced.
+        path: The file; an existing one is replaced.
         data: Its bytes.
-        lock: Whether this process is to hold it as `open_locked` does.
+        lock: Whether this process keeps the lock of `open_locked`.
 
     Returns:
-        The descriptor that holds the lock, None without one.
+        The descriptor that holds the lock; None without a lock.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     draft = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    # A link or file of that name, which another process put there, makes the call fail (O_EXCL,
+    # O_NOFOLLOW), so the secret is never written into another file.
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         if lock:
+            # Locked before the rename, so that no other process can lock the new file first.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         remaining_bytes = memoryview(data)
         while remaining_bytes:
             remaining_bytes = remaining_bytes[os.write(descriptor, remaining_bytes) :]
+        # The content reaches the disk before the name, so that after a loss of power the name never leads to
+        # an empty file.
         os.fsync(descriptor)
         draft.replace(path)
     except BaseException:
@@ -63,7 +68,7 @@ def write_private(path: Path, data: bytes, *, lock: bool = False) -> int | None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the disk keep a folder's list of files, without which a new name is lost with the power."""
+    """Write a folder's list of files to the disk, so that a new name survives a loss of power."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -72,11 +77,11 @@ def _sync_folder(folder: Path) -> None:
 
 
 def open_locked(path: Path) -> LockedFile:
-    """Open a private file, read it, and keep other processes that use this function away from it.
+    """Open, lock and read a private file; other processes cannot open it by this function meanwhile.
 
     Raises:
-        UsageFault: It cannot be read, is no ordinary file of this user, others may read it, or it is too long.
-        InUse: Another process works on it.
+        UsageFault: The file cannot be read, is not a regular file of this user, is readable by others, or is too long.
+        FileInUse: Another process holds the lock.
     """
     while True:
         descriptor = _open_private(path)
@@ -85,7 +90,7 @@ def open_locked(path: Path) -> LockedFile:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as fault:
                 raise FileInUse(str(path)) from fault
-            # Who held it may have put another file into its place before this one got the lock.
+            # The previous holder may have replaced the file before this process got the lock.
             if os.fstat(descriptor).st_ino == path.stat().st_ino:
                 return LockedFile(descriptor, _read_content(path, descriptor))
         except BaseException:
@@ -98,7 +103,7 @@ def read_private(path: Path) -> bytes:
     """Return the bytes of a private file.
 
     Raises:
-        UsageFault: As `open_locked`.
+        UsageFault: As for `open_locked`.
     """
     descriptor = _open_private(path)
     try:
@@ -109,7 +114,7 @@ def read_private(path: Path) -> bytes:
 
 def _open_private(path: Path) -> int:
     try:
-        # A pipe in the file's place must not make this process wait.
+        # Without O_NONBLOCK, a named pipe in the file's place would make this process wait.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as fault:
         raise UsageFault(f"{path}: {fault.strerror}") from fault
@@ -119,6 +124,8 @@ def _open_private(path: Path) -> int:
         reason = "it is not a regular file"
     elif status.st_uid != os.geteuid():
         reason = "it belongs to another user"
+    # A signed payment is as good as money, and a file that others can write could make this user
+    # pay.
     elif status.st_mode & _SHARED_BITS:
         mode = f"{stat.S_IMODE(status.st_mode):04o}"
         reason = f"other users may read or change it (mode {mode}); if it is yours, run chmod 600 on it"
@@ -132,6 +139,7 @@ def _open_private(path: Path) -> int:
 
 def _read_content(path: Path, descriptor: int) -> bytes:
     parts, capacity = [], LONGEST_FILE
+    # The file may grow after its size was checked, so the bytes that are read are counted as well.
     while capacity > 0 and (part := os.read(descriptor, capacity)):
         parts.append(part)
         capacity -= len(part)

@@ -1,4 +1,4 @@
-"""Options that have a new name: the old one still works for a release, and help does not show it."""
+"""Renamed options: the old name still works for one release, and help does not show it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class RenamedOption(click.Option):
-    """An option whose last name is an old one, which help leaves out."""
+    """An option whose last name is its old one, which help omits."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return what help says of it, without its old name."""
+        """Return the option's line of the help, without its old name."""
+        # click takes the names of the help line from `opts`, and also parses by them, so they are
+        # put back.
         names = self.opts
         self.opts = names[:-1]
         try:
@@ -24,5 +26,5 @@ class RenamedOption(click.Option):
 
 
 def option_with_old_name(new: str, old: str, **settings: Any) -> Callable[[Command], Command]:
-    """Return the decorator of an option that is called `new`, and was called `old`; its parameter keeps its name."""
+    """Return a decorator for an option named `new`, formerly `old`; its parameter keeps the old name."""
     return click.option(new, old, old.removeprefix("--").replace("-", "_"), cls=RenamedOption, **settings)

@@ -1,4 +1,4 @@
-"""What to say when a name is unknown: the nearest known ones."""
+"""Suggestions for unknown names: "did you mean"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def find_nearest(text: str, known: Iterable[str], *, count: int = 3) -> tuple[str, ...]:
-    """Return the known names that look most like `text`, best first, whatever its case."""
+    """Return the known names that are most similar to `text`, best first, regardless of case."""
     names_by_upper_case = {name.upper(): name for name in known}
     return tuple(
         names_by_upper_case[match]
@@ -27,10 +27,10 @@ class SuggestingGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that the words name.
+        """Return the command that the words name.
 
         Raises:
-            click.UsageError: There is none; the text names the nearest.
+            click.UsageError: No command has this name; the text contains the nearest one.
         """
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
@@ -41,9 +41,9 @@ class SuggestingGroup(click.Group):
 
 
 def describe_unknown(text: str, names: Iterable[str], kind: str) -> str:
-    """Return one sentence: there is no such name, and which ones are near."""
+    """Return a sentence that a name is unknown, with the nearest known names."""
     near = find_nearest(text, names)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`weldproof list` shows what there is"
+    hint = f"did you mean {' or '.join(near)}?" if near else "`weldproof list` shows all"
     return f"no {kind} {text!r}; {hint}"
 
 

@@ -49,8 +49,9 @@ class TargetOptions:
             nodes: The profile that `--chains FILE` names, if it names one.
 
         Raises:
-            UsageFault: Another target is named as well, or there is no such mutant.
+            UsageFault: Another target is named as well, or the mutant does not exist.
         """
+        # --chains takes kinds of chains for the reference, or a file with nodes for another target.
         kinds = bool(self.chains) and nodes is None
         reference = self.own_stack or kinds or bool(self.mutant or self.settings or self.block_mode)
         if reference and (self.config or self.addresses):
@@ -79,5 +80,5 @@ class TargetOptions:
         return words
 
     def apply_connection(self, profile: Profile) -> Profile:
-        """Return a profile with the options of the connection."""
+        """Return a profile with the options for the connection."""
         return apply_connection_options(profile, cacert=self.cacert, insecure=self.insecure, timeout=self.timeout)

@@ -14,7 +14,7 @@ from conformance.cli.usage import UsageFault
 from conformance.http.client import Names
 from conformance.lanes import networks
 from conformance.outcome import Inconclusive
-from conformance.processes.own_stack import own_stack
+from conformance.processes.own_stack import start_own_stack
 from conformance.target import LANES, OPTIONS, SURFACES, Budgets, Chain, Claims, Profile, Surface, Target
 
 SIMULATED_STACK = "our own stack"
@@ -150,7 +150,7 @@ async def open_target(profile: Profile | None, options: Sequence[str] = ()) -> A
     if profile is not None:
         yield profile
         return
-    async with own_stack(options) as stack:
+    async with start_own_stack(options) as stack:
         if stack.profile.target.name != SIMULATED_STACK:
             click.echo(f"The target is {stack.profile.target.name}.", err=True)
         yield stack.profile

@@ -19,7 +19,7 @@ from conformance.text.files import read_text
 from conformance.text.untrusted import one_line, show_shortened
 
 if TYPE_CHECKING:
-    from conformance.surfaces.gateway.tenants import GatewayAdministrator
+    from conformance.surfaces.gateway.tenant_api_client import GatewayAdministrator
 
 KEY_VARIABLE = "WELDPROOF_ADMIN_KEY"
 _DEFAULT_URL = "http://localhost:8090"
@@ -65,7 +65,11 @@ def _administrator_command(function: Command) -> Command:
     @functools.wraps(function)
     def run(*, url: str | None, admin_key_file: Path | None, as_json: bool, **arguments: Any) -> None:
         # Imported here, so that `--help` does not wait for an HTTP client.
-        from conformance.surfaces.gateway.tenants import GatewayAdministrator, GatewayRefused, GatewayUnreachable  # noqa: PLC0415
+        from conformance.surfaces.gateway.tenant_api_client import (
+            GatewayAdministrator,
+            GatewayRefused,
+            GatewayUnreachable,
+        )  # noqa: PLC0415
 
         administrator = GatewayAdministrator(_gateway_url(url), _read_admin_key(admin_key_file))
         try:

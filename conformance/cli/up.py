@@ -1,4 +1,4 @@
-"""`weldproof up`: hands over to the launcher, which is a program of its own."""
+"""`weldproof up`: starts the reference by the launcher, which is a separate program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from conformance import extras
 from conformance.cli.mutants import check_mutant, find_mutant_option
 from conformance.processes import leftovers
-from conformance.processes.watch import Watch
+from conformance.processes.watch import ProcessWatch
 
 
 @click.command(
@@ -20,12 +20,13 @@ from conformance.processes.watch import Watch
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Start all reference services on simulated chains or real nodes, until Ctrl-C; `--help` lists the options."""
+    """Start all reference services on simulated chains or real nodes, until Ctrl-C."""
     if not {"-h", "--help"}.intersection(ctx.args):
         extras.need("reference")
     mutant = find_mutant_option(ctx.args)
     if mutant is not None:
         check_mutant(mutant)
-    if leftovers.MARK not in os.environ:  # else whoever started this ends it, too
-        Watch().hand_on()
+    # With the mark, the process that started this one also ends the stack.
+    if leftovers.MARK not in os.environ:
+        ProcessWatch().hand_on()
     os.execv(sys.executable, [sys.executable, "-m", "localnet", "up", *ctx.args])  # noqa: S606 - our own launcher

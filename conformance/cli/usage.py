@@ -1,4 +1,4 @@
-"""What every command raises when it cannot use what the operator gave."""
+"""The usage error of every command."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from conformance.text.untrusted import visible
 
 
 class UsageFault(click.ClickException):
-    """What the operator gave cannot be used."""
+    """An argument, an option or a file of the operator cannot be used; the command ends with exit code 2."""
 
     exit_code = Exit.USAGE
 
     def format_message(self) -> str:
-        """Return the message with nothing that a terminal or a build service would obey: it may quote a file."""
+        """Return the message, which may quote a file, with control characters escaped."""
         return visible(super().format_message())

@@ -165,7 +165,7 @@ def test_a_run_says_before_it_begins_which_rows_generated_calls_leave_unjudged(t
 
 def test_a_row_of_each_lane_is_no_pass_where_one_lane_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a check that runs on each lane those of the missing lanes are known, and the others are not touched."""
-    monkeypatch.setattr(extras, "installed", lambda extra: extra != "solana")
+    monkeypatch.setattr(extras, "is_installed", lambda extra: extra != "solana")
     profile = Profile(surfaces={"rail": Surface(url=NOBODY)}, claims=Claims(surfaces=("rail",), lanes=LANES))
     lacking = find_missing_extras(select_checks(load().select(["RAIL-RCPT"]), profile))
     assert {one.lane for one in lacking} == {"solana"}

@@ -1,4 +1,4 @@
-"""`weldproof check`: a first look at a server."""
+"""`weldproof check`: the options and the help of the first look at a server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from conformance.cli.connection import add_connection_options
     show_default=True,
     help="Longest duration of the test.",
 )
-@click.option("--pay", is_flag=True, help="Afterwards run the suite, with the profile that names the payer.")
+@click.option("--pay", is_flag=True, help="Then run the suite with the profile that names the payer.")
 @click.option(
     "--config", type=click.Path(path_type=Path, dir_okay=False), help="Profile for --pay.  [./weldproof.toml]"
 )

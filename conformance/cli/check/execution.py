@@ -1,4 +1,4 @@
-"""`weldproof check`: a first look at a server."""
+"""`weldproof check`: runs the first look at a server and prints its result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
     "": {},
 }
 _TIMEOUT = 5.0
-# Of what the client says where there was no answer.
+# Parts of the client's error texts, by which the fitting advice is chosen.
 _NO_CONNECTION = "cannot connect to"
 _NO_ANSWER_IN_TIME = "answer within"
 _PAYERS = {name: lane.payer for name, lane in FACTS.items()}
@@ -57,7 +57,7 @@ def check(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Do what `weldproof check` says of itself since `started_at`; its options are declared beside its help."""
+    """Run the command, whose options and help are in the package; `started_at` is its start on the monotonic clock."""
     if not url.startswith(("http://", "https://")) or not urlsplit(url).hostname:
         raise UsageFault(f"{one_line(url)}: give an address such as http://localhost:8402")
     if config is not None and not pay:
@@ -66,6 +66,8 @@ def check(
         raise UsageFault("--pay cannot be combined with --json: use `weldproof run --json` for the report of a run")
     profile = Profile(surfaces={"rail": Surface(url=url)})
     profile = apply_connection_options(profile, cacert=cacert, insecure=insecure, timeout=timeout)
+    # One slow answer may take half of the whole duration at most, so that a second request has a
+    # chance.
     settings = Asking(method, seconds, timeout or min(_TIMEOUT, seconds / 2), profile.tls, seed)
     try:
         first_look = interrupt.run(look(url, settings, started_at))
@@ -83,7 +85,7 @@ def check(
 
 def _remedy(reason: str) -> str:
     if _NO_CONNECTION in reason:
-        return ". Is the server running, and is that its address?"
+        return ". Is the server running, and is this its address?"
     return ". If the server is slow, give a longer --timeout." if _NO_ANSWER_IN_TIME in reason else ""
 
 
@@ -99,7 +101,7 @@ def _show(first_look: Look, *, as_json: bool) -> None:
 
 
 def _describe_unknown_server(first_look: Look) -> str:
-    """Return what is said of a server that is nothing that is known, and what to do."""
+    """Return the message for a server of an unknown kind, with advice."""
     answer = first_look.seen
     expected_kinds = "no x402 server, rail, gateway, agent or control plane"
     text = f"{one_line(answer.url)}: looks like {expected_kinds}; it answered {one_line(answer.answered)}."
@@ -108,10 +110,10 @@ def _describe_unknown_server(first_look: Look) -> str:
 
 
 def _run_with_payments(first_look: Look, config: Path | None) -> int:
-    """Run the suite with the profile that says who pays, and return its exit code.
+    """Run the suite with the profile that names the payer, and return its exit code.
 
     Raises:
-        UsageFault: There is none, or it is of another server; the text says how to write one.
+        UsageFault: The profile is missing or describes another server; the text explains how to write one.
     """
     path = config or WORKING_PROFILE
     if config is None and not path.exists():
@@ -127,15 +129,17 @@ def _run_with_payments(first_look: Look, config: Path | None) -> int:
         raise UsageFault(
             f"--pay: {path} has no [chains] table, so there is no payer. {_explain_payment_setup(first_look)}"
         )
-    from conformance.cli.run import command  # noqa: PLC0415 - only who pays waits for it
+    from conformance.cli.run import command  # noqa: PLC0415 - needed with --pay only
 
     click.echo(f"\nweldproof run --config {path}")
+    # The run writes to the terminal by another stream; without the flush its output could come
+    # first.
     sys.stdout.flush()
     return int(command.main(["--config", str(path)], standalone_mode=False) or 0)
 
 
 def _explain_payment_setup(first_look: Look) -> str:
-    """Return what to set up before anything can be paid."""
+    """Return what to set up before a payment is possible."""
     if paying(first_look) is None:
         return f"--pay: a payment would not add a requirement for {first_look.seen.base}"
     challenge = first_look.seen.challenge
@@ -145,5 +149,6 @@ def _explain_payment_setup(first_look: Look) -> str:
     return (
         "--pay needs chain nodes and a payer. Choose nodes of the test networks that the server offers. Put the keys "
         "of accounts that hold test USDC into environment variables. Then write a profile: weldproof init "
-        f"{first_look.seen.base} {options} --spending-limit 5000000. Then give --pay again. docs/real-nodes.md lists faucets"
+        f"{first_look.seen.base} {options} --spending-limit 5000000. Then give --pay again. docs/real-nodes.md lists "
+        "faucets"
     )

@@ -1,4 +1,4 @@
-"""`weldproof demo`: what the suite shows, on a reference with one rule broken."""
+"""`weldproof demo`: the options and the help of the demonstration."""
 
 from __future__ import annotations
 

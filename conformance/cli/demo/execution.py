@@ -1,4 +1,4 @@
-"""`weldproof demo`: what the suite shows, on a reference with one rule broken."""
+"""`weldproof demo`: runs three requirements against a reference with one broken rule, and explains the report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance.ledger import load
 from conformance.log.events import LOG, EventLog
 from conformance.outcome import Exit, Verdict
 from conformance.processes import interrupt
-from conformance.processes.own_stack import StackFault, own_stack
+from conformance.processes.own_stack import StackFault, start_own_stack
 from conformance.report import formats
 from conformance.report.progress import Progress
 from conformance.report.replay_line import Replays
@@ -28,7 +28,7 @@ from conformance.vocabulary.claims import LANES
 from conformance.vocabulary.lanes.registry import FACTS
 
 MUTANT: Final = "note-any-token"
-# The rule that the mutant breaks, and two beside it that hold, so that a reader sees both.
+# The row that the mutant breaks, and two rows that pass, so that a reader sees both verdicts.
 BROKEN_ROW: Final = "RAIL-WELD-02"
 ROWS: Final = ("RAIL-402-01", "RAIL-PAY-09", BROKEN_ROW)
 LANE: Final = LANES[0]
@@ -38,7 +38,7 @@ _ANSWER_CHARACTERS: Final = 300
 
 
 def demonstrate(ctx: click.Context, /, report_dir: Path) -> None:
-    """Do what `weldproof demo` says of itself; its options are declared beside its help."""
+    """Run the command, whose options and help are in the package."""
     extras.need("reference")
     rule = next(one.rule for one in load_kill_lists() if one.mutant == MUTANT)
     click.secho("A pay rail with one rule broken", bold=True)
@@ -64,7 +64,7 @@ def demonstrate(ctx: click.Context, /, report_dir: Path) -> None:
 
 
 def _run_demo(log: EventLog) -> Exit | None:
-    """Run the demo into a log; returns the exit code where it came to no end, else None."""
+    """Run the demo into a log; return the exit code if it did not finish, else None."""
     progress = Progress()
     log.listen(progress)
     try:
@@ -84,7 +84,10 @@ def _run_demo(log: EventLog) -> Exit | None:
 
 async def _execute(log: EventLog) -> Exit:
     rows = load().select(ROWS)
-    async with import_meanwhile(), own_stack(("--chains", "sim", "--surface", "rail", "--mutant", MUTANT)) as stack:
+    async with (
+        import_meanwhile(),
+        start_own_stack(("--chains", "sim", "--surface", "rail", "--mutant", MUTANT)) as stack,
+    ):
         checks = select_checks(rows, stack.profile, (LANE,))
         plan = Plan(rows=rows, checks=checks, seed=_SEED, lanes=(LANE,))
         return await Run(plan, stack.profile, log, not_yours=stack.profile.target.name).execute(
@@ -93,7 +96,7 @@ async def _execute(log: EventLog) -> Exit:
 
 
 def _show_row(summary: Summary, row: RowResult, report_dir: Path) -> None:
-    """Show a requirement, and of one that fails what a report says: the first finding, with what shows it."""
+    """Print a requirement; for a failed one also its first finding and the exchange that shows it."""
     style = {Verdict.PASS: "green", Verdict.FAIL: "red"}.get(row.verdict, "yellow")
     click.echo(f"{click.style(f'{row.verdict:4}', fg=style, bold=True)}  {row.id}  {row.requirement.sentence}")
     for finding in row.against[:1]:
@@ -114,8 +117,9 @@ def _show_row(summary: Summary, row: RowResult, report_dir: Path) -> None:
 
 
 def _conclude(summary: Summary, report_dir: Path) -> Exit:
-    """Say what was seen and what is next, and return the exit code."""
+    """Print what the demo showed and the next steps, and return the exit code."""
     verdicts = {row.id: row.verdict for row in summary.rows}
+    # The demo must not claim that a fault was found if the suite found another one, or none.
     if verdicts != dict.fromkeys(ROWS, Verdict.PASS) | {BROKEN_ROW: Verdict.FAIL}:
         click.echo("weldproof demo: the suite did not find the fault as expected", err=True)
         return Exit.SUITE_FAULT if Verdict.ERROR in verdicts.values() else Exit.FAILED
@@ -127,7 +131,7 @@ def _conclude(summary: Summary, report_dir: Path) -> Exit:
     click.secho("Next steps", bold=True)
     for line, description in (
         (f"{report_dir / 'index.html'}", "the same report, for a browser"),
-        (f"weldproof explain {BROKEN_ROW}", "the requirement, what is sent, and what is expected"),
+        (f"weldproof explain {BROKEN_ROW}", "the requirement, its requests, and the expected answers"),
         (
             f"weldproof run {BROKEN_ROW} --reference --lane {LANE}",
             "the same on the unbroken reference, where it passes",

@@ -1,4 +1,4 @@
-"""One thing that `weldproof doctor` looked for."""
+"""A finding of `weldproof doctor`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked for.
+    """The state of one program, package, port or destination.
 
     Attributes:
-        name: What it is.
-        state: `ok`, `missing` (required and not there) or `absent` (optional and not there).
+        name: Name of the part.
+        state: `ok`, `missing` (required, not found) or `absent` (optional, not found).
         found: What was found, such as a version.
-        disables: What does not work without it; empty when it is there.
-        remedy: What to do; empty when it is there.
+        disables: What does not work without it; empty for `ok`.
+        remedy: What to do; empty for `ok`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""`weldproof init`: a first target profile, written by probing."""
+"""`weldproof init`: the options and the help of the command that writes a first profile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.vocabulary.lanes.registry import FACTS
 
 
 def _add_node_options(function: Any) -> Any:
-    """Add the options that say where the lanes' nodes are, and who pays there."""
+    """Add the options for the lanes' nodes and payers."""
     for option in reversed([option for lane in FACTS.values() for option in lane.options]):
         kind = click.Path(path_type=Path, dir_okay=False) if option.kind == "file" else None
         function = click.option(option.flag, type=kind, help=option.help)(function)

@@ -29,7 +29,7 @@ from conformance.surfaces.control_plane.probing import TOKEN_VARIABLE as HUB_TOK
 from conformance.surfaces.control_plane.probing import DiscoveredHub, probe_hub
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY
 from conformance.surfaces.gateway.probing import DiscoveredGateway, probe_gateway
-from conformance.surfaces.measuring import measure_limit
+from conformance.surfaces.rate_limit_measurement import measure_limit
 from conformance.surfaces.profile_draft import claimed_lanes, offered_networks, render
 from conformance.surfaces.rail.probing import probe_rail
 from conformance.target import (

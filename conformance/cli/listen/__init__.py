@@ -1,4 +1,4 @@
-"""`weldproof listen`: a webhook receiver on this machine that verifies, prints and forwards."""
+"""`weldproof listen`: the options and the help of the webhook receiver."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PORT: Final = 8096
 
 
 class _Seconds(click.FloatRange):
-    """A finite number of seconds: neither `nan`, which no comparison bounds, nor `inf`."""
+    """A finite number of seconds. `nan` would pass every range check, and `inf` would wait for ever."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         seconds = float(super().convert(value, param, ctx))

@@ -18,14 +18,14 @@ import click
 
 from conformance.cli.usage import UsageFault
 from conformance.http.client import Names
-from conformance.processes.interrupt import interruptible
+from conformance.processes.interrupt import make_interruptible
 from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.files import read_text
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.webhooks import SECRET_VARIABLE, SERVICE_WORD
 from conformance.webhook_receiver.forwarding import Forwarder
-from conformance.webhook_receiver.verifying_listener import EFFECTS_PATH, ArrivalReport, Listener, Terms
 from conformance.webhook_receiver.raw_receiver import CannotListen, Receiver, bind_sockets
+from conformance.webhook_receiver.verifying_listener import EFFECTS_PATH, ArrivalReport, Listener, Terms
 
 _COLOURS: Final = {"delivered": "green", "repeated": "cyan", "refused": "red", "failed": "yellow"}
 
@@ -68,7 +68,7 @@ def listen(
     listener = Listener(terms, words.show_outcome, forwarder=forwarder, fail_first=fail_first, delay=delay)
     place = _Place(host, port, body_limit)
     try:
-        asyncio.run(interruptible(_serve(listener, forwarder, place, terms, words)))
+        asyncio.run(make_interruptible(_serve(listener, forwarder, place, terms, words)))
     except CannotListen as fault:
         raise UsageFault(str(fault)) from fault
     except asyncio.CancelledError:

@@ -209,7 +209,7 @@ def sign(as_json: bool, output: Path | None, **options: Any) -> None:
         signing_result = signing.sign(message, key, components, parameters, label=options["label"], algorithm=algorithm)
     except (signing.CannotSign, structured.Malformed) as fault:
         raise UsageFault(f"cannot sign: {fault}") from fault
-    result_members = report.signed(signing_result, key, ephemeral=ephemeral)
+    result_members = report.sign_answer(signing_result, key, ephemeral=ephemeral)
     raw = (
         orjson.dumps(json_safe(result_members), option=orjson.OPT_INDENT_2) + b"\n"
         if as_json
@@ -250,7 +250,7 @@ def _read_message(options: dict[str, Any]) -> tuple[Message, tuple[str, ...]]:
     return parsed_message.message, parsed_message.remarks
 
 
-def _parse_file(path: Path | None, options: dict[str, Any], request: Message | None = None) -> wire.Read:
+def _parse_file(path: Path | None, options: dict[str, Any], request: Message | None = None) -> wire.ReadMessage:
     source = "standard input" if path is None or str(path) == "-" else str(path)
     try:
         data = read_file(path or Path("-"))

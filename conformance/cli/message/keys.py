@@ -1,4 +1,4 @@
-"""Keys for `weldproof message`: public ones may be arguments, secrets come from files or the environment only."""
+"""Keys for `weldproof message`. Secrets come from files or the environment, since other users see arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIGNING_VARIABLE = "WELDPROOF_SIGNING_KEY"
 
 @dataclass(frozen=True, slots=True)
 class KeyOptions:
-    """Where an expected key was given, each None where it was not."""
+    """The options that give an expected key, each None if absent."""
 
     public_key_hex: str | None
     did_key: str | None
@@ -27,10 +27,10 @@ class KeyOptions:
 
 
 def choose_verifying_key(options: KeyOptions) -> VerifyingKey | None:
-    """Return the expected key; None where none is given.
+    """Return the expected key; None if no option gives one.
 
     Raises:
-        UsageFault: What is given is no key, or several different ones.
+        UsageFault: A given key is invalid, or the options give different keys.
     """
     candidates: list[tuple[str, VerifyingKey]] = []
     for option, text, parse in (
@@ -43,6 +43,7 @@ def choose_verifying_key(options: KeyOptions) -> VerifyingKey | None:
             raise UsageFault(f"{option}: {fault}") from fault
     if options.key_file is not None:
         candidates.append(("--key-file", _read_key_file(options.key_file)))
+    # A variable that is set for another purpose must not contradict a key on the command line.
     secret = _read_secret(options.secret_file, use_environment=not candidates)
     if secret is not None:
         candidates.append(("the shared secret", secret.public))
@@ -54,10 +55,10 @@ def choose_verifying_key(options: KeyOptions) -> VerifyingKey | None:
 
 
 def choose_signing_key(key_file: Path | None, secret_file: Path | None) -> tuple[SigningKey, bool]:
-    """Return the key to sign with, and whether it was made for this call.
+    """Return the key to sign with, and whether it was generated for this call.
 
     Raises:
-        UsageFault: What is given is no key, or more than one.
+        UsageFault: A given key is invalid, or more than one is given.
     """
     if key_file is not None and secret_file is not None:
         raise UsageFault("give --key-file or --secret-file, not both")
@@ -86,7 +87,7 @@ def _read_key_file(path: Path) -> VerifyingKey:
 
 
 def _read_secret(path: Path | None, *, use_environment: bool) -> SigningKey | None:
-    """Return the shared secret of a file, or of the environment where no other key is given."""
+    """Return the shared secret in a file, or in the environment if that may be used; None without one."""
     place = f"--secret-file {path}" if path is not None else SECRET_VARIABLE
     text = os.environ.get(SECRET_VARIABLE) if path is None and use_environment else None
     if path is not None:

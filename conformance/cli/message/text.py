@@ -31,7 +31,7 @@ def show_explanation(judgement: Judgement, remarks: Sequence[str], notes: Sequen
     """Print the parts of a signature, then the corrections."""
     show_verdict(judgement, remarks)
     if judgement.signature is not None and judgement.base is not None:
-        signature_input = judgement.signature.covered
+        signature_input = judgement.signature.coverage
         _title("covered components, in signed order")
         for component in signature_input.components:
             click.echo(f"  {_visible(str(component))}")

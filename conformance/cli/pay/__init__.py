@@ -1,4 +1,4 @@
-"""`weldproof pay`: pay a checkout link, or for one call of the rail, on one lane; print every step."""
+"""`weldproof pay`: the options and the help of the command that pays for a checkout link or a call of the rail."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _MOST_DIGITS: Final = 18
 
 
 def _units(ctx: click.Context, param: click.Parameter, value: str) -> int:
-    """Return USDC as millionths of it."""
+    """Return an amount of USDC in millionths."""
     del ctx
     try:
         units = Decimal(value) * _UNITS
+        # Decimal accepts texts such as 1e1000000, whose integer would fill the memory.
         if len(value) > _MOST_DIGITS or units < 0 or units != int(units):
             raise InvalidOperation
     except (InvalidOperation, ValueError, OverflowError):
@@ -29,10 +30,10 @@ def _units(ctx: click.Context, param: click.Parameter, value: str) -> int:
 
 
 def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """Return a finite number of seconds from 0 on."""
+    """Return a finite number of seconds, 0 or more."""
     del ctx
     if not (math.isfinite(value) and value >= 0):
-        raise click.BadParameter("give a number of seconds from 0 on", param=param)
+        raise click.BadParameter("give a number of seconds, 0 or more", param=param)
     return value
 
 

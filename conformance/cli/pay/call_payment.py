@@ -23,7 +23,8 @@ from conformance.engine.check import Case
 from conformance.engine.session import Session
 from conformance.http.client import JsonFault, Unreachable
 from conformance.lanes.signed_payment import Fate, SignsEntries
-from conformance.oracles import hashing, jose, keys
+from conformance.oracles import jose, keys
+from conformance.oracles import hash_recipes
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.surfaces.rail import a2a
@@ -240,7 +241,7 @@ async def _find_receipt(case: Case, purchase: Purchase, attempt: Attempt) -> dic
             if (other_subject := _other_subject(purchase, attempt.payment.record, claims)) is not None:
                 raise PaymentStopped(f"the call was answered with 200, and its receipt is for another {other_subject}")
             attempt.steps.say("receipt", f"verified against the published key ({place})")
-            digest = hashing.sha256_hex(token.encode())
+            digest = hash_recipes.sha256_hex(token.encode())
             return {
                 "payable_receipt": token,
                 "claims": claims,
@@ -269,7 +270,7 @@ def _other_subject(purchase: Purchase, record: PaymentRecord, claims: Mapping[st
         return "request"
     payment = claims.get("payment_reference_hash")
     is_reference = isinstance(payment, str) and _HASH_REFERENCE.fullmatch(payment) is not None
-    if is_reference and payment not in hashing.spellings(record.reference.encode()):
+    if is_reference and payment not in hash_recipes.spellings(record.reference.encode()):
         return "payment"
     return None
 
@@ -281,7 +282,7 @@ def _keep_receipt(token: str, jwks: str, attempt: Attempt) -> dict[str, str]:
         PaymentOpen: The file cannot be written.
     """
     call_folder = attempt.call_folder
-    default_name = f"receipt-{hashing.sha256_hex(token.encode())[:16]}.jws"
+    default_name = f"receipt-{hash_recipes.sha256_hex(token.encode())[:16]}.jws"
     path = attempt.receipt_file or (call_folder.folder / RECEIPT if call_folder is not None else Path(default_name))
     try:
         write_private(path, f"{token}\n".encode("ascii"))
@@ -354,7 +355,9 @@ def check_worth_paying(case: Case, quote: Challenge) -> None:
 def _is_hash_of(quote: Challenge, extra: Mapping[str, Any], value: object) -> bool:
     """Return whether a value is the hash of the challenge's request by any known recipe."""
     operation = quote.operation
-    ours = hashing.request_hashes("POST", operation.path, operation.query, b"", quote.body, extra.get("service_id"))
+    ours = hash_recipes.request_hashes(
+        "POST", operation.path, operation.query, b"", quote.body, extra.get("service_id")
+    )
     return isinstance(value, str) and any(value in values for values in ours.values())
 
 

@@ -1,4 +1,4 @@
-"""How much `weldproof pay` pays without a question, and how it asks."""
+"""Consent to a payment: the limits within which `weldproof pay` pays without a question, and its questions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _YES = frozenset({"y", "yes"})
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What a command may pay: what it was allowed beforehand, or what somebody at a terminal says yes to.
+    """The permission to pay: granted by options beforehand, or by the user at a terminal.
 
     Attributes:
-        most: Millionths of USDC that are paid without a question.
-        wallet: What the command may take of the operator's money: no more than what was agreed.
-        hosts: Hosts, with their ports, that may be paid though they are not the profile's.
+        most: Largest amount without a question, in millionths of USDC.
+        wallet: The permission to take the operator's money, never more than the agreed amount.
+        hosts: Permitted hosts outside of the profile, with their ports.
     """
 
     most: int
@@ -36,10 +36,10 @@ class Agreement:
     hosts: tuple[str, ...] = ()
 
     async def agree_on_host(self, address: PaidAddress, profile: Profile) -> None:
-        """Agree on who is asked for a price and paid, before anything is sent there.
+        """Obtain consent to a host, before anything is sent to it.
 
         Raises:
-            PaymentRefused: The host is not of the profile, was not allowed, and nobody said yes.
+            PaymentRefused: The host is outside of the profile, was not permitted, and the user did not agree.
         """
         if address.is_of(profile) or address.host in self.hosts:
             return
@@ -56,15 +56,15 @@ class Agreement:
             raise PaymentRefused(f"{host_text}, and you did not agree to it. Nothing was sent or paid")
 
     async def agree_on_price(self, units: int, payee: str, network: str) -> None:
-        """Agree on a payment before it is made.
+        """Obtain consent to a payment before it is made.
 
         Args:
             units: Millionths of USDC.
-            payee: Who is paid.
+            payee: The payee.
             network: Key of the network.
 
         Raises:
-            PaymentRefused: It is more than `most`, and nobody said yes.
+            PaymentRefused: The price exceeds `most`, and the user did not agree.
         """
         if units > self.most:
             price = f"{in_usdc(units)} USDC on {with_worth(network)} to {one_line(payee, 100)}"
@@ -75,11 +75,12 @@ class Agreement:
                 )
             if not await ask_yes_no(f"{price} is more than --max {in_usdc(self.most)}. Pay it?"):
                 raise PaymentRefused(f"{price}: you did not agree to it. Nothing was paid")
+        # From here on the payer itself refuses to spend more than this price.
         self.wallet.most = units
 
 
 def check_limits(profile: Profile, units: int, network: str) -> None:
-    """Hold a price against every limit that the profile sets for its network, whoever's money it is.
+    """Check a price against every spending limit of the profile for its network, of any surface.
 
     Args:
         profile: The profile.
@@ -87,7 +88,7 @@ def check_limits(profile: Profile, units: int, network: str) -> None:
         network: Key of the network.
 
     Raises:
-        PaymentRefused: It is more than a limit.
+        PaymentRefused: The price exceeds a limit.
     """
     for table, chain in tables(profile):
         if chain.network == network and chain.spending_limit is not None and units > int(chain.spending_limit):
@@ -98,19 +99,20 @@ def check_limits(profile: Profile, units: int, network: str) -> None:
 
 
 def is_at_terminal() -> bool:
-    """Return whether a person can be asked."""
+    """Return whether a user can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 async def ask_yes_no(question: str) -> bool:
-    """Ask a question and return whether it was answered with yes."""
+    """Ask a question and return whether the answer is yes."""
     click.echo(f"{question} [y/N]: ", err=True, nl=False)
     return (await _read_line()).strip().lower() in _YES
 
 
 async def _read_line() -> str:
-    """Return a line that somebody types; Ctrl-C ends the wait for it."""
+    """Return a typed line; Ctrl-C ends the wait."""
     loop, input_ready = asyncio.get_running_loop(), asyncio.Event()
+    # A plain `readline` would block the loop, and Ctrl-C would not end the command.
     loop.add_reader(sys.stdin.fileno(), input_ready.set)
     try:
         await input_ready.wait()
@@ -120,5 +122,5 @@ async def _read_line() -> str:
 
 
 def in_usdc(units: int) -> str:
-    """Return millionths of USDC as people write them: `0.05`, `900`."""
+    """Return millionths of USDC as a decimal number: `0.05`, `900`."""
     return f"{(Decimal(units) / _UNITS).normalize():f}"

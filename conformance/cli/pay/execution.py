@@ -34,7 +34,7 @@ from conformance.http.trust import make_context
 from conformance.lanes.spending import Wallet
 from conformance.log.events import EventLog
 from conformance.outcome import Exit, Inconclusive, PaidExit
-from conformance.processes.interrupt import interruptible
+from conformance.processes.interrupt import make_interruptible
 from conformance.surfaces.gateway.paying import PaymentRefused, token_in
 from conformance.target import ProfileError
 from conformance.text.json_safe import json_safe
@@ -226,8 +226,8 @@ def _read_body(text: str | None) -> Any:
 async def _work(attempt: Attempt) -> dict[str, Any]:
     """Pay or continue a payment, and return the members for `--json`."""
     profile = attempt.profile
-    await interruptible(attempt.agreement.agree_on_host(attempt.address, profile))
-    await interruptible(_offer_open(attempt))
+    await make_interruptible(attempt.agreement.agree_on_host(attempt.address, profile))
+    await make_interruptible(_offer_open(attempt))
     is_page = token_in(attempt.address.url) is not None
     session_profile = profile if is_page else attempt.address.rail(profile)
     transport = HttpTransport(
@@ -243,8 +243,8 @@ async def _work(attempt: Attempt) -> dict[str, Any]:
         session = Session(session_profile, client, names, seed=0, wallet=attempt.agreement.wallet)
         try:
             if is_page:
-                return await interruptible(_pay_link(session, client, attempt))
-            return await interruptible(_pay_call(session, client, log, attempt))
+                return await make_interruptible(_pay_link(session, client, attempt))
+            return await make_interruptible(_pay_call(session, client, log, attempt))
         finally:
             await session.close()
             if attempt.file is not None and attempt.file.record.state is State.PREPARED:

@@ -1,4 +1,4 @@
-"""`weldproof receipt`: receipts explained, verified and compared, offline."""
+"""`weldproof receipt`: explains, verifies and compares receipts, offline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMMANDS = {
 
 
 class _Lazy(SuggestingGroup):
-    """Imports a command when it is used, so that each starts fast."""
+    """A group that imports a command when it is used, so that each starts fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return [name for name in _COMMANDS if find_spec(f"conformance.cli.receipt.{name}") is not None]

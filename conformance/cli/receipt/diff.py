@@ -1,4 +1,4 @@
-"""`weldproof receipt diff`: two receipts, or the receipts of two documents, claim by claim."""
+"""`weldproof receipt diff`: compares two receipts, or the receipts of two documents, claim by claim."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _LONGEST: Final = 4_000
 @click.argument("left", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.argument("right", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.option(
-    "--same-payment", is_flag=True, help="Both receipts are for one payment, so that its members must be equal."
+    "--same-payment",
+    is_flag=True,
+    help="Both receipts are for one payment, so members about the payment must be equal.",
 )
 @click.option(
     "--request-recipes",
@@ -85,10 +87,10 @@ def command(
 
 
 def _compare_pair(names: Sequence[str], left: Placed, right: Placed, circumstances: Circumstances) -> SideBySide:
-    if left.receipt is None or right.receipt is None:  # pairs are made of what can be read
+    if left.receipt is None or right.receipt is None:  # only readable receipts are matched
         raise UsageFault("a receipt cannot be read")
     comparison = compare(left.receipt, right.receipt, circumstances)
-    call = " beside ".join(dict.fromkeys(TITLES[one.kind] for one in (left.receipt, right.receipt)))
+    call = " and ".join(dict.fromkeys(TITLES[one.kind] for one in (left.receipt, right.receipt)))
     sides = [
         Side(name, place=one.place or None, receipt=one.receipt.text)
         for name, one in zip(names, (left, right), strict=True)
@@ -173,7 +175,7 @@ def _sentence(pairs: Sequence[SideBySide]) -> str:
 
 def _show(pairs: Sequence[SideBySide], lonely_texts: Sequence[str], difference_count: int, *, everything: bool) -> None:
     for pair in pairs:
-        places = " beside ".join(dict.fromkeys(one_line(side.place) for side in (pair.left, pair.right) if side.place))
+        places = " and ".join(dict.fromkeys(one_line(side.place) for side in (pair.left, pair.right) if side.place))
         click.echo(click.style(pair.call, bold=True) + (f"  {places}" if places else ""))
         for claim in pair.claims:
             if claim.grade != SAME or everything:

@@ -1,4 +1,4 @@
-"""What `weldproof receipt` reads: the receipts, and the files that hashes are recomputed from."""
+"""Input of `weldproof receipt`: the receipts, and the files from which hashes are recomputed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SETTLEMENT_MEMBERS = ("tx_id", "network", "payment_reference", "service")
 
 @dataclass(frozen=True, slots=True)
 class HashInputs:
-    """What hashes are recomputed from, each None where it was not given."""
+    """The options from which hashes are recomputed, each None if absent."""
 
     request: Path | None
     response: Path | None
@@ -40,7 +40,7 @@ def read_receipts(file: Path, at: str | None) -> list[Found]:
     """Return the receipts of the command's input.
 
     Raises:
-        UsageFault: It cannot be read, or there is none in it.
+        UsageFault: The file cannot be read, or contains no receipt.
     """
     try:
         return receipts_in(read_input(file, "FILE"), at)
@@ -49,10 +49,10 @@ def read_receipts(file: Path, at: str | None) -> list[Found]:
 
 
 def read_input(path: Path, option: str) -> bytes:
-    """Return a file's bytes, standard input's for -.
+    """Return the bytes of a file, or of standard input for `-`.
 
     Raises:
-        UsageFault: It cannot be read, or is larger than any receipt's document is.
+        UsageFault: The file cannot be read, or is too large.
     """
     try:
         if str(path) == "-":
@@ -68,10 +68,10 @@ def read_input(path: Path, option: str) -> bytes:
 
 
 def read_hash_inputs(options: HashInputs) -> dict[str, Any]:
-    """Return what hashes are recomputed from, as `receipt_bindings.bindings` takes it.
+    """Return the inputs of the hashes, in the form that `receipt_bindings.bindings` takes.
 
     Raises:
-        UsageFault: A file cannot be read, or an option is without one that it needs.
+        UsageFault: A file cannot be read, or an option lacks another one that it needs.
     """
     inputs: dict[str, Any] = {}
     if options.settlement is not None and options.settlement.startswith("@"):
@@ -102,7 +102,7 @@ def read_hash_inputs(options: HashInputs) -> dict[str, Any]:
 
 
 def _network(options: HashInputs) -> str | None:
-    """Return the key of the network, which any of its spellings may name."""
+    """Return the key of the network that `--network` names in any spelling."""
     if options.settlement is None and options.payer is None:
         if options.network is not None:
             raise UsageFault("--network describes --settlement or --payer; give one of them")
@@ -117,7 +117,7 @@ def _network(options: HashInputs) -> str | None:
 
 
 def _read_settlement(path: Path) -> dict[str, str]:
-    """Return what a file says of a settlement, as `weldproof pay --keep` writes it."""
+    """Return the members of a settlement file, as `weldproof pay --keep` writes it."""
     value = _json(path, "--settlement")
     members = {name: value[name] for name in _SETTLEMENT_MEMBERS if name in value} if isinstance(value, Mapping) else {}
     if "tx_id" not in members or not all(isinstance(text, str) for text in members.values()):
@@ -145,7 +145,7 @@ def _request(options: HashInputs) -> dict[str, Any]:
 
 
 def _target(text: str, query: Any) -> dict[str, Any]:
-    """Return path and query of an address or a path: from /pay/ on, since that is what P-RH-01 takes."""
+    """Return path and query of an address or a path, from /pay/ on, which is the part that P-RH-01 hashes."""
     try:
         parts = urlsplit(text)
     except ValueError as fault:
@@ -153,6 +153,7 @@ def _target(text: str, query: Any) -> dict[str, Any]:
     if parts.query and query not in {None, parts.query}:
         raise UsageFault(f"--path {text} and --query contain different queries")
     before, marker, after = parts.path.partition(_PAID_PREFIX)
+    # A rail may be served below a prefix, which its own hash does not contain.
     path = f"{marker}{after}" if marker and (parts.netloc or before) else parts.path
     return {"path": path, "query": parts.query if query is None else query}
 

@@ -1,4 +1,4 @@
-"""`weldproof receipt inspect`: a receipt explained, member by member."""
+"""`weldproof receipt inspect`: explains a receipt, member by member."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.receipts.offline.inspecting import inspect
 
 @click.command("inspect")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
-@click.option("--at", metavar="PLACE", help="Inspect only this place, such as receipt.jws, whatever it contains.")
+@click.option("--at", metavar="PLACE", help="Inspect only this place, such as receipt.jws.")
 @click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False), help="Write an HTML page.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.pass_context

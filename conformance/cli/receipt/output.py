@@ -1,4 +1,4 @@
-"""Where `weldproof receipt` puts what is not for the eye: JSON on standard output, pages into files."""
+"""Output of `weldproof receipt` in other forms than text: JSON on standard output, and pages in files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write a page.
+    """Write a page and print its path on standard error.
 
     Raises:
-        UsageFault: It cannot be written.
+        UsageFault: The file cannot be written.
     """
     try:
         path.write_text(page, "utf-8")

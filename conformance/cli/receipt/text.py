@@ -1,4 +1,4 @@
-"""What `weldproof receipt` says to people."""
+"""The text output of `weldproof receipt`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from conformance.text.untrusted import one_line
 
 _COLOURS = {"pass": "green", "fail": "red"}
 _OUTCOMES = {Outcome.HOLDS: "green", Outcome.OTHER_RECIPE: "yellow", Outcome.DIFFERS: "red", Outcome.ABSENT: "red"}
-_KEY_CHOICES = {"kid": ", chosen by kid", "first": ", the first one, since none has the header's kid"}
+_KEY_CHOICES = {"kid": ", chosen by kid", "first": ", the first one, because no key has the header's kid"}
 _LONGEST = 1_000
 
 
 def show_inspections(inspections: Sequence[Inspection]) -> None:
-    """Explain receipts, and say that nothing is verified, before and after."""
+    """Print explanations of receipts, with a warning before and after that nothing is verified."""
     click.secho(NOTHING_VERIFIED, fg="yellow", bold=True)
     for inspection in inspections:
         click.echo()
@@ -30,7 +30,7 @@ def show_inspections(inspections: Sequence[Inspection]) -> None:
 
 
 def show_verifications(inspections: Sequence[Inspection], verifications: Sequence[Verification]) -> None:
-    """Say of each receipt whether it holds, what was checked, and what is wrong."""
+    """Print for each receipt whether it is valid, what was checked, and each fault."""
     for number, (inspection, verification) in enumerate(zip(inspections, verifications, strict=True)):
         if number:
             click.echo()
@@ -69,7 +69,7 @@ def _show_verification(inspection: Inspection, verification: Verification) -> No
     key_choice = _KEY_CHOICES.get(verification.key_chosen_by or "", "")
     click.echo(f"key: {one_line(verification.keys.origin)}{key_choice}")
     for number, (code, result, words) in enumerate(verification.steps, start=1):
-        # The code names the failure, so beside "pass" it would read like one.
+        # The code names a failure, so next to "pass" it would look like one.
         detail = f"{code}: requirement: {words}" if result == "fail" else words
         _show_check(f"step {number}", result, _COLOURS.get(result), detail)
     issuer = verification.issuer

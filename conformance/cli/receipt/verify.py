@@ -1,4 +1,4 @@
-"""`weldproof receipt verify`: a receipt verified under a key of the verifier's choosing, with what it binds."""
+"""`weldproof receipt verify`: verifies a receipt under a chosen key, its issuer, and its hashes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 class _KeysUnavailable(Exception):
-    """The keys could not be had; the text says why."""
+    """The keys could not be loaded; the text contains the reason."""
 
 
 @click.command("verify")
@@ -114,11 +114,11 @@ def command(
 
 
 def _load_keys(sources: Mapping[str, Any], inspections: Sequence[Inspection]) -> KeySet:
-    """Return the keys that were given.
+    """Return the keys that one option names.
 
     Raises:
-        UsageFault: None were, several were, or a file holds none.
-        _NoKeys: They could not be had from where they should be.
+        UsageFault: No option or several options name keys, or a file contains none.
+        _KeysUnavailable: The keys could not be fetched.
     """
     source_names = [name for name, value in sources.items() if value is not None]
     if not source_names:
@@ -136,7 +136,7 @@ def _load_keys(sources: Mapping[str, Any], inspections: Sequence[Inspection]) ->
 
 
 def _check_did(did: str) -> None:
-    """Refuse a text that is no DID whose keys could be had, before anything is asked."""
+    """Reject an unsupported or malformed DID before any request is sent."""
     if not did.startswith(("did:web:", "did:key:")):
         raise UsageFault(f"--did {one_line(did)}: only did:web:HOST and did:key:z6Mk… are supported")
     try:
@@ -173,12 +173,15 @@ def _load_local(name: str, value: Any) -> KeySet:
 
 
 def _describe_missing_key(inspections: Sequence[Inspection]) -> str:
-    """Say that a key is needed, and whose the receipt claims to be."""
+    """Return the message that a key is needed, with the issuer that the receipt claims."""
+    # The issuer in a receipt is unverified. Fetching its key automatically would let a forger
+    # choose the key, so the command only shows the name.
     claimed_issuers = list(dict.fromkeys(str(did) for one in inspections for did in one.dids.values()))
     if not claimed_issuers:
         issuer_sentence = "The receipt names no issuer."
     else:
-        issuer_sentence = f"The receipt says that it is from {one_line(' and '.join(claimed_issuers))}, which any receipt could claim."
+        issuers = one_line(" and ".join(claimed_issuers))
+        issuer_sentence = f"The receipt says that it is from {issuers}, which any receipt could claim."
     return (
         f"no key: give --jwks, --did, --did-document, --key-hex or --key-file. {issuer_sentence} "
         "If you trust that issuer, give --did"

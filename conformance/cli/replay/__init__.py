@@ -1,4 +1,4 @@
-"""`weldproof replay`: one recorded exchange again, from its seed, with a fresh payment."""
+"""`weldproof replay`: the options and the help of the command that repeats one exchange."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ from conformance.lanes.spending import Wallet
 from conformance.ledger import load
 from conformance.log.events import Event, EventLog
 from conformance.outcome import Exit
-from conformance.processes.interrupt import interruptible
-from conformance.processes.own_stack import StackFault, surface_options
+from conformance.processes.interrupt import make_interruptible
+from conformance.processes.own_stack import StackFault, list_surface_options
 from conformance.report.exchange import Exchange
 from conformance.report.replay_line import target_words
 from conformance.target import Profile
@@ -69,7 +69,7 @@ def replay(ctx: click.Context, replay_id: str, options: ReplayOptions) -> None:
             return await _repeat_until_same(record, found, wallet, tries)
 
     try:
-        log = asyncio.run(interruptible(again()))
+        log = asyncio.run(make_interruptible(again()))
     except StackFault as fault:
         click.echo(f"weldproof replay: {fault}", err=True)
         ctx.exit(Exit.NO_VERDICT)
@@ -107,7 +107,7 @@ def _target(record: Record, options: ReplayOptions) -> tuple[Profile | None, lis
     """
     nodes = load_chain_file(options.chains)
     if options.means_reference(nodes):
-        return None, [*options.reference_words(), *surface_options(record.requirements)]
+        return None, [*options.reference_words(), *list_surface_options(record.requirements)]
     # ./weldproof.toml needs --config here: it may have come in one folder with the log, and a profile runs commands.
     is_named = bool(options.config or options.addresses)
     profile = load_named_profile(options.config, options.addresses, is_reference=not is_named)

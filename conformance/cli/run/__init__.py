@@ -1,4 +1,4 @@
-"""`weldproof run`: the suite."""
+"""`weldproof run`: the options and the help of a run of the suite."""
 
 from __future__ import annotations
 

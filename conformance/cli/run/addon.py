@@ -1,4 +1,4 @@
-"""`weldproof run CP-ADDON --addon -- COMMAND`: an addon of the user's own, in any language; the suite is its hub."""
+"""`weldproof run CP-ADDON --addon -- COMMAND`: tests the user's addon, in any language, with the suite as its hub."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ NAME: Final = "yours"
 
 
 def with_addon(profile: Profile | None, words: Sequence[str], url: str | None) -> Profile:
-    """Return a profile in which this addon is the only one.
+    """Return a profile with this addon as the only one.
 
     Args:
-        profile: The target, where there is one: its control plane is the real one of rows that need one.
+        profile: The target, or None; its control plane is used by rows that need a real one.
         words: The addon's command.
-        url: Where it listens; None: at the port of the S2_HUB_SELF_URL that it is given.
+        url: Address of the addon; None for the port of the S2_HUB_SELF_URL that it receives.
 
     Raises:
-        UsageFault: There is no command, or the address is malformed.
+        UsageFault: The command is missing, or the address is malformed.
     """
     if not words:
         raise UsageFault(
@@ -34,7 +34,7 @@ def with_addon(profile: Profile | None, words: Sequence[str], url: str | None) -
     surfaces = tuple(dict.fromkeys((*base.claims.surfaces, "control_plane")))
     claims = Claims(surfaces=surfaces, lanes=base.claims.lanes, options=base.claims.options)
     hub = base.hub.model_copy(update={"bundled": ()})
-    # Fields that were set are told as such: the report shows what a verdict rests on.
+    # The report lists fields that were set, because a verdict may depend on them.
     hub.model_fields_set.add("bundled")
     addons = {NAME: Addon(command=tuple(words), url=url)}
     return base.model_copy(update={"claims": claims, "hub": hub, "addons": addons})

@@ -1,4 +1,4 @@
-"""The words after `--`: the command of an addon, kept apart from the options of ours."""
+"""The words after `--`: the command of an addon, separated from the options of `weldproof run`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _COMMAND: Final = "conformance.addon.command"
 
 
 class AddonCommand(click.Command):
-    """A command that keeps what comes after `--` apart where `--addon` is given."""
+    """A click command that separates the words after `--` if `--addon` is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the addon's command away before anything else is read."""
+        """Remove the addon's command from the words before click parses them."""
         end = args.index("--") if "--" in args else len(args)
         if "--addon" in args[:end]:
             ctx.meta[_COMMAND] = tuple(args[end + 1 :])

@@ -1,4 +1,4 @@
-"""`weldproof run`: the suite."""
+"""`weldproof run`: resolves the options, starts the target, runs the checks, and writes the reports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from conformance.lanes.spending import Wallet
 from conformance.ledger import Requirement, load
 from conformance.log.events import EventLog
 from conformance.outcome import OUR_LISTENER, Exit
-from conformance.processes.own_stack import surface_options
+from conformance.processes.own_stack import list_surface_options
 from conformance.target import Chains, ExpectedFailure, Profile, ProfileError, parse
 from conformance.text.files import read_text
 
@@ -48,16 +48,16 @@ NO_TARGET = (
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What the options of one run come to.
+    """One run, resolved from its options.
 
     Attributes:
-        profile: The target, None where our own stack is started.
-        other: The target whose receipts are compared, None where there is none.
+        profile: The target; None for the reference.
+        comparison: The target of --compare-with, or None.
         rows: The rows to judge.
-        expected: Breaches that a file beside the profile expects.
-        seed: Seed of all that is drawn.
-        stack: Options of our own stack.
-        wallet: What may be spent.
+        expected_failures: Expected failures of --xfail, in addition to the profile's.
+        seed: Seed of the random choices.
+        stack_options: Options that start the reference.
+        wallet: The permission to spend.
     """
 
     profile: Profile | None
@@ -90,11 +90,11 @@ def run_suite(ctx: click.Context, options: RunOptions) -> None:
 
 
 def _resolve_options(addon_command: Sequence[str], options: RunOptions) -> RunRequest:
-    """Return what is asked for.
+    """Return the run that the options describe.
 
     Raises:
-        UsageFault: Options contradict each other, or name what does not exist.
-        MissingExtra: Our own stack is asked for and not installed.
+        UsageFault: Options contradict each other, or name something that does not exist.
+        MissingExtra: The reference is required and not installed.
     """
     nodes = load_chain_file(options.chains)
     is_reference = options.means_reference(nodes)
@@ -116,13 +116,16 @@ def _resolve_options(addon_command: Sequence[str], options: RunOptions) -> RunRe
         rows=rows,
         expected_failures=_read_expected_failures(options.xfail, profile),
         seed=options.seed if options.seed is not None else secrets.randbelow(2**32),
-        stack_options=(*options.reference_words(options.lanes), *surface_options(rows, companions=not options.quick)),
+        stack_options=(
+            *options.reference_words(options.lanes),
+            *list_surface_options(rows, companions=not options.quick),
+        ),
         wallet=Wallet(main_network=options.main_network),
     )
 
 
 def _check_addon_options(options: RunOptions, *, is_reference: bool) -> None:
-    """See that the options of an addon go with the others."""
+    """Reject options that cannot be combined with those of an addon."""
     if options.addon and is_reference:
         raise UsageFault(
             "--addon cannot be combined with --reference, --mutant, --setting, --chains KINDS or --algorand-mode"
@@ -136,14 +139,14 @@ def _check_addon_options(options: RunOptions, *, is_reference: bool) -> None:
 
 
 def _target(addon_command: Sequence[str], options: RunOptions, *, is_reference: bool) -> Profile | None:
-    """Return the profile of the target, with the addon that is started, None where our own stack is meant."""
+    """Return the profile of the target, with the addon to start; None for the reference."""
     is_alone = options.addon and not (options.config or options.addresses or _selects_more_than_addons(options.ids))
     profile = None if is_alone else load_named_profile(options.config, options.addresses, is_reference=is_reference)
     return with_addon(profile, addon_command, options.addon_url) if options.addon else profile
 
 
 def _plan_run(request: RunRequest, target: Profile, log: EventLog, names: Names, options: RunOptions) -> Run:
-    """Return the run of the checks that decide the rows on a target that is up."""
+    """Return the run of the checks that decide the rows on a started target."""
     seconds = options.fuzz_seconds or (FUZZ_SECONDS if options.quick else None)
     profile = with_fuzz(target, seconds)
     checks = drop_foreign_documents(select_checks(request.rows, profile, options.lanes), options.ids)
@@ -170,19 +173,21 @@ def _plan_run(request: RunRequest, target: Profile, log: EventLog, names: Names,
 
 
 def _check_own_stack(rows: Sequence[Requirement], *, is_reference: bool) -> None:
-    """See that our own stack is meant where no target is named, and that it is installed.
+    """Check that the reference was requested, if no target is named, and that it is installed.
 
     Raises:
-        UsageFault: Nobody asked for it, and some row is judged by a target.
+        UsageFault: It was not requested, and some row needs a target.
         MissingExtra: It is not installed.
     """
+    # Documented rows need no target. A selection of them alone runs with the reference, which then
+    # judges nothing.
     if not is_reference and not all(row.documented for row in rows):
         raise UsageFault(NO_TARGET)
     extras.need("reference")
 
 
 def _warn_of_missing_extras(undecidable: Mapping[Check, str], rows: Sequence[Requirement]) -> None:
-    """Say before anything is sent which rows cannot be judged for want of an extra, and what to type."""
+    """Print, before anything is sent, which rows cannot be judged without an extra, and how to install it."""
     row_ids = {row.id for row in rows}
     for reason in sorted(set(undecidable.values())):
         affected = {row for one, its in undecidable.items() if its == reason for row in one.rows if row in row_ids}
@@ -201,34 +206,36 @@ def _apply_connection(profile: Profile | None, options: RunOptions) -> Profile |
 
 
 def _post_run_steps(comparison: Profile | None, plan: Plan, profile: Profile) -> Mapping[str, PostRunStep]:
-    """Return what follows the checks: the comparison with another target, where one is given."""
+    """Return the steps after the checks: the comparison with another target, if one is given."""
     if comparison is None:
         return {}
-    from conformance.receipts.beside import Beside  # noqa: PLC0415 - it brings every check of the rail along
+    from conformance.receipts.beside import Beside  # noqa: PLC0415 - it imports every check of the rail
     from conformance.receipts.obtaining import BESIDE  # noqa: PLC0415 - as above
 
     surfaces = frozenset(name for row in plan.rows for name in (row.surface, *row.surfaces))
-    # An address alone says nothing of nodes: it is taken to be paid on those of the run's own target.
+    # A target that is given by address alone has no nodes. It is assumed to use those of the run's target.
     nodes = profile.chains if comparison.chains == Chains() else comparison.chains
     return {BESIDE: Beside(comparison.model_copy(update={"chains": nodes}), surfaces, plan.lanes)}
 
 
 def suite_part_judged(rows: Sequence[Requirement], profile: Profile) -> str | None:
-    """Return what of the suite's own these rows judge on a target, where they judge nothing of the operator's."""
+    """Return the part of the suite that these rows judge, if they judge nothing of the operator; else None."""
     applicable = [row for row in rows if row.documented is None and explain_absence(row, profile) is None]
+    # Rows about a receiver of webhooks (need R) test the suite's listener if the profile names no
+    # receiver. A report must not call that a verdict on the operator's server.
     receivers = bool(applicable) and all("R" in row.needs for row in applicable)
     return OUR_LISTENER if receivers and profile.webhook_bindings.receiver is None else None
 
 
 def with_fuzz(profile: Profile, seconds: float | None) -> Profile:
-    """Return the profile with another budget for generated requests, when one is given."""
+    """Return the profile with another budget for generated requests, if one is given."""
     if seconds is None:
         return profile
     return profile.model_copy(update={"budgets": profile.budgets.model_copy(update={"fuzz": seconds})})
 
 
 def _selects_more_than_addons(ids: Sequence[str]) -> bool:
-    """Return whether rows are asked for that are not of an addon alone, so that the target is wanted, too."""
+    """Return whether the ids select rows that need a target in addition to the addon."""
     return any(not one.strip().upper().startswith(ADDON_ROWS) for one in ids)
 
 

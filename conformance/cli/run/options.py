@@ -65,7 +65,7 @@ class RunOptions(TargetOptions):
     verbose: bool = False
 
     def changed_options(self) -> Mapping[str, Any]:
-        """Return the JSON form that the log keeps: options that were given and that change the run itself."""
+        """Return the given options that change the run itself, as JSON for the log."""
         options = {name: value for name, value in asdict(self).items() if value and name not in _PRESENTATION}
         plain: Mapping[str, Any] = orjson.loads(orjson.dumps(options, default=str))
         return plain

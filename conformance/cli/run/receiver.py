@@ -1,4 +1,4 @@
-"""The reference's webhook receiver under test, for a mutant that is one of a receiver."""
+"""The webhook receiver of the reference, started as a mutant of a receiver."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ _SECRET: Final = "WP_RECEIVER_SECRET"  # noqa: S105 - a variable's name
 
 @asynccontextmanager
 async def with_receiver(profile: Profile, mutant: str | None) -> AsyncIterator[Profile]:
-    """Yield the profile of our own stack, with the broken receiver under test where the mutant is one of a receiver.
+    """Yield the profile of the reference; if the mutant is one of a receiver, with that receiver under test.
 
-    The receiver runs until this is left.
+    The receiver runs until the context ends.
 
     Raises:
-        Inconclusive: It did not start.
+        Inconclusive: The receiver did not start.
     """
     if mutant is None or not any(one.mutant == mutant and one.receiver for one in load_kill_lists()):
         yield profile
         return
     async with started_receiver(("reference.variants.mutants", mutant, _MODULE), _SECRET) as started:
+        # A profile names secrets by environment variable or file, and never contains them.
         os.environ[_SECRET] = started.secret
         try:
             receiver = Receiver(url=started.url, effects=started.effects, secret=Secret(env=_SECRET))

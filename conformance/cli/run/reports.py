@@ -1,4 +1,4 @@
-"""What a run leaves behind: its log, its reports, and what its maintainers need where the suite is at fault."""
+"""The files of a run: its log, its reports, and after a fault of the suite a file for the maintainers."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def run_and_report(
     as_json: bool = False,
     verbose: bool = False,
 ) -> int:
-    """Run `body` with a log in `directory`, progress on the console, Ctrl-C honoured, and write the reports.
+    """Run `body` with a log in `directory`, progress on the console and handling of Ctrl-C; then write the reports.
 
-    Where the suite itself is at fault, what its maintainers need lies beside them, without what `names` hides.
+    After a fault of the suite, the folder also contains a file for the maintainers, without the secrets of `names`.
 
     Returns:
         The exit code.
 
     Raises:
-        UsageFault: Nothing can be written into `directory`.
+        UsageFault: `directory` cannot be written.
     """
     try:
         log = EventLog(directory / LOG)
@@ -65,7 +65,7 @@ def run_and_report(
         return int(Exit.INTERRUPTED)
     except (click.ClickException, extras.MissingExtra):
         raise
-    except Exception as escaped:  # noqa: BLE001 - whatever it is, it is no breach of the target's
+    except Exception as escaped:  # noqa: BLE001 - an exception of the suite is not a breach
         return _report_broken_run(log, directory, kinds, names, escaped)
     finally:
         if progress is not None:
@@ -87,7 +87,7 @@ def _write(
     expected_failures: Sequence[ExpectedFailure],
     code: Exit,
 ) -> list[Path]:
-    """Write the reports of a run and return where they lie."""
+    """Write the reports of a run and return their paths."""
     paths = formats.write(log.events, directory, kinds)
     if code == Exit.SUITE_FAULT:
         paths.append(_write_fault_file(log, directory, names))
@@ -96,10 +96,12 @@ def _write(
 
 
 def _propose_xfail_list(log: EventLog, directory: Path, expected_failures: Sequence[ExpectedFailure]) -> None:
-    """Write the list of known breaches without the entries that do not hold, and say what is the matter with them."""
+    """Write the list of expected failures without its stale entries, and print why each of them is stale."""
     path, text = directory / FILE, propose_list(expected_failures, log.events)
     if text is None:
         return
+    # The list is written next to the reports and not over the operator's file, who decides about
+    # it.
     replace_file(path, text.encode("utf-8", "backslashreplace"))
     for trouble in list_faults(expected_failures, log.events):
         click.echo(f"weldproof run: xfail: {trouble}", err=True)
@@ -107,7 +109,7 @@ def _propose_xfail_list(log: EventLog, directory: Path, expected_failures: Seque
 
 
 def _show(log: EventLog, directory: Path, paths: Sequence[Path], code: Exit, *, as_json: bool, verbose: bool) -> None:
-    """Show the run, and where its files lie."""
+    """Print the result of the run and the paths of its files."""
     try:
         if as_json:
             click.echo(formats.FORMATS["json"].render(log.events))
@@ -116,12 +118,12 @@ def _show(log: EventLog, directory: Path, paths: Sequence[Path], code: Exit, *, 
         if code == Exit.SUITE_FAULT:
             click.echo(f"weldproof run: {fault.hint(str(directory))}", err=True)
     except BrokenPipeError:
-        # The verdict is the same, whether or not it is read to its end.
+        # The exit code is that of the verdict even if the reader closes the output early.
         discard_output()
 
 
 def _summary(log: EventLog, directory: Path, paths: Sequence[Path], *, verbose: bool) -> None:
-    """Show the summary. If it cannot be shown, the verdict stays: it is in the reports, and this says where."""
+    """Print the summary; if that fails, print where the reports are, since the verdict does not change."""
     try:
         console.show(summarise(log.events), written=paths, own_run=True, verbose=verbose)
     except BrokenPipeError:
@@ -136,7 +138,7 @@ def _summary(log: EventLog, directory: Path, paths: Sequence[Path], *, verbose: 
 def _report_broken_run(
     log: EventLog, directory: Path, kinds: Sequence[str], names: Names, fault_raised: Exception
 ) -> int:
-    """Keep what there is of a run that tripped over itself, say where it lies, and return the exit code."""
+    """Write what exists of a run that ended by a fault of the suite, print where, and return the exit code."""
     _write_fault_file(log, directory, names, fault_raised)
     with contextlib.suppress(Exception):  # what broke the run may break its reports
         formats.write(log.events, directory, kinds)

@@ -1,4 +1,4 @@
-"""Which rows and checks a run is asked for."""
+"""The rows and checks that the options of a run select."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from conformance.ledger import NEWEST, Requirement, load
 from conformance.target import Profile
 from conformance.vocabulary.lanes.families import decided_on
 
-# Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row that drives it.
+# Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row about these documents.
 DOCUMENT_SURFACES = {"GW": "gateway", "RAIL": "rail", "AGENT": "agent", "CP": "control_plane"}
 DOCUMENT_ROW = "X-OAS-01"
 
 
 def select_ids(ids: Sequence[str], version: int = NEWEST) -> tuple[Requirement, ...]:
-    """Return the rows of these ids in a version of the ledger; a whole surface brings along its OpenAPI document's.
+    """Return the rows of these ids in a version of the ledger, with the OpenAPI row if a whole surface is named.
 
     Raises:
-        LookupError: An id matches no row; its text is the id.
+        LookupError: An id matches no row; the text is the id.
     """
     whole_surfaces = {one.strip().upper().rstrip("-") for one in ids} & DOCUMENT_SURFACES.keys()
     return load().at_version(version).select([*ids, *([DOCUMENT_ROW] if whole_surfaces else [])])
 
 
 def drop_foreign_documents(checks: Sequence[Check], ids: Sequence[str]) -> tuple[Check, ...]:
-    """Return the checks without what a whole surface's document row would bring along of the other surfaces.
+    """Return the checks without OpenAPI checks of surfaces that were not selected.
 
     Args:
         checks: The checks that decide the selected rows.
@@ -39,16 +39,18 @@ def drop_foreign_documents(checks: Sequence[Check], ids: Sequence[str]) -> tuple
     """
     normal_ids = [one.strip().upper().rstrip("-") for one in ids]
     whole_surfaces = {DOCUMENT_SURFACES[one] for one in normal_ids if one in DOCUMENT_SURFACES}
+    # X-OAS-01 is one row for the documents of all surfaces. A user who selects the gateway does not
+    # mean the rail's document, unless the row itself was named.
     if not whole_surfaces or any(DOCUMENT_ROW.startswith(one) for one in normal_ids):
         return tuple(checks)
     return tuple(one for one in checks if DOCUMENT_ROW not in one.rows or one.surface in whole_surfaces)
 
 
 def select_rows(options: RunOptions) -> tuple[Requirement, ...]:
-    """Return the rows that the options of `weldproof run` ask for.
+    """Return the rows that the options of `weldproof run` select.
 
     Raises:
-        UsageFault: An id matches no row, or no row has what all the options ask for.
+        UsageFault: An id matches no row, or the options together select no row.
     """
     try:
         rows = select_ids(options.ids, options.ledger)
@@ -64,13 +66,13 @@ def select_rows(options: RunOptions) -> tuple[Requirement, ...]:
     )
     if not rows_left:
         raise UsageFault(
-            "no requirement has all that the ids, --surface, --lane and --level ask for: `weldproof list` shows all"
+            "no requirement matches the ids, --surface, --lane and --level together: `weldproof list` shows all"
         )
     return rows_left
 
 
 def check_lanes(options: RunOptions, profile: Profile) -> None:
-    """See that the target claims a lane of the run.
+    """Check that the target claims a lane of the run.
 
     Raises:
         UsageFault: `--lane` names only lanes that the profile does not claim.
@@ -83,10 +85,10 @@ def check_lanes(options: RunOptions, profile: Profile) -> None:
 def select_shard(
     rows: tuple[Requirement, ...], options: RunOptions, profile: Profile | None
 ) -> tuple[Requirement, ...]:
-    """Return the rows of the part that is asked for, all where none is.
+    """Return the rows of the part that `--shard` names; all rows without it.
 
     Raises:
-        UsageFault: The part is malformed, or does not go with the other options.
+        UsageFault: The part is malformed, or cannot be combined with other options.
     """
     if options.shard is None:
         return rows

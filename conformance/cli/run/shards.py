@@ -1,4 +1,4 @@
-"""`--shard I/N` of the commands that can be shared out among machines."""
+"""The option `--shard I/N` of commands whose work can be divided among machines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from conformance.cli.usage import UsageFault
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Return which part of how many an option names.
+    """Return I and N of the option's text.
 
     Raises:
-        UsageFault: It names none.
+        UsageFault: The text is not I/N with I from 1 to N.
     """
     match = re.fullmatch(r"([1-9][0-9]*)/([1-9][0-9]*)", text)
     if match is None or int(match[1]) > int(match[2]):

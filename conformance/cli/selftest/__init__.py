@@ -1,4 +1,4 @@
-"""`weldproof selftest`: the suite against every broken reference."""
+"""`weldproof selftest`: the options and the help of the runs against broken references."""
 
 from __future__ import annotations
 

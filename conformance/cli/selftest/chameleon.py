@@ -1,4 +1,4 @@
-"""`weldproof selftest --chameleon`: the suite against correct servers that differ in everything that is open."""
+"""`weldproof selftest --chameleon`: runs the suite against correct servers that vary every open point."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from conformance.cli.suggestion import describe_unknown, prefixes
 from conformance.cli.usage import UsageFault
 from conformance.ledger import Requirement, load
 from conformance.outcome import Exit
-from conformance.processes.interrupt import interruptible, new_loop
+from conformance.processes.interrupt import make_interruptible, make_loop
 from conformance.processes.own_stack import StackFault
-from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, sightings, trial
+from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, sightings, run_trial
 
 _DEFAULT_SEED_COUNT = 8
 
 
 def against_chameleon(seeds: Sequence[int], prefixes_given: Sequence[str], logs: Path | None, *, as_json: bool) -> Exit:
-    """Run the suite against the look of each seed, print what came of it, and return the exit code.
+    """Run the suite against the variant of each seed, print the results, and return the exit code.
 
     Args:
         seeds: The seeds.
-        beginnings: Prefixes of the rows to judge; empty means all.
+        prefixes_given: Prefixes of the rows to judge; empty means all.
         logs: Folder for the event log of each run.
         as_json: Whether to print the result as JSON.
 
@@ -36,14 +36,16 @@ def against_chameleon(seeds: Sequence[int], prefixes_given: Sequence[str], logs:
     rows = _rows(prefixes_given)
     trials: list[Trial] = []
     try:
-        with asyncio.Runner(loop_factory=new_loop) as runner:
-            runner.run(interruptible(_run_all(seeds, rows, trials, logs=logs, quiet=as_json)))
+        with asyncio.Runner(loop_factory=make_loop) as runner:
+            runner.run(make_interruptible(_run_all(seeds, rows, trials, logs=logs, quiet=as_json)))
     except StackFault as fault:
         click.echo(f"weldproof selftest: {fault}", err=True)
         return Exit.NO_VERDICT
     except asyncio.CancelledError:
         return Exit.INTERRUPTED
     point_sightings = sightings(trials)
+    # With few seeds or rows, a point may keep its value by chance; only a full run shows that it is
+    # stuck.
     is_complete = rows is None and len(trials) >= ENOUGH
     constant_points = [one.point for one in point_sightings if not one.varied] if is_complete else []
     if as_json:
@@ -64,8 +66,8 @@ def choose_seeds(ids: Sequence[str], part: str | None, *, first: int, number: in
     Args:
         ids: Seeds that were named.
         part: `I/N`: only the I-th of N parts of the seeds.
-        first: The first seed where none is named.
-        number: How many there are then; None means 8.
+        first: The first seed if none is named.
+        number: Number of seeds if none is named; None means 8.
 
     Raises:
         UsageFault: A seed is not a number, or the part is malformed.
@@ -96,7 +98,7 @@ async def _run_all(
     quiet: bool,
 ) -> None:
     for seed in seeds:
-        finished_trial = await trial(seed, rows, logs=logs)
+        finished_trial = await run_trial(seed, rows, logs=logs)
         trials.append(finished_trial)
         if not quiet:
             word = (
@@ -118,7 +120,8 @@ def _print(trials: Sequence[Trial], point_sightings: Sequence[Sighting], constan
     sound_count = sum(not sighting.differences for sighting in trials)
     varied_count = sum(sighting.varied for sighting in point_sightings)
     click.echo(
-        f"\n{sound_count} of {len(trials)} seeds are sound; {varied_count} of {len(point_sightings)} points were seen to vary"
+        f"\n{sound_count} of {len(trials)} seeds are sound; {varied_count} of {len(point_sightings)} points were seen "
+        "to vary"
     )
     if constant_points:
         click.echo(f"not seen to vary: {', '.join(constant_points)}")

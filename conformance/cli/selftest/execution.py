@@ -1,4 +1,4 @@
-"""`weldproof selftest`: the suite against every broken reference."""
+"""`weldproof selftest`: runs the suite against mutants of the reference and compares with their kill lists."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import load
 from conformance.log.events import EventLog
 from conformance.outcome import Exit, Verdict
-from conformance.processes.interrupt import interruptible
-from conformance.processes.own_stack import StackFault, own_stack, surface_options
+from conformance.processes.interrupt import make_interruptible
+from conformance.processes.own_stack import StackFault, start_own_stack, list_surface_options
 from conformance.selftest.budgets import with_short_budgets
 from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, shard
 
@@ -48,7 +48,7 @@ def selftest(
     whole: bool,
     folder: Path | None,
 ) -> None:
-    """Run what `weldproof selftest` was asked for, and end the command with its exit code."""
+    """Run the selected self-test, and end the command with its exit code."""
     if generated:
         flags = {"json": as_json, "list": only_list, "whole": whole, "again": again}
         values = {"shard": part, "seed": seed, "sample": sample, "stack": stack, "folder": folder}
@@ -62,7 +62,7 @@ def selftest(
         return
     results: list[dict[str, Any]] = []
     try:
-        asyncio.run(interruptible(_run_all(lists, seed, results, quiet=as_json)))
+        asyncio.run(make_interruptible(_run_all(lists, seed, results, quiet=as_json)))
     except StackFault as fault:
         click.echo(f"weldproof selftest: {fault}", err=True)
         ctx.exit(Exit.NO_VERDICT)
@@ -127,16 +127,16 @@ async def _run_all(lists: Sequence[KillList], seed: int, results: list[dict[str,
 async def verdicts_against(
     mutant: str | None, surface: str, seed: int, lanes: Sequence[str] = DEFAULT_LANES
 ) -> dict[str, Verdict]:
-    """Run the suite over `surface` against our own stack with `mutant` and return the verdict of each row.
+    """Run the suite over `surface` against the reference with `mutant`, and return the verdict of each row.
 
     Raises:
-        StackFault: The stack did not come up.
-        CancelledError: The run was interrupted, so that its verdicts say nothing of the mutant.
+        StackFault: The reference did not start.
+        CancelledError: The run was interrupted, so its verdicts do not show whether the mutant is caught.
     """
     log = EventLog()
     rows = load().select(surface.split())
     options = [word for lane in lanes for word in ("--lane", lane)] + (["--mutant", mutant] if mutant else [])
-    async with own_stack([*options, *surface_options(rows)]) as stack:
+    async with start_own_stack([*options, *list_surface_options(rows)]) as stack:
         profile = with_short_budgets(stack.profile, generated=any(row.id == "X-OAS-01" for row in rows))
         async with with_receiver(profile, mutant) as judged:
             plan = Plan(rows, select_checks(rows, judged), seed=seed, workers=judged.pace.workers)

@@ -1,4 +1,4 @@
-"""`weldproof selftest --generated`: mutants made by rule, by a program of the checkout."""
+"""`weldproof selftest --generated`: runs the program of a checkout that generates mutants from the source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROGRAM: Final = "tools.mutants"
 def against_generated(
     patterns: Sequence[str], options: Mapping[str, str | int | bool | Path | None], checkout: Path = _CHECKOUT
 ) -> NoReturn:
-    """Become the program that makes mutants and runs them; its exit codes are those of `weldproof selftest`.
+    """Replace this process by the program that generates and runs mutants, with the same exit codes.
 
     Args:
         patterns: Patterns of ids or of `FILE:LINE`; without any, all mutants.
@@ -25,15 +25,15 @@ def against_generated(
         checkout: Folder that contains the program; the wheel does not.
 
     Raises:
-        UsageFault: There is no such program.
+        UsageFault: The program does not exist there.
     """
     if not (checkout / _PROGRAM.replace(".", "/")).is_dir():
-        raise UsageFault("--generated makes its mutants of the reference's source with tools/: run from a checkout")
+        raise UsageFault("--generated needs the reference's source and tools/: run it in a checkout")
     words = ["generated", *patterns]
     for name, value in options.items():
         if value is None or value is False:
             continue
-        # The program starts in the checkout, wherever this command was called.
+        # The program starts in the checkout, so a relative path is resolved here first.
         text = str(value.resolve() if isinstance(value, Path) else value)
         words += [f"--{name}"] if value is True else [f"--{name}", text]
     os.chdir(checkout)

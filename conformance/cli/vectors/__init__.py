@@ -1,4 +1,4 @@
-"""`weldproof vectors`: the vector package, looked at, checked, packed, and put before verifiers."""
+"""`weldproof vectors`: lists, checks and packs the test vectors, and runs verifiers on them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _PACKAGE = click.option(
 )
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _SHOWN_FAULTS = 20
-# Letters of a sentence of a package that are shown.
+# Characters of a sentence of a package that are shown.
 _LONGEST_TEXT = 2000
 
 
 class _Group(SuggestingGroup):
-    """Imports what starts verifiers when it is used."""
+    """A group that imports the commands which start verifiers when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*super().list_commands(ctx), *_RUN_COMMANDS]
@@ -47,7 +47,7 @@ class _Group(SuggestingGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _RUN_COMMANDS:
             return super().get_command(ctx, cmd_name)
-        from conformance.cli.vectors import run  # noqa: PLC0415 - it starts verifiers, which `list` and `show` do not
+        from conformance.cli.vectors import run  # noqa: PLC0415 - not needed for the other commands
 
         return {"run": run.run_command, "compare": run.compare_command}[cmd_name]
 
@@ -145,13 +145,15 @@ def check(ctx: click.Context, folder: Path | None, as_json: bool) -> None:
 
 
 def _faults(folder: Traversable) -> Sequence[str]:
-    from conformance.vectors import linting  # noqa: PLC0415 - only here; `list` shows before a schema is read
+    from conformance.vectors import linting  # noqa: PLC0415 - the other commands need no schemas
 
     try:
         package = vectors.read(folder)
         return [*linting.faults_of_form(folder), *linting.faults_of_sense(package)]
     except PackageFault as fault:
         return [str(fault)]
+    # A package of another author may have any structure. Each exception that reading it raises is a
+    # fault of the package and not of the command.
     except (KeyError, TypeError, AttributeError, ValueError) as fault:
         return [f"a file does not have the form of a vector package: {type(fault).__name__}: {fault}"]
 

@@ -1,4 +1,4 @@
-"""Opening the vector package that a command reads."""
+"""The vector package that a command reads."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from conformance.vectors import Package, PackageFault
 
 
 def open_package(folder: Path | None) -> Package:
-    """Return the package in a folder, or the one that comes along.
+    """Return the package in a folder, or the built-in one.
 
     Raises:
-        UsageFault: The folder holds none.
+        UsageFault: The folder does not contain a package.
     """
     try:
         return vectors.package() if folder is None else vectors.read(folder)

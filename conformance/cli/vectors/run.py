@@ -1,4 +1,4 @@
-"""`weldproof vectors run` and `compare_command`: any verifier over the vectors, and verifiers side by side."""
+"""`weldproof vectors run` and `compare`: runs a verifier on the vectors, and compares verifiers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance import vectors
 from conformance.cli.usage import UsageFault
 from conformance.cli.vectors.package import open_package
 from conformance.outcome import Exit
-from conformance.processes.interrupt import interruptible
+from conformance.processes.interrupt import make_interruptible
 from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.files import LARGEST_REPORT, TooLarge, read_file, read_text
 from conformance.text.json_safe import json_safe
@@ -87,6 +87,7 @@ def run_command(
     entries = _explanations(explained)
     if report is not None and not report.absolute().parent.is_dir():
         raise UsageFault(f"--report {report}: the folder does not exist")
+    # A run may take minutes, so a report that cannot be written is rejected before it.
     if report is not None and not os.access(report if report.exists() else report.absolute().parent, os.W_OK):
         raise UsageFault(f"--report {report}: the file cannot be written")
     if seed is None:
@@ -101,7 +102,7 @@ def run_command(
         click.echo(escape_commands_in_json(report_bytes), nl=False)
     else:
         console.show(conclusion, seed=seed)
-    # The last thing: what was found is shown even where it cannot be written.
+    # Last, so that the result is shown even if the file cannot be written.
     if report is not None:
         _write(report, report_bytes)
         if not as_json:
@@ -121,7 +122,7 @@ def _run_verifier(
     progress = None if quiet else console.Progress(len(plan.vectors))
     runner = Runner(plan) if progress is None else Runner(plan, progress)
     try:
-        outcome = asyncio.run(interruptible(runner.run()))
+        outcome = asyncio.run(make_interruptible(runner.run()))
     except NothingJudged as fault:
         click.echo(f"weldproof vectors run: {fault}", err=True)
         ctx.exit(Exit.NO_VERDICT)

@@ -1,4 +1,4 @@
-"""`weldproof watch`: runs again what failed whenever the target answers anew."""
+"""`weldproof watch`: the options and the help of the repeated runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from conformance.vocabulary.claims import LANES
     type=click.Choice(["MUST", "SHOULD", "MAY"]),
     help="Only requirements of this level.",
 )
-@click.option("--whole", is_flag=True, help="Whole runs instead of quick ones.")
+@click.option("--whole", is_flag=True, help="Make whole runs instead of quick ones.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random choices.")
 @click.option(
     "--rounds",

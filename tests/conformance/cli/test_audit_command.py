@@ -63,7 +63,7 @@ def file(tmp_path: Path, text: str) -> str:
 def test_a_whole_log_passes(text: str, tmp_path: Path, key: Path) -> None:
     """An array, an answer, and one entry a line: exit code 0; standard input too."""
     done = ran(file(tmp_path, text), key)
-    assert (done.exit_code, done.output.split(",")[0]) == (0, "whole: 9 entries")
+    assert (done.exit_code, done.output.split(",")[0]) == (0, "complete: 9 entries")
     assert ran("-", key, text=text).exit_code == 0
 
 
@@ -92,7 +92,7 @@ def test_the_noted_head_goes_before_the_one_in_the_answer(tmp_path: Path, key: P
     noted.write_text(json.dumps(HEAD))
     assert ran(source, key).exit_code == 0
     assert ran(source, key, "--head-file", str(noted)).exit_code == 1
-    assert "cut tail would not show" in ran(file(tmp_path, json.dumps(LOG[:6])), key).output
+    assert "missing tail would not be noticed" in ran(file(tmp_path, json.dumps(LOG[:6])), key).output
 
 
 def test_what_cannot_be_used_ends_with_two(tmp_path: Path, key: Path) -> None:
@@ -161,7 +161,7 @@ def test_pages_without_an_end_end_with_three(key: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(audit, "_MOST_SECONDS", 0.5)
     with served(endless(0, 0)) as hub:
         done = ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN)
-    assert (done.exit_code, "no whole log within" in done.output) == (3, True)
+    assert (done.exit_code, "did not serve the complete log within" in done.output) == (3, True)
 
 
 def test_a_hub_that_counts_no_further_is_judged(key: Path) -> None:

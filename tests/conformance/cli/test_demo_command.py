@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from conformance import extras
 from conformance.cli import main
-from conformance.processes.own_stack import own_stack
+from conformance.processes.own_stack import start_own_stack
 from tests import prepared
 from tests.conformance.cli.ending import using
 from tests.conformance.cli.test_interrupted_runs import until
@@ -37,7 +37,7 @@ def test_what_it_shows_is_what_makes_it_end_well(tmp_path: Path, monkeypatch: py
     """The control: where nothing is broken, there is no fault to find, and it says so with 1."""
 
     def sound(options: tuple[str, ...]) -> object:
-        return own_stack(options[: options.index("--mutant")])
+        return start_own_stack(options[: options.index("--mutant")])
 
     monkeypatch.setattr("conformance.cli.demo.execution.own_stack", sound)
     done = CliRunner().invoke(main, ["demo", "--report-dir", str(tmp_path / "demo")])
@@ -61,7 +61,7 @@ def test_ctrl_c_ends_it_with_all_that_it_started(tmp_path: Path) -> None:
 
 def test_without_the_reference_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 2, and no word of a run that does not come."""
-    monkeypatch.setattr(extras, "installed", lambda extra: extra != "reference")
+    monkeypatch.setattr(extras, "is_installed", lambda extra: extra != "reference")
     done = CliRunner().invoke(main, ["demo"])
     assert (done.exit_code, extras.sentence("reference") in done.output) == (2, True), done.output
     assert "one broken rule" not in done.output

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from conformance.cli.explain import command
 from conformance.first_look.x402_rules import RULES
-from conformance.ledger.specification_parser import anchor
 from conformance.ledger.specification import clauses
+from conformance.ledger.specification_parser import anchor
 
 ROOT = Path(__file__).parents[3]
 

@@ -318,13 +318,13 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 def test_a_log_that_unpacks_without_end_is_refused(
     line: str, bomb: str, trap: Trap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ends with 2 and says that no more is read, and no more was."""
+    """It ends with 2 and names the limit, and reads no more."""
     monkeypatch.setattr(log_file, "LARGEST_LOG", 2_000_000)
     monkeypatch.setattr(log_file, "MOST_LETTERS", 1_000_000)
     (trap.folder / "sent" / "events.ndjson.gz").write_bytes(BOMBS[bomb]())
     done = weldproof(*line.split())
     assert done.exit_code == 2
-    assert "no more is read" in done.output or "repeated beyond" in done.output
+    assert "which is the limit" in done.output or "repeated beyond" in done.output
 
 
 READING = [

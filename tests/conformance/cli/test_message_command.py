@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from conformance.cli import main
 from conformance.oracles.message_signatures import wire
-from conformance.oracles.message_signatures.members import message_of
+from conformance.oracles.message_signatures.verify_request import message_of
 from conformance.vectors import MessageVector, message_signatures
 from conformance.vectors.judges.message_signatures import NOW as LATER
 from tests.conformance.vectors.on_the_wire import fits_http

@@ -81,7 +81,7 @@ def again_after(
         yield target.parse(PROFILE)
 
     monkeypatch.setattr(execution, "Run", Again)
-    monkeypatch.setattr(execution, "opened", opened)
+    monkeypatch.setattr(execution, "open_target", opened)
     return CliRunner().invoke(command, [f"{folder}#3", "--reference", *options])
 
 

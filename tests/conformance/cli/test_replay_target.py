@@ -93,7 +93,7 @@ def replayed(
 
     monkeypatch.chdir(folder)
     monkeypatch.setattr(execution, "Run", Again)
-    monkeypatch.setattr(execution, "opened", opened)
+    monkeypatch.setattr(execution, "open_target", opened)
     return CliRunner().invoke(command, [f"{folder}#3{run}", *words]), asked, ran
 
 

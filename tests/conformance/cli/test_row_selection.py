@@ -10,7 +10,7 @@ from conformance.cli.run.options import RunOptions
 from conformance.cli.run.row_selection import drop_foreign_documents, select_ids, select_rows
 from conformance.engine.runner import explain_absence, select_checks
 from conformance.ledger import load
-from conformance.processes.own_stack import surface_options
+from conformance.processes.own_stack import list_surface_options
 from conformance.target import Claims, Profile, Surface
 from conformance.vocabulary.claims import LANES, OPTIONS, RECEIPTS_ONLY, SURFACES
 from conformance.vocabulary.lanes.families import OFFERS
@@ -56,12 +56,12 @@ def test_webhooks_bring_the_gateway_up() -> None:
     gateway = ["--surface", "gateway", "--companions"]
     three = ["--surface", "agent", "--surface", "gateway", "--surface", "rail", "--companions"]
     everything = [*three[:2], "--surface", "control_plane", *three[2:]]
-    assert surface_options(select_ids(["WH-SIG", "WH-BODY"])) == gateway
-    assert surface_options(select_ids(["WH"])) == three
-    assert surface_options(select_ids(["X-NET-01"])) == everything
-    assert surface_options(select_ids(["GW-LINK"])) == gateway
-    assert surface_options(select_ids(["GW-LINK"]), companions=False) == gateway[:-1]
-    assert surface_options(select_ids(["CP"])) == ["--surface", "control_plane"]
+    assert list_surface_options(select_ids(["WH-SIG", "WH-BODY"])) == gateway
+    assert list_surface_options(select_ids(["WH"])) == three
+    assert list_surface_options(select_ids(["X-NET-01"])) == everything
+    assert list_surface_options(select_ids(["GW-LINK"])) == gateway
+    assert list_surface_options(select_ids(["GW-LINK"]), companions=False) == gateway[:-1]
+    assert list_surface_options(select_ids(["CP"])) == ["--surface", "control_plane"]
 
 
 def test_a_whole_surface_is_driven_by_its_own_document_only() -> None:
