@@ -1,1 +1,1 @@
-"""Tables and the few statements that decide races."""
+"""The database layer: tables, and the statements of each of them. Unique indexes decide races between workers."""

@@ -1,4 +1,4 @@
-"""The settlement attestation of each paid link, as it was first handed out (P-CK-06)."""
+"""The settlement attestation of each paid link, as it was first returned (P-CK-06)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ class Attestations:
         return str(rows[0][0]) if rows else None
 
     async def keep(self, payment_id: str, jws: str) -> str:
-        """Keep the attestation of a payment unless there is one, and return the one that is kept."""
+        """Store the attestation of a payment unless one is stored, and return the stored one."""
         try:
             await self._database.change(_KEEP, payment_id=payment_id, jws=jws)
+        # Another worker has signed one at the same moment. Every caller gets the same bytes, so the first one counts.
         except DuplicateKey:
             return await self.of_payment(payment_id) or jws
         return jws

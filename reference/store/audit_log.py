@@ -1,4 +1,4 @@
-"""The audit log: its entries, its end, and one change of trust with its entry in one transaction (7.4)."""
+"""The audit log: entries, the head of the chain, and changes of trust together with their entries (7.4)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(frozen=True, slots=True)
 class TrustChange:
-    """A change of trust that is ready to be made.
+    """A change of trust that is ready to be carried out.
 
     Attributes:
-        entry: What the log says of it.
+        entry: Its entry in the log.
         changes: The change itself.
     """
 
@@ -44,7 +44,7 @@ class Audit:
         self._database = database
 
     async def prepare(self) -> None:
-        """Create the tables that are missing, those of issuers and services too."""
+        """Create the missing tables, also those of issuers and services."""
         await self._database.create(METADATA)
 
     async def head(self) -> Head:
@@ -53,7 +53,7 @@ class Audit:
         return Head(int(rows[0][0]), str(rows[0][1])) if rows else Head()
 
     async def mac_at(self, seq: int) -> str | None:
-        """Return the MAC of an entry, None when there is no such entry."""
+        """Return the MAC of an entry, or None if the log has no entry with that number."""
         rows = await self._database.rows(_MAC_AT, number=seq)
         return str(rows[0][0]) if rows else None
 
@@ -66,7 +66,7 @@ class Audit:
         return int((await self._database.rows(_COUNT, last=last))[0][0])
 
     async def last_trust_change(self) -> tuple[int, int] | None:
-        """Return number and Unix milliseconds of the last change of the trust set, None when there was none."""
+        """Return number and Unix milliseconds of the last change of the trust set, or None if there was none."""
         rows = await self._database.rows(_LAST_TRUST)
         return (int(rows[0][0]), int(rows[0][1])) if rows else None
 
@@ -88,9 +88,12 @@ class Audit:
         Raises:
             DatabaseUnavailable: The database refuses the step although no other caller made one meanwhile.
         """
+        # Optimistic concurrency: no lock is held while `decide` reads. If another worker adds an entry first, the
+        # number of ours is taken, the whole transaction is undone, and `decide` sees the state that the other one left.
         refused_head: Head | None = None
         while True:
             head = await self.head()
+            # The head has not moved, so no other worker took the number. Another round would be refused as well.
             if head == refused_head:
                 raise DatabaseUnavailable("the audit log takes no entry")
             outcome, step = await decide(head)

@@ -1,4 +1,4 @@
-"""Tables of payment links and of what paid them. Every race is decided by a unique index here (P-CK-08)."""
+"""Tables of payment links and of their payments. Unique indexes decide every race between workers (P-CK-08)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ links = Table(
     Column("cancel_digest", String(64), nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False),
-    # Until when its end is still watched for late payments; null while it has no end.
+    # Late payments of the link are looked for until this time (P-CK-10). Null while the link has no end.
     Column("watched_until", BigInteger),
     Index("gateway_link_token", "token", unique=True),
     Index("gateway_link_nonce", "nonce"),
     Index("gateway_link_tenant", "tenant_id", "created_at"),
 )
+# Partial indexes: most links and payments of an old database are over, and the loops search only the others. The
+# condition is given for SQLite; `postgres.py` takes it over.
 _is_active = links.c.watched_until.is_(None)
 Index(
     "gateway_links_due",
@@ -38,7 +40,8 @@ Index(
 Index("gateway_links_watched", links.c.network, links.c.pay_to, links.c.watched_until, links.c.created_at)
 Index("gateway_links_new", links.c.network, links.c.created_at, links.c.pay_to)
 
-# What a link's amount was ordered as, in the currency of the order, and the rate. Inserted with the link.
+# The order behind a link: its amount in the currency of the order, and the rate (decision 0072). Inserted with the
+# link. A separate table, so that an existing database needs no change.
 link_prices = Table(
     "gateway_link_prices",
     METADATA,
@@ -48,7 +51,8 @@ link_prices = Table(
     Column("rate", Text, nullable=False),
 )
 
-# How a link ended. The worker that inserts its row decides it.
+# How a link ended. The primary key allows one row for each link, so of a payment, an expiry and a cancellation that
+# come at the same moment, exactly one ends the link.
 link_ends = Table(
     "gateway_link_ends",
     METADATA,
@@ -67,14 +71,14 @@ payments = Table(
     Column("tx_id", String(128), nullable=False),
     Column("ordinal", Integer, nullable=False),
     Column("state", String(16), nullable=False),
-    # Atomic units, as decimal text: an asset may have more of them than a database's integer holds.
+    # Atomic units, as decimal text: foreign assets are listed too, and may move more units than 63 bits hold.
     Column("value", String(80), nullable=False),
     Column("payer", String(128), nullable=False),
     Column("block_time", BigInteger, nullable=False),
     Column("seen_at", BigInteger, nullable=False),
     Column("reversed_at", BigInteger),
     Column("recheck_at", BigInteger),
-    # The same late transfer is listed once a link.
+    # The same late transfer is listed once for each link.
     Index("gateway_payment_of_link", "network", "tx_id", "ordinal", "link_id", unique=True),
     Index("gateway_payment_link", "link_id"),
     Index("gateway_payment_tenant", "tenant_id", "state", "seen_at"),
@@ -91,7 +95,7 @@ Index(
 _has_recheck = payments.c.recheck_at.isnot(None)
 Index("gateway_payment_recheck", payments.c.network, payments.c.recheck_at, sqlite_where=_has_recheck)
 
-# The attestation of a payment as it was first returned. The worker that inserts its row has made it.
+# The attestation of a payment as it was first returned. The worker that inserts the row has signed it.
 attestations = Table(
     "gateway_attestations",
     METADATA,
@@ -111,7 +115,7 @@ refunds = Table(
     Column("refunded_at", BigInteger, nullable=False),
 )
 
-# Payments that paid their links and moved more than was asked. Inserted by the transaction that ends the link.
+# Payments that paid their links and moved more than the amount. Inserted by the transaction that ends the link.
 surpluses = Table(
     "gateway_surpluses",
     METADATA,
@@ -122,7 +126,7 @@ surpluses = Table(
     Index("gateway_surplus_tenant", "tenant_id", "seen_at"),
 )
 
-# The asset of a payment that is not its link's.
+# The asset of a payment that moved another asset than its link's.
 payment_assets = Table(
     "gateway_payment_assets",
     METADATA,
@@ -130,7 +134,8 @@ payment_assets = Table(
     Column("asset_id", String(128), nullable=False),
 )
 
-# Payments that were shown before they were final: a node may list nothing that waits for a block.
+# Payments that were presented to `verify` before they were final. A node may list nothing that waits for a block, so
+# only this table keeps the payer from abandoning the link meanwhile (P-CK-07, decision 0061).
 shown_payments = Table(
     "gateway_shown_payments",
     METADATA,
@@ -138,7 +143,7 @@ shown_payments = Table(
     Column("tx_id", String(128), primary_key=True),
 )
 
-# How far each payout address was searched, in the chain's own count (round, block, slot).
+# How far each payout address was searched, in the chain's own count (round, block, slot). A restart continues there.
 cursors = Table(
     "gateway_cursors",
     METADATA,

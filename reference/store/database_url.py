@@ -1,4 +1,4 @@
-"""One database by its address: SQLite in the data directory, or PostgreSQL, with no other change."""
+"""Opens the database of an address: SQLite in the data directory, or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from reference.store.statement_timeout import STATEMENT_SECONDS
 
 
 class UnsupportedDatabase(ValueError):
-    """The address names a database we do not speak."""
+    """The address names a kind of database that is not supported."""
 
 
 def open_database(dsn: str, seconds: float = STATEMENT_SECONDS) -> Database:
-    """Return the database of an address; it is connected to when it is first asked for something.
+    """Return the database of an address. It is connected at its first use.
 
     Args:
         dsn: A path-like SQLite address (`sqlite:///…`) or `postgresql://…`.
         seconds: How long a statement may take.
 
     Raises:
-        UnsupportedDatabase: Another scheme, or no file.
+        UnsupportedDatabase: The address has another scheme, or names no file.
     """
     url = make_url(dsn)
     if url.get_backend_name() == "postgresql":
-        from reference.store.postgres import PostgresDatabase  # noqa: PLC0415 - half of SQLAlchemy; SQLite needs none of it
+        # Imported here, because it loads half of SQLAlchemy, which SQLite does not need.
+        from reference.store.postgres import PostgresDatabase  # noqa: PLC0415 - see above
 
         return PostgresDatabase(url, seconds)
     if url.get_backend_name() != "sqlite":

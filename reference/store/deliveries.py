@@ -1,8 +1,7 @@
 """The outbox: events, their deliveries, and the attempts of each (P-WH-03, P-WH-08).
 
-An event and its deliveries are inserted by the transaction that makes the event true. An attempt belongs to the worker
-that raised the delivery's attempt number. It does so in the transaction that found the delivery due, so that no two
-workers make the same attempt.
+An event and its deliveries are inserted by the transaction that makes the event true. So a crash leaves neither a paid
+link without an event nor an event of a link that is not paid.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedAttempt:
-    """An attempt that the caller alone may make, and its delivery.
+    """An attempt that only the caller may make, and its delivery.
 
     Attributes:
         id: The delivery.
@@ -88,7 +87,7 @@ class ClaimedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt that is over.
+    """One finished attempt.
 
     Attributes:
         number: Counted from 1.
@@ -117,9 +116,9 @@ class Delivery:
         url: Where it goes.
         state: Its state.
         created_at: Unix seconds of the event.
-        due_ms: Unix milliseconds of the next attempt, None when none is planned.
+        due_ms: Unix milliseconds of the next attempt, None if none is planned.
         delivered_at: Unix seconds of the last 2xx, or None.
-        attempts: Those that are over, the first one first.
+        attempts: The finished attempts, the first one first.
     """
 
     id: str
@@ -136,7 +135,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class AttemptInFlight:
-    """An attempt that a worker, perhaps a dead one, has claimed.
+    """An attempt that some worker has claimed. The worker may have died since.
 
     Attributes:
         delivery_id: Of which delivery.
@@ -157,7 +156,8 @@ _ATTEMPT = tuple(Attempt.__slots__)
 
 
 def build_transition(move: DeliveryMove) -> Update:
-    """Return the update by which deliveries that something can happen to get the state that the table says."""
+    """Return the update for a move: deliveries in a state where it can happen get the state that follows it."""
+    # The states are written into the statement instead of passed as parameters, so the statement is compiled once.
     starts = (_ROW.state == literal_column(f"'{state}'") for state in DELIVERY.starts(move))
     return update(deliveries).where(or_(*starts)).values(state=DELIVERY.end(move).value)
 
@@ -169,7 +169,8 @@ def _text_parameter(name: str) -> ColumnElement[str]:
     return bindparam(name, type_=String())
 
 
-# For every destination of the tenant that asked for the type, in the very transaction of the event.
+# One delivery for each destination of the tenant that subscribes to the type. The database selects the destinations
+# within the transaction of the event, so a destination that is added or deleted at that moment is either in or out.
 _FAN_OUT = insert(deliveries).from_select(
     ["id", "event_id", "destination_id", "tenant_id", "url", "created_at", "state", "attempt", "failures", "due_ms"],
     select(
@@ -187,6 +188,7 @@ _FAN_OUT = insert(deliveries).from_select(
     .select_from(destinations.join(subscriptions, subscriptions.c.destination_id == destinations.c.id))
     .where(destinations.c.tenant_id == bindparam("owner"), subscriptions.c.type == bindparam("of_type")),
 )
+# The longest waiting destination first, so that much traffic at one destination does not starve another.
 _DUE_DESTINATIONS = (
     select(_ROW.destination_id)
     .where(_ROW.due_ms.isnot(None), _ROW.due_ms <= bindparam("now_ms"))
@@ -212,16 +214,20 @@ _DUE = (
     .where(*_IS_DUE_THERE)
     .order_by(_ROW.due_ms)
     .limit(bindparam("most"))
-    # Rows that another worker is about to claim are skipped, so that no worker waits for a lock.
+    # PostgreSQL skips the rows that another worker is about to claim, so no worker waits for a lock. SQLite has one
+    # writer and ignores the clause.
     .with_for_update(of=deliveries, skip_locked=True)
 )
+# An attempt belongs to the worker that raises the delivery's attempt number. This happens in the transaction that
+# # found the delivery due, so no two workers make the same attempt.
 _CLAIM = (
     build_transition(DeliveryMove.CLAIMED)
     .where(_ROW.id == bindparam("row_key"))
     .values(attempt=_ROW.attempt + 1, due_ms=None, started_ms=bindparam("now_ms"))
 )
 _IS_CLAIMED = (_ROW.id == bindparam("delivery"), _ROW.attempt == bindparam("mine"), _ROW.started_ms.isnot(None))
-# Only for a claimed attempt: a superfluous row would block the next attempt.
+# The row is inserted only for a claimed attempt. The number of an attempt is part of the primary key, so a superfluous
+# row of a worker that was thought dead would block the next attempt.
 _RECORD_ATTEMPT = insert(attempts).from_select(
     ["delivery_id", *_ATTEMPT],
     select(
@@ -255,7 +261,7 @@ _RETRY = (
 _IS_SENDING = select(_ROW.id).where(
     _ROW.tenant_id == bindparam("owner"), _ROW.id == bindparam("delivery"), _ROW.started_ms.isnot(None)
 )
-# Deliveries that nothing is left to do for. A dead letter may be sent again by hand, so it is kept.
+# Deliveries that are finished. A dead letter is not among them: a tenant may send it again (P-WH-08).
 _IS_OVER = or_(_ROW.state == DeliveryState.DELIVERED.value, _ROW.state == DeliveryState.DROPPED.value)
 _IS_KEPT = exists().where(_ROW.event_id == events.c.id, or_(~_IS_OVER, _ROW.delivered_at >= bindparam("before")))
 _OLD = (
@@ -264,8 +270,8 @@ _OLD = (
     .order_by(events.c.created_at, events.c.id)
     .limit(bindparam("most"))
 )
-# One transaction, in this order: what a delivery is looked up by goes last. A delivery that is sent again meanwhile is
-# judged by its own state once more, and keeps its event.
+# One transaction, in this order: the event goes last, because attempts and deliveries are found through it. A delivery
+# that is sent again meanwhile fails the condition `_IS_OVER`, and keeps its event.
 _OF_OLD = select(_ROW.id).where(_ROW.event_id.in_(_OLD))
 _FORGET = (
     delete(attempts).where(attempts.c.delivery_id.in_(_OF_OLD)),
@@ -284,7 +290,8 @@ _FURTHER = _OF_TENANT.where(is_behind(deliveries))
 
 
 def _with_attempts(query: Select[Any]) -> Select[Any]:
-    """Return a list of deliveries with a row for each attempt: one statement, so that states and attempts agree."""
+    """Return the query for a page of deliveries with a row for each attempt."""
+    # One statement reads states and attempts. With two, a worker could record an attempt in between.
     page = query.subquery()
     return (
         select(*(page.c[name] for name in _MEMBERS), *(attempts.c[name] for name in _ATTEMPT))
@@ -303,10 +310,13 @@ class Deliveries:
         self._database = database
         self._group_commit = GroupCommit(database)
 
-    # What a change of state writes.
+    # Writes of a link's change of state.
 
     def build_event(self, event: Event) -> tuple[Change, Change]:
-        """Return the changes that note an event and its deliveries, due at once; a second one is refused as `Taken`."""
+        """Return the changes that add an event and its deliveries, due at once.
+
+        A second event of the same link and type is refused as `DuplicateKey`.
+        """
         members = {name: getattr(event, name) for name in _EVENT}
         fan_out = {
             "stem": f"dlv_{event.id.removeprefix('evt_').replace('-', '')}_",
@@ -320,18 +330,18 @@ class Deliveries:
         }
         return Change(_RECORD, {**members, "type": event.type.value}), Change(_FAN_OUT, fan_out)
 
-    # What workers do.
+    # Operations of workers.
 
     async def due_destinations(self, *, now_ms: int) -> Sequence[str]:
-        """Return the destinations that something is due for, the longest waiting first."""
+        """Return the destinations with due deliveries, the longest waiting first."""
         return [str(row[0]) for row in await self._database.rows(_DUE_DESTINATIONS, now_ms=now_ms)]
 
     async def is_due(self, destination_id: str, *, now_ms: int) -> bool:
-        """Return whether something is due for a destination."""
+        """Return whether a delivery is due for a destination."""
         return bool(await self._database.rows(_ANY_DUE, destination=destination_id, now_ms=now_ms))
 
     async def claim(self, destination_id: str, *, now_ms: int, most: int) -> list[ClaimedAttempt]:
-        """Claim the next attempts of what is due for a destination, the longest waiting first, all in one transaction.
+        """Claim the next attempts for a destination, the longest waiting first, in one transaction.
 
         Returns:
             The attempts that now belong to the caller. Attempts of other workers and of a deleted destination are
@@ -348,7 +358,7 @@ class Deliveries:
     async def finish(
         self, delivery_id: str, attempt: Attempt, *, move: DeliveryMove, failures: int, due_ms: int | None
     ) -> None:
-        """Record the result of a claimed attempt; one that is recorded already, or was never claimed, changes nothing.
+        """Record the result of a claimed attempt. If it is recorded already, or was never claimed, nothing changes.
 
         Results recorded at the same time share a transaction; those that arrive while it runs share the next one. The
         result is on the disk when this returns.
@@ -373,18 +383,18 @@ class Deliveries:
         return [AttemptInFlight(str(row[0]), *(int(one) for one in row[1:])) for row in rows]
 
     async def drop(self, destination_id: str, *, now_ms: int) -> None:
-        """Drop what is due for a destination if that is deleted."""
+        """Drop the due deliveries of a destination if it is deleted."""
         await self._database.change(_DROP, destination=destination_id, now_ms=now_ms)
 
     async def forget(self, *, before: int, most: int) -> int:
-        """Delete the oldest events with all of their deliveries and attempts, where nothing is left to do for them.
+        """Delete the oldest events whose deliveries are all finished, with the deliveries and their attempts.
 
         Kept are events with a delivery that is not over: pending, being sent, or a dead letter. That a link has one
         event of a type does not depend on the event: the row of the link's end decides it.
 
         Args:
-            before: Unix seconds; only events that are older, and that were last delivered before.
-            most: How many events at once.
+            before: Unix seconds. Only events that are older, and were last delivered before, are deleted.
+            most: The largest number of events to delete.
 
         Returns:
             How many events were deleted.
@@ -392,13 +402,13 @@ class Deliveries:
         values = {"before": before, "most": most}
         return (await self._database.change_all(*(Change(one, values) for one in _FORGET)))[-1]
 
-    # What tenants see and ask for.
+    # Operations of tenants.
 
     async def retry(self, tenant_id: str, delivery_id: str, *, now_ms: int) -> bool:
-        """Make a delivery due now, whatever became of it; one that is being sent is left alone.
+        """Make a delivery due now, in whatever state it is. One that is being sent stays as it is.
 
         Returns:
-            False when the tenant has no such delivery, or its destination is deleted.
+            False if the tenant has no such delivery, or its destination is deleted.
         """
         key = {"owner": tenant_id, "delivery": delivery_id}
         if await self._database.change(_RETRY, **key, at_ms=now_ms) == 1:
@@ -406,7 +416,7 @@ class Deliveries:
         return bool(await self._database.rows(_IS_SENDING, **key))
 
     async def of_tenant(self, tenant_id: str, *, most: int = 200, after: str | None = None) -> Sequence[Delivery]:
-        """Return a tenant's deliveries with their attempts, newest first: the first ones, or those behind one."""
+        """Return a page of a tenant's deliveries with their attempts, newest first, from behind the delivery `after`."""
         values = {"owner": tenant_id, "most": most, **({} if after is None else {"after": after})}
         rows_by_id: dict[str, list[Row]] = {}
         for row in await self._database.rows(_PAGE if after is None else _FURTHER_PAGE, **values):
@@ -415,7 +425,7 @@ class Deliveries:
 
 
 def _read_delivery(rows: Sequence[Row]) -> Delivery:
-    """Return the delivery of rows that differ in the attempt alone; one without an attempt has one row."""
+    """Return the delivery of rows that differ only in the attempt. A delivery without an attempt has one row."""
     width = len(_MEMBERS)
     members: dict[str, Any] = dict(zip(_MEMBERS, rows[0], strict=False))
     members |= {"type": EventType(members["type"]), "state": DeliveryState(members["state"])}

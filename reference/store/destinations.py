@@ -1,4 +1,4 @@
-"""Where tenants want their events: destinations, what each asks for, and its sealed secret (P-WH-07, P-WH-11)."""
+"""Webhook destinations of tenants, each with its event types and its sealed secret (P-WH-07, P-WH-11)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Destination:
         tenant_id: Whose it is.
         url: Where events are posted.
         created_at: Unix seconds.
-        rotated_at: Unix seconds of when it got its present secret, or None while that is the first.
-        types: The types of events that it gets, in alphabetical order.
+        rotated_at: Unix seconds of the last rotation of its secret, or None if the secret is the first one.
+        types: The types of events that it receives, in alphabetical order.
     """
 
     id: str
@@ -67,13 +67,13 @@ class Destinations:
         self._database = database
 
     async def prepare(self) -> None:
-        """Create the tables that are missing, those of events and deliveries too."""
+        """Create the missing tables, also those of events and deliveries."""
         await self._database.create(METADATA)
 
     async def add(self, destination: Destination, sealed_secret: bytes, *, write: Write | None = None) -> bool:
-        """Add a destination; False when the tenant has as many as it may (P-WH-11).
+        """Add a destination, or return False if the tenant has the largest allowed number (P-WH-11).
 
-        `write` may carry it out with more in the same transaction.
+        `write` may add changes to the transaction.
 
         Raises:
             Taken: A destination with this id exists already.
@@ -82,6 +82,9 @@ class Destinations:
         wishes = [
             Change(_SUBSCRIBE, {"destination_id": destination.id, "type": one.value}) for one in destination.types
         ]
+        # A tenant has nine numbered places, and a unique index on (tenant, place). Counting rows would let two requests
+        # that
+        # # come at the same moment add a tenth destination.
         while True:
             used_places = {int(row[0]) for row in await self._database.rows(_PLACES, owner=destination.tenant_id)}
             place = next((one for one in range(MOST_DESTINATIONS) if one not in used_places), None)
@@ -93,7 +96,7 @@ class Destinations:
             except DuplicateKey:
                 if await self._database.rows(_GET_ID, destination=destination.id):
                     raise
-                continue  # another request took the place at the same moment
+                continue  # another request took the place at the same moment; choose another one
             return True
 
     async def of_tenant(self, tenant_id: str) -> Sequence[Destination]:
@@ -106,7 +109,7 @@ class Destinations:
     async def rotate(
         self, tenant_id: str, destination_id: str, sealed_secret: bytes, *, now: int, write: Write | None = None
     ) -> bool:
-        """Replace a secret, which signs from now on; False when there is no such destination. `write` as for `add`."""
+        """Replace the secret, which signs from now on, or return False if the destination is unknown. `write` as in `add`."""
         values = {"owner": tenant_id, "destination": destination_id, "new_secret": sealed_secret, "now": now}
         try:
             await (write or self._database.change_all)(Change(_ROTATE, values, is_needed=True))
@@ -115,7 +118,7 @@ class Destinations:
         return True
 
     async def delete(self, tenant_id: str, destination_id: str) -> bool:
-        """Delete a destination with its secret and drop what waits for it; False when there is no such one."""
+        """Delete a destination with its secret and drop its waiting deliveries, or return False if it is unknown."""
         if not any(one.id == destination_id for one in await self.of_tenant(tenant_id)):
             return False
         key = {"destination": destination_id}
@@ -125,6 +128,6 @@ class Destinations:
 
 
 def _read_destination(rows: Sequence[Row]) -> Destination:
-    """Return the destination of rows that differ in the type alone."""
+    """Return the destination of rows that differ only in the event type."""
     members: dict[str, Any] = dict(zip(_NAMES, rows[0], strict=False))
     return Destination(**members, types=tuple(EventType(row[-1]) for row in rows))

@@ -1,4 +1,4 @@
-"""Results of attempts, written together: results that are reported at the same time share a transaction."""
+"""Group commit: changes that several tasks submit at the same time share one transaction, and so one fsync."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference.store.database import Change, Database, DuplicateKey
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PendingChanges:
-    """The changes of one attempt; `commit` is done when they are on the disk, or another worker has made them."""
+    """The changes of one caller. `commit` is done when they are on the disk, or another worker has made them."""
 
     sort_key: str
     changes: Sequence[Change]
@@ -27,18 +27,18 @@ class _PendingChanges:
 
 
 class GroupCommit:
-    """The notes of one worker. One transaction runs at a time; notes that arrive meanwhile wait for the next one."""
+    """Commits of one worker. One transaction runs at a time. Changes that arrive meanwhile wait for the next one."""
 
     def __init__(self, database: Database) -> None:
-        """Take the database that they are written to."""
+        """Take the database to write to."""
         self._database = database
         self._waiting: list[_PendingChanges] = []
         self._task: asyncio.Task[None] | None = None
 
     async def write(self, sort_key: str, changes: Sequence[Change]) -> None:
-        """Carry out changes, together with those of others; they are on the disk when this returns.
+        """Carry out changes, together with those of other callers. They are on the disk when this returns.
 
-        Those that a unique index refuses change nothing, and take no others with them.
+        Changes that a unique index refuses change nothing, and do not affect those of other callers.
 
         Args:
             about: What they are about. Notes are written in its order, so that two workers never wait for each other.
@@ -57,17 +57,22 @@ class GroupCommit:
         batch: list[_PendingChanges] = []
         try:
             while self._waiting:
+                # All workers lock records in the order of their ids. In different orders, PostgreSQL could let two of
+                # them wait for each other, and would have to abort one.
                 batch, self._waiting = sorted(self._waiting, key=lambda one: one.sort_key), []
                 await self._commit(batch)
         finally:
             self._task = None
-            for pending in (*batch, *self._waiting):  # if this task was cancelled, they are never written
+            # If this task was cancelled, these changes are never written. Their callers are cancelled instead of hanging.
+            for pending in (*batch, *self._waiting):
                 pending.commit.cancel()
 
     async def _commit(self, batch: Sequence[_PendingChanges]) -> None:
         try:
             await self._database.change_all(*(change for pending in batch for change in pending.changes))
-        except DuplicateKey:  # another worker reported one of them at the same moment
+        except DuplicateKey:
+            # Another worker reported one of them at the same moment, and the whole transaction was undone. Each caller's
+            # changes are tried alone, so that only the refused ones are lost.
             for pending in batch if len(batch) > 1 else ():
                 await self._commit([pending])
         except Exception as fault:  # noqa: BLE001 - it is passed to the waiting callers

@@ -1,4 +1,7 @@
-"""Stored answers of calls with an Idempotency-Key: one row a key, inserted together with what the call made (P-ID)."""
+"""Stored answers of calls with an Idempotency-Key, one row for each key (P-ID).
+
+The row is inserted by the transaction that carries out the call.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """The first answer.
+    """The answer to the first call with a key.
 
     Attributes:
-        body_hash: Hash of the body that was answered.
+        body_hash: Hash of the request body that it answers.
         status: Its status.
         sealed_body: Its body, encrypted.
         expires_at: Unix seconds from which the key is free again.
@@ -54,17 +57,19 @@ class Answers:
         self._database = database
 
     async def get(self, scope: Scope, *, now: int) -> StoredAnswer | None:
-        """Return the answer of a key whose window is open."""
+        """Return the answer of a key that has not expired."""
         rows = await self._database.rows(_GET, **_bind_scope(scope), now=now)
         return StoredAnswer(*rows[0]) if rows else None
 
     def build_store(self, scope: Scope, answer: StoredAnswer, *, now: int) -> tuple[Change, Change]:
-        """Return the changes that store an answer; a key whose window is open refuses them as `Taken`."""
+        """Return the changes that store an answer. A key that has not expired refuses them as `DuplicateKey`."""
         members = {name: getattr(scope, name) for name in _SCOPE} | {name: getattr(answer, name) for name in _ANSWER}
+        # An expired row of the key is deleted first. Both changes are in the transaction of the call, so the primary
+        # key lets one of several calls with this key through (P-ID-05).
         return Change(_FREE, {**_bind_scope(scope), "now": now}), Change(_STORE, members)
 
     async def forget(self, *, now: int) -> None:
-        """Drop the answers whose window is over."""
+        """Delete the expired answers."""
         await self._database.change(_FORGET, now=now)
 
 

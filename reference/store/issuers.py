@@ -19,7 +19,7 @@ class Issuer:
         did: Its DID.
         place: Number of the audit entry that registered it.
         public_key_b64: Its Falcon-1024 key, standard base64.
-        kid: What names the key.
+        kid: The id of the key.
         created_at: Unix seconds.
     """
 
@@ -64,7 +64,7 @@ class Issuers:
         return Change(_ADD, {name: getattr(issuer, name) for name in _NAMES})
 
     def build_rotation(self, issuer: Issuer) -> Change:
-        """Return the change that gives an issuer another key; the old one is gone."""
+        """Return the change that replaces the key of an issuer. The old key is deleted."""
         values = {
             "named": issuer.did,
             "new_key": issuer.public_key_b64,

@@ -1,6 +1,6 @@
-"""Requests that were not served yet: kept with the claim until it is served, refunded or dropped.
+"""Requests of claims that are not served yet, kept until the claim is served, refunded or dropped (decision 0048).
 
-Without them only the payer's own call could be served, and an operator could not serve a payer that never returns.
+They let an operator have a payment served whose payer never comes back.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from sqlalchemy import BigInteger, LargeBinary, bindparam, cast, delete, exists,
 from reference.store.database import Change, Database
 from reference.store.rail_tables import kept_requests, redemptions
 
-# Any client can make a claim before its payment is known, so no more than this is kept of the claim's request.
+# Any client can make a claim before its payment is known. So no longer request is kept with an unpaid claim, or strangers
+# could fill the disk.
 MOST_UNPAID_BYTES = 4096
 
 _ROW = kept_requests.c
@@ -21,13 +22,14 @@ _NEW = select(
 ).where(~exists().where(_ROW.claim_id == bindparam("order_of", type_=BigInteger)))
 _KEEP = insert(kept_requests).from_select(["claim_id", "request"], _NEW)
 _FORGET = delete(kept_requests).where(
+    # A claim that is gone was dropped; a spent one was served or refunded. Neither can be served again.
     ~exists().where(redemptions.c.id == _ROW.claim_id, redemptions.c.spent_at.is_(None)).correlate(kept_requests)
 )
 _GET = select(_ROW.request).where(_ROW.claim_id == bindparam("order_of"))
 
 
 def build_keep(claim_id: int, request: bytes) -> Change:
-    """Return the change that keeps a request, canonical JSON, unless that claim's is kept already."""
+    """Return the change that stores the request of a claim, canonical JSON, unless one is stored."""
     return Change(_KEEP, {"order_of": claim_id, "request": request})
 
 
@@ -37,6 +39,6 @@ def build_forget() -> Change:
 
 
 async def request_of(database: Database, claim_id: int) -> bytes | None:
-    """Return what a claim asks for, as canonical JSON, or None when it is not kept."""
+    """Return the request of a claim, as canonical JSON, or None if it is not kept."""
     rows = await database.rows(_GET, order_of=claim_id)
     return bytes(rows[0][0]) if rows else None

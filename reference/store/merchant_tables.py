@@ -1,4 +1,4 @@
-"""Tables of what a tenant shows payers of itself: its name, its logo, and where its shop is."""
+"""Tables of what the checkout page shows of a tenant: name, contact, logo and the addresses of its shop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ contacts = Table(
     Column("email", String(254), nullable=False),
 )
 
-# The logo of a tenant, a PNG. Any client that knows its SHA-256 may download it.
+# The logo of a tenant, a PNG. It is public under its SHA-256, so its address changes with its content and may be cached.
 logos = Table(
     "gateway_logos",
     METADATA,
@@ -32,7 +32,7 @@ logos = Table(
     Index("gateway_logo", "digest"),
 )
 
-# The addresses of a tenant's shop in its order: payers are sent to no other.
+# The addresses of a tenant's shop, in its order. The checkout page leads to no other address.
 return_addresses = Table(
     "gateway_return_addresses",
     METADATA,

@@ -1,4 +1,4 @@
-"""What tenants show payers of themselves: name, logo, addresses of the shop."""
+"""What the checkout page shows of tenants: name, contact, logo, and the addresses of the shop."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from reference.store.tenants import build_lock
 
 @dataclass(frozen=True, slots=True)
 class Merchant:
-    """What a tenant shows payers of itself.
+    """What the checkout page shows of a tenant.
 
     Attributes:
-        name: Its name for payers, empty when it shows none.
+        name: Its name for payers, empty if it has none.
         logo: SHA-256 of its logo, bare hex, or None.
         addresses: Addresses of its shop, in its order.
-        contact: E-mail address for payers, empty when it shows none.
+        contact: E-mail address for payers, empty if it has none.
         tenant_name: The name that the operator gave it.
     """
 
@@ -58,7 +58,7 @@ _ADD_ADDRESS = insert(return_addresses).values({name: bindparam(name) for name i
 
 
 class Merchants:
-    """Statements over what tenants show of themselves. Each public method that changes is one transaction."""
+    """Statements over what the checkout page shows of tenants. Each public method that changes it is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -68,7 +68,7 @@ class Merchants:
         await self._database.create(METADATA)
 
     async def get(self, tenant_id: str) -> Merchant:
-        """Return what a tenant shows: nothing of one that is not there."""
+        """Return what the page shows of a tenant, all empty if the tenant does not exist."""
         rows = await self._database.rows(_GET, tenant_id=tenant_id)
         if not rows:
             return Merchant()
@@ -81,7 +81,7 @@ class Merchants:
         return [str(row[0]) for row in await self._database.rows(_ADDRESSES, tenant_id=tenant_id)]
 
     async def logo(self, digest: str) -> bytes | None:
-        """Return the PNG of a digest, or None when no tenant shows it now."""
+        """Return the PNG with a digest, or None if no tenant has it now."""
         rows = await self._database.rows(_LOGO, digest=digest)
         return bytes(rows[0][0]) if rows else None
 
@@ -104,5 +104,5 @@ class Merchants:
         await self._database.change_all(lock, Change(_CLEAR_LOGO, owner), Change(_ADD_LOGO, logo))
 
     async def delete_logo(self, tenant_id: str) -> None:
-        """Drop a tenant's logo, if it has one."""
+        """Delete a tenant's logo, if it has one."""
         await self._database.change(_CLEAR_LOGO, owner=tenant_id)

@@ -1,4 +1,4 @@
-"""Times in which payers could not be served: a lane's node was down, or no worker ran."""
+"""Outages: the times in which payers could not be served, because a lane's node was down or no worker ran."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from reference.store.database import Database, DuplicateKey
 from reference.store.rail_tables import absences
 
+# The network of an outage of the whole rail: no worker ran, so no lane could serve.
 ALL_LANES = "*"
+# One row is the heartbeat. Its end is the last time at which any worker ran, so the gap to the next start is an outage.
 _BEAT = "beat"
 _ROW = absences.c
 _ENDED_AFTER = select(_ROW.since, _ROW.until).where(
@@ -26,37 +28,38 @@ _FORGET = delete(absences).where(_ROW.until < bindparam("before"), _ROW.id != _B
 
 
 class Outages:
-    """Statements over the absences. Each public method is one transaction, or decided by one."""
+    """Statements over outages. Each public method is one transaction, or decided by one."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def list_after(self, network: str, unix: int) -> Sequence[tuple[int, int]]:
-        """Return beginning and end of every absence of a lane that ended after `unix`, in unix seconds."""
+        """Return beginning and end of every outage of a lane that ended after `unix`, in unix seconds."""
         rows = await self._database.rows(_ENDED_AFTER, lane=network, unix=unix)
         return [(int(since), int(until)) for since, until in rows]
 
     async def begin(self, network: str, *, since: int, until: int) -> str:
-        """Write down an absence and return its id."""
+        """Add an outage and return its id."""
         absence = str(uuid.uuid4())
         await self._database.change(_ADD, id=absence, network=network, since=since, until=until)
         return absence
 
     async def prolong(self, absence: str, *, until: int) -> None:
-        """Note that an absence lasts until now."""
+        """Note that an outage lasts until now."""
         await self._database.change(_PROLONG, row_id=absence, now=until)
 
     async def beat(self, *, now: int) -> None:
         """Note that a worker of this rail runs."""
         if await self._database.change(_PROLONG, row_id=_BEAT, now=now) == 0:
+            # Two workers may start at once. The other one has added the row then, which is just as good.
             with suppress(DuplicateKey):
                 await self._database.change(_ADD, id=_BEAT, network=_BEAT, since=now, until=now)
 
     async def last_beat(self) -> int | None:
-        """Return when a worker of this rail ran last, None when none ever did."""
+        """Return when a worker of this rail ran last, or None if none ever did."""
         rows = await self._database.rows(_LAST_BEAT)
         return int(rows[0][0]) if rows else None
 
     async def forget(self, *, before: int) -> None:
-        """Delete the absences that ended before a time."""
+        """Delete the outages that ended before a time."""
         await self._database.change(_FORGET, before=before)

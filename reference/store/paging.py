@@ -1,4 +1,4 @@
-"""Long lists in pages: the newest first, each page from behind the last row of the one before."""
+"""Paging of long lists, newest first: each page begins behind the last row of the previous one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from sqlalchemy.sql.elements import ColumnElement
 
 
 def is_behind(table: Table, age: str = "created_at") -> ColumnElement[bool]:
-    """Return what holds for the rows behind the one whose id is the parameter `after`; for none when there is no such.
+    """Return the condition for the rows behind the row whose id is the parameter `after`. Without such a row, none match.
 
     Args:
         table: Its rows are ordered by age, the newest first, and by `id`.
         age: The column with the time at which a row was created.
     """
     last = table.alias()
+    # The place is looked up by the id, so that a page can be asked for by an id alone. Rows of one second are ordered
+    # by id.
     last_age = select(last.c[age]).where(last.c.id == bindparam("after")).scalar_subquery()
     return or_(table.c[age] < last_age, and_(table.c[age] == last_age, table.c.id > bindparam("after")))

@@ -1,4 +1,4 @@
-"""Search of payments: the part of a tenant's payments that a text and two days select.
+"""Search of payments by a text and by the days of their blocks.
 
 A search compares its text with columns that no index serves, so a search of a paid list reads a limited number of rows
 at a time (`SCAN_ROWS`) and continues behind the last of them. The values of a search are always parameters of a
@@ -15,7 +15,8 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from reference.store.checkout_tables import links
 
-# How many payments one statement compares with a text. SQLite reads in the thread that serves all calls.
+# How many payments one statement compares with a text. SQLite reads in the thread that serves all calls, so a longer
+# scan would delay them.
 SCAN_ROWS: Final = 1000
 # A block is seen after it was made. The day covers clocks that differ, and keeps the index on `seen_at` useful.
 _CLOCK_DIFFERENCE = 86_400
@@ -24,7 +25,7 @@ _END_OF_TIME = 2**62
 
 @dataclass(frozen=True, slots=True)
 class PaymentSearch:
-    """What selects payments; every member may be left out.
+    """The terms of a search. Every member may be left out.
 
     Attributes:
         text: Part of a label, an id, an address, a transaction or a memo. The case of the letters a to z is ignored.
@@ -40,7 +41,7 @@ class PaymentSearch:
 
     @property
     def is_set(self) -> bool:
-        """Whether it selects, or leaves every payment in."""
+        """Whether any term is given. Without one, every payment matches."""
         return bool(self.text) or self.since is not None or self.until is not None
 
     @property
@@ -94,6 +95,6 @@ def _like(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
 
 
 def _pattern(text: str) -> str:
-    """Return the LIKE pattern of a text that may be anywhere; its own wildcards stand for themselves."""
+    """Return the LIKE pattern that matches a text anywhere. The wildcards of LIKE in the text match only themselves."""
     literal = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{literal}%"

@@ -1,6 +1,6 @@
-"""Payments that reached the payee although their proof was refused: noted once each, so that none is missing (5.8).
+"""Payments that reached the payee although their proof was refused, one row for each (5.8, decision 0067).
 
-A note decides nothing: a payment that is served after all is not listed any more, by its payment key.
+A row decides nothing. If the payment is served after all, its payment key takes it off the list.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reference.protocol.weld import Payment
 from reference.store.database import Change, Database, DuplicateKey
 from reference.store.rail_tables import refused_payments
 
-# How long what has no claim is listed.
+# How long a payment without a claim is listed. It bounds the table, which refused proofs fill.
 LISTED_SECONDS = 30 * 86_400
 
 _ROW = refused_payments.c
@@ -39,14 +39,14 @@ class RefusedPayments:
         code: str,
         now: int,
     ) -> None:
-        """Note a payment, unless it is noted already.
+        """Add a payment, unless it is listed already.
 
         Args:
             payment: What the chain shows.
             payment_key: What makes it unique (P-ST-03).
             network: Network key.
             service_id: The service that was asked.
-            price: The price in atomic units, which is what it moved where `payment` does not say.
+            price: The price in atomic units. It is taken as the amount if `payment` has none.
             pay_to: The payee.
             code: Why its proof was refused.
             now: Unix seconds.
@@ -67,5 +67,5 @@ class RefusedPayments:
             await self._database.change_all(Change(_NOTE, row))
 
     async def forget(self, *, now: int) -> None:
-        """Delete the notes that are not listed any more."""
+        """Delete the rows that are not listed any more."""
         await self._database.change(_FORGET, before=now - LISTED_SECONDS)

@@ -1,4 +1,4 @@
-"""Resources: price records of tenants, one an id (3.8)."""
+"""Resources: price records of tenants, one for each id (3.8)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Resources:
         self._database = database
 
     def build_insert(self, tenant_id: str, resource_id: str, record: str) -> Change:
-        """Return the change that stores a record; an id that the tenant uses already refuses it as `Taken`."""
+        """Return the change that stores a record. An id that the tenant uses already is refused as `DuplicateKey`."""
         return Change(_ADD, {"tenant_id": tenant_id, "resource_id": resource_id, "record": record})
 
     async def get(self, tenant_id: str, resource_id: str) -> str | None:

@@ -18,7 +18,7 @@ class Service:
     Attributes:
         name: Its name.
         place: Number of the audit entry that registered it.
-        type: What it says it is.
+        type: The type that it registered with.
         base_url: Its address.
         health_path: The path of its health check.
         registered_at: Unix seconds.

@@ -1,4 +1,4 @@
-"""Facts that the workers of one surface have in common: a value a name, kept over restarts."""
+"""Facts that all workers of one surface share: named values that survive restarts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ class SharedFacts:
         self._set = update(table).where(is_it).values(value=bindparam("content"))
 
     async def get(self, name: str) -> str | None:
-        """Return a fact, or None if it is not stated."""
+        """Return a fact, or None if it is not stored."""
         rows = await self._database.rows(self._get, fact=name)
         return str(rows[0][0]) if rows else None
 
     async def agree(self, name: str, value: str) -> str:
-        """State a fact unless it is stated already, and return its value: the first statement decides."""
+        """Store a fact unless it is stored already, and return the stored value."""
+        # Several workers may store a value at the same moment. The primary key admits one, and all others return that
+        # one.
         while (stated_value := await self.get(name)) is None:
             try:
                 await self._database.change(self._add, fact=name, content=value)
@@ -34,7 +36,8 @@ class SharedFacts:
         return stated_value
 
     async def replace(self, name: str, value: str) -> None:
-        """State a fact, replacing its previous value."""
+        """Store a fact in place of its previous value."""
+        # Update first and insert only if there is no row: SQLite and PostgreSQL spell an upsert differently.
         while await self._database.change(self._set, fact=name, content=value) == 0:
             try:
                 await self._database.change(self._add, fact=name, content=value)

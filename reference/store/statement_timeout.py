@@ -1,8 +1,6 @@
-"""How long a statement may take: the payer gets an answer even if the database is locked or does not respond.
+"""Time limits of statements: a payer gets an answer even if the database is locked or does not respond.
 
-A call carries out several statements one after another and ends with the first that fails, so that one limit bounds
-them all. A statement that was given up may still have been carried out, as after a crash. A caller finds out by
-reading.
+A statement that was given up may still have been carried out, as after a crash. The caller finds out by reading.
 """
 
 from __future__ import annotations
@@ -13,9 +11,10 @@ from typing import Any, Final, TypeVar
 
 from reference.store.database import DatabaseUnavailable
 
-# Below the ten seconds in which every call has an answer.
+# Below the ten seconds in which every call has an answer. A call runs its statements one after another and ends with
+# the first that fails, so this limit bounds them all.
 STATEMENT_SECONDS: Final = 8.0
-# At the start no client waits for an answer, and workers that start together create the tables one after another.
+# At a start no client waits for an answer, and workers that start together create the tables one after another.
 PREPARING_SECONDS: Final = 60.0
 
 _Result = TypeVar("_Result")

@@ -1,8 +1,8 @@
-"""Which terms were in force when, common to all workers and kept over restarts (P-CH-13).
+"""The history of price terms: which were in force at which time, for all workers and over restarts (P-CH-13).
 
-There are two tables. A row of `terms_in_force` contains the terms in force now for one service and lane; the row, not a
-clock, decides which worker changes it. `generations` contains when each terms were in force, by the clock of the worker
-that changed them; terms that came back have several rows.
+There are two tables. A row of `terms_in_force` contains the terms that are in force now for one service and lane.
+`generations` contains the time in which each terms were in force, by the clock of the worker that changed them. Terms
+that came back have several rows.
 """
 
 from __future__ import annotations
@@ -29,18 +29,20 @@ _FIRST = insert(terms_in_force).values(
     place=1,
     **{name: bindparam(f"new_{name}") for name in _TERMS},
 )
+# Compare and set: the row changes only if its counter is the one that was read. The row, not a clock, decides which
+# worker changes the terms, as the clocks of workers may differ.
 _NEXT = (
     update(terms_in_force)
     .where(_IS_IN_FORCE, _NOW.place == bindparam("seen"))
     .values(place=_NOW.place + 1, **{name: bindparam(f"new_{name}") for name in _TERMS})
 )
-# An end is never before its beginning, even if the clocks of the workers differ.
+# The end of terms is never before their beginning, even if the clocks of the workers differ.
 _CLOSE = (
     update(generations)
     .where(_IS_OF_LANE, _ROW.until.is_(None))
     .values(until=case((_ROW.since > bindparam("now"), _ROW.since), else_=bindparam("now")))
 )
-# Terms that went and came back within one second have one row.
+# Terms that were replaced and came back within one second have one row: `since` is part of the key.
 _REPLACE = delete(generations).where(
     _IS_OF_LANE, _ROW.since == bindparam("now"), *(_ROW[name] == bindparam(f"new_{name}") for name in _TERMS)
 )
@@ -70,10 +72,10 @@ class Generations:
         for service_id, lanes in terms.items():
             for lane_terms in lanes:
                 while not await self._try_put(service_id, lane_terms, now):
-                    pass  # another worker was faster: what it put in force is what we replace
+                    pass  # another worker was faster: its terms are the ones that we replace
 
     async def _try_put(self, service_id: str, terms: Terms, now: int) -> bool:
-        """Put terms in force unless they are; False when another worker changed them meanwhile."""
+        """Put terms in force unless they are already; return False if another worker changed them meanwhile."""
         lane = {"service": service_id, "lane": terms.network}
         members = [getattr(terms, name) for name in _TERMS]
         rows = await self._database.rows(_IN_FORCE, **lane)
@@ -91,7 +93,7 @@ class Generations:
         return True
 
     async def is_superseded(self, terms: Mapping[str, tuple[Terms, ...]]) -> bool:
-        """Return whether others took the place of any of `terms` (by service)."""
+        """Return whether any of `terms` (by service) was replaced by other terms."""
         rows = await self._database.rows(_ALL_IN_FORCE)
         in_force = {(row[0], row[1]): tuple(row[2:]) for row in rows}
         return any(
@@ -101,21 +103,22 @@ class Generations:
         )
 
     def get_cached(self, *, since: int) -> tuple[Generation, ...]:
-        """Return what `load_since` found within the last second, nothing where it was not asked as far back.
+        """Return what `load_since` read within the last second, or nothing if it did not read as far back.
 
-        What another worker ended in that second is in force still, by grace; what it began is not there.
+        Terms that another worker ended in that second are still in force, by grace. Terms that it began are missing.
         """
         is_new = time.monotonic() - self._read_at < _FRESH_SECONDS
         return self._last_reading[1] if is_new and since >= self._read_since else ()
 
     async def load_since(self, *, since: int) -> tuple[Generation, ...]:
-        """Return every generation that a token issued at `since` or later can be of."""
+        """Return every generation that a token issued at `since` or later can belong to."""
         asked_at = time.monotonic()
         rows = await self._database.rows(_GENERATIONS_SINCE, least=since - GRACE_SECONDS)
         self._read_at, self._read_since = asked_at, since
         last_rows, history = self._last_reading
-        if rows != last_rows:  # asked for with each proof, and changed when an operator changes a price
-            # Services that ask the same share a generation.
+        # Every proof reads the rows, and they change only when an operator changes a price. So the objects are kept.
+        if rows != last_rows:
+            # Services with the same terms share a generation.
             history = tuple(dict.fromkeys(Generation(Terms(*row[:5]), row[5], row[6]) for row in rows))
             self._last_reading = (rows, history)
         return history

@@ -1,4 +1,4 @@
-"""Keys that this installation has used, which distinguish a lost key file from a first start (P-KY-01)."""
+"""Ids of the keys that this installation has used. They distinguish a lost key file from a first start (P-KY-01)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ADD = insert(known_keys).values({name: bindparam(name) for name in ("name", "pl
 
 
 class UsedKeyIds:
-    """The keys of one installation, by purpose; only ids are kept, which reveal nothing of a secret."""
+    """The key ids of one installation, by purpose. An id reveals nothing about its secret."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -35,10 +35,10 @@ class UsedKeyIds:
         return [str(key_id) for (key_id,) in await self._database.rows(_IDS, of_name=name)]
 
     async def add(self, name: str, key_id: str, *, now: int) -> str:
-        """Note that a key is used.
+        """Record that a key is used.
 
         Returns:
-            The id of the first key that was used under this name: of workers that start at once, one is the first.
+            The id of the first key that was used under this name. Of workers that start at the same time, one is first.
         """
         while True:
             key_ids = await self.ids(name)
