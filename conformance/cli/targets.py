@@ -92,7 +92,7 @@ def check_nodes(profile: Profile | None, *, main_network: bool) -> None:
             raise UsageFault(reason)
 
 
-def _ask_network(chain: Chain, budgets: Budgets) -> networks.Served | None:
+def _ask_network(chain: Chain, budgets: Budgets) -> networks.NodeNetwork | None:
     from conformance.lanes.payers import read_network  # noqa: PLC0415 - commands without payments need no SDK of a chain
 
     try:

@@ -1,8 +1,4 @@
-"""The recording client: the only way a check talks to the target.
-
-Each exchange goes into the event log, redacted: secrets and live values are replaced by `$NAMES`, so that a report can
-be shown to anybody and a curl line still says what was sent.
-"""
+"""The recording client, through which every check calls the target; each exchange is logged, with secrets redacted."""
 
 from __future__ import annotations
 
@@ -44,10 +40,10 @@ __all__ = [
     "Throttled",
     "Transport",
     "Unreachable",
+    "describe_long_answer",
     "describe_silent_address",
     "encode_json",
     "read_retry_after",
-    "describe_long_answer",
 ]
 
 _SECRET_HEADERS = {
@@ -56,20 +52,25 @@ _SECRET_HEADERS = {
     "authorization": "$AUTHORIZATION",
     "x-algo-api-token": "$ALGOD_TOKEN",
 }
+# The gateway and the hub issue these members. Found by pattern and not by JSON, since a target may issue them in a
+# broken document, too.
+# The gateway and the hub issue these members. Found by pattern and not by JSON, since a target may issue them in a
+# broken document, too.
 _ISSUED_SECRET = re.compile(rb'"(cancel_secret|api_key|secret)"\s*:\s*"([^"\\]+)"')
 _LONGEST_SHOWN_BODY = 65_536
 _TOO_MANY_REQUESTS: Final = 429
 _LONGEST_WAIT = 120.0
-# Checks side by side share a limit: whoever waits as told may find that another took the place.
+# Concurrent checks share one limit: after the wait that a 429 asks for, another check may have taken the free place.
 _PATIENCE_SECONDS: Final = 180.0
 _LONGEST_PAUSE: Final = 1.0
 # Bytes of an answer's body that are read; no answer of the interface comes near it.
 LONGEST_BODY: Final = 32 * 1024 * 1024
-# Raises Inconclusive for a request (method, URL, body) that must not be sent in this run, whoever asks for it.
+# Raises Inconclusive for a request (method, URL, body) that no check may send in this run.
 Permit: TypeAlias = Callable[[str, str, bytes | None], None]
-# Takes what an answer repeats of its own request, with the exchange that shows it.
+# Receives each echo of a request in its answer, with the answer.
 EchoListener: TypeAlias = Callable[["Answer", Echo], None]
-# Requests without an answer in time after which an address that never gave one is asked no more.
+# After so many requests without any answer in time, no more requests are sent to the address. A dead host would
+# otherwise cost every check the whole time of an answer.
 PATIENCE: Final = 8
 
 
@@ -78,20 +79,20 @@ class Unreachable(Exception):
 
 
 class Throttled(Inconclusive):
-    """The target says, however long it is waited for, that calls come too fast, which is no answer to any of them."""
+    """The target answers 429 however long the client waits, which answers no call."""
 
 
 class LateAnswer(Unreachable):
-    """No answer came in time, which by itself does not tell a slow target from one that hangs."""
+    """No answer came in time; the target may be slow, or may hang."""
 
 
 def describe_long_answer() -> Unreachable:
-    """Return what is said of an answer without an end, or whose end would not fit into memory."""
+    """Return the fault of an answer without an end, or whose end would not fit into memory."""
     return Unreachable(f"its answer is longer than {LONGEST_BODY} bytes, of which no more is read")
 
 
 def describe_silent_address(address: str) -> Unreachable:
-    """Return what is said instead of asking an address again that never answered in time."""
+    """Return the fault that replaces a further request to an address that never answered in time."""
     return Unreachable(f"{address} let {PATIENCE} requests time out and answered none, so it is asked no more")
 
 
@@ -139,7 +140,7 @@ class Answer:
             raise JsonFault(f"the body is not JSON: {fault}") from fault
 
     def read_object(self) -> dict[str, Any]:
-        """Return the body as a JSON object, or an empty one when it is anything else (a check judges that apart)."""
+        """Return the body as a JSON object; empty if it is anything else, which a separate check judges."""
         try:
             value = self.parse_json()
         except JsonFault:
@@ -153,7 +154,7 @@ def encode_json(value: Any) -> bytes:
 
 
 class Transport(Protocol):
-    """What sends; the runner gives a paced `HttpTransport`."""
+    """Sender of requests; the runner passes a paced `HttpTransport`."""
 
     async def send(
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
@@ -167,23 +168,23 @@ class Transport(Protocol):
 
 @runtime_checkable
 class PacedTransport(Protocol):
-    """A transport whose operations have paces of their own."""
+    """A transport with a separate pace for each operation."""
 
     @property
     def pacer(self) -> Pacer:
-        """Their turns."""
+        """The pacer of its operations."""
 
 
 @runtime_checkable
 class RememberingTransport(Protocol):
-    """A transport that knows who has ever answered in its run."""
+    """A transport that knows which addresses have answered in its run."""
 
     def has_answered(self, url: str) -> bool:
         """Return whether any answer came from the address of a URL."""
 
 
 class Client:
-    """The recording client of one check; what its `permit` refuses is not sent, and `echo_listener` is told of echoes."""
+    """The recording client of one check: `permit` may refuse a request, and `echo_listener` receives echoes."""
 
     def __init__(self, transport: Transport, log: EventLog, check: str, names: Names, counter: Counter) -> None:
         self.permit: Permit | None = None
@@ -196,11 +197,11 @@ class Client:
         self.names = names
 
     def has_answered(self, url: str) -> bool:
-        """Return whether the address of a URL has answered anything in this run, as far as is known."""
+        """Return whether the address of a URL has answered in this run; True if the transport does not record it."""
         return not isinstance(self._transport, RememberingTransport) or self._transport.has_answered(url)
 
     def with_transport(self, transport: Transport) -> Client:
-        """Return a client of the same check, which counts on, that sends over another transport."""
+        """Return a client of the same check, with the same counters, that sends over another transport."""
         clone = Client(transport, self._log, self._check, self.names, self._counter)
         clone.permit, clone.echo_listener = self.permit, self.echo_listener
         clone._ordinals = self._ordinals
@@ -222,15 +223,15 @@ class Client:
         Args:
             method: HTTP method.
             url: Absolute URL, sent as it is.
-            json_body: Value sent as JSON with `Content-Type: application/json`, when `body` is None.
+            json_body: Value sent as JSON with `Content-Type: application/json`, unless `body` is given.
             body: Raw body; a Content-Type must then be among `headers` if one is wanted.
             headers: Header fields, in order, repeats allowed.
             retry: It repeats an exchange because the target asked for that.
-            patient: Wait and ask again when the target says 429 with Retry-After; a check of limits does not.
+            patient: Wait and ask again when the target answers 429 with Retry-After; a check of limits does not.
 
         Raises:
             Unreachable: No HTTP answer came.
-            Throttled: The target says 429 without a time to come back, or for minutes; only where patient.
+            Throttled: The target answers 429 without Retry-After, or for minutes; only if `patient`.
             Inconclusive: This run sends no such request.
         """
         fields = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
@@ -238,6 +239,7 @@ class Client:
             body = encode_json(json_body)
             if not any(name.lower() == "content-type" for name, _ in fields):
                 fields.insert(0, ("content-type", "application/json"))
+        # Before anything is recorded: a first look may send reading requests only, whatever a check asks for.
         if self.permit is not None:
             self.permit(method, url, body)
         if not patient:
@@ -251,7 +253,7 @@ class Client:
                     "the target answers 429, which decides nothing: give its rate as [pace] requests_per_second, or "
                     f'that of {method} and its path in [pace.limits], such as "POST /v1/receipt/verify" = 120'
                 )
-            # Whoever says 0 again and again is not asked without a breath.
+            # A target may answer `Retry-After: 0` again and again; the pause keeps the client from a busy loop.
             await asyncio.sleep(max(wait, pause))
             pause = min(2 * pause or 0.02, _LONGEST_PAUSE)
             answer = await self._send_in_turn(method, url, fields, body, retry=True)
@@ -260,7 +262,7 @@ class Client:
     async def _send_in_turn(
         self, method: str, url: str, fields: list[tuple[str, str]], body: bytes | None, *, retry: bool
     ) -> Answer:
-        """Send one request when its operation's turn comes, and keep what the answer says of the pace."""
+        """Send one request when its operation's turn comes, and record what the answer shows of the pace."""
         pacer = self._transport.pacer if isinstance(self._transport, PacedTransport) else None
         if pacer is not None:
             await pacer.wait_for_turn(method, url)
@@ -285,6 +287,7 @@ class Client:
             raise
         finally:
             milliseconds = (time.perf_counter() - start) * 1000
+            # Before the request and the answer are recorded, which may both contain the new secret.
             self._hide_issued_secrets(content)
             request = self._record_request(method, url, fields, body)
             self._log.add(
@@ -315,7 +318,7 @@ class Client:
         Args:
             destination: Name of the webhook destination that it came to.
             request: Its method, the URL it came to, its header fields and its raw body.
-            answer: Status, header fields and body of our answer; or why there is none.
+            answer: Status, header fields and body of the suite's answer; or why there is no answer.
         """
         n = self._counter.take()
         response = None
@@ -352,10 +355,7 @@ class Client:
         }
 
     def _redact_body(self, body: bytes) -> tuple[str, list[Span], bool]:
-        """Return a body as it is recorded, the places of names in it, and whether that is all of it, byte for byte.
-
-        A long one is redacted before it is cut, or a part of a key would be left at the cut.
-        """
+        """Return a body as it is recorded, the places of names in it, and whether it is complete, byte for byte."""
         try:
             text, is_text = body.decode("utf-8"), True
         except UnicodeDecodeError:
@@ -364,14 +364,14 @@ class Client:
         return shown_text if whole else f"{shown_text}… ({len(body)} bytes)", names, whole and is_text
 
     def _hide_issued_secrets(self, content: bytes) -> None:
-        """Keep secrets that an answer hands out, which are many and live, out of the log."""
+        """Redact the secrets that an answer issues."""
         for member, value in _ISSUED_SECRET.findall(content):
             self.names.key(value.decode("utf-8", "replace"), member.decode().upper(), is_given=False)
 
     def _redact_header(self, name: str, value: str) -> tuple[str, list[Span]]:
         text, names = self.names.redact_with_places(value)
         header_name = _SECRET_HEADERS.get(name.lower(), "")
-        # A credential that is known has a name of its own, so that the reader sees which one was sent.
+        # A known credential has a separate name, so that the reader sees which one was sent.
         return (text, names) if text != value or not header_name else (header_name, [(0, len(header_name))])
 
     def _record_response(
@@ -406,18 +406,22 @@ class Counter(Owned):
 def read_retry_after(answer: Answer, *, longest: float = _LONGEST_WAIT) -> float | None:
     """Return the seconds that an answer asks to wait, at most `longest`, or None when it does not.
 
-    RFC 9110 (10.2.3) allows seconds or a date; a date counts from the answer's own Date, by the same clock.
+    Both forms of RFC 9110 (10.2.3) are read.
     """
+    # RFC 9110 (10.2.3) allows seconds or a date. The date counts from the answer's own Date: the clock of the target
+    # may differ from the clock of this machine.
     value = answer.headers.get("Retry-After", "")
     if re.fullmatch(r"[0-9]{1,9}", value):
         return min(float(value), longest)
     try:
         return_time, answer_time = (parsedate_to_datetime(text) for text in (value, answer.headers.get("Date", "")))
         return min(max((return_time - answer_time).total_seconds(), 0.0), longest)
-    except (TypeError, ValueError):  # no date, or one with a zone beside one without
+    except (TypeError, ValueError):
+        # One text is not a date, or one date has a zone and the other does not.
         return None
 
 
 def _intern_text(text: str) -> str:
-    """Return the one copy of a text: header fields and bodies come thousands of times, and all stay in memory."""
+    """Return the interned text."""
+    # Header fields and bodies repeat thousands of times in a run, and the log keeps all of them in memory.
     return sys.intern(str(text))

@@ -1,9 +1,4 @@
-"""Kept connections, by origin: for how long they are kept, and which requests go out again when one was closed.
-
-A server may close an idle connection at any time, and a request that is just on its way then is lost without having
-reached anybody (RFC 9112, 9.3.1 and 9.5). Stock Node.js closes after 5 s and says so. So connections are kept for less
-than that, and for less than the server says in `Keep-Alive: timeout`.
-"""
+"""Kept connections by origin: how long they are kept, and which requests are repeated after a close."""
 
 from __future__ import annotations
 
@@ -19,7 +14,9 @@ import aiohttp
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-# Seconds: below what servers keep that say nothing, and so much below what they say.
+# A server may close an idle connection at any time. A request that is on its way then is lost, without having reached
+# the application (RFC 9112, 9.3.1 and 9.5). Stock Node.js closes after 5 s. So connections are kept for less than that,
+# and for a second less than a server announces in `Keep-Alive: timeout`.
 _KEPT_SECONDS: Final = 4.0
 _EARLIER_SECONDS: Final = 1.0
 _TIMEOUT = re.compile(r"(?:^|[\s,;])timeout\s*=\s*\"?([0-9]{1,6})", re.IGNORECASE)
@@ -33,9 +30,9 @@ class RequestProgress:
     """One request on its way.
 
     Attributes:
-        started: When it was begun, by the monotonic clock.
-        reused: Whether its connection had carried another before.
-        began: Whether the head of an answer came.
+        start: When it was begun, by the monotonic clock.
+        is_reused: Whether its connection had carried another request.
+        has_begun: Whether the head of an answer came.
     """
 
     start: float = field(default_factory=time.monotonic)
@@ -51,7 +48,7 @@ class _Origin:
 
 
 class Connections:
-    """One pool of connections an origin."""
+    """One pool of connections for each origin."""
 
     def __init__(self, *, seconds: float, at_most: int, tls: ssl.SSLContext | None = None) -> None:
         """Take the time of an answer, how many connections an origin gets, and what decides on certificates."""
@@ -68,7 +65,7 @@ class Connections:
         return self._origins[origin].session
 
     def record_answer(self, origin: URL, progress: RequestProgress, headers: CIMultiDictProxy[str]) -> None:
-        """Keep how quickly an origin answers, and for how long it says that it keeps connections."""
+        """Record how quickly an origin answers, and how long it keeps connections."""
         entry = self._origins[origin]
         entry.quickest = min(entry.quickest, time.monotonic() - progress.start)
         timeout = _TIMEOUT.search(headers.get("Keep-Alive", ""))
@@ -77,18 +74,17 @@ class Connections:
             self.renew(origin)
 
     def renew(self, origin: URL) -> None:
-        """Let the next requests to an origin go over new connections; those that are under way end where they are."""
+        """Use new connections for the next requests to an origin; requests under way end on the old ones."""
         entry = self._origins[origin]
         self._old_sessions.append(entry.session)
         entry.session = self._open_session(entry.keepalive)
 
     def may_repeat(self, origin: URL, method: str, progress: RequestProgress, fault: Exception) -> bool:
-        """Return whether a request may go out again, because the connection that it was given had been closed.
-
-        The connection had served before and was closed without a byte of an answer. A request that may be repeated at
-        all goes out again then; any other, a payment above all, only where the end came sooner than the origin ever
-        answered: a close that was on its way already, for a server that had read the request would have needed longer.
-        """
+        """Return whether a request may be repeated, because its connection had been closed before it arrived."""
+        # Theory: the connection carried a request before, and was closed without a byte of an answer. An idempotent
+        # request is then repeated. Any other request, above all a payment, is repeated only if the close came sooner
+        # than the origin ever answered. Such a close was already on its way: a server that had read the request would
+        # have needed longer. A payment that arrived must never be sent a second time by the client itself.
         if not progress.is_reused or not _is_closed(fault):
             return False
         return method in _IDEMPOTENT or time.monotonic() - progress.start < self._origins[origin].quickest
@@ -108,6 +104,8 @@ class Connections:
             timeout=aiohttp.ClientTimeout(total=self._seconds),
             trace_configs=[_trace_reuse()],
             auto_decompress=False,
+            # A proxy of the environment would see the credentials and could change answers. No redirect is followed
+            # for the same reason.
             trust_env=False,
         )
 
@@ -115,12 +113,13 @@ class Connections:
 def _is_closed(fault: Exception) -> bool:
     """Return whether a connection ended without a byte of an answer."""
     if isinstance(fault, aiohttp.ServerDisconnectedError):
-        return isinstance(fault.message, str)  # else it is what came of an answer
+        # Otherwise `message` is the part of an answer that came.
+        return isinstance(fault.message, str)
     return isinstance(fault, aiohttp.ClientOSError) and fault.errno in _CLOSE_ERRORS
 
 
 def _trace_reuse() -> aiohttp.TraceConfig:
-    """Return what tells each request whether its connection had carried another before."""
+    """Return traces that record for each request whether its connection had carried another one."""
 
     async def mark_reused(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
         context.trace_request_ctx.is_reused = True

@@ -1,8 +1,4 @@
-"""Whether an answer repeats the payment, or the key, that its own request bore in a header.
-
-Only the whole value counts. What a payment shows on a chain, such as its transaction, its payer, its token and even its
-signature, an answer may name; so a proof that holds no signature is taken as it was sent, and its JSON only warns.
-"""
+"""Echoes: an answer that repeats the payment or the key from a header of its own request (X-ROB-02)."""
 
 from __future__ import annotations
 
@@ -17,12 +13,12 @@ from urllib.parse import quote
 from conformance.http.redaction import Names
 
 PAYMENTS: Final = {"x-payment": "X-PAYMENT", "payment-signature": "PAYMENT-SIGNATURE"}
-# Answer headers that hold JSON in base64, in which a text stands at any place.
+# Answer headers whose value is JSON in base64: a text inside cannot be found in the encoded value.
 _BASE64_HEADERS: Final = frozenset({"payment-required", "payment-response", "x-payment-response"})
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-# What is shorter may stand in an answer by chance.
+# A shorter text may be in an answer by chance.
 _SHORTEST_KEY: Final = 16
-# How the names of keys and tokens end; what else is kept out of the log, such as an address, an answer may repeat.
+# The names of keys and tokens end like this. An answer may repeat other redacted values, such as an address.
 _KEYS: Final = ("KEY", "TOKEN")
 _PUBLIC: Final = "a proof of this lane is public on its chain, and only its JSON is repeated, not the header"
 _ELSEWHERE: Final = "the interface has no secret in this place"
@@ -30,12 +26,12 @@ _ELSEWHERE: Final = "the interface has no secret in this place"
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """What an answer repeats.
+    """A part of the request that its answer repeats.
 
     Attributes:
-        what: The header that bore it.
-        shape: How the answer holds it, and where.
-        beyond: Why it only warns, where it does.
+        header: The header that bore it.
+        shape: The place and the form in the answer.
+        beyond: Why the echo is only a warning; None if it is a failure.
     """
 
     header: str
@@ -53,11 +49,11 @@ def find_echoes(
     """Yield what an answer repeats of its request.
 
     Args:
-        sent: Header fields of the request.
-        answered: Header fields of the answer.
-        body: The answer's.
-        names: Knows which keys are secret, and under which name.
-        elsewhere: The rest of the request: what stands there, too, is no secret of a header alone.
+        request_fields: Header fields of the request.
+        answer_fields: Header fields of the answer.
+        body: The body of the answer.
+        names: The redaction table, which knows the secret keys.
+        elsewhere: The rest of the request. A value that is also there is not a secret of a header.
     """
     secrets = [
         (header, forms)
@@ -77,7 +73,7 @@ def find_echoes(
 
 
 def _bytes(text: str) -> bytes:
-    # What is sent on purpose may be no text.
+    # Checks send header values on purpose that are not valid text.
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -89,6 +85,8 @@ def _list_secrets(name: str, value: str, names: Names) -> Iterator[tuple[str, st
     """Yield a header's name and secret with the forms in which it would be recognised, the worst first."""
     header = name.lower()
     if header in PAYMENTS:
+        # Only the whole value counts. A payment is public on its chain: an answer may name its transaction, payer,
+        # token and even its signature. So the JSON of a proof without a signature is only a warning.
         beyond = None if header == "x-payment" else _ELSEWHERE
         proof = _decode_proof(value)
         if proof is not None:
@@ -112,7 +110,7 @@ def _to_base64url(value: str) -> str:
 
 
 def _decode_proof(value: str) -> tuple[str, bool] | None:
-    """Return the JSON text of a proof, and whether it holds a signature; None for a header that is no proof."""
+    """Return the JSON text of a proof, and whether it contains a signature; None for any other header."""
     try:
         text = base64.b64decode(value, validate=True).decode()
         proof: Any = json.loads(text)

@@ -1,4 +1,4 @@
-"""Whether a secret that was sent stands in an answer, in any form in which it would be recognised."""
+"""Leaks: a secret of the request that is in the answer, in any form in which it can be recognised."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _SHORTEST = 6
 
 
 def shapes_of(secret: str) -> Mapping[str, tuple[bytes, ...]]:
-    """Return the forms in which a secret would be recognised, by name."""
+    """Return the forms in which a secret can be recognised, by name."""
     forms = {"as it was sent": (secret,), **forms_of(secret)}
     return {name: tuple(text.encode("utf-8", "surrogateescape") for text in texts) for name, texts in forms.items()}
 
 
 def comes_back(answer: Answer, secret: str) -> list[str]:
-    """Return where and how a secret stands in an answer."""
+    """Return the places and forms of a secret in an answer."""
     places = {"the body": answer.body}
     for name, value in answer.headers.items():
         places[f"the header {name}"] = f"{name}: {value}".encode("utf-8", "surrogateescape")

@@ -1,8 +1,4 @@
-"""The pace of each operation: what the profile says of its limit, and what the target's 429 taught.
-
-A target may limit one operation and not another, so each has a pace of its own beside the run's. It starts at what
-the profile gives, and where a call is answered 429 it falls to what the target let through until then.
-"""
+"""The pace of each operation: the limit of the profile, and what the target's 429 answers show."""
 
 from __future__ import annotations
 
@@ -16,14 +12,15 @@ from typing import Final
 from urllib.parse import urlsplit
 
 _MINUTE: Final = 60.0
-# A target may count in steps, and the way to it is not always equally long.
+# A target may count in steps, and requests take differently long to arrive: 5 % of reserve keep below the limit.
 _MARGIN: Final = 1.05
-# Seconds between two calls at most: whoever lets fewer through is waited for as its Retry-After says.
+# Seconds between two calls at most. If a target allows fewer, the client waits for each Retry-After.
 _LONGEST_INTERVAL: Final = 5.0
 _CALLS_REMEMBERED: Final = 1200
 _LIVE_SEGMENT = re.compile(r"[^/]{16,}|[0-9]+")
 
 
+# A target may limit one operation and not another, so each operation has a pace in addition to the run's.
 @dataclass(slots=True)
 class _Operation:
     interval: float = 0.0
@@ -32,10 +29,10 @@ class _Operation:
 
 
 class Pacer:
-    """The turns of the operations of one target, in the run's own time."""
+    """The turns of the operations of one target."""
 
     def __init__(self, limits: Mapping[str, float] | None = None, now: Callable[[], float] = time.monotonic) -> None:
-        """Take what is known of limits: calls a minute by `METHOD /path`."""
+        """Take the known limits: calls a minute by `METHOD /path`."""
         self._limits = dict(limits or {})
         self._now = now
         self._operations: dict[tuple[str, str, str], _Operation] = {}
@@ -54,17 +51,15 @@ class Pacer:
             await asyncio.sleep(seconds)
 
     def record_answer(self, method: str, url: str) -> None:
-        """Say that a call of an operation was answered by something else than 429."""
+        """Record that a call of an operation was answered with another status than 429."""
         self._find_operation(method, url).answer_times.append(self._now())
 
     def slow_down(self, method: str, url: str, seconds: float) -> None:
-        """Say that a call was answered 429, and that the next may come in so many seconds.
-
-        What was let through within the last minute, over the time from the first of it to the next turn, is the pace
-        from now on. It never becomes quicker again.
-        """
+        """Record that a call was answered 429, and that the next one may come in so many seconds."""
         operation, now = self._find_operation(method, url), self._now()
         operation.next_turn = max(operation.next_turn, now + seconds)
+        # The new pace is what the target allowed within the last minute, over the time until the next turn. It never
+        # becomes quicker again: probing for more would only provoke further 429 answers, which decide nothing.
         recent = [moment for moment in operation.answer_times if moment > now - _MINUTE]
         seconds_a_call = (now + seconds - recent[0]) / len(recent) if recent else seconds
         operation.interval = max(operation.interval, min(seconds_a_call * _MARGIN, _LONGEST_INTERVAL))
@@ -80,7 +75,7 @@ class Pacer:
 
     def _find_operation(self, method: str, url: str) -> _Operation:
         parts = urlsplit(url)
-        # Tokens and numbers in a path are not operations of their own.
+        # Tokens and numbers in a path do not make another operation.
         path = "/".join("*" if _LIVE_SEGMENT.fullmatch(one) else one for one in parts.path.split("/"))
         key = (method, parts.netloc, path)
         if key not in self._operations:

@@ -1,4 +1,4 @@
-"""A transport that sends what it is told, byte for byte: for requests that no HTTP client would send."""
+"""Raw transport: sends requests byte for byte as given, for requests that no HTTP client would send."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ from conformance.http.unanswered import explain_close, explain_failure, explain_
 
 _PORTS = {"http": 80, "https": 443}
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
-# What is odd in these leaves no doubt where the request ends. A client that ended its side would hide the answer of a
-# server that breaks down: it drops what it has for somebody who has left.
+# An odd value of these headers leaves no doubt where the request ends, so the writing side stays open. Some servers
+# drop their answer for a client that has closed its side, which would hide the answer of a server that breaks down.
 _COMPLETE_HEADERS = frozenset({"upgrade", "host"})
 _PIECE = 65_536
 
 
 class RawTransport:
-    """One connection a request, HTTP/1.1, nothing normalised, nothing added that is given.
+    """HTTP/1.1 with one connection for each request, without normalisation.
 
-    Method, target and header fields are written as they stand (Latin-1, surrogates as the bytes they escape). Host,
-    `Connection: close` and, with a body, Content-Length are added where no field of that name is given; a given
-    Transfer-Encoding keeps Content-Length away. The writing side is closed after the request, so that nobody waits for
-    a body that was promised and not sent. It stays open after one that asks for another protocol, to speak that, and
-    after one with a Host of its own whose framing is ours.
+    Method, target and header fields are written as given (Latin-1, surrogates as the bytes that they escape). Host,
+    `Connection: close` and, with a body, Content-Length are added unless a field of that name is given. A given
+    Transfer-Encoding prevents Content-Length.
     """
 
     def __init__(
@@ -62,7 +60,7 @@ class RawTransport:
     async def send(
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
-        """Send one request; see `conformance.http.client.Transport`. What follows `url`'s address is the target."""
+        """Send one request (`Transport` of the client); the part of `url` after the address is its target."""
         if self._silent >= PATIENCE and not self._answered:
             raise describe_silent_address(self._address)
         await self._wait_for_turn()
@@ -80,7 +78,7 @@ class RawTransport:
         except EOFError as fault:
             raise Unreachable(explain_close(self._address, has_answered=self._answered)) from fault
         except h11.RemoteProtocolError as fault:
-            # The reader's own words for a close before any answer.
+            # h11 reports a close before any answer in these words.
             is_closed = "ConnectionClosed" in str(fault)
             raise Unreachable(
                 explain_close(self._address, has_answered=self._answered)
@@ -121,6 +119,7 @@ class RawTransport:
             with contextlib.suppress(ConnectionError):
                 writer.write(message)
                 await writer.drain()
+                # The server would otherwise wait for a body that was promised and not sent.
                 if ends and writer.can_write_eof():
                     writer.write_eof()
             return await _read_response(reader, "HEAD" if method == "HEAD" else "GET")

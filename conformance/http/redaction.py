@@ -1,4 +1,4 @@
-"""What shows in no log: secrets, found in a text many at once, and live values, of which there are many, by words."""
+"""Redaction: secrets, which are found anywhere in a text, and live values, which are looked up as words."""
 
 from __future__ import annotations
 
@@ -15,29 +15,28 @@ from conformance.text.shell_words import Span
 
 # The shortest text that is taken for a secret or a live value.
 SHORTEST: Final = 6
-# Stands before a name where the text has been looked through, instead of the `$` that others may write as well. It is
-# half of a surrogate pair, which no text has that was read from bytes.
+# Precedes a name in a redacted text, instead of the `$` that a target may write as well. It is half of a surrogate
+# pair, which no text has that was decoded from bytes.
 MARK: Final = "\udc24"
 WORD: Final = re.compile(r"[A-Za-z0-9_+/:.\-]{6,}={0,2}")
 PART: Final = re.compile(r"[^/:]{6,}")
-# Letters of the pieces by which secrets are found, and from one piece to the next.
+# The length of the pieces by which secrets are found, and the distance from one piece to the next.
 _PIECE: Final = 6
 _STEP: Final = 7
 _PIECES: Final = re.compile(f"(.{{{_PIECE}}}).{{0,{_STEP - _PIECE}}}", re.DOTALL)
 
 
 class Secrets:
-    """Texts that are looked for anywhere in another text, many at once.
-
-    One after the other, in the order in which they came, is what is done; where it starts is found by pieces. Whatever
-    stands in a text covers one of the places 0, 7, 14, … by six letters, if it has twelve or more. So a look at the six
-    letters at each of them says which of the secrets may be there, most often none.
-    """
+    """Secret texts that are searched for anywhere in another text."""
 
     def __init__(self) -> None:
         self.longest = 0
+        # The search: the replacements happen one after the other, in the order in which the secrets were added. To
+        # find the candidates quickly, a text is read in steps of 7 letters. A secret of at least 12 letters covers
+        # one of the places 0, 7, 14, … with 6 letters, whatever its place. So a look-up of the 6 letters at each
+        # place yields the secrets that may be there: most often none. Shorter secrets are always candidates.
         self._starts: defaultdict[str, list[str]] = defaultdict(list)
-        # All runs of so many letters in the secrets: a beginning of a secret ends with one of them.
+        # All substrings of SHORTEST letters of the secrets: every beginning of a secret ends with one of them.
         self._runs: set[str] = set()
         self._values: list[str] = []
         self._names: dict[str, str] = {}
@@ -45,7 +44,7 @@ class Secrets:
         self._pieces: defaultdict[str, list[int]] = defaultdict(list)
 
     def hold(self, value: str, name: str) -> bool:
-        """Write `name` for `value` from now on; return whether that changes anything."""
+        """Replace `value` by `name` from now on; return whether that changes anything."""
         before = self._names.get(value)
         self._names[value] = name
         if before is None:
@@ -62,7 +61,7 @@ class Secrets:
         return before != name
 
     def name_of(self, value: str) -> str | None:
-        """Return what is written for a value that is held, None for another."""
+        """Return the replacement of a known value, None for any other."""
         return self._names.get(value)
 
     def replace(self, text: str) -> str:
@@ -86,7 +85,7 @@ class Secrets:
         return text
 
     def _find_candidates(self, text: str) -> list[int]:
-        """Return the places of the secrets that may stand in `text`, in the order in which they came."""
+        """Return the indexes of the secrets that may be in `text`, in the order in which they were added."""
         pieces = self._pieces
         known_pieces = pieces.keys() & _PIECES.findall(text)
         return (
@@ -97,7 +96,7 @@ class Secrets:
 
 
 def list_words(text: str) -> list[str]:
-    """Return everything in a text that is looked up among the live values; see `Names.redact`."""
+    """Return all parts of a text that are looked up among the live values; see `Names.redact`."""
     words = WORD.findall(text)
     words_found = [text, *words]
     for word in words:
@@ -109,14 +108,14 @@ def list_words(text: str) -> list[str]:
     return words_found
 
 
-# Paths and header values come thousands of times; so many texts are remembered, none of them longer than that.
+# Paths and header values repeat thousands of times, so this many short texts are cached.
 _TEXTS_REMEMBERED: Final = 4096
 _LONGEST_REMEMBERED: Final = 1024
-# Live values are no longer than that: a proof of payment is the longest.
+# The longest live value is a proof of payment.
 _LONGEST_LIVE: Final = 16_384
-# Where a text was cut: at an ellipsis, or at its end.
+# Places where a text may have been cut: an ellipsis, or its end.
 _CUTS: Final = re.compile("…|\\Z")
-# How the names of addresses end.
+# The endings of the names of addresses.
 _ADDRESSES: Final = ("HOST", "ADDRESS")
 _MARKED_NAME: Final = re.compile(MARK + r"([A-Za-z0-9_]*)")
 _ESCAPED_MARK: Final = MARK.encode("ascii", "backslashreplace").decode()
@@ -124,11 +123,11 @@ _ESCAPED_MARK: Final = MARK.encode("ascii", "backslashreplace").decode()
 
 @dataclass(slots=True)
 class _RedactedText:
-    """A text that was looked at.
+    """A text whose secrets are replaced.
 
     Attributes:
         text: The text without secrets.
-        words: What it would be changed for, were one of these a live value.
+        words: The parts that must be looked up among the live values.
     """
 
     text: str
@@ -137,12 +136,10 @@ class _RedactedText:
 
 @dataclass
 class Names(Owned):
-    """Values that never appear in the log, and the name that stands for each.
+    """Values that never appear in the log, and the name that replaces each."""
 
-    Secrets are looked for anywhere in a text, in the order in which they came. Live values (tokens, transaction ids,
-    proofs) are many and stand as words of their own, so they are looked up word by word.
-    """
-
+    # Secrets are few, and may be inside other text. Live values (tokens, transaction ids, proofs) are many, and are
+    # whole words, so one look-up for each word finds them.
     _secrets: Secrets = field(default_factory=Secrets)
     _live: dict[str, str] = field(default_factory=dict)
     _cache: dict[str, _RedactedText] = field(default_factory=dict)
@@ -151,8 +148,7 @@ class Names(Owned):
     def secret(self, value: str, name: str) -> None:
         """From now on write `$name` wherever `value` would appear, even inside other text.
 
-        An encoded form of it becomes such as `$name_IN_BASE64`. An address is no secret: it is hidden because it
-        changes from run to run, and stands in the signed payloads of tokens, which are to be read.
+        An encoded form becomes a name such as `$name_IN_BASE64`.
         """
         self._check_owner()
         if len(value) < SHORTEST:
@@ -162,17 +158,18 @@ class Names(Owned):
             marked = self._mark(f"{name}_{form.upper().replace(' ', '_').replace('-', '_')}")
             for text in texts:
                 self._secrets.hold(text, marked)
+        # The cached texts were redacted without this secret.
         if has_changed:
             self._cache.clear()
 
     def key(self, value: str, name: str, *, is_given: bool) -> None:
-        """Keep a key out of the log: one we were given anywhere, one of the many we make or get where it is a word."""
+        """Redact a key: anywhere if the operator gave it, only as a word if it is one of many live keys."""
         if is_given:
             self.secret(value, name)
             return
         self.name(value, name)
         for form in ("in base64", "in hex") if len(value) >= SHORTEST else ():
-            # A word of base64 has its padding, or none, and ends with the letter that the padding decides.
+            # Base64 is written with and without padding; the last letter depends on it.
             for text in (*forms_of(value).get(form, ()), base64.b64encode(value.encode()).decode().rstrip("=")):
                 self.name(text, f"{name}_{form.upper().replace(' ', '_')}")
 
@@ -183,12 +180,12 @@ class Names(Owned):
             self._live[value] = self._mark(name)
 
     def stands_for_another(self, value: str, name: str) -> bool:
-        """Return whether a live value has another name than this one, which it would lose."""
+        """Return whether a live value has another name, which this one would replace."""
         self._check_owner()
         return self._live.get(value, MARK + name) != MARK + name
 
     def name_of(self, value: str) -> str | None:
-        """Return the name that stands for a secret or live value, None for a value that is none."""
+        """Return the name of a secret or live value, None for any other value."""
         self._check_owner()
         name = self._secrets.name_of(value) or self._live.get(value)
         return None if name is None else name.removeprefix(MARK)
@@ -199,22 +196,17 @@ class Names(Owned):
         return MARK + bare
 
     def redact_cut(self, text: str) -> str:
-        """Return `text` as `redact` does, also without the beginning of a secret at its end or before an ellipsis.
-
-        What was cut by its length before it came here may end in the midst of a key.
-        """
+        """Return `text` as `redact` does, also without the beginning of a secret at its end or before an ellipsis."""
         marked_text = self._mark_names(text)
         cuts = (found.start() for found in _CUTS.finditer(marked_text))
         return self._secrets.replace_beginnings(marked_text, cuts).replace(MARK, "$")
 
     def redact_beginning(self, text: str, limit: int) -> tuple[str, list[Span], bool]:
-        """Return the beginning of a text as `redact_with_places` does, at most `limit` letters, and whether that is all of it.
-
-        It is redacted before it is cut, so that no part of a secret is left at the cut.
-        """
+        """Return the redacted beginning of a text, up to `limit` letters, its names' places, and if it is complete."""
         if len(text) <= limit:
             return (*self.redact_with_places(text), True)
-        # Of a secret that begins in the last letters of this piece, only a part is in it: these letters are left out.
+        # Redacted before it is cut, so that no part of a secret is left at the cut. A secret that begins in the last
+        # letters of this piece is only partly in it: these letters are dropped.
         margin = max(self._secrets.longest, _LONGEST_LIVE)
         marked_text = self._mark_names(text[: limit + 2 * margin])
         if len(text) > limit + 2 * margin:
@@ -228,18 +220,19 @@ class Names(Owned):
         return self._mark_names(text).replace(MARK, "$")
 
     def redact_with_places(self, text: str) -> tuple[str, list[Span]]:
-        """Return `text` as `redact` does, and where the names stand that it put there; others may write `$`, too."""
+        """Return `text` as `redact` does, with the places of the names that it inserted."""
         marked_text = self._mark_names(text)
         return marked_text.replace(MARK, "$"), [self._place_of(found) for found in _MARKED_NAME.finditer(marked_text)]
 
     def _place_of(self, match: re.Match[str]) -> Span:
-        """Return where a name stands; letters that follow it may look like more of it."""
+        """Return the place of a name; the letters after it may look like a longer name."""
         longest = match[1]
         name = next((longest[:end] for end in range(len(longest), 0, -1) if longest[:end] in self._names), longest)
         return match.start(), 1 + len(name)
 
     def _mark_names(self, text: str) -> str:
         self._check_owner()
+        # A target that sends the mark could otherwise pass its own text off as the name of a variable.
         if MARK in text:
             text = text.replace(MARK, _ESCAPED_MARK)
         if len(text) < SHORTEST:
@@ -262,13 +255,13 @@ class Names(Owned):
     def _name_word(self, match: re.Match[str]) -> str:
         """Return the name of a word, else of its parts: a path's segments, a memo's token.
 
-        Equals signs after it may be padding of base64 or no part of it.
+        Equals signs after it may be base64 padding, or not part of it.
         """
         word = match[0]
         bare = word.rstrip("=")
         replacement = self._live.get(bare)
         if replacement is None:
-            # Most words are one part, and looked up already.
+            # Most words have one part, which was looked up already.
             several = "/" in bare or ":" in bare
             replacement = PART.sub(lambda part: self._live.get(part[0], part[0]), bare) if several else bare
         return self._live.get(word) or replacement + word[len(bare) :]

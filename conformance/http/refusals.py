@@ -1,4 +1,4 @@
-"""What a refusal says about the request's body: the members that the server names, in the forms seen in the field."""
+"""Refusals of a request's body: the members that the server names, in the forms of common frameworks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from conformance.http.client import Answer
 
 _UNPROCESSABLE = 422
 _MALFORMED_STATUSES: Final = frozenset({400, _UNPROCESSABLE})
-# RFC 9457 and JSON:API name a pointer, FastAPI `loc`, Ajv `instancePath`; others the member by a name of their own.
+# RFC 9457 and JSON:API use a pointer, FastAPI `loc`, Ajv `instancePath`; other servers name the member differently.
 _POINTER_MEMBERS: Final = frozenset(
     {"pointer", "loc", "instancepath", "datapath", "field", "error_field", "param", "parameter", "property", "member"}
 )
-# A value that a server does not offer may be refused as malformed, forbidden or not there.
+# A server may refuse a value that it does not offer as malformed, forbidden or unknown.
 _CONTENT_STATUSES: Final = frozenset({400, 403, 404, _UNPROCESSABLE})
 _TEXT_MEMBERS: Final = frozenset(
     {"error", "code", "error_code", "errorcode", "reason", "type", "title", "message", "msg", "detail", "description"}
@@ -26,7 +26,7 @@ _LONGEST = 120
 
 
 def list_members(answer: Answer) -> list[str]:
-    """Return the members of the body that a 400 or 422 names, as the server spells them, the first five."""
+    """Return the first five members of the body that a 400 or 422 names, in the server's spelling."""
     if answer.status not in _MALFORMED_STATUSES:
         return []
     texts = dict.fromkeys(text for text in _walk_members(answer.read_object(), _DEPTH) if text)
@@ -34,20 +34,18 @@ def list_members(answer: Answer) -> list[str]:
 
 
 def describe_refused_body(answer: Answer) -> str | None:
-    """Return how an answer refuses the request's body, None where it does not say that it does.
-
-    A 422 does by its meaning, a 400 where it names a member.
-    """
+    """Return how an answer refuses the request's body, None if it does not."""
     members = list_members(answer)
+    # 422 refuses the content by its meaning. A 400 may be about anything, so it must name a member.
     if answer.status != _UNPROCESSABLE and not members:
         return None
     return f"{answer.status}" + (f" at {', '.join(members)}" if members else "")
 
 
 def list_words(answer: Answer) -> frozenset[str]:
-    """Return the words by which a refusal says what is wrong, in lower case; none where it is no refusal of content.
+    """Return the lower-case words of a refusal's code, type, title and message; empty for another answer.
 
-    They are those of its code, type, title and message, wherever these are: `currency_not_offered` is three words.
+    `currency_not_offered` is three words.
     """
     if answer.status not in _CONTENT_STATUSES:
         return frozenset()

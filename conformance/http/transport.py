@@ -1,4 +1,4 @@
-"""Sending over HTTP as every client of the suite does: paced, in bounded time, and reading no more than it can hold."""
+"""HTTP transport of the suite: paced, with bounded time and bounded size of answers."""
 
 from __future__ import annotations
 
@@ -27,17 +27,15 @@ from conformance.http.pacing import Pacer
 from conformance.http.unanswered import explain_failure, explain_foreign_bytes, was_reset
 
 _AUTOMATIC: Final = ("User-Agent", "Content-Type", "Accept", "Accept-Encoding")
-# Seconds and bytes of what somebody says before he is asked.
+# How long and how much is read from a server that speaks before it gets a request.
 _LISTENING_SECONDS: Final = 2.0
 _GREETING_BYTES: Final = 200
 
 
 class HttpTransport:
-    """Sends over HTTP on kept connections, no proxy, no redirect, at no more than the pace the target allows.
+    """Sends over HTTP on kept connections, without proxy and redirects, at most at the pace that the target allows.
 
-    An answer's body is read as it came, never unpacked, and up to `LONGEST_BODY`. An address that gives the first eight
-    requests no whole answer in time, or one without an end, is asked no more, or each request to such a host would cost
-    the time that an answer may take. One that refuses connections is asked again: its server may be about to start.
+    The body of an answer is read up to `LONGEST_BODY` and never unpacked.
     """
 
     def __init__(
@@ -55,8 +53,8 @@ class HttpTransport:
             seconds: From the first byte of a request to the last of its answer.
             requests_per_second: 0 for as fast as it goes.
             connections: At most so many at a time.
-            limits: Calls a minute by `METHOD /path`; beside these, what 429 teaches.
-            tls: Decides on certificates in place of the usual.
+            limits: Calls a minute by `METHOD /path`, in addition to what 429 answers show.
+            tls: Verification of certificates, instead of the usual one.
         """
         self.pacer = Pacer(limits)
         self._seconds = seconds
@@ -88,6 +86,8 @@ class HttpTransport:
             raise Unreachable("the transport is not open")
         address = URL(url, encoded=True)
         origin = _origin(address)
+        # Only after requests without an answer: an address that refuses connections may belong to a server that is
+        # starting.
         if self._silent[origin] >= PATIENCE and origin not in self._answered:
             raise describe_silent_address(str(origin))
         await self._wait_for_turn()
@@ -134,18 +134,16 @@ class HttpTransport:
                 self._silent[origin] += 1
                 raise describe_long_answer()
             self._answered.add(origin)
-            # In the letters that they came in; the parser's own names are those of its table.
+            # The raw spelling of names: the parser replaces known names by its own spelling.
             fields = [(_text(name), _text(value)) for name, value in response.raw_headers]
             return response.status, CIMultiDictProxy(CIMultiDict(fields)), content
 
     async def _explain_failure(self, fault: Exception, address: URL) -> str:
-        """Return why a call got no answer.
-
-        Who speaks first and then closes is asked for its words again: whether they were read before the connection
-        was at its end is a matter of how fast both machines are.
-        """
+        """Return why a call got no answer."""
         origin = _origin(address)
         has_answered = origin in self._answered
+        # A server of another protocol may speak first and then close. Whether its words were read before the reset
+        # depends on the speed of both machines, so they are read again, to explain the fault.
         if not has_answered and origin.scheme == "http" and was_reset(fault):
             if origin not in self._greetings:
                 place = (origin.host or "", origin.port or 80)
@@ -173,19 +171,20 @@ def _text(field: bytes) -> str:
 
 
 def read_greeting(host: str, port: int, seconds: float) -> bytes:
-    """Return what a server says to somebody who says nothing, in so many seconds; nothing for one that waits."""
+    """Return what a server sends before any request, within some seconds; empty if it waits for a request."""
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:
             return connection.recv(_GREETING_BYTES)
-    except OSError:  # a timeout among them
+    except OSError:
+        # This includes the timeout of a server that waits for a request.
         return b""
 
 
 async def read_whole(response: aiohttp.ClientResponse, limit: int = LONGEST_BODY) -> bytes:
-    """Return the body of an answer that was asked for outside a run's client, such as a node's.
+    """Return the body of an answer outside a run's client, such as a node's.
 
     Raises:
-        ValueError: It is longer than `limit`, or packed although the request asked for none of that.
+        ValueError: It is longer than `limit`, or compressed although the request did not allow that.
     """
     coding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if coding not in {"", "identity"}:
@@ -196,7 +195,7 @@ async def read_whole(response: aiohttp.ClientResponse, limit: int = LONGEST_BODY
     return body
 
 
-# For sessions outside a run's client: an answer is not packed, and would not be unpacked.
+# For sessions outside a run's client: answers must not be compressed, since a small one may unpack without end.
 PLAIN_ANSWERS: Final[Mapping[str, str]] = {"Accept-Encoding": "identity"}
 
 

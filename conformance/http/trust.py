@@ -1,4 +1,4 @@
-"""Whose certificates are accepted of a target that speaks TLS."""
+"""TLS trust: which certificates of a target are accepted."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from conformance.target import ProfileError, Tls
 
 
 def make_context(tls: Tls) -> ssl.SSLContext | None:
-    """Return what decides on certificates, None for the usual: those of the authorities that this machine trusts.
+    """Return the context that verifies certificates; None for the authorities that this machine trusts.
 
     Raises:
-        ProfileError: The file of authorities cannot be read, or holds no certificate.
+        ProfileError: The file of authorities cannot be read, or contains no certificate.
     """
     if tls.insecure:
         context = ssl.create_default_context()

@@ -1,4 +1,4 @@
-"""Why a call got no HTTP answer, in words that say what to do about it."""
+"""Explanations of calls without an HTTP answer, with advice for the operator."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import ssl
 
 import aiohttp
 
-# A TLS record of an alert: what a server of TLS says to plain HTTP.
+# A TLS alert record, which a TLS server sends in answer to plain HTTP.
 _ALERT = "\\x15\\x03"
-# An HTTP/2 frame of settings, as Python shows bytes: what a server of HTTP/2 says first to whomever it hears.
+# An HTTP/2 settings frame, as Python prints bytes: an HTTP/2 server sends it first on each connection.
 _SETTINGS = re.compile(r"b['\"]\\x00\\x00(?:\\x[0-9a-f]{2}|\\?.)\\x04\\x00\\x00\\x00\\x00\\x00")
 _LONGEST_SHOWN = 200
-# What the client reads of a status line or a field.
+# The longest status line or field that the client reads.
 _LONGEST_LINE = 8190
 
 
 def explain_failure(fault: Exception, url: str, *, has_answered: bool = False) -> str:
-    """Return who was called, and what came of it.
+    """Return which address was called, and why it gave no answer.
 
     Args:
         fault: What the client raised.
         url: The address that was called.
-        answered: Whether it answered any other call of the run.
+        has_answered: Whether it answered any other call of the run.
     """
     if isinstance(fault, aiohttp.ClientConnectorDNSError):
         return f"there is no host {fault.host}: {_name_reason(fault.os_error)}"
@@ -39,7 +39,7 @@ def explain_failure(fault: Exception, url: str, *, has_answered: bool = False) -
     if isinstance(fault, aiohttp.ServerDisconnectedError):
         return explain_close(url, has_answered=has_answered)
     if isinstance(fault, aiohttp.ClientConnectionResetError):
-        # Somebody who speaks first is heard out before he is asked, where the machine is slow.
+        # On a slow machine, aiohttp reads what a server sends first, before it sends the request.
         return f"the connection was closed before it was asked: there is no HTTP answer{_suggest_scheme(url)}"
     if was_reset(fault):
         return f"the connection was reset before an answer came{_suggest_next(url, has_answered=has_answered)}"
@@ -47,7 +47,7 @@ def explain_failure(fault: Exception, url: str, *, has_answered: bool = False) -
 
 
 def was_reset(fault: Exception) -> bool:
-    """Return whether the other end gave a connection up, and with it perhaps what it had said."""
+    """Return whether the other end reset a connection; its data may be lost with it."""
     resets = isinstance(fault, OSError) and fault.errno == errno.ECONNRESET
     return resets or isinstance(fault, aiohttp.ClientConnectionResetError)
 
@@ -65,12 +65,12 @@ def explain_no_connection(fault: OSError, place: str) -> str:
 def explain_certificate(fault: Exception, place: str) -> str:
     """Return why the certificate at `host:port` is not accepted."""
     complaint = getattr(fault, "verify_message", "") or _in_one_line(fault)
-    trust = "give --cacert FILE with the authority that signed it, or --insecure to accept anybody's"
+    trust = "give --cacert FILE with the authority that signed it, or --insecure to accept any certificate"
     return f"the certificate of {place} is not accepted: {complaint}; {trust}"
 
 
 def explain_foreign_bytes(complaint: str, url: str) -> str:
-    """Return what is said of bytes that are no HTTP answer, by what its reader says of them."""
+    """Return an explanation of bytes that are not an HTTP answer, by the complaint of their reader."""
     if _ALERT in complaint or "\x15\x03" in complaint:
         return f"what came is TLS, no plain HTTP{_suggest_scheme(url)}"
     if _SETTINGS.search(complaint) is not None:
@@ -81,12 +81,12 @@ def explain_foreign_bytes(complaint: str, url: str) -> str:
 
 
 def explain_close(url: str, *, has_answered: bool = False) -> str:
-    """Return what is said of a connection that was closed before an answer came; `has_answered` as above."""
+    """Return an explanation of a connection that was closed before an answer; `has_answered` as above."""
     return f"the connection was closed without an answer{_suggest_next(url, has_answered=has_answered)}"
 
 
 def _suggest_next(url: str, *, has_answered: bool) -> str:
-    """Return where to look: whoever answers others speaks what was spoken to him."""
+    """Return where to look: a server that answered other calls speaks the right protocol."""
     return (
         "; others were answered: your server's own log says what became of this one"
         if has_answered

@@ -43,10 +43,10 @@ class WrongPayment:
     """One way to pay a bill: wrongly, or rightly by a transaction of another shape than the usual one.
 
     Attributes:
-        what: What is wrong, or the shape, in words.
+        name: What is wrong, or the shape, in words.
         pay: Sends it and returns once it can no longer become anything else; the transaction's id.
-        pinned: Whether only a profile that pins the memo's binding makes it wrong: the interface leaves it open.
-        claimed: Whether only a target that claims to follow specification 3.5 (`gateway.checkout`) says that it is.
+        needs_pinned_binding: Whether only a profile that pins the memo's binding makes it wrong: the interface leaves it open.
+        needs_checkout_claim: Whether only a target that claims to follow specification 3.5 (`gateway.checkout`) says that it is.
         beyond: Of a right payment, what the interface leaves open, so that a target may refuse it.
     """
 

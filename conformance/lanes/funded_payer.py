@@ -87,7 +87,7 @@ async def admit_node(chain: Chain, node: LaneNode, wallet: Wallet | None) -> Asy
     table = f"chains.{chain.lane}"
     try:
         require_money(table, chain)
-        network, purse = await node.served(), wallet or Wallet()
+        network, purse = await node.read_network(), wallet or Wallet()
         admit(table, chain, network, main_network=purse.main_network)
         yield network, purse
     except BaseException:

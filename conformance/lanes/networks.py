@@ -106,7 +106,7 @@ def explain_refusal(table: str, chain: Chain, network: NodeNetwork, *, main_netw
     Args:
         table: Name of the node's table in the profile.
         chain: What the profile says of it.
-        served: What network it serves.
+        network: What network it serves.
         main_network: Whether the operator said that main networks may be used.
     """
     if not network.is_main(own_key=chain.funder is not None and chain.control is None):

@@ -49,7 +49,7 @@ async def read_network(chain: Chain, budgets: Budgets, names: Names) -> NodeNetw
     """
     node = open_node(chain, budgets, names)
     try:
-        return await node.served()
+        return await node.read_network()
     finally:
         await node.close()
 

@@ -139,8 +139,8 @@ class Landing:
     Attributes:
         fate: What the chain showed last.
         trouble: Why a node refused the transaction or could not be asked, None where neither happened.
-        refused: Whether the node refused the transaction, which is not on the chain and was given to no node before.
-        outdated: Whether it was refused because it is too old, or because its blockhash is unknown to the node.
+        is_refused: Whether the node refused the transaction, which is not on the chain and was given to no node before.
+        is_outdated: Whether it was refused because it is too old, or because its blockhash is unknown to the node.
     """
 
     fate: Fate

@@ -17,7 +17,7 @@ class Wallet:
     Attributes:
         main_network: Whether the operator said that main networks may be paid on.
         most: Atomic units of USDC that the run may take in all; None where only the profile's limits hold.
-        given: Atomic units of USDC that it took so far; what comes back at the end is not counted off.
+        spent: Atomic units of USDC that it took so far; what comes back at the end is not counted off.
         label: Text from which the paying account's key is derived, together with the funder's key. A later process
             that has both can then give back what the account holds. Without a label the key is random.
     """

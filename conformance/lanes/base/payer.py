@@ -174,8 +174,8 @@ class BasePayer(FundedPayer[Account]):
         authorization = await self.authorize(entry)
         if self._funds.home is not None and authorization.domain.chain_id != self.chain_id:
             raise Inconclusive(
-                f"the entry is paid on eip155:{authorization.domain.chain_id}, and the node of [chains.{self.lane}] serves "
-                f"{self.caip2}: nothing is signed"
+                f"the entry is paid on eip155:{authorization.domain.chain_id}, and the node of [chains.{self.lane}] "
+                f"serves {self.caip2}: nothing is signed"
             )
         await self.set_aside(authorization.domain.contract, authorization.value)
         return authorization.proof()

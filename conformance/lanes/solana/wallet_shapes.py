@@ -57,7 +57,7 @@ class Shape:
     """The shape of a wallet's transaction.
 
     Attributes:
-        what: The shape in words.
+        name: The shape in words.
         parts: Its parts in order.
         tables: What it takes from lookup tables.
         differs_for_links: Whether a checkout link's payment in it differs from the usual one and from the other shapes.
@@ -111,7 +111,7 @@ async def send_in_shape(
     Args:
         payer: The wallet.
         shape: What it puts around the transfer.
-        made: The transfer.
+        transfer: The transfer.
         payee: The owner of its destination.
         text: The memo, where the shape has one.
         how: Further arguments of `SolanaPayer.send`.

@@ -75,7 +75,7 @@ class OneNode:
 def nodes(monkeypatch: pytest.MonkeyPatch) -> Nodes:
     """Nodes that are current, until a test says something else."""
     made = Nodes(dict.fromkeys(CHAINS, 1.0))
-    monkeypatch.setattr(stale_chains, "node_of", made.open)
+    monkeypatch.setattr(stale_chains, "open_node", made.open)
     return made
 
 

@@ -244,17 +244,17 @@ class Payer:
         self.checkout.transfers.append(Transfer(**terms, network=self.network))
         return f"tx{len(self.checkout.transfers)}"
 
-    async def credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
+    async def read_credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
         """Return what a transfer changed; some of it goes to the service where it skims."""
         seen = self.checkout.transfers[int(tx_id[2:]) - 1]
         shares = {seen.address: seen.amount - self.skims, "SERVICE": self.skims, "PAYER": -seen.amount}
         return {owner: share for owner, share in shares.items() if share and asset == seen.asset}
 
-    async def holding(self, address: str, asset: str) -> int:
+    async def read_holding(self, address: str, asset: str) -> int:
         """Return what an address holds."""
         return sum(one.amount for one in self.checkout.transfers if (one.address, one.asset) == (address, asset))
 
-    async def shaped(self, way: str | None = None) -> Sequence[WrongPayment]:
+    async def list_other_shapes(self, way: str | None = None) -> Sequence[WrongPayment]:
         """Return right payments of two shapes, of which the second may be refused; a third is not sent."""
         del way
 
@@ -269,24 +269,24 @@ class Payer:
             WrongPayment("by a program that is not there", refused),
         ]
 
-    def unbound(self) -> Sequence[WrongPayment]:
+    def list_unbound_payments(self) -> Sequence[WrongPayment]:
         """Return payments without the memo."""
         return [WrongPayment("no memo", lambda bill: self._soon(bill, memo="")), *list_respelled_payments(self)]
 
-    def short(self) -> Sequence[WrongPayment]:
+    def list_short_payments(self) -> Sequence[WrongPayment]:
         """Return payments of less."""
         return [*list_smaller_payments(self), pay_in_two(self)]
 
-    def strayed(self) -> Sequence[WrongPayment]:
+    def list_stray_payments(self) -> Sequence[WrongPayment]:
         """Return payments to a third party."""
         return [WrongPayment("to a third party", lambda bill: self._soon(bill, address=ELSEWHERE))]
 
-    async def elsewhere(self, bill: CheckoutRequest) -> Sequence[WrongPayment]:
+    async def list_other_assets(self, bill: CheckoutRequest) -> Sequence[WrongPayment]:
         """Return payments in another asset."""
         del bill
         return [WrongPayment("another asset", lambda bill: self._soon(bill, asset="31566704"))]
 
-    def failing(self) -> Sequence[WrongPayment]:
+    def list_failing_payments(self) -> Sequence[WrongPayment]:
         """Return payments that fail."""
         return [WrongPayment("failed", lambda bill: self._soon(bill, failed=True))]
 
@@ -294,18 +294,18 @@ class Payer:
         await asyncio.sleep(0)
         return self._enter(bill, **changes)
 
-    async def with_memos(self, bill: CheckoutRequest, memos: Sequence[str]) -> str:
+    async def settle_with_memos(self, bill: CheckoutRequest, memos: Sequence[str]) -> str:
         """Make one transfer under several memos."""
         return self._enter(bill, memo="\n".join(memos))
 
-    async def submitted(self, bill: CheckoutRequest) -> str:
+    async def submit(self, bill: CheckoutRequest) -> str:
         """Hand a payment over."""
         return self._enter(bill)
 
-    async def landed(self, tx_id: str) -> None:
+    async def wait_for_success(self, tx_id: str) -> None:
         """Wait for nothing: this chain is at once."""
 
-    def together(self, tx_id: str) -> Sequence[str]:
+    def list_group(self, tx_id: str) -> Sequence[str]:
         """Return the transaction alone."""
         return (tx_id,)
 

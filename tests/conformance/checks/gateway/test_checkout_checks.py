@@ -293,7 +293,7 @@ async def test_a_payment_to_another_tenant_is_caught() -> None:
 
 async def test_a_payment_on_another_network_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A link is not paid by its very words on another chain, whose money is that chain's own."""
-    monkeypatch.setattr(another_asset, "checkout_payer", lambda payer: payer)
+    monkeypatch.setattr(another_asset, "open_checkout_payer", lambda payer: payer)
     other, own = "algorand_mainnet", USDC[NETWORK]
     flawed = Checkout(
         rule=lambda link, seen: honest(
