@@ -416,7 +416,7 @@ class Deliveries:
         return bool(await self._database.rows(_IS_SENDING, **key))
 
     async def of_tenant(self, tenant_id: str, *, most: int = 200, after: str | None = None) -> Sequence[Delivery]:
-        """Return a page of a tenant's deliveries with their attempts, newest first, from behind the delivery `after`."""
+        """Return a page of a tenant's deliveries with their attempts, newest first, from behind `after`."""
         values = {"owner": tenant_id, "most": most, **({} if after is None else {"after": after})}
         rows_by_id: dict[str, list[Row]] = {}
         for row in await self._database.rows(_PAGE if after is None else _FURTHER_PAGE, **values):

@@ -109,7 +109,7 @@ class Destinations:
     async def rotate(
         self, tenant_id: str, destination_id: str, sealed_secret: bytes, *, now: int, write: Write | None = None
     ) -> bool:
-        """Replace the secret, which signs from now on, or return False if the destination is unknown. `write` as in `add`."""
+        """Replace the secret at once, or return False if the destination is unknown. `write` as in `add`."""
         values = {"owner": tenant_id, "destination": destination_id, "new_secret": sealed_secret, "now": now}
         try:
             await (write or self._database.change_all)(Change(_ROTATE, values, is_needed=True))

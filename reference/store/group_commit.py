@@ -41,8 +41,8 @@ class GroupCommit:
         Changes that a unique index refuses change nothing, and do not affect those of other callers.
 
         Args:
-            about: What they are about. Notes are written in its order, so that two workers never wait for each other.
-            changes: What is changed.
+            sort_key: The id of the record that changes.
+            changes: The changes.
 
         Raises:
             DatabaseUnavailable: None was carried out.
@@ -63,7 +63,8 @@ class GroupCommit:
                 await self._commit(batch)
         finally:
             self._task = None
-            # If this task was cancelled, these changes are never written. Their callers are cancelled instead of hanging.
+            # If this task was cancelled, these changes are never written. Their callers are cancelled instead of
+            # hanging.
             for pending in (*batch, *self._waiting):
                 pending.commit.cancel()
 
@@ -71,8 +72,8 @@ class GroupCommit:
         try:
             await self._database.change_all(*(change for pending in batch for change in pending.changes))
         except DuplicateKey:
-            # Another worker reported one of them at the same moment, and the whole transaction was undone. Each caller's
-            # changes are tried alone, so that only the refused ones are lost.
+            # Another worker reported one of them at the same moment, and the whole transaction was undone. Each
+            # caller's changes are tried alone, so that only the refused ones are lost.
             for pending in batch if len(batch) > 1 else ():
                 await self._commit([pending])
         except Exception as fault:  # noqa: BLE001 - it is passed to the waiting callers

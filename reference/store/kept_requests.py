@@ -10,8 +10,8 @@ from sqlalchemy import BigInteger, LargeBinary, bindparam, cast, delete, exists,
 from reference.store.database import Change, Database
 from reference.store.rail_tables import kept_requests, redemptions
 
-# Any client can make a claim before its payment is known. So no longer request is kept with an unpaid claim, or strangers
-# could fill the disk.
+# Any client can make a claim before its payment is known. So no longer request is kept with an unpaid claim, or
+# strangers could fill the disk.
 MOST_UNPAID_BYTES = 4096
 
 _ROW = kept_requests.c

@@ -225,7 +225,7 @@ class Links:
 
         Args:
             link_id: The link.
-            ending: What ends it.
+            cause: What ends it.
             now: Unix seconds.
             watched_until: Until when a payment for it is still looked for, in unix seconds.
         """

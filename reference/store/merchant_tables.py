@@ -22,7 +22,8 @@ contacts = Table(
     Column("email", String(254), nullable=False),
 )
 
-# The logo of a tenant, a PNG. It is public under its SHA-256, so its address changes with its content and may be cached.
+# The logo of a tenant, a PNG. It is public under its SHA-256, so that its address changes with its content and caches
+# may keep it.
 logos = Table(
     "gateway_logos",
     METADATA,

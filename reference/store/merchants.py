@@ -58,7 +58,7 @@ _ADD_ADDRESS = insert(return_addresses).values({name: bindparam(name) for name i
 
 
 class Merchants:
-    """Statements over what the checkout page shows of tenants. Each public method that changes it is one transaction."""
+    """Statements over what the checkout page shows of tenants. Each public change is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -7,7 +7,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 
 def is_behind(table: Table, age: str = "created_at") -> ColumnElement[bool]:
-    """Return the condition for the rows behind the row whose id is the parameter `after`. Without such a row, none match.
+    """Return the condition for the rows behind the row with the id `after`. If that row is missing, none match.
 
     Args:
         table: Its rows are ordered by age, the newest first, and by `id`.

@@ -1,4 +1,4 @@
-"""What paid payment links: each transfer once, late payments, what a reorganisation undid (P-CK-08, P-CK-10)."""
+"""Payments of links: each transfer counts once, and late or unmatched payments are listed (P-CK-08, P-CK-10)."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from reference.store.used_transfers import UsedBy
 
 
 class PaymentState(StrEnum):
-    """What a payment did: it paid its link, or why it did not.
+    """The effect of a payment: it paid its link, or the reason why it did not.
 
-    A surplus is the part of a paid payment that is above its link's amount: its row says `paid`, and a row of the table
-    of surpluses lists it.
+    A surplus is the part of a payment above its link's amount. The row of the payment has the state `paid`, and a row
+    of the table of surpluses lists it.
     """
 
     PAID = "paid"
@@ -58,12 +58,12 @@ class Payment:
         network: Network key.
         tx_id: Transaction, canonical.
         ordinal: Place of the transfer in it.
-        state: What it did.
+        state: Its effect.
         value: Atomic units that moved.
         payer: The payer's address.
         block_time: Unix seconds of its block.
-        seen_at: Unix seconds of when we took note of it.
-        reversed_at: Unix seconds of when the chain was seen to have undone it, or None.
+        seen_at: Unix seconds of when the gateway recorded it.
+        reversed_at: Unix seconds of when the gateway saw that the chain had undone it, or None.
     """
 
     id: str
@@ -109,16 +109,16 @@ class Payment:
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedPayment:
-    """Money that counted for nothing: a payment that paid no link, or what another paid above its link's amount.
+    """Money that counted for no link: a payment that paid none, or the part of one above its link's amount.
 
     Attributes:
         state: Why it is listed.
         payment: The payment.
         link: The link.
-        link_state: How the link has ended, or `active` when it has no end.
+        link_state: The state of the link.
         asset_id: The asset that moved, if it is not the link's.
-        refund_tx_id: The transaction that gave it back, as far as that was noted.
-        refunded_at: Unix seconds of when it was.
+        refund_tx_id: The transaction that gave it back, if a refund was recorded.
+        refunded_at: Unix seconds of when the refund was recorded.
     """
 
     state: PaymentState
@@ -131,7 +131,7 @@ class UnmatchedPayment:
 
     @property
     def surplus(self) -> int | None:
-        """Atomic units that were paid above the link's amount, of a surplus."""
+        """Atomic units that were paid above the link's amount, or None if the state is another one."""
         if self.state is not PaymentState.SURPLUS:
             return None
         return self.payment.value - atomic_units(self.link.amount_microunits, NETWORKS[self.link.network].decimals)
@@ -142,6 +142,8 @@ _NAMES = tuple(Payment.__slots__)
 _SELECT = select(*(_ROW[name] for name in _NAMES))
 _IS_PAID = _ROW.state == PaymentState.PAID.value
 _INSERT = insert(payments).values({name: bindparam(name) for name in (*_NAMES, "recheck_at")})
+# A payment may be listed as late or short and still pay its link afterwards: a reorganisation moves it into another
+# block, or joins it with more. The row of the list is deleted by the transaction that ends the link.
 _UNLIST = delete(payments).where(
     _ROW.network == bindparam("on_network"),
     _ROW.tx_id == bindparam("in_transaction"),
@@ -208,7 +210,7 @@ _EACH_SURPLUS = (
 _CONTAINS = contains_text(_ROW, func.coalesce(refunds.c.tx_id, ""))
 _UNPAID = _EACH_UNPAID.where(_ROW.tenant_id == bindparam("tenant_id"), in_days(_ROW))
 _SURPLUS = _EACH_SURPLUS.where(surpluses.c.tenant_id == bindparam("tenant_id"), in_days(_ROW))
-# By whether they contain a text.
+# By whether the search has a text. A search without one needs no comparison of columns.
 _UNPAID_WITH = {False: _UNPAID, True: _UNPAID.where(_CONTAINS)}
 _SURPLUS_WITH = {False: _SURPLUS, True: _SURPLUS.where(_CONTAINS)}
 _IS_REFUNDED = {True: refunds.c.tx_id.isnot(None), False: refunds.c.tx_id.is_(None)}
@@ -239,6 +241,7 @@ _DUE = (
     .order_by(_ROW.recheck_at)
     .limit(bindparam("most"))
 )
+# A chain can undo a block that was final by its rule, so a payment is looked up again at growing distances (3.5).
 _RECORD_RECHECK = (
     update(payments)
     .where(_ROW.id == bindparam("payment_id"))
@@ -259,28 +262,31 @@ class Payments:
         self._database = database
 
     def build_insert(self, payment: Payment, *, recheck_at: int | None) -> Change:
-        """Return the change that notes a payment; a transfer that has paid already is refused as `DuplicateKey`.
+        """Return the change that adds a payment. A transfer that has paid already is refused as `DuplicateKey`.
 
         Args:
             payment: The payment.
-            recheck_at: When to look whether the chain has undone it, in unix seconds; None for never.
+            recheck_at: Unix seconds at which to check whether the chain has undone it; None for never.
         """
         members: Mapping[str, object] = {name: getattr(payment, name) for name in _NAMES}
         columns = {"state": payment.state.value, "value": str(payment.value), "recheck_at": recheck_at}
         return Change(_INSERT, {**members, **columns})
 
     def build_surplus(self, payment: Payment) -> Change:
-        """Return the change that lists what a payment moved above its link's amount."""
+        """Return the change that lists the part of a payment above its link's amount."""
         place = {"payment_id": payment.id, "tenant_id": payment.tenant_id, "network": payment.network}
         return Change(_NOTE_SURPLUS, {**place, "seen_at": payment.seen_at})
 
     def build_unlist(self, payment: Payment) -> Change:
-        """Return the change that takes a payment off the lists of those that count for nothing, where it may be."""
+        """Return the change that takes a payment off the lists of unmatched payments, if it is on one."""
         place = {"on_network": payment.network, "in_transaction": payment.tx_id, "at_ordinal": payment.ordinal}
         return Change(_UNLIST, {**place, "of_link": payment.link_id})
 
     def build_use(self, payment: Payment) -> Change:
-        """Return the change that uses the transfer of a payment; one that has bought anything is refused as `DuplicateKey`."""
+        """Return the change that marks the transfer of a payment as used.
+
+        A transfer that has bought anything is refused as `DuplicateKey`.
+        """
         place = (payment.network, payment.tx_id, payment.ordinal)
         return used_transfers.build_use(*place, UsedBy.LINK, payment.link_id, now=payment.seen_at)
 
@@ -292,11 +298,11 @@ class Payments:
         return await used_transfers.unavailable_to_links(self._database, network, tx_id)
 
     async def note(self, payment: Payment, *, asset: str | None = None) -> bool:
-        """Note a payment that counts for nothing; False when it was noted already.
+        """Add a payment that counts for no link, or return False if it is listed already.
 
         Args:
             payment: The payment.
-            asset: The asset that it moved, where that is not the link's.
+            asset: The asset that it moved, if that is not the link's.
         """
         asset_change = () if asset is None else (Change(_NOTE_ASSET, {"payment_id": payment.id, "asset_id": asset}),)
         try:
@@ -310,16 +316,16 @@ class Payments:
         return int((await self._database.rows(_COUNT_MISDIRECTED, link_id=link_id))[0][0])
 
     async def show(self, link_id: str, tx_id: str) -> None:
-        """Note that a payment of a link was shown that is not final yet."""
+        """Record that a payment of a link was presented before it was final."""
         with contextlib.suppress(DuplicateKey):
             await self._database.change_all(Change(_SHOW, {"link_id": link_id, "tx_id": tx_id}))
 
     async def list_shown(self, link_id: str) -> Sequence[str]:
-        """Return the payments of a link that were shown before they were final."""
+        """Return the transactions of a link that were presented before they were final."""
         return [str(row[0]) for row in await self._database.rows(_SHOWN_TRANSACTIONS, link_id=link_id)]
 
     async def of_transaction(self, network: str, tx_id: str, *, of_all_states: bool = False) -> Sequence[Payment]:
-        """Return which transfers of a transaction have paid links, or also which are listed as paying none."""
+        """Return the payments of a transaction: those that paid links, or also those that paid none."""
         query = _EACH_OF_TRANSACTION if of_all_states else _OF_TRANSACTION
         return _read_payments(await self._database.rows(query, network=network, tx_id=tx_id))
 
@@ -334,7 +340,7 @@ class Payments:
     async def list_unmatched(
         self, tenant_id: str, state: PaymentState, *, most: int = 500, search: PaymentSearch = ALL_PAYMENTS
     ) -> Sequence[UnmatchedPayment]:
-        """Return what counted for nothing of a tenant, by one of the states `UNMATCHED_STATES`, newest first (P-CK-10)."""
+        """Return a tenant's unmatched payments of a state in `UNMATCHED_STATES`, newest first (P-CK-10)."""
         values = {"tenant_id": tenant_id, "most": most, **search.values}
         if state is PaymentState.SURPLUS:
             return _read_unmatched(state, await self._database.rows(_SURPLUS_WITH[bool(search.text)], **values))
@@ -343,26 +349,27 @@ class Payments:
     async def list_unmatched_of_all(
         self, state: PaymentState, *, is_refunded: bool, most: int
     ) -> Sequence[UnmatchedPayment]:
-        """Return the payments of all tenants that counted for nothing, refunded or not, newest first."""
+        """Return the unmatched payments of all tenants, refunded or not, newest first."""
         if state is PaymentState.SURPLUS:
             return _read_unmatched(state, await self._database.rows(_SURPLUS_OF_ALL[is_refunded], most=most))
         return _read_unmatched(state, await self._database.rows(_UNPAID_OF_ALL[is_refunded], state=state, most=most))
 
     async def find_unmatched(self, payment_id: str, *, tenant_id: str | None = None) -> Payment | None:
-        """Return a payment that counted for nothing, or more than its link asks, of a tenant or of any."""
+        """Return a payment that counted for no link or has a surplus, of one tenant or of any."""
         candidates = _read_payments(await self._database.rows(_GET_UNMATCHED, payment_id=payment_id))
         return next((one for one in candidates if tenant_id in {None, one.tenant_id}), None)
 
     async def record_refund(self, payment: Payment, tx_id: str, *, now: int) -> bool:
-        """Note that a payment was refunded, and use up its transfer, so that it cannot pay anything else.
-
-        If the payment paid its link, only the surplus was refunded: its transfer is used already.
+        """Record that a payment was refunded, and mark its transfer as used, so that it cannot pay anything else.
 
         Returns:
-            Whether it was noted. Not when it was before, or when the transfer has paid something meanwhile.
+            Whether it was recorded. False if it was before, or if the transfer has paid something meanwhile.
         """
         place = (payment.network, payment.tx_id, payment.ordinal)
         is_paid = payment.state is PaymentState.PAID
+        # A payment that paid its link is refunded in its surplus only, and its transfer is used already. In all other
+        # cases the row of the used transfer decides between this refund and a link or call that takes the transfer now
+        # (0048).
         use = () if is_paid else (used_transfers.build_use(*place, UsedBy.REFUND, payment.id, now=now),)
         refund = Change(_NOTE_REFUND, {"payment_id": payment.id, "tx_id": tx_id, "refunded_at": now})
         try:
@@ -372,7 +379,7 @@ class Payments:
         return True
 
     async def count_unmatched(self) -> Mapping[tuple[str, str], int]:
-        """Return how many payments counted for nothing, by state (`UNMATCHED_STATES`, or `is_refunded`) and network."""
+        """Return the number of unmatched payments by state (`UNMATCHED_STATES`, or `refunded`) and network."""
         counts: dict[tuple[str, str], int] = {}
         surplus = [(PaymentState.SURPLUS, *row) for row in await self._database.rows(_SURPLUS_COUNTS)]
         for state, network, is_refunded, count in [*await self._database.rows(_COUNTS), *surplus]:
@@ -381,11 +388,11 @@ class Payments:
         return counts
 
     async def due(self, network: str, *, now: int, most: int = 100) -> Sequence[Payment]:
-        """Return the payments whose chain is to be asked again."""
+        """Return the payments that are due for another check of their chain."""
         return _read_payments(await self._database.rows(_DUE, network=network, now=now, most=most))
 
     async def record_recheck(self, payment: Payment, *, reversed_at: int | None, recheck_at: int | None) -> None:
-        """Note what the chain said when it was asked again, and when to ask next."""
+        """Record the result of a check of the chain, and the time of the next one."""
         await self._database.change(_RECORD_RECHECK, payment_id=payment.id, undone_at=reversed_at, next_look=recheck_at)
 
     async def positions(self) -> Mapping[tuple[str, str], int]:
@@ -395,10 +402,8 @@ class Payments:
     async def keep_positions(
         self, positions: Mapping[tuple[str, str], int], *, unwatched: Iterable[tuple[str, str]]
     ) -> None:
-        """Keep how far addresses were searched; when two workers do so at once, one of them is enough.
-
-        All go through the addresses in one order: else PostgreSQL would have two of them wait for each other.
-        """
+        """Store how far addresses were searched, and delete the positions of `unwatched` addresses."""
+        # All workers change the addresses in one order. Otherwise PostgreSQL could let two of them wait for each other.
         changes = [
             Change(_FORGET, {"on_network": network, "of_address": address})
             for network, address in sorted({*positions, *unwatched})

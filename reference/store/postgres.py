@@ -1,4 +1,4 @@
-"""PostgreSQL through SQLAlchemy and psycopg: a statement is a transaction of its own unless several belong together."""
+"""PostgreSQL through SQLAlchemy and psycopg. A single statement is a transaction; `change_all` groups several."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from sqlalchemy.sql.base import Executable
 from reference.store.database import Change, DatabaseUnavailable, DuplicateKey, Row, RowNotFound
 from reference.store.statement_timeout import PREPARING_SECONDS, STATEMENT_SECONDS, limit_time
 
-# PostgreSQL's "if not exists" is no protection against another session that creates the same table now.
+# Number of the advisory lock under which one worker at a time creates tables. PostgreSQL's "if not exists" does not
+# protect against another session that creates the same table at that moment.
 _CREATION_LOCK_ID = 0x7765_6C64
-# It also locks the table of every existing index, so that a worker that starts and a worker that writes to several
-# tables could wait for each other.
+# "If not exists" also locks the table of every existing index, so a worker that starts and a worker that writes to
+# several tables could wait for each other. Therefore the names of what exists are read first.
 _RELATIONS = table("pg_class", column("relname"), column("oid"), schema="pg_catalog")
 _EXISTING_NAMES = select(_RELATIONS.c.relname).where(func.pg_table_is_visible(_RELATIONS.c.oid))
 
 
-# The server ends what we have given up, so that it neither holds a lock nor comes to be carried out much later. Each as
-# so many times as long as a statement may take.
+# The server ends statements that the client has given up. Otherwise they would hold locks, or be carried out much
+# later. Each limit is a multiple of the time that a statement may take. The lock limit is below it, so that a locked
+# row is reported as such.
 _LIMITS = {"statement_timeout": 1.0, "lock_timeout": 0.9, "idle_in_transaction_session_timeout": 2.0}
 _WITHOUT_LIMIT = (text("SET LOCAL statement_timeout = 0"), text("SET LOCAL lock_timeout = 0"))
 
@@ -36,8 +38,8 @@ class PostgresDatabase:
     def __init__(self, url: URL, seconds: float = STATEMENT_SECONDS) -> None:
         """Take the address of the database, and how long a statement may take; nothing is connected yet."""
         self._seconds = seconds
-        # In autocommit a lone statement costs one round trip instead of three. A cluster that was made in the locale C
-        # has databases without an encoding, out of which text would come as bytes unless the client names one.
+        # In autocommit a single statement costs one round trip instead of three. Databases of a cluster with the locale
+        # C have no encoding, and would return text as bytes if the client did not name one.
         self._engine = create_async_engine(
             url.set(drivername="postgresql+psycopg"),
             pool_size=8,
@@ -49,7 +51,7 @@ class PostgresDatabase:
         )
 
     async def rows(self, statement: Executable, /, **values: Any) -> Sequence[Row]:
-        """Return what a query finds."""
+        """Return the rows of a query."""
 
         async def fetch() -> Sequence[Row]:
             async with self._connect() as connection:
@@ -82,7 +84,7 @@ class PostgresDatabase:
         return await limit_time(write(), self._seconds)
 
     async def take(self, query: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
-        """Return what a query finds, with a change carried out for each row in the same transaction."""
+        """Return the rows of a query, and carry out a change for each row in the same transaction."""
 
         async def write() -> Sequence[Row]:
             async with self._transaction() as connection:
@@ -94,7 +96,7 @@ class PostgresDatabase:
         return await limit_time(write(), self._seconds)
 
     async def create(self, tables: MetaData) -> None:
-        """Create the tables and indexes that are missing, one worker at a time; existing ones are not touched."""
+        """Create the missing tables and indexes, one worker at a time. Existing ones are not touched."""
         await limit_time(self._create(tables), PREPARING_SECONDS)
 
     async def _create(self, tables: MetaData) -> None:
@@ -133,9 +135,9 @@ class PostgresDatabase:
 
 
 def _limits(url: URL, seconds: float) -> dict[str, str | int]:
-    """Return what limits a session; what the address itself says of it goes before."""
+    """Return the limits of a session. The parameters of the address take precedence."""
     limits: dict[str, str | int] = {
-        "connect_timeout": max(2, int(seconds)),  # libpq takes no less
+        "connect_timeout": max(2, int(seconds)),  # libpq treats 1 as 2
         "tcp_user_timeout": int(seconds * 1000),
         "options": " ".join(f"-c {name}={int(seconds * share * 1000)}" for name, share in _LIMITS.items()),
     }
@@ -143,10 +145,8 @@ def _limits(url: URL, seconds: float) -> dict[str, str | int]:
 
 
 def _partial(index: Index) -> Index:
-    """Return an index with the condition that the tables give it.
-
-    They give it to SQLite alone: PostgreSQL's name of it would load its dialect into every process that has tables.
-    """
+    """Return an index with the condition that the tables declare for SQLite."""
+    # The tables declare it for SQLite only: declaring it for PostgreSQL would load that dialect into every process.
     condition = index.dialect_options["sqlite"]["where"]
     if condition is not None:
         index.dialect_kwargs["postgresql_where"] = condition

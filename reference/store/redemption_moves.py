@@ -1,4 +1,8 @@
-"""What happens to a redemption as statements, each derived from the table of its states (5.8)."""
+"""The moves of a redemption as SQL statements, derived from the state table of `protocol.redemption` (5.8).
+
+Each statement contains the condition that the row is in a state where the move can happen. So two workers that move the
+same row at the same moment are decided by the database: the second statement finds no row.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +23,24 @@ _IS_IN_STATE: Mapping[State, ColumnElement[bool]] = {
     State.UNPAID: IS_UNPAID,
     State.PAID: and_(_ROW.paid_at.isnot(None), _ROW.spent_at.is_(None)),
 }
-# When a row entered its state. The other states have no row.
+# The column with the time at which a row entered its state. The other states have no row.
 _SINCE: Mapping[State, str] = {State.PAID: "paid_at", State.SPENT: "spent_at", State.REFUNDED: "spent_at"}
 
 
 def can_happen(event: RedemptionEvent) -> ColumnElement[bool]:
-    """Return the condition of the rows to which something can happen.
+    """Return the condition of the rows for which an event can happen.
 
     Raises:
-        KeyError: By the table it applies to a state without a row, or to a final state.
+        KeyError: The table lets it happen in a state without a row, or in a final state.
     """
     return or_(*(_IS_IN_STATE[state] for state in REDEMPTION.starts(event)))
 
 
 def build_stay(event: RedemptionEvent) -> Update:
-    """Return the update of the row `row_id` by an event that does not change its state.
+    """Return the update of the row `row_id` for an event that does not change its state.
 
     Raises:
-        ValueError: By the table it does not.
+        ValueError: The table says that the event changes the state.
     """
     if REDEMPTION.starts(event) != (REDEMPTION.end(event),):
         raise ValueError(f"{event} moves a redemption")
@@ -44,11 +48,11 @@ def build_stay(event: RedemptionEvent) -> Update:
 
 
 def build_move(*events: RedemptionEvent) -> Update:
-    """Return the update that happenings make to the row `row_id` at `now`, one right after the other.
+    """Return the update of the row `row_id` at `now` for events that happen one right after the other.
 
     Raises:
-        KeyError: By the table one of them leads to a state that has no row.
-        ValueError: By the table one of them cannot follow the one before it.
+        KeyError: The table lets one of them lead to a state that has no row.
+        ValueError: The table does not let one of them follow the one before it.
     """
     for before, after in pairwise(events):
         if REDEMPTION.end(before) not in REDEMPTION.starts(after):
@@ -58,10 +62,10 @@ def build_move(*events: RedemptionEvent) -> Update:
 
 
 def build_drop(*events: RedemptionEvent) -> Delete:
-    """Return the deletion of rows by any of some happenings.
+    """Return the deletion of rows for any of some events.
 
     Raises:
-        ValueError: By the table one of them leads to a state that has a row.
+        ValueError: The table lets one of them lead to a state that has a row.
     """
     if any(REDEMPTION.end(happening) in {State.UNPAID, *_SINCE} for happening in events):
         raise ValueError("a row is kept in the state that follows")

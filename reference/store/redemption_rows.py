@@ -1,4 +1,4 @@
-"""The rows of the redemption ledger: how they are made, stored and read (5.8)."""
+"""The rows of the redemption ledger, as they are created, stored and read (5.8)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Redemption:
 
 @record
 class NewClaim:
-    """What a claim row is made of."""
+    """The members of a new claim row."""
 
     token: str
     payment_key: str
@@ -75,7 +75,7 @@ class NewClaim:
 
 @record
 class Answer:
-    """What is stored with a spent payment: the body as it is sent, and its `PAYMENT-RESPONSE`."""
+    """The answer that is stored with a spent payment: the body as it is sent, and its `PAYMENT-RESPONSE`."""
 
     body: bytes
     payment_response: str
@@ -83,6 +83,7 @@ class Answer:
 
 
 _ROW = redemptions.c
+# Whether a row is kept, refunded or unfetched is a row of another table, so that an existing ledger needs no change.
 MARKS: dict[str, ColumnElement[bool]] = {
     name: exists().where(table.c.claim_id == _ROW.id).correlate(redemptions)
     for name, table in (("is_kept", kept_claims), ("is_refunded", refunds), ("is_unfetched", unfetched_answers))

@@ -1,4 +1,4 @@
-"""The redemption ledger: the few statements that decide, once, which payment bought what (5.7, 5.8)."""
+"""The redemption ledger: the statements that decide which payment buys what, once and for all workers (5.7, 5.8)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from reference.store.redemption_rows import MARKS, SELECT, Answer, NewClaim, Red
 from reference.store.used_transfers import UsedBy
 
 _ROW = redemptions.c
-_FIRST_ID_MS = 1_735_689_600_000  # 2025-01-01
+# 2025-01-01 in unix milliseconds: ids are numbers of milliseconds since then, and so fit 63 bits until 2094.
+_FIRST_ID_MS = 1_735_689_600_000
 _IS_HELD = _ROW.lease == bindparam("worker")
-# A word in the statement itself: by a parameter no database would know that the index of the open ones will do.
+# The word is in the statement itself. With a parameter, no database would know that the index of the open rows applies.
 _OPEN = settlements.c.fate == literal_column("'open'")
 _IS_BEING_SETTLED = exists().where(
     settlements.c.token == _ROW.token, settlements.c.payment_key == _ROW.payment_key, _OPEN
@@ -32,7 +33,8 @@ _IS_BEING_SETTLED = exists().where(
 _KEPT_CLAIM = kept_claims.c
 _IS_KEPT = MARKS["is_kept"]
 
-# An authorization's transfer is its own (P-LN-03), and the row's index has held it since.
+# Payments by authorizations (`transfer_key`) are left out: their transfer is their own (P-LN-03), and an index of this
+# table has held it since.
 _EARLIER_SALES = select(
     _ROW.network,
     _ROW.tx_id,
@@ -51,7 +53,7 @@ _ALIVE = select(1)
 _OF_TOKEN_OR_PAYMENT = SELECT.where(or_(_ROW.token == bindparam("token"), _ROW.payment_key == bindparam("payment_key")))
 _GET = SELECT.where(IS_IT)
 _UNPAID_CLAIMS = SELECT.where(_ROW.token == bindparam("token"), IS_UNPAID).order_by(_ROW.claim_order)
-# The longest waiting first: claims on a chain that is down must not block other claims for ever.
+# The longest waiting first. Claims on a chain that is down would otherwise block other claims for ever.
 _DUE = SELECT.where(_ROW.recheck_at <= bindparam("now")).order_by(_ROW.recheck_at).limit(100)
 _CLAIM = insert(redemptions).values(
     {
@@ -59,6 +61,8 @@ _CLAIM = insert(redemptions).values(
         for name in ("id", "claimed_at", "claim_order", "lease", "lease_counter", *NewClaim.__annotations__)
     }
 )
+# A lease has no time of expiry, as the clocks of workers may differ. A worker that holds one raises its counter while
+# it works. Another worker may take the row over if the counter has not moved since it read the row.
 _TAKE_LEASE = (
     update(redemptions)
     .where(IS_IT, _ROW.lease_counter == bindparam("seen_counter"))
@@ -89,7 +93,7 @@ _MARK_PAID_AND_SPEND = (
     .where(_IS_HELD)
     .values({**_PAYMENT_VALUES, **_ANSWER_VALUES})
 )
-# Asked each second: that what is not paid was not served either leads to the index of those few.
+# Queried each second. An unpaid row has no `spent_at`, and this condition leads to the index of the few unserved rows.
 _IS_LAPSING = and_(
     _ROW.spent_at.is_(None),
     _ROW.expires_at < bindparam("before"),
@@ -137,13 +141,13 @@ class Redemptions:
         self._newest = 0
 
     async def prepare(self) -> None:
-        """Create the tables that are missing; workers that start at once do not get in each other's way."""
+        """Create the missing tables, and list what an earlier version sold without listing it."""
         await self._database.create(METADATA)
         since = time.time() - used_transfers.EARLIER_SALES_SECONDS
         await used_transfers.list_earlier_sales(self._database, _EARLIER_SALES, since=_first_id(since))
 
     async def ping(self) -> None:
-        """Ask the database for nothing.
+        """Ask the database for a constant.
 
         Raises:
             DatabaseUnavailable: It does not answer.
@@ -156,21 +160,21 @@ class Redemptions:
         return [Redemption(*row) for row in rows]
 
     async def get(self, row_id: int) -> Redemption | None:
-        """Return one row, or None when it is gone."""
+        """Return one row, or None if it does not exist any more."""
         rows = await self._database.rows(_GET, row_id=row_id)
         return Redemption(*rows[0]) if rows else None
 
     async def claim(
         self, new: NewClaim, *, worker: str, now: int, order: int, request: bytes | None = None
     ) -> Redemption | None:
-        """Insert a claim row under the worker's lease; the unique index decides.
+        """Insert a claim row under the worker's lease. The unique index decides between workers (step 13).
 
         Args:
             new: The claim.
             worker: The worker that has its lease.
             now: Unix seconds.
             order: Its place among the claims on its token.
-            request: The request, if it is kept from the beginning.
+            request: The request, if it is to be kept with the claim.
 
         Returns:
             The row, or None if that claim exists already.
@@ -189,7 +193,7 @@ class Redemptions:
     def _new_id(self) -> int:
         """Return a number that this worker has not used before.
 
-        If another worker has used it, the claim is refused and made again.
+        If another worker has used it, the insertion is refused and the caller tries again.
         """
         self._newest = max(self._newest + 1, fresh_id())
         return self._newest
@@ -212,7 +216,7 @@ class Redemptions:
         await self._database.change(_RELEASE, row_id=row_id, worker=worker)
 
     async def drop_unpaid(self, row_id: int) -> bool:
-        """Delete a claim that was not paid; a paid row stays."""
+        """Delete an unpaid claim. A paid row stays."""
         return await self._database.change(_DROP_UNPAID, row_id=row_id) == 1
 
     async def mark_paid(
@@ -224,7 +228,7 @@ class Redemptions:
         now: int,
         request: bytes | None = None,
     ) -> Redemption | None:
-        """Mark a claim paid and its transfer used: one transaction, decided by unique indexes (step 14b).
+        """Mark a claim as paid and its transfer as used, in one transaction that unique indexes decide (step 14b).
 
         Args:
             row: The claim.
@@ -232,11 +236,11 @@ class Redemptions:
             further: Further changes of the transaction.
             worker: The worker that holds the claim's lease.
             now: Unix seconds.
-            request: The request, if it is available; it is kept until it is served.
+            request: The request, if it is available. It is kept until the payment is served.
 
         Returns:
-            The row as it is now. None when another row holds this token or this payment, this very transfer has bought
-            something, here or at another surface, or the claim is not this worker's any more.
+            The row as it is now. None if another row holds this token or this payment, if the transfer has bought
+            something at this or another surface, or if the worker has lost the lease.
         """
         try:
             await self._database.change_all(
@@ -258,9 +262,9 @@ class Redemptions:
     async def spend(
         self, row_id: int, answer: Answer, *, worker: str, now: int, recheck_at: int | None, is_fetched: bool = True
     ) -> bool:
-        """Store answer and receipts and end the redemption, in one transaction; only the first to do so does.
+        """Store answer and receipts and end the redemption, in one transaction. Only the first caller succeeds.
 
-        One that was not fetched by its payer is kept until it is.
+        An answer that the payer has not fetched is kept until it does.
         """
         values = {"row_id": row_id, "worker": worker, "now": now, **_bind_answer(answer), "look_again_at": recheck_at}
         if is_fetched:
@@ -283,12 +287,12 @@ class Redemptions:
         now: int,
         recheck_at: int,
     ) -> bool:
-        """Mark a claim paid, its transfer used and its answer stored, all in one transaction (steps 14b and 15).
+        """Mark a claim as paid and its transfer as used, and store its answer, in one transaction (steps 14b and 15).
 
         The changes `further` are part of the transaction.
 
         Returns:
-            Whether it was done. False if `mark_paid` would return None.
+            Whether it was done. False in the cases in which `mark_paid` returns None.
         """
         values = {"row_id": row.id, "worker": worker, "now": now, **_bind_answer(answer), "look_again_at": recheck_at}
         try:
@@ -304,8 +308,8 @@ class Redemptions:
         return True
 
     async def record_fetch(self, row_id: int, *, now: int) -> None:
-        """Note that a payer came for an answer that an operator had made: its time begins now."""
-        with suppress(RowNotFound):  # two came at once
+        """Record that the payer fetched an answer that an operator had served: its retention begins now (0048)."""
+        with suppress(RowNotFound):  # another call has fetched it at the same moment
             await self._database.change_all(
                 Change(_DELETE_UNFETCHED, {"answered": row_id}, is_needed=True),
                 Change(_SPENT_NOW, {"row_id": row_id, "now": now}),
@@ -319,9 +323,9 @@ class Redemptions:
         ]
 
     async def forget(self, *, unpaid_before: int, answers_before: int) -> None:
-        """Delete claims whose window is over, and the answers that are past their time; spent rows stay.
+        """Delete claims whose settle window is over, and answers past their retention. Spent rows stay.
 
-        A claim for which a settlement is on its way stays too: only the chain can say that nothing moved (5.8).
+        A claim with an open settlement stays, too: only the chain can show that nothing moved (5.8).
         """
         await self._database.change_all(
             Change(_FORGET_UNPAID, {"before": unpaid_before}),
@@ -341,16 +345,18 @@ class Redemptions:
             await self._database.change(_KEEP, claim_id=row.id, network=row.network, since=now, look_at=now)
 
     async def kept_since(self, row: Redemption) -> int | None:
-        """Return since when a claim is kept, in unix seconds, or None when it is not."""
+        """Return since when a claim is kept, in unix seconds, or None if it is not."""
         rows = await self._database.rows(_KEPT_SINCE, kept_id=row.id)
         return int(rows[0][0]) if rows else None
 
     async def let_go(self, row: Redemption, *, now: int) -> None:
-        """Let a claim lapse again by the ordinary rule; the time in which no check reached a node does not count."""
+        """Let a claim lapse again by the ordinary rule."""
         since = await self.kept_since(row)
         if since is not None:
+            # The settle window counts only time in which the node answered (5.8), so the claim is prolonged by the
+            # rest.
             unreachable_seconds = max(0, now - since)
-            with suppress(RowNotFound):  # another worker did
+            with suppress(RowNotFound):  # another worker did so at the same moment
                 await self._database.change_all(
                     Change(_LET_GO, {"kept_id": row.id}, is_needed=True),
                     Change(_PROLONG, {"row_id": row.id, "seconds": unreachable_seconds}),
@@ -369,7 +375,7 @@ class Redemptions:
         return [Redemption(*row) for row in await self._database.rows(_DUE, now=now)]
 
     async def record_recheck(self, row_id: int, *, attestation: str | None) -> None:
-        """Note that a payment was looked at again; `attestation` replaces the stored one when it was reversed."""
+        """Record that a payment was checked again. If it was reversed, `attestation` replaces the stored one."""
         if attestation is None:
             await self._database.change(_END_RECHECK, row_id=row_id)
         else:
@@ -381,17 +387,17 @@ def _build_keep(row_id: int, request: bytes | None) -> list[Change]:
 
 
 def build_hold(row_id: int, *, until: int) -> Change:
-    """Return the change that keeps an unpaid claim until a time: the rail sends something to the chain for it (5.8)."""
+    """Return the change that keeps an unpaid claim until a time, while the rail settles for it on the chain (5.8)."""
     return Change(_HOLD, {"row_id": row_id, "until": until})
 
 
 def fresh_id() -> int:
-    """Return a number for a row: 63 bits that grow with time until 2094, the lower 22 bits by chance."""
+    """Return a number for a row: 63 bits that grow with time until 2094, the lower 22 of them random."""
     return _first_id(time.time()) | secrets.randbits(22)
 
 
 def _first_id(unix: float) -> int:
-    """Return the lowest number of a row that is made at a time."""
+    """Return the lowest number of a row that is inserted at a time."""
     return (int(unix * 1000) - _FIRST_ID_MS) << 22
 
 

@@ -6,7 +6,8 @@ from sqlalchemy import BigInteger, Column, Index, MetaData, String, Table
 
 METADATA = MetaData()
 
-# A session is known by the SHA-256 of its cookie alone, and by that of the key that opened it.
+# A session is stored under the SHA-256 of its cookie, with the digest of the key that opened it. So a stolen database
+# opens no session.
 sessions = Table(
     "gateway_sessions",
     METADATA,
@@ -16,7 +17,7 @@ sessions = Table(
     Index("gateway_sessions_expired", "expires_at"),
 )
 
-# A tenant's session is known by its cookie, too, and lives no longer than the API key that opened it is accepted.
+# A tenant's session, also stored under the SHA-256 of its cookie. It ends when its API key is no longer accepted.
 tenant_sessions = Table(
     "gateway_tenant_sessions",
     METADATA,
@@ -26,7 +27,8 @@ tenant_sessions = Table(
     Index("gateway_tenant_sessions_expired", "expires_at"),
 )
 
-# A form that creates a secret can be sent only once. The request that inserts its row is the one that counts.
+# A form that creates a secret is accepted once. The primary key decides between requests that send it at the same
+# moment.
 sent_forms = Table(
     "gateway_sent_forms",
     METADATA,

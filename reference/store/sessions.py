@@ -1,8 +1,6 @@
 """Sessions of the dashboard, shared by all workers, and the forms that were sent already (3.9).
 
-A row a session, not a sealed cookie with a list of those that ended: a call has to ask the database whether a session
-has ended either way, and so it learns in the same question what the key may do now. A session ends at once everywhere
-when its row goes, or when its key does.
+A session ends on every worker at once when its row or its key is deleted.
 """
 
 from __future__ import annotations
@@ -23,10 +21,10 @@ class Session:
 
     Attributes:
         digest: SHA-256 of the cookie's text, bare hex.
-        scopes: What the administrator's key that opened it may do now; nothing for a tenant's.
+        scopes: The present scopes of the administrator's key that opened it, empty for a tenant's key.
         expires_at: Unix seconds from which it is over.
-        tenant_id: The tenant whose key opened it; None for an administrator's.
-        mode: `test` or `live`, as that key is; empty for an administrator's.
+        tenant_id: The tenant whose key opened it, None for an administrator's.
+        mode: The mode of that key, `test` or `live`, empty for an administrator's.
     """
 
     digest: str
@@ -38,6 +36,8 @@ class Session:
 
 _ROW, _TENANT = sessions.c, tenant_sessions.c
 _BEGIN = insert(sessions).values({name: bindparam(name) for name in ("digest", "admin_digest", "expires_at")})
+# A row for each session instead of a sealed cookie with a list of ended sessions (0022): a call has to query the
+# database in both cases, and this query returns the present scopes of the key as well.
 _FIND = (
     select(_ROW.digest, admin_keys.c.scopes, _ROW.expires_at)
     .select_from(sessions.join(admin_keys, admin_keys.c.digest == _ROW.admin_digest))
@@ -67,7 +67,7 @@ class Sessions:
         self._database = database
 
     async def prepare(self) -> None:
-        """Create the tables that are missing."""
+        """Create the missing tables."""
         await self._database.create(METADATA)
 
     async def begin(self, digest: str, admin_digest: str, *, expires_at: int) -> None:
@@ -94,7 +94,7 @@ class Sessions:
         await self._database.change_all(Change(_END, key), Change(_END_TENANT, key), Change(_CLEAR, key))
 
     async def send(self, digest: str, form: str) -> bool:
-        """Note that a form of a session is sent; False when it was sent before, to any worker."""
+        """Record that a form of a session was sent, or return False if it was sent before, to any worker."""
         try:
             await self._database.change(_SEND, session=digest, form=form)
         except DuplicateKey:
@@ -102,6 +102,6 @@ class Sessions:
         return True
 
     async def forget(self, *, now: int) -> None:
-        """Drop sessions that are over, and the forms of those that are gone."""
+        """Delete expired sessions, and the forms of deleted sessions."""
         over = {"now": now}
         await self._database.change_all(Change(_FORGET, over), Change(_FORGET_TENANTS, over), Change(_FORGET_FORMS))

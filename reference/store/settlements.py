@@ -1,4 +1,7 @@
-"""Transactions that the rail sent to a chain: nonces that are safe across workers, and outcomes (P-LN-07, P-LN-08)."""
+"""Settlements: transactions that the rail sends to a chain, with their nonces and outcomes (P-LN-07, P-LN-08).
+
+The signed bytes are stored before they are sent. So any worker can send them again after any crash (decision 0013).
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ from reference.store.rail_tables import settlements
 class Fate(StrEnum):
     """The outcome of a settlement.
 
-    `open`: not final yet. `settled`: it moved the money. `overtaken`: mined as failed because a stranger had moved the
-    money already. `failed`: mined as failed and nothing moved. `void`: its nonce went to something else.
+    `open`: not final yet. `settled`: it moved the money. `overtaken`: mined as failed, because a stranger had submitted the
+    same authorization first. `failed`: mined as failed, and nothing moved. `void`: another transaction used its nonce.
     """
 
     OPEN = "open"
@@ -31,7 +34,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """One nonce of the settler and what it is used for.
+    """One nonce of the settler and the transaction that uses it.
 
     Attributes:
         caip2: The chain.
@@ -39,11 +42,11 @@ class Settlement:
         nonce: Its transaction count.
         token: The challenge token.
         payment_key: The payment (P-ST-03).
-        payer: Whose authorization it is.
+        payer: The payer who signed the authorization.
         authorization: Its members and signature, as JSON.
-        raw: The transaction that was sent last.
+        raw: The transaction that was signed last.
         hashes: Every transaction that was sent with this nonce, the newest last.
-        fee: Most wei a unit of gas of the newest one.
+        fee: The largest fee of the newest one, in wei for each unit of gas.
         tip: Tip of the newest one.
         attempt: How often it was replaced.
         sent_at: When the newest one was sent, in unix seconds.
@@ -67,11 +70,11 @@ class Settlement:
 
 
 class NonceTaken(Exception):
-    """Another worker has that nonce: take the next one."""
+    """Another worker has reserved the nonce. The caller takes the next one."""
 
 
 class TokenTaken(Exception):
-    """A settlement for that challenge is on its way already."""
+    """A settlement for the challenge is open already."""
 
 
 _ROW = settlements.c
@@ -100,6 +103,8 @@ _ALL_FAILURES = (
     .where(_ROW.fate == Fate.FAILED.value, _ROW.closed_at > bindparam("since"))
     .group_by(_ROW.caip2)
 )
+# An overtaken settlement counts as a success: the payer's authorization moved the money. Otherwise a stranger who
+# watches the pool could lock a payer out at the payer's price (decision 0013).
 _HAS_SETTLED = (
     select(_ROW.nonce)
     .where(
@@ -110,6 +115,7 @@ _HAS_SETTLED = (
     .limit(1)
 )
 _RESERVE = insert(settlements).values({name: bindparam(name) for name in _NAMES})
+# Compare and set by the number of the attempt: one worker replaces each attempt, so that no nonce gets two successors.
 _REPLACE = (
     update(settlements)
     .where(*_IS_IT, _ROW.attempt == bindparam("seen_attempt"), _IS_OPEN)
@@ -148,13 +154,14 @@ class Settlements:
         self._database = database
 
     async def free_nonce(self, caip2: str, settler: str, *, at_least: int) -> int:
-        """Return the lowest free nonce from `at_least` on. A gap would keep all later nonces from being mined."""
+        """Return the lowest free nonce from `at_least` on."""
         rows = await self._database.rows(_NONCES, chain=caip2, account=settler, first=at_least)
+        # The lowest one, because a gap would keep all later nonces from being mined.
         used_nonces = {row[0] for row in rows}
         return next(nonce for nonce in itertools.count(at_least) if nonce not in used_nonces)
 
     async def reserve(self, new: Settlement, *further: Change) -> None:
-        """Take a nonce for a settlement, together with further changes; the primary key decides between workers.
+        """Reserve a nonce for a settlement, together with further changes. The primary key decides between workers.
 
         Raises:
             NonceTaken: Another settlement has the nonce.
@@ -165,26 +172,28 @@ class Settlements:
         try:
             await self._database.change_all(Change(_RESERVE, {**members, "fate": new.fate.value}), *further)
         except DuplicateKey as fault:
+            # Two unique indexes may have refused it. Which one is read off the rows, because databases report it
+            # differently.
             if await self.open_for(new.token) is not None:
                 raise TokenTaken from fault
             raise NonceTaken from fault
 
     async def open_for(self, token: str) -> Settlement | None:
-        """Return the settlement that is on its way for a challenge."""
+        """Return the open settlement for a challenge."""
         rows = await self._database.rows(_OPEN_FOR, token=token)
         return _read_settlement(rows[0]) if rows else None
 
     async def open_on(self, caip2: str) -> Sequence[Settlement]:
-        """Return every settlement that is on its way on a chain, whichever account sent it, in the order of nonces."""
+        """Return every open settlement on a chain, of all accounts, in the order of nonces."""
         return [_read_settlement(row) for row in await self._database.rows(_OPEN_ON, chain=caip2)]
 
     async def between(self, caip2: str, settler: str, first: int, last: int) -> Sequence[Settlement]:
-        """Return the settlements of a range of nonces, whatever became of them, in their order."""
+        """Return the settlements of a range of nonces, with any outcome, in their order."""
         rows = await self._database.rows(_BETWEEN, chain=caip2, account=settler, first=first, last=last)
         return [_read_settlement(row) for row in rows]
 
     async def replace(self, old: Settlement, *, raw: bytes, tx_id: str, fee: int, tip: int, now: int) -> bool:
-        """Note a replacement with the same nonce, before it is sent; only one worker's does, each attempt."""
+        """Store a replacement with the same nonce, before it is sent. For each attempt only one worker succeeds."""
         count = await self._database.change(
             _REPLACE,
             **_bind_key(old),
@@ -203,21 +212,21 @@ class Settlements:
         return count == 1
 
     async def reopen(self, settlement: Settlement) -> bool:
-        """Note that a closed settlement is on its way again, unless its token has another one that is."""
+        """Reopen a closed settlement after a reorganisation, unless its token has another open one."""
         try:
             return await self._database.change(_REOPEN, **_bind_key(settlement), was=settlement.fate.value) == 1
         except DuplicateKey:
             return False
 
     async def failures(self, caip2: str, payer: str, *, since: int) -> int:
-        """Return how many settlements of a payer were mined as failed since then."""
+        """Return how many settlements of a payer were mined as failed after `since`."""
         rows = await self._database.rows(_FAILURES, chain=caip2, payer=payer, since=since)
         return int(rows[0][0])
 
     async def all_failures(self, *, since: int) -> Mapping[str, int]:
-        """Return how many settlements of all payers were mined as failed since then, by chain; none is left out."""
+        """Return how many settlements of all payers were mined as failed after `since`, by chain, without zeros."""
         return {str(caip2): int(count) for caip2, count in await self._database.rows(_ALL_FAILURES, since=since)}
 
     async def has_settled(self, caip2: str, payer: str) -> bool:
-        """Return whether an authorization of a payer has moved its money before."""
+        """Return whether a settlement of a payer has moved money before (decision 0069)."""
         return bool(await self._database.rows(_HAS_SETTLED, chain=caip2, payer=payer))

@@ -1,9 +1,9 @@
-"""SQLite without a driver layer: one writer thread whose commits serve all waiting callers, for fast redemptions.
+"""SQLite without a driver layer: one writer thread whose commits serve all waiting callers.
 
-A commit that survives a power cut needs an fsync, and one fsync can serve many changes. So changes are handed to a
+A commit that survives a power cut needs an fsync, and one fsync can serve many changes. So changes are queued for a
 thread that takes all waiting ones, carries them out in one transaction, and reports them when the commit is on the
 disk. The changes are independent: if a unique index refuses one, the others are still made. Reads use a separate
-connection without waiting: with a write-ahead log they see every commit and wait for none.
+connection: with a write-ahead log they see every commit and never wait for one.
 """
 
 from __future__ import annotations
@@ -34,16 +34,18 @@ from reference.store.database import Change, DatabaseUnavailable, DuplicateKey, 
 from reference.store.statement_timeout import PREPARING_SECONDS, STATEMENT_SECONDS, build_timeout
 
 _RETRY_SECONDS = 0.02
-# SQLite gives up at the end of the time; only a disk that hangs takes longer.
+# SQLite gives up at the end of the time. Only a disk that hangs takes longer, and then the caller gives up after this.
 _GRACE_SECONDS = 1.0
 _DIALECT = sqlite.dialect(paramstyle="qmark")
 _OWNER_ONLY_MODE = 0o600
+# Closing a file removes the locks that other threads of the process have set on it, so one thread at a time creates
+# one.
 _creation_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class _Sql:
-    """A statement as SQLite reads it: its text, what puts its values in order, and those it brings itself."""
+    """A compiled statement: its text, a function that orders its values, and its constant values."""
 
     text: str
     pick_values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
@@ -59,7 +61,7 @@ class _Sql:
 
 
 def _in_order(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    """Return what picks the values of these names, in their order."""
+    """Return a function that picks the values of these names, in their order."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda given: tuple([given[name] for name in names])  # of one alone, itemgetter makes no tuple
@@ -76,13 +78,13 @@ def _sql(statement: CompilerElement) -> _Sql:
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """Work that the writer does for a waiting caller.
+    """Work of the writer thread for a waiting caller.
 
     Attributes:
-        work: What is done inside a transaction.
-        several: Whether it is more than one statement, which must then be undone together.
-        waiting: The future that the caller waits for.
-        until: Monotonic time after which it is not begun any more, and the caller no longer waits.
+        work: The function that runs inside a transaction.
+        several: Whether it runs more than one statement, which must be undone together.
+        result: The future that the caller waits for.
+        until: Monotonic time after which it is not started, and the caller no longer waits.
         outcome: Its result.
         fault: The error that ended it, or None.
     """
@@ -107,7 +109,7 @@ class SqliteDatabase:
     """One SQLite file, used from one event loop."""
 
     def __init__(self, path: str, seconds: float = STATEMENT_SECONDS) -> None:
-        """Take the path of the file, which is opened when it is first used, and how long a statement may take."""
+        """Take the path of the file, which is opened at its first use, and the time limit of a statement."""
         self._seconds = seconds
         self._deadlines = Deadlines(seconds + _GRACE_SECONDS)
         self._path = path
@@ -117,11 +119,11 @@ class SqliteDatabase:
         self._thread: threading.Thread | None = None
 
     async def rows(self, statement: Executable, /, **values: Any) -> Sequence[Row]:
-        """Return what a query finds."""
+        """Return the rows of a query."""
         sql = _sql(statement)
         ordered_values = sql.bind(values)
         if self._reader is None:
-            await self._submit(lambda _: None)  # the writer makes the file what it has to be
+            await self._submit(lambda _: None)  # the writer creates the file and sets its mode
             self._reader = self._reader or sqlite3.connect(self._path, isolation_level=None, timeout=0)
         try:
             return self._reader.execute(sql.text, ordered_values).fetchall()
@@ -154,7 +156,7 @@ class SqliteDatabase:
         return counts
 
     async def take(self, query: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
-        """Return what a query finds, with a change carried out for each row in the same transaction."""
+        """Return the rows of a query, and carry out a change for each row in the same transaction."""
         query_sql, change_sql = _sql(query), _sql(change)
         ordered_values = query_sql.bind(values)
 
@@ -167,7 +169,7 @@ class SqliteDatabase:
         return found_rows
 
     async def create(self, tables: MetaData) -> None:
-        """Create the tables and indexes that are missing."""
+        """Create the missing tables and indexes."""
         definitions: list[CompilerElement] = []
         for table in tables.sorted_tables:
             definitions.append(CreateTable(table, if_not_exists=True))
@@ -182,12 +184,12 @@ class SqliteDatabase:
         await self._submit(work, several=True, seconds=PREPARING_SECONDS, deadlines=deadlines)
 
     async def close(self) -> None:
-        """Finish what was asked for, also while it closes, and close the file."""
+        """Carry out everything that was submitted, also during the closing, and close the file."""
         while self._thread is not None:
             self._flush()
             self._queue.put(None)
             thread = self._thread
-            # Requests from here on start a new writer: nothing is handed to a writer that is ending.
+            # Requests from here on start a new writer, because this one takes nothing after the None.
             self._thread, self._queue = None, SimpleQueue()
             await asyncio.to_thread(thread.join)
         if self._reader is not None:
@@ -209,7 +211,7 @@ class SqliteDatabase:
             self._thread = threading.Thread(target=self._write, args=arguments, name="sqlite-writer", daemon=True)
             self._thread.start()
         if not self._batch:
-            loop.call_soon(self._flush)  # with all changes of this iteration of the loop
+            loop.call_soon(self._flush)  # after this iteration of the loop, with all of its changes
         job = _Job(work, several, loop.create_future(), time.monotonic() + seconds)
         self._batch.append(job)
         try:
@@ -223,12 +225,14 @@ class SqliteDatabase:
             self._queue.put(self._batch)
             self._batch = []
 
-    # In the writer's thread.
+    # The writer's thread.
 
     def _write(self, loop: asyncio.AbstractEventLoop, queue: SimpleQueue[list[_Job] | None]) -> None:
         connection: sqlite3.Connection | None = None
         patience, is_running = 0, True
         while is_running:
+            # Everything that has queued up during the last commit goes into the next one. Under load a commit serves
+            # more callers, so that the throughput grows without a delay that has to be tuned.
             batches = [queue.get()]
             while not queue.empty():
                 batches.append(queue.get())
@@ -244,14 +248,14 @@ class SqliteDatabase:
             except sqlite3.Error as fault:
                 for job in in_time:
                     job.fault = DatabaseUnavailable(str(fault))
-            with suppress(RuntimeError):  # the loop is closed: no caller waits any more
+            with suppress(RuntimeError):  # the loop is closed, so no caller waits any more
                 loop.call_soon_threadsafe(_deliver, jobs)
         if connection is not None:
             connection.close()
 
 
 def _in_time(jobs: list[_Job]) -> list[_Job]:
-    """Return the jobs that callers still wait for; the others have waited too long and get a fault."""
+    """Return the jobs that callers still wait for. The others have waited too long and get a fault."""
     now = time.monotonic()
     for job in jobs:
         if job.until <= now:
@@ -260,10 +264,10 @@ def _in_time(jobs: list[_Job]) -> list[_Job]:
 
 
 def _wait_at_most(connection: sqlite3.Connection, until: float, known_tenths: int = 0) -> int:
-    """Let SQLite wait for another writer until a monotonic time, and a moment in any case.
+    """Let SQLite wait for another writer until a monotonic time, and for a tenth of a second in any case.
 
     Returns:
-        How many tenths of a second that is, rounded up: as long as that many are `known_tenths`, nothing has to be set.
+        The tenths of a second until then, rounded up. If they equal `known_tenths`, the setting is not changed.
     """
     tenths = max(1, ceil((until - time.monotonic()) * 10))
     if tenths != known_tenths:
@@ -279,20 +283,19 @@ def _deliver(jobs: list[_Job]) -> None:
 def _carry_out(connection: sqlite3.Connection, jobs: list[_Job]) -> None:
     """Do every job and commit once.
 
-    A savepoint has each page copied that changes after it. So none is set until it is needed: where a job of several
-    statements is refused, everything is undone and done again, each of them behind a savepoint.
-
     Raises:
         sqlite3.Error: Nothing of it was committed.
     """
     if len(jobs) == 1 and not jobs[0].several:
-        _try(connection, jobs[0])  # a lone statement is a transaction of its own
+        _try(connection, jobs[0])  # SQLite treats a single statement as a transaction
+    # After a savepoint SQLite copies each page that changes. So none is set at first. If a job of several statements is
+    # refused, everything is undone and repeated with a savepoint for each job.
     elif not _is_committed(connection, jobs, savepoints=False) and len(jobs) > 1:
         _is_committed(connection, jobs, savepoints=True)
 
 
 def _is_committed(connection: sqlite3.Connection, jobs: list[_Job], *, savepoints: bool) -> bool:
-    """Do every job in one transaction; return False when it was rolled back because one would have left a part of it.
+    """Do every job in one transaction, or return False if a refused job has left a part of its changes.
 
     Raises:
         sqlite3.Error: Nothing of it was committed.
@@ -313,12 +316,13 @@ def _is_committed(connection: sqlite3.Connection, jobs: list[_Job], *, savepoint
 
 
 def _try(connection: sqlite3.Connection, job: _Job, *, savepoint: bool = False) -> None:
-    """Do one job. What a unique index or a value refuses is its own affair; what the file refuses is everybody's."""
+    """Do one job. A refusal by a unique index or a bad value is the fault of this job alone."""
     job.fault = None
     if savepoint:
         connection.execute("SAVEPOINT job")
     try:
         job.outcome = job.work(connection)
+    # A full disk or a locked file concerns every job of the transaction, so the error is not attributed to this one.
     except (sqlite3.OperationalError, sqlite3.InternalError):
         raise
     except Exception as fault:  # noqa: BLE001 - it is passed to the waiting caller
@@ -330,10 +334,9 @@ def _try(connection: sqlite3.Connection, job: _Job, *, savepoint: bool = False) 
 
 
 def _create_file(path: str) -> None:
-    """Create a missing file that only its owner can read. SQLite gives its mode to the write-ahead log and its index.
+    """Create a missing file that only its owner can read. The mode of an existing file is the operator's decision.
 
-    The mode of an existing file is the operator's decision. If the file cannot be created, SQLite reports the reason.
-    One thread at a time: closing the file would remove the locks that another thread of this process has set meanwhile.
+    SQLite uses the same mode for the write-ahead log. If the file cannot be created, SQLite reports the reason later.
     """
     with _creation_lock, suppress(OSError):
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -341,16 +344,15 @@ def _create_file(path: str) -> None:
 
 
 def _open(path: str, until: float) -> sqlite3.Connection:
-    """Return the writer's connection, each commit of which survives a crash: WAL, and an fsync for every commit.
-
-    The change to WAL needs the file alone, and SQLite answers "locked" at once when two connections try together:
-    its busy timeout does not cover that. So the change is tried again for as long as a write would have waited.
-    """
+    """Return the writer's connection. Each of its commits survives a crash: WAL, and an fsync for every commit."""
     _create_file(path)
     connection = sqlite3.connect(path, isolation_level=None)
     _wait_at_most(connection, until)
     while True:
         try:
+            # The change to WAL needs exclusive access. If two connections try it together, SQLite answers "locked" at
+            # once: its busy timeout does not cover this. So the change is repeated for as long as a write would have
+            # waited.
             connection.execute("PRAGMA journal_mode=WAL")
             break
         except sqlite3.OperationalError as error:

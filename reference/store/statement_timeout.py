@@ -21,16 +21,15 @@ _Result = TypeVar("_Result")
 
 
 async def limit_time(work: Coroutine[Any, Any, _Result], seconds: float) -> _Result:
-    """Return what `work` returns, giving it up after a time.
-
-    It is not waited for any longer, whether or not it lets itself be cancelled: a driver may want to hear from its
-    server before it does.
+    """Return what `work` returns, or give it up after a time.
 
     Raises:
         DatabaseUnavailable: It took too long.
     """
     task = asyncio.ensure_future(work)
     try:
+        # `asyncio.timeout` would wait until the cancelled work ends, and a driver may wait for its server before it
+        # does. This returns after the given time in any case.
         done_tasks, _ = await asyncio.wait({task}, timeout=seconds)
     finally:
         if not task.done():

@@ -82,7 +82,7 @@ async def list_earlier_sales(database: Database, sales: Select[Any], **values: A
 
     Args:
         database: The database.
-        sold: Selects what is not listed, in the order of the columns.
+        sales: Selects the unlisted sales, in the order of the columns.
         values: Its parameters.
     """
     await database.create(METADATA)
